@@ -1,0 +1,1 @@
+"""The web application: pages, HTTP API, services and database models."""

@@ -1,0 +1,1 @@
+"""Requesters: accounts, one-time sign-in links, browser sessions, the audit trail."""

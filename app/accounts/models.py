@@ -1,0 +1,59 @@
+"""Tables of accounts."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, ForeignKey, Identity, String, func
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.core.database import Base, Identified
+
+
+class Account(Identified, Base):
+    """A requester, or an admin (a requester who also manages accounts)."""
+
+    __tablename__ = "account"
+    __table_args__ = (CheckConstraint("role IN ('requester', 'admin')", name="role"),)
+
+    email: Mapped[str] = mapped_column(String(320), unique=True)
+    role: Mapped[str] = mapped_column(String(20), default="requester")
+    disabled_at: Mapped[datetime | None]
+
+
+class SignInLink(Identified, Base):
+    """A one-time link; only the token's hash is stored."""
+
+    __tablename__ = "sign_in_link"
+
+    account_id: Mapped[UUID] = mapped_column(ForeignKey("account.id", ondelete="CASCADE"))
+    token_hash: Mapped[str] = mapped_column(String(64), unique=True)
+    expires_at: Mapped[datetime]
+    used_at: Mapped[datetime | None]
+
+
+class BrowserSession(Identified, Base):
+    """A signed-in browser; only the cookie's hash is stored."""
+
+    __tablename__ = "browser_session"
+
+    account_id: Mapped[UUID] = mapped_column(ForeignKey("account.id", ondelete="CASCADE"))
+    token_hash: Mapped[str] = mapped_column(String(64), unique=True)
+    expires_at: Mapped[datetime]
+
+
+class AuditEvent(Base):
+    """Who did what to which object; append-only."""
+
+    __tablename__ = "audit_event"
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    at: Mapped[datetime] = mapped_column(server_default=func.now())
+    account_id: Mapped[UUID | None] = mapped_column(
+        ForeignKey("account.id", ondelete="SET NULL"), index=True
+    )
+    action: Mapped[str] = mapped_column(String(100))
+    subject_type: Mapped[str] = mapped_column(String(50))
+    subject_id: Mapped[UUID | None] = mapped_column(index=True)
+    details: Mapped[dict[str, Any]] = mapped_column(JSONB, default=dict)

@@ -1,0 +1,1 @@
+"""Annotators, their assignments, leases and answers."""

@@ -1,0 +1,165 @@
+"""Taking in finished groupings.
+
+One transaction stores the answer, counts it and decides whether learning is due. A finished answer
+is never lost: if its grid has all it wanted, it is stored as surplus and counted for pay alike.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from app.annotation.leases import live_leases, own_lease
+from app.annotation.models import Answer, Assignment
+from app.annotation.sessions import AnnotatorSession, complete_assignment
+from app.campaigns.models import Campaign, Grid, Round
+from app.core.errors import Conflict, InvalidInput
+from app.core.events import campaign_changed
+from app.jobs.service import request_job
+
+
+class UnknownImages(InvalidInput):
+    """The answer is about other images than the grid's."""
+
+    code = "unknown_images"
+
+
+class BadGroups(InvalidInput):
+    """The groups do not fit the grid or the campaign."""
+
+    code = "bad_groups"
+
+
+class IdempotencyMismatch(InvalidInput):
+    """The same Idempotency-Key came with another body."""
+
+    code = "idempotency_mismatch"
+
+
+class AlreadySubmitted(Conflict):
+    """The grid was submitted before, by another request."""
+
+    code = "already_submitted"
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A finished grouping: `groups[k]` is the group of `images[k]`, −1 for a leftover."""
+
+    images: list[int]
+    groups: list[int]
+    descriptions: list[str]
+    elapsed_ms: int | None
+    trace: list[Any]
+
+    def digest(self) -> str:
+        """Hash of the content, to tell a retry from another answer."""
+        text = json.dumps(vars(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def submit_answer(
+    session: Session,
+    who: AnnotatorSession,
+    lease_id: UUID,
+    submission: Submission,
+    idempotency_key: str,
+) -> tuple[Answer, Assignment]:
+    """Store a finished grouping once; the same request again gives the same result.
+
+    Raises LeaseNotFound, UnknownImages, BadGroups, IdempotencyMismatch, AlreadySubmitted.
+    """
+    found = own_lease(session, who, lease_id)
+    campaign = session.get_one(Campaign, found.campaign_id, with_for_update={"key_share": True})
+    grid_round = session.get_one(Grid, found.grid_id).round_id
+    current = session.get_one(Round, grid_round, with_for_update={"key_share": True})
+    grid = session.get_one(
+        Grid, found.grid_id, with_for_update={"key_share": True}, populate_existing=True
+    )
+    answer = own_lease(session, who, lease_id, lock=True)
+    assignment = session.get_one(
+        Assignment, answer.assignment_id, with_for_update=True, populate_existing=True
+    )
+    if answer.state in ("submitted", "surplus"):
+        _check_repeat(answer, submission, idempotency_key)
+        return answer, assignment
+    groups = aligned_groups(grid, submission, campaign.max_groups)
+    _store(session, answer, grid, groups, submission, idempotency_key)
+    _count(session, campaign, current, grid, answer)
+    assignment.n_answered += 1
+    if assignment.n_answered >= assignment.target:
+        complete_assignment(assignment)
+    return answer, assignment
+
+
+def _check_repeat(answer: Answer, submission: Submission, idempotency_key: str) -> None:
+    if answer.idempotency_key != idempotency_key:
+        raise AlreadySubmitted("This grid was submitted already; nothing was changed.")
+    if answer.request_hash != submission.digest():
+        raise IdempotencyMismatch("This Idempotency-Key was used with another answer before.")
+
+
+def aligned_groups(grid: Grid, submission: Submission, max_groups: int) -> list[int]:
+    """Groups in the order of the grid's images; raises UnknownImages or BadGroups."""
+    if len(submission.images) != len(submission.groups):
+        raise BadGroups(
+            f"{len(submission.images)} images came with {len(submission.groups)} groups; "
+            "there must be one for each."
+        )
+    unknown = sorted(set(submission.images) - set(grid.images))
+    if unknown or len(submission.images) != len(grid.images):
+        extra = f"; not in it: {unknown[:5]}" if unknown else ""
+        raise UnknownImages(f"The answer must name each image of this grid exactly once{extra}.")
+    if len(set(submission.images)) != len(grid.images):
+        raise UnknownImages("The answer names an image twice.")
+    bad = sorted({group for group in submission.groups if not -1 <= group < max_groups})
+    if bad:
+        raise BadGroups(
+            f"Groups are numbered 0 to {max_groups - 1}, −1 for a leftover; found {bad[:5]}."
+        )
+    if len(submission.descriptions) > max_groups:
+        raise BadGroups(f"At most {max_groups} group descriptions are allowed.")
+    group_of = dict(zip(submission.images, submission.groups, strict=True))
+    return [group_of[image] for image in grid.images]
+
+
+def _store(
+    session: Session,
+    answer: Answer,
+    grid: Grid,
+    groups: list[int],
+    submission: Submission,
+    idempotency_key: str,
+) -> None:
+    others = live_leases(session, grid)
+    is_live = answer.state == "leased" and answer.lease_expires_at > datetime.now(UTC)
+    wanted = grid.n_answers + others - int(is_live) < grid.wanted
+    answer.state = "submitted" if wanted else "surplus"
+    answer.groups = groups
+    answer.descriptions = [text.replace("\0", "") for text in submission.descriptions]
+    answer.elapsed_ms = submission.elapsed_ms
+    answer.trace = submission.trace
+    answer.draft = None
+    answer.submitted_at = datetime.now(UTC)
+    answer.idempotency_key = idempotency_key
+    answer.request_hash = submission.digest()
+
+
+def _count(
+    session: Session, campaign: Campaign, current: Round, grid: Grid, answer: Answer
+) -> None:
+    campaign_changed(session, campaign.id)
+    if answer.state == "surplus":
+        campaign.n_surplus += 1
+        return
+    campaign.n_answers += 1
+    current.n_answers += 1
+    grid.n_answers += 1
+    round_is_full = current.n_answers == current.n_wanted
+    if round_is_full or campaign.n_answers >= campaign.learn_at:
+        campaign.learn_at = campaign.n_answers + campaign.learn_every
+        request_job(session, campaign.id, campaign.n_answers)

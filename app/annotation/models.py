@@ -1,0 +1,129 @@
+"""Tables of annotators, assignments and answers."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Index,
+    SmallInteger,
+    String,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.core.database import Base, Identified
+
+
+class Annotator(Identified, Base):
+    """A person who groups images, as this campaign knows them: a dense position, no identity."""
+
+    __tablename__ = "annotator"
+    __table_args__ = (UniqueConstraint("campaign_id", "position"),)
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
+    position: Mapped[int]
+
+
+class AnnotatorIdentity(Base):
+    """Where an annotator comes from. Kept apart from answers so that it can be erased alone.
+
+    `key_hash` recognises a returning annotator; `external_id` is what the channel calls them
+    (null on the link channel, which knows no more than the browser's random key).
+    """
+
+    __tablename__ = "annotator_identity"
+    __table_args__ = (UniqueConstraint("campaign_id", "channel", "key_hash"),)
+
+    annotator_id: Mapped[UUID] = mapped_column(
+        ForeignKey("annotator.id", ondelete="CASCADE"), primary_key=True
+    )
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
+    channel: Mapped[str] = mapped_column(String(20))
+    key_hash: Mapped[str] = mapped_column(String(64))
+    external_id: Mapped[str | None] = mapped_column(String(200))
+
+
+class Assignment(Identified, Base):
+    """What one annotator takes on and is paid for: `target` grids of one campaign."""
+
+    __tablename__ = "assignment"
+    __table_args__ = (
+        CheckConstraint("state IN ('open', 'completed')", name="state"),
+        CheckConstraint("n_answered >= 0", name="answered"),
+        # A platform may hand the same assignment id to another person, so the person is in the key.
+        UniqueConstraint("channel", "external_id", "annotator_id"),
+        Index(
+            "uq_assignment_open",
+            "annotator_id",
+            unique=True,
+            postgresql_where=text("state = 'open'"),
+        ),
+    )
+
+    campaign_id: Mapped[UUID] = mapped_column(
+        ForeignKey("campaign.id", ondelete="CASCADE"), index=True
+    )
+    annotator_id: Mapped[UUID] = mapped_column(ForeignKey("annotator.id", ondelete="CASCADE"))
+    channel: Mapped[str] = mapped_column(String(20))
+    external_id: Mapped[str | None] = mapped_column(String(200))
+    state: Mapped[str] = mapped_column(String(20), default="open")
+    target: Mapped[int]
+    n_answered: Mapped[int] = mapped_column(default=0)
+    completion_code: Mapped[str] = mapped_column(String(20))
+    completed_at: Mapped[datetime | None]
+
+
+class Answer(Identified, Base):
+    """One annotator's grouping of one grid: a lease first, then the submitted answer.
+
+    state: `leased` (live until `lease_expires_at`, free again after), `submitted`, `surplus`
+    (finished, but the grid had all it wanted), `returned` (given back by the annotator).
+    groups: aligned with the grid's `images`; group number, −1 for a leftover.
+    """
+
+    __tablename__ = "answer"
+    __table_args__ = (
+        # No annotator sees a grid twice.
+        UniqueConstraint("grid_id", "annotator_id"),
+        CheckConstraint(
+            "state IN ('leased', 'submitted', 'surplus', 'returned')", name="state"
+        ),
+        CheckConstraint(
+            "(state IN ('submitted', 'surplus')) = (groups IS NOT NULL AND submitted_at IS NOT NULL)",
+            name="submitted_has_groups",
+        ),
+        Index(
+            "ix_answer_live",
+            "grid_id",
+            "lease_expires_at",
+            postgresql_where=text("state = 'leased'"),
+        ),
+    )
+
+    campaign_id: Mapped[UUID] = mapped_column(
+        ForeignKey("campaign.id", ondelete="CASCADE"), index=True
+    )
+    grid_id: Mapped[int] = mapped_column(BigInteger, ForeignKey("grid.id", ondelete="CASCADE"))
+    annotator_id: Mapped[UUID] = mapped_column(ForeignKey("annotator.id"), index=True)
+    assignment_id: Mapped[UUID] = mapped_column(ForeignKey("assignment.id"), index=True)
+    state: Mapped[str] = mapped_column(String(20), default="leased")
+    leased_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    lease_expires_at: Mapped[datetime]
+    submitted_at: Mapped[datetime | None]
+    groups: Mapped[list[int] | None] = mapped_column(ARRAY(SmallInteger))
+    descriptions: Mapped[list[str]] = mapped_column(ARRAY(Text), default=list)
+    elapsed_ms: Mapped[int | None]
+    trace: Mapped[list[Any]] = mapped_column(JSONB, default=list)
+    draft: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    draft_version: Mapped[int] = mapped_column(default=0)
+    idempotency_key: Mapped[str | None] = mapped_column(String(100))
+    request_hash: Mapped[str | None] = mapped_column(String(64))

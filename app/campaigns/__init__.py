@@ -1,0 +1,1 @@
+"""Campaigns: one question about one collection, its rounds and grids."""

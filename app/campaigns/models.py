@@ -1,0 +1,120 @@
+"""Tables of campaigns, rounds and grids."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    String,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.core.database import Base, Identified
+
+STATES = ("draft", "running", "paused", "finished")
+
+
+class Campaign(Identified, Base):
+    """One question asked about one collection.
+
+    `n_images` is frozen at the start; `n_answers` counts answers that filled a wanted place,
+    `n_surplus` finished answers beyond that; `learn_at` is the number of answers at which the next
+    learning job is due.
+    """
+
+    __tablename__ = "campaign"
+    __table_args__ = (
+        CheckConstraint(f"state IN {STATES}", name="state"),
+        CheckConstraint("kind IN ('grid', 'bins')", name="kind"),
+        CheckConstraint("budget > 0 AND rounds > 0 AND grid_size > 1", name="sizes"),
+        CheckConstraint("n_answers >= 0 AND n_answers <= budget", name="within_budget"),
+    )
+
+    owner_id: Mapped[UUID] = mapped_column(ForeignKey("account.id"), index=True)
+    collection_id: Mapped[UUID] = mapped_column(ForeignKey("collection.id"), index=True)
+    name: Mapped[str] = mapped_column(String(200))
+    kind: Mapped[str] = mapped_column(String(20))
+    strategy: Mapped[str] = mapped_column(String(40))
+    settings: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    question: Mapped[str] = mapped_column(Text)
+    state: Mapped[str] = mapped_column(String(20), default="draft")
+    seed: Mapped[int] = mapped_column(BigInteger)
+    link_token: Mapped[str] = mapped_column(String(64), unique=True)
+    budget: Mapped[int]
+    rounds: Mapped[int]
+    grid_size: Mapped[int]
+    max_groups: Mapped[int]
+    answers_per_grid: Mapped[int] = mapped_column(default=1)
+    grids_per_assignment: Mapped[int] = mapped_column(default=10)
+    learn_every: Mapped[int]
+    n_images: Mapped[int] = mapped_column(default=0)
+    n_answers: Mapped[int] = mapped_column(default=0)
+    n_surplus: Mapped[int] = mapped_column(default=0)
+    n_annotators: Mapped[int] = mapped_column(default=0)
+    learn_at: Mapped[int] = mapped_column(default=0)
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class Round(Identified, Base):
+    """A batch of grids made from one state of the model; `number` starts at 1."""
+
+    __tablename__ = "round"
+    __table_args__ = (
+        UniqueConstraint("campaign_id", "number"),
+        CheckConstraint("state IN ('open', 'closed')", name="state"),
+        CheckConstraint("n_answers >= 0 AND n_answers <= n_wanted", name="answers"),
+        # One open round a campaign: the claim query and the learning job rest on it.
+        Index(
+            "uq_round_open", "campaign_id", unique=True, postgresql_where=text("state = 'open'")
+        ),
+    )
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
+    number: Mapped[int]
+    state: Mapped[str] = mapped_column(String(20), default="open")
+    n_wanted: Mapped[int]
+    n_answers: Mapped[int] = mapped_column(default=0)
+    locality: Mapped[float | None]
+    model_version: Mapped[int | None]
+    closed_at: Mapped[datetime | None]
+
+
+class Grid(Base):
+    """An ordered set of images shown together; `images` are dense positions."""
+
+    __tablename__ = "grid"
+    __table_args__ = (
+        UniqueConstraint("round_id", "number"),
+        CheckConstraint("n_answers >= 0 AND n_answers <= wanted", name="answers"),
+        CheckConstraint("cardinality(images) > 1", name="images"),
+        Index(
+            "ix_grid_unfilled",
+            "round_id",
+            "number",
+            postgresql_where=text("n_answers < wanted"),
+        ),
+    )
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    round_id: Mapped[UUID] = mapped_column(ForeignKey("round.id", ondelete="CASCADE"))
+    campaign_id: Mapped[UUID] = mapped_column(
+        ForeignKey("campaign.id", ondelete="CASCADE"), index=True
+    )
+    number: Mapped[int]
+    images: Mapped[list[int]] = mapped_column(ARRAY(Integer))
+    wanted: Mapped[int]
+    n_answers: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -1,0 +1,221 @@
+"""Creating, starting, pausing and ending campaigns."""
+
+import secrets
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.service import record_audit
+from app.campaigns import rounds
+from app.campaigns.models import Campaign
+from app.collections.models import Collection
+from app.collections.service import get_collection, require_images
+from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.events import campaign_changed
+from app.core.security import new_token, sign, unsign
+from app.jobs.service import request_job, retry_failed_job
+from app.strategies import get_strategy
+from app.strategies.base import check_settings
+
+KINDS = {
+    "grid": {"grid_size": 24, "max_groups": 10, "columns": 6},
+    "bins": {"grid_size": 20, "max_groups": 4, "columns": 4},
+}
+LINK = "annotator-link"
+
+
+class BadState(Conflict):
+    """The campaign is not in a state that allows the action."""
+
+    code = "bad_state"
+
+
+@dataclass(frozen=True)
+class CampaignPlan:
+    """What a requester decides; None means the default of the kind or the strategy."""
+
+    name: str
+    collection_id: UUID
+    kind: str = "grid"
+    strategy: str = "cen"
+    question: str = "Which of these images belong together?"
+    budget: int = 100
+    rounds: int | None = None
+    grid_size: int | None = None
+    max_groups: int | None = None
+    answers_per_grid: int = 1
+    grids_per_assignment: int = 10
+    learn_every: int = 50
+    settings: dict[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+
+
+def create_campaign(session: Session, owner: Account, plan: CampaignPlan) -> Campaign:
+    """A draft campaign; raises InvalidInput, NotFound or Conflict with what is wrong."""
+    collection = get_collection(session, owner, plan.collection_id)
+    strategy = get_strategy(plan.strategy)
+    if plan.kind not in KINDS:
+        raise InvalidInput(f"The kind is one of {', '.join(KINDS)}, not {plan.kind!r}.")
+    if plan.kind not in strategy.kinds:
+        raise InvalidInput(f"{strategy.title} cannot learn from answers of kind {plan.kind!r}.")
+    kind = KINDS[plan.kind]
+    campaign = Campaign(
+        owner_id=owner.id,
+        collection_id=collection.id,
+        name=plan.name.strip(),
+        kind=plan.kind,
+        strategy=plan.strategy,
+        settings=check_settings(strategy, plan.settings),
+        question=plan.question.strip(),
+        seed=plan.seed if plan.seed is not None else secrets.randbits(31),
+        link_token=new_token(),
+        budget=plan.budget,
+        rounds=plan.rounds if plan.rounds is not None else strategy.default_rounds,
+        grid_size=plan.grid_size if plan.grid_size is not None else kind["grid_size"],
+        max_groups=plan.max_groups if plan.max_groups is not None else kind["max_groups"],
+        answers_per_grid=plan.answers_per_grid,
+        grids_per_assignment=plan.grids_per_assignment,
+        learn_every=plan.learn_every,
+    )
+    _check(campaign, collection)
+    session.add(campaign)
+    session.flush()
+    record_audit(session, owner.id, "campaign.created", "campaign", campaign.id)
+    return campaign
+
+
+def _check(campaign: Campaign, collection: Collection) -> None:
+    ranges = {
+        "name": (len(campaign.name), 1, 200, "characters"),
+        "question": (len(campaign.question), 1, 2000, "characters"),
+        "budget": (campaign.budget, 1, 1_000_000, "answers"),
+        "rounds": (campaign.rounds, 1, 100, ""),
+        "grid_size": (campaign.grid_size, 2, 60, "images"),
+        "max_groups": (campaign.max_groups, 2, 10, ""),
+        "answers_per_grid": (campaign.answers_per_grid, 1, 50, ""),
+        "grids_per_assignment": (campaign.grids_per_assignment, 1, 1000, ""),
+        "learn_every": (campaign.learn_every, 1, 1_000_000, "answers"),
+        "seed": (campaign.seed, 0, 2**31 - 1, ""),
+    }
+    for name, (value, lowest, highest, unit) in ranges.items():
+        if not lowest <= value <= highest:
+            raise InvalidInput(
+                f"{name} must be between {lowest} and {highest} {unit}".strip()
+                + f"; it is {value}.",
+                code=f"bad_{name}",
+            )
+    require_images(collection, campaign.grid_size)
+    if campaign.budget < campaign.rounds * campaign.answers_per_grid:
+        raise InvalidInput(
+            f"A budget of {campaign.budget} answers is too small for {campaign.rounds} rounds of "
+            f"grids with {campaign.answers_per_grid} answers each.",
+            code="bad_budget",
+        )
+
+
+def list_campaigns(session: Session, owner: Account) -> list[Campaign]:
+    query = select(Campaign).where(Campaign.owner_id == owner.id)
+    return list(session.scalars(query.order_by(Campaign.created_at.desc())))
+
+
+def get_campaign(
+    session: Session, owner: Account, campaign_id: UUID, *, lock: bool = False
+) -> Campaign:
+    """The owner's campaign; raises NotFound, also for somebody else's."""
+    campaign = session.get(Campaign, campaign_id, with_for_update=lock)
+    if campaign is None or campaign.owner_id != owner.id:
+        raise NotFound("There is no such campaign.")
+    return campaign
+
+
+def annotator_link(campaign: Campaign, base_url: str) -> str:
+    """The public address for annotators: unguessable and signed."""
+    return f"{base_url.rstrip('/')}/a/{sign(LINK, campaign.link_token)}"
+
+
+def campaign_of_link(session: Session, link: str) -> Campaign:
+    """The campaign behind an annotator link; raises NotFound."""
+    token = unsign(LINK, link)
+    campaign = (
+        session.scalar(select(Campaign).where(Campaign.link_token == token))
+        if isinstance(token, str)
+        else None
+    )
+    if campaign is None or campaign.state == "draft":
+        raise NotFound(
+            "This link leads to no open campaign. Check that it was copied whole.",
+            code="unknown_link",
+        )
+    return campaign
+
+
+def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
+    """From draft to running: freeze the number of images and make the first round."""
+    campaign = _in_state(session, owner, campaign_id, "start", "draft")
+    collection = get_collection(session, owner, campaign.collection_id)
+    require_images(collection, campaign.grid_size)
+    campaign.n_images = collection.n_images
+    campaign.started_at = datetime.now(UTC)
+    campaign.learn_at = campaign.learn_every
+    rounds.open_first_round(session, campaign)
+    return _moved(session, owner, campaign, "running")
+
+
+def pause_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
+    """No new grids are handed out; answers in progress are still taken."""
+    campaign = _in_state(session, owner, campaign_id, "pause", "running")
+    return _moved(session, owner, campaign, "paused")
+
+
+def resume_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
+    campaign = _in_state(session, owner, campaign_id, "resume", "paused")
+    return _moved(session, owner, campaign, "running")
+
+
+def finish_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
+    """End before the budget is spent; what came in so far is learned once more."""
+    campaign = _in_state(session, owner, campaign_id, "finish", "running", "paused")
+    campaign.finished_at = datetime.now(UTC)
+    if campaign.n_answers:
+        request_job(session, campaign.id, campaign.n_answers)
+    return _moved(session, owner, campaign, "finished")
+
+
+def retry_learning(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
+    """Queue a failed learning job again; raises Conflict when the last one did not fail."""
+    campaign = get_campaign(session, owner, campaign_id, lock=True)
+    retry_failed_job(session, campaign.id, campaign.n_answers)
+    record_audit(session, owner.id, "campaign.retried", "campaign", campaign.id)
+    return campaign
+
+
+ACTIONS = {
+    "start": start_campaign,
+    "pause": pause_campaign,
+    "resume": resume_campaign,
+    "finish": finish_campaign,
+    "retry": retry_learning,
+}
+
+
+def _in_state(
+    session: Session, owner: Account, campaign_id: UUID, verb: str, *states: str
+) -> Campaign:
+    campaign = get_campaign(session, owner, campaign_id, lock=True)
+    if campaign.state not in states:
+        raise BadState(
+            f"Cannot {verb} this campaign: it is {campaign.state}, not {' or '.join(states)}."
+        )
+    return campaign
+
+
+def _moved(session: Session, owner: Account, campaign: Campaign, state: str) -> Campaign:
+    campaign.state = state
+    record_audit(session, owner.id, f"campaign.{state}", "campaign", campaign.id)
+    campaign_changed(session, campaign.id)
+    return campaign

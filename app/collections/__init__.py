@@ -1,0 +1,1 @@
+"""Collections: images with dense positions, their thumbnails, attributes and features."""

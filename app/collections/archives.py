@@ -1,0 +1,81 @@
+"""ZIP uploads, opened with suspicion: names, count and unpacked size are checked before reading."""
+
+import io
+import stat
+import zipfile
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from app.collections.images import RejectedImage
+from app.core.settings import get_settings
+
+MAX_RATIO = 200
+
+
+class RejectedArchive(RejectedImage):
+    """The archive as a whole cannot be used."""
+
+    code = "rejected_archive"
+
+
+def is_archive(filename: str, data: bytes) -> bool:
+    return filename.lower().endswith(".zip") or data[:4] == b"PK\x03\x04"
+
+
+def members(data: bytes) -> Iterator[tuple[str, bytes | RejectedImage]]:
+    """Name and bytes of every file in the archive; a refused entry comes with its reason.
+
+    Folders and the hidden files of macOS are passed over. Nothing is ever written to disk, so a
+    name such as `../../x.png` could do no harm; it is refused all the same, because an archive
+    that carries one is broken or hostile. Raises RejectedArchive.
+    """
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        entries = [entry for entry in archive.infolist() if not _is_noise(entry)]
+    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+        raise RejectedArchive(f"The ZIP file cannot be read ({error}).") from error
+    _check_size(entries)
+    for entry in entries:
+        yield entry.filename, _read(archive, entry)
+
+
+def _is_noise(entry: zipfile.ZipInfo) -> bool:
+    parts = PurePosixPath(entry.filename).parts
+    return entry.is_dir() or "__MACOSX" in parts or bool(parts and parts[-1].startswith("._"))
+
+
+def _check_size(entries: list[zipfile.ZipInfo]) -> None:
+    settings = get_settings()
+    if not entries:
+        raise RejectedArchive("The ZIP file holds no files.", code="empty_archive")
+    if len(entries) > settings.max_collection_images:
+        raise RejectedArchive(
+            f"The ZIP file holds {len(entries)} files; "
+            f"at most {settings.max_collection_images} images fit in a collection."
+        )
+    unpacked = sum(entry.file_size for entry in entries)
+    if unpacked > 4 * settings.max_upload_bytes:
+        limit = 4 * settings.max_upload_bytes // 2**20
+        raise RejectedArchive(f"The ZIP file unpacks to more than {limit} MB.")
+
+
+def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes | RejectedImage:
+    path = PurePosixPath(entry.filename.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts:
+        return RejectedArchive("The name points outside the archive.", code="unsafe_name")
+    if stat.S_ISLNK(entry.external_attr >> 16):
+        return RejectedArchive("The entry is a symbolic link.", code="symbolic_link")
+    if entry.flag_bits & 0x1:
+        return RejectedArchive("The entry is encrypted.", code="encrypted_entry")
+    limit = get_settings().max_image_bytes
+    if entry.file_size > limit or entry.file_size > MAX_RATIO * max(entry.compress_size, 512):
+        return RejectedArchive("The entry unpacks to too many bytes.", code="too_large")
+    try:
+        with archive.open(entry) as file:
+            # The header's size is only a claim: read no more than is allowed.
+            data = file.read(limit + 1)
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, EOFError) as error:
+        return RejectedArchive(f"The entry cannot be unpacked ({error}).")
+    if len(data) > limit:
+        return RejectedArchive("The entry unpacks to too many bytes.", code="too_large")
+    return data

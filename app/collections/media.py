@@ -1,0 +1,36 @@
+"""Signed addresses of images, and serving them.
+
+An annotator's page has no cookie and an `<img>` sends no bearer token, so the address itself
+carries a signature over collection and content hash. Content never changes under an address.
+"""
+
+from uuid import UUID
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from app.collections.models import Image
+from app.collections.service import image_key
+from app.core.errors import NotFound
+from app.core.security import signature, signature_fits
+from app.core.storage import get_object
+
+router = APIRouter(include_in_schema=False)
+
+
+def image_url(image: Image, size: str = "thumb") -> str:
+    """Address of an image for `<img src>`; `size` is 'thumb' or 'large'."""
+    signed = signature("media", f"{image.collection_id}/{image.sha256}")
+    return f"/media/{image.collection_id}/{image.sha256}/{size}.webp?s={signed}"
+
+
+@router.get("/media/{collection_id}/{sha256}/{size}.webp")
+def serve_image(collection_id: UUID, sha256: str, size: str, s: str = "") -> Response:
+    if not signature_fits("media", f"{collection_id}/{sha256}", s):
+        raise NotFound("There is no such image.")
+    try:
+        data = get_object(image_key(collection_id, sha256, size))
+    except FileNotFoundError as error:
+        raise NotFound("There is no such image.") from error
+    headers = {"Cache-Control": "private, max-age=31536000, immutable"}
+    return Response(data, media_type="image/webp", headers=headers)

@@ -1,0 +1,1 @@
+"""Small shared core: settings, database session, security, storage, errors, outbox, events."""

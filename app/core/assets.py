@@ -1,0 +1,46 @@
+"""Addresses of the built frontend files, read from Vite's manifest."""
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from app.core.errors import LikewiseError
+
+BUILD = Path(__file__).parent.parent / "static" / "build"
+
+
+class FrontendNotBuilt(LikewiseError):
+    """The manifest is missing."""
+
+    code = "frontend_not_built"
+    status = 500
+
+
+@lru_cache
+def _manifest() -> dict[str, Any]:
+    path = BUILD / "manifest.json"
+    if not path.exists():
+        raise FrontendNotBuilt("The frontend is not built. Run `make frontend`.")
+    manifest: dict[str, Any] = json.loads(path.read_text())
+    return manifest
+
+
+def _with_imports(name: str, seen: list[str]) -> list[str]:
+    if name not in seen:
+        seen.append(name)
+        for imported in _manifest()[name].get("imports", []):
+            _with_imports(imported, seen)
+    return seen
+
+
+def script_of(entry: str) -> str:
+    """Address of an entry's JavaScript module, e.g. entry `annotator`."""
+    return f"/static/build/{_manifest()[f'src/{entry}.ts']['file']}"
+
+
+def styles_of(entry: str) -> list[str]:
+    """Addresses of all style sheets that an entry and its shared chunks need."""
+    chunks = _with_imports(f"src/{entry}.ts", [])
+    files = [file for chunk in reversed(chunks) for file in _manifest()[chunk].get("css", [])]
+    return [f"/static/build/{file}" for file in dict.fromkeys(files)]

@@ -1,0 +1,64 @@
+"""Database engine, session and declarative base.
+
+One transaction per request or job: routes get a session from `app.core.web.DatabaseSession`, jobs
+and commands open `transaction()`. Services never commit.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import lru_cache
+from uuid import UUID
+
+from sqlalchemy import DateTime, Engine, MetaData, create_engine, func
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
+from sqlalchemy.types import Uuid
+from uuid_utils.compat import uuid7
+
+from app.core.settings import get_settings
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class Base(DeclarativeBase):
+    """Base of all tables; `datetime` columns keep their time zone."""
+
+    metadata = MetaData(naming_convention=NAMING)
+    type_annotation_map = {datetime: DateTime(timezone=True), UUID: Uuid()}  # noqa: RUF012
+
+
+class Identified:
+    """Mixin: a UUIDv7 primary key (sortable by time) and the time of creation."""
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+@lru_cache
+def get_engine() -> Engine:
+    """The process-wide engine. Pre-ping lets it survive a restart of PostgreSQL."""
+    return create_engine(
+        get_settings().database_url,
+        pool_pre_ping=True,
+        pool_size=10,
+        max_overflow=30,
+        connect_args={"connect_timeout": 10, "options": "-c statement_timeout=60000"},
+    )
+
+
+@lru_cache
+def session_factory() -> sessionmaker[Session]:
+    return sessionmaker(get_engine(), expire_on_commit=False)
+
+
+@contextmanager
+def transaction() -> Iterator[Session]:
+    """A session whose transaction commits at the end of the block, or rolls back on any error."""
+    with session_factory().begin() as session:
+        yield session

@@ -1,0 +1,45 @@
+"""The one error hierarchy: a stable code, an HTTP status and a sentence for a human."""
+
+
+class LikewiseError(Exception):
+    """A rule of the product was broken; `str(error)` says what is wrong and what to do.
+
+    code:   stable identifier that clients may rely on
+    status: HTTP status the error is answered with
+    """
+
+    code = "error"
+    status = 400
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        if code is not None:
+            self.code = code
+
+
+class NotFound(LikewiseError):
+    """The object does not exist, or is not the caller's."""
+
+    code = "not_found"
+    status = 404
+
+
+class Conflict(LikewiseError):
+    """The object is in a state that does not allow the request."""
+
+    code = "conflict"
+    status = 409
+
+
+class InvalidInput(LikewiseError):
+    """The request is well-formed but what it says cannot be done."""
+
+    code = "invalid_input"
+    status = 422
+
+
+class SignInRequired(LikewiseError):
+    """No valid session cookie came with the request."""
+
+    code = "sign_in_required"
+    status = 401

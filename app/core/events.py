@@ -1,0 +1,50 @@
+"""Live events: "something changed in this campaign", fanned out through Redis.
+
+Redis holds nothing that cannot be lost: readers look at PostgreSQL when told, and also every few
+seconds without being told, so a missed event delays a page and nothing else.
+"""
+
+import logging
+from functools import lru_cache
+from uuid import UUID
+
+from redis import Redis
+from redis.exceptions import RedisError
+from sqlalchemy import event
+from sqlalchemy.orm import Session
+
+from app.core.settings import get_settings
+
+logger = logging.getLogger(__name__)
+_CHANGED = "changed_campaigns"
+
+
+def channel_of(campaign_id: UUID | str) -> str:
+    """Redis channel of one campaign's events."""
+    return f"likewise:campaign:{campaign_id}"
+
+
+@lru_cache
+def _redis() -> Redis:
+    return Redis.from_url(
+        get_settings().redis_url, socket_timeout=0.5, socket_connect_timeout=0.5
+    )
+
+
+def campaign_changed(session: Session, campaign_id: UUID) -> None:
+    """Tell the live pages of a campaign, once this transaction has committed."""
+    session.info.setdefault(_CHANGED, set()).add(campaign_id)
+
+
+def _publish(session: Session) -> None:
+    campaigns: set[UUID] = session.info.pop(_CHANGED, set())
+    for campaign_id in campaigns:
+        try:
+            _redis().publish(channel_of(campaign_id), "changed")
+        except RedisError as error:
+            logger.warning("live event not sent, pages will poll: %s", error)
+            return
+
+
+event.listen(Session, "after_commit", _publish)
+event.listen(Session, "after_rollback", lambda session: session.info.pop(_CHANGED, None))

@@ -1,0 +1,55 @@
+"""Table of jobs."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.core.database import Base, Identified
+
+
+class Job(Identified, Base):
+    """A unit of background work.
+
+    epoch:       fencing token, raised by every claim; a result is written only under its epoch
+    lease_until: a running job whose lease ran out has lost its worker and is queued again
+    watermark:   number of answers that were there when the job was asked for
+    rerun_wanted: answers arrived while it ran that deserve another job
+    """
+
+    __tablename__ = "job"
+    __table_args__ = (
+        CheckConstraint("state IN ('queued', 'running', 'done', 'failed')", name="state"),
+        # One job of a kind at a time per campaign.
+        Index(
+            "uq_job_active",
+            "campaign_id",
+            "kind",
+            unique=True,
+            postgresql_where=text("state IN ('queued', 'running')"),
+        ),
+        Index(
+            "ix_job_active_state", "state", postgresql_where=text("state IN ('queued','running')")
+        ),
+    )
+
+    campaign_id: Mapped[UUID] = mapped_column(
+        ForeignKey("campaign.id", ondelete="CASCADE"), index=True
+    )
+    kind: Mapped[str] = mapped_column(String(20), default="learn")
+    state: Mapped[str] = mapped_column(String(20), default="queued")
+    attempts: Mapped[int] = mapped_column(default=0)
+    max_attempts: Mapped[int]
+    epoch: Mapped[int] = mapped_column(default=0)
+    lease_owner: Mapped[str | None] = mapped_column(String(200))
+    lease_until: Mapped[datetime | None]
+    watermark: Mapped[int] = mapped_column(default=0)
+    rerun_wanted: Mapped[bool] = mapped_column(default=False)
+    progress: Mapped[float] = mapped_column(default=0.0)
+    metrics: Mapped[dict[str, Any]] = mapped_column(JSONB, default=dict)
+    error: Mapped[str | None] = mapped_column(Text)
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]

@@ -1,0 +1,215 @@
+"""The life of a job. Lock order everywhere: campaign, then job.
+
+    queued --claim--> running --complete--> done
+      ^                 |   \\--fail-------> failed (or queued again while attempts are left)
+      \\--lease ran out-/
+"""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from app.core.errors import Conflict
+from app.core.events import campaign_changed
+from app.core.outbox import OutboxMessage, send_after_commit
+from app.core.settings import get_settings
+from app.jobs.models import Job
+
+LEARN_TASK = "likewise.learn"
+
+
+class LostLease(Conflict):
+    """Somebody else owns the job now: stop, and write nothing."""
+
+    code = "lost_job_lease"
+
+
+def request_job(session: Session, campaign_id: UUID, watermark: int, kind: str = "learn") -> Job:
+    """Ask for a job, in the caller's transaction, which holds the campaign's row lock.
+
+    A queued job takes the newer watermark; a running one is marked to be followed by another.
+    """
+    job = active_job(session, campaign_id, kind, lock=True)
+    if job is None:
+        return _new_job(session, campaign_id, watermark, kind)
+    if job.state == "queued":
+        job.watermark = max(job.watermark, watermark)
+    else:
+        job.rerun_wanted = True
+    return job
+
+
+def _new_job(session: Session, campaign_id: UUID, watermark: int, kind: str) -> Job:
+    job = Job(
+        campaign_id=campaign_id,
+        kind=kind,
+        watermark=watermark,
+        max_attempts=get_settings().job_max_attempts,
+    )
+    session.add(job)
+    session.flush()
+    _dispatch(session, job.id)
+    campaign_changed(session, campaign_id)
+    return job
+
+
+def _dispatch(session: Session, job_id: UUID) -> None:
+    send_after_commit(session, LEARN_TASK, {"job_id": str(job_id)}, job_id=job_id)
+
+
+def active_job(
+    session: Session, campaign_id: UUID, kind: str = "learn", *, lock: bool = False
+) -> Job | None:
+    """The queued or running job of a campaign."""
+    query = select(Job).where(
+        Job.campaign_id == campaign_id, Job.kind == kind, Job.state.in_(("queued", "running"))
+    )
+    return session.scalar(query.with_for_update() if lock else query)
+
+
+def latest_job(session: Session, campaign_id: UUID) -> Job | None:
+    query = select(Job).where(Job.campaign_id == campaign_id)
+    return session.scalar(query.order_by(Job.created_at.desc(), Job.id.desc()).limit(1))
+
+
+def claim_job(session: Session, job_id: UUID, owner: str) -> Job | None:
+    """Take a queued job; None when it is not to be had (done, failed, or somebody else's).
+
+    Messages may arrive twice or late, so this conditional update decides who works, not Celery.
+    """
+    claimed = session.execute(
+        update(Job)
+        .where(Job.id == job_id, Job.state == "queued")
+        .values(
+            state="running",
+            attempts=Job.attempts + 1,
+            epoch=Job.epoch + 1,
+            lease_owner=owner,
+            lease_until=_lease_end(),
+            started_at=func.now(),
+            progress=0.0,
+            error=None,
+            rerun_wanted=False,
+        )
+        .returning(Job)
+    ).scalar()
+    if claimed is not None:
+        campaign_changed(session, claimed.campaign_id)
+    return claimed
+
+
+def _lease_end() -> datetime:
+    return datetime.now(UTC) + timedelta(seconds=get_settings().job_lease_seconds)
+
+
+def renew_lease(session: Session, job_id: UUID, epoch: int) -> None:
+    """Heartbeat; raises LostLease when the job belongs to somebody else by now."""
+    renewed = session.execute(
+        update(Job)
+        .where(Job.id == job_id, Job.epoch == epoch, Job.state == "running")
+        .values(lease_until=_lease_end())
+        .returning(Job.id)
+    ).scalar()
+    if renewed is None:
+        raise LostLease(f"Job {job_id} is no longer held under epoch {epoch}.")
+
+
+def report_progress(session: Session, job_id: UUID, epoch: int, progress: float) -> None:
+    """Store the share done, in [0, 1]; also renews the lease. Raises LostLease."""
+    job = _held(session, job_id, epoch)
+    job.progress = min(max(progress, 0.0), 1.0)
+    job.lease_until = _lease_end()
+    campaign_changed(session, job.campaign_id)
+
+
+def _held(session: Session, job_id: UUID, epoch: int) -> Job:
+    job = session.scalar(
+        select(Job)
+        .where(Job.id == job_id, Job.epoch == epoch, Job.state == "running")
+        .with_for_update()
+    )
+    if job is None:
+        raise LostLease(f"Job {job_id} is no longer held under epoch {epoch}.")
+    return job
+
+
+def complete_job(session: Session, job_id: UUID, epoch: int, n_answers_now: int) -> None:
+    """Mark a held job done, and ask for the next one if answers arrived that it did not see.
+
+    The caller holds the campaign's row lock. Raises LostLease.
+    """
+    job = _held(session, job_id, epoch)
+    job.state, job.progress, job.finished_at = "done", 1.0, datetime.now(UTC)
+    job.lease_owner = job.lease_until = None
+    session.flush()
+    if job.rerun_wanted:
+        _new_job(session, job.campaign_id, n_answers_now, job.kind)
+    campaign_changed(session, job.campaign_id)
+
+
+def fail_job(session: Session, job_id: UUID, epoch: int, error: str, *, retry: bool) -> None:
+    """Record why a held job failed; queue it again if `retry` and attempts are left.
+
+    Raises LostLease.
+    """
+    job = _held(session, job_id, epoch)
+    _after_failure(session, job, error, retry=retry)
+
+
+def _after_failure(session: Session, job: Job, error: str, *, retry: bool) -> None:
+    job.error = error[-4000:]
+    job.lease_owner = job.lease_until = None
+    if retry and job.attempts < job.max_attempts:
+        job.state = "queued"
+        _dispatch(session, job.id)
+    else:
+        job.state, job.finished_at = "failed", datetime.now(UTC)
+    campaign_changed(session, job.campaign_id)
+
+
+def release_job(session: Session, job_id: UUID, epoch: int) -> None:
+    """Give a held job back unharmed (the worker is being stopped). Raises LostLease."""
+    job = _held(session, job_id, epoch)
+    job.state, job.attempts = "queued", job.attempts - 1
+    job.lease_owner = job.lease_until = None
+    _dispatch(session, job.id)
+
+
+def retry_failed_job(session: Session, campaign_id: UUID, watermark: int) -> Job:
+    """A fresh job after a failed one, on a requester's wish. Raises Conflict."""
+    latest = latest_job(session, campaign_id)
+    if latest is None or latest.state != "failed":
+        raise Conflict("The last learning job did not fail; there is nothing to retry.")
+    return _new_job(session, campaign_id, watermark, latest.kind)
+
+
+def requeue_lost_jobs(session: Session) -> int:
+    """Queue again what lost its worker or its message; returns how many.
+
+    Lost worker: running, lease ran out. Lost message: queued, and the last message for it was sent
+    some time ago. A message too many is harmless (see `claim_job`).
+    """
+    lost = session.scalars(
+        select(Job)
+        .where(Job.state == "running", Job.lease_until < func.now())
+        .with_for_update(skip_locked=True)
+    ).all()
+    for job in lost:
+        _after_failure(
+            session, job, f"The worker was lost in attempt {job.attempts}.", retry=True
+        )
+    since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
+    recent_message = select(OutboxMessage.id).where(
+        OutboxMessage.job_id == Job.id,
+        (OutboxMessage.dispatched_at.is_(None)) | (OutboxMessage.dispatched_at > since),
+    )
+    silent = session.scalars(
+        select(Job)
+        .where(Job.state == "queued", ~recent_message.exists())
+        .with_for_update(skip_locked=True)
+    ).all()
+    for job in silent:
+        _dispatch(session, job.id)
+    return len(lost) + len(silent)

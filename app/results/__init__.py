@@ -1,0 +1,1 @@
+"""Learning results: models, embeddings, neighbours, live progress and exports."""

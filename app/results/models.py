@@ -1,0 +1,43 @@
+"""Tables of trained models and their embeddings."""
+
+from typing import Any
+from uuid import UUID
+
+from pgvector.sqlalchemy import VECTOR
+from sqlalchemy import ForeignKey, String, UniqueConstraint
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.core.database import Base, Identified
+
+
+class Model(Identified, Base):
+    """One trained version of a campaign's model; versions count from 1."""
+
+    __tablename__ = "model"
+    __table_args__ = (UniqueConstraint("campaign_id", "version"), UniqueConstraint("job_id"))
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
+    # One job publishes at most one model: the second wall behind the job's epoch.
+    job_id: Mapped[UUID] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"))
+    version: Mapped[int]
+    round_number: Mapped[int]
+    strategy: Mapped[str] = mapped_column(String(40))
+    settings: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    metrics: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    n_answers: Mapped[int]
+    artifact_key: Mapped[str] = mapped_column(String(300))
+
+
+class EmbeddedImage(Base):
+    """Place of one image in one model: the learned vector, and (x, y) on the 2-D map."""
+
+    __tablename__ = "embedding"
+
+    model_id: Mapped[UUID] = mapped_column(
+        ForeignKey("model.id", ondelete="CASCADE"), primary_key=True
+    )
+    position: Mapped[int] = mapped_column(primary_key=True)
+    vector: Mapped[Any] = mapped_column(VECTOR())
+    x: Mapped[float]
+    y: Mapped[float]

@@ -1,0 +1,110 @@
+"""What a strategy is, and the register of all of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
+
+from app.core.errors import InvalidInput
+from learning.groupings import Groupings
+
+Progress = Callable[[float], None]
+
+
+class StrategySettings(BaseModel, extra="forbid"):
+    """Base of every strategy's settings; titles, ranges and help texts make the form."""
+
+
+@dataclass(frozen=True)
+class LearningData:
+    """What a learning job learns from.
+
+    rounds:      answers of each round so far, oldest first; one annotator index throughout
+    n_images:    N, number of images of the campaign
+    grid_size:   S, images per grid
+    n_rounds:    rounds planned
+    n_groups:    groups (bins) an answer may use
+    seed:        the campaign's seed
+    """
+
+    rounds: list[Groupings]
+    n_images: int
+    grid_size: int
+    n_rounds: int
+    n_groups: int
+    seed: int
+
+    @property
+    def all_answers(self) -> Groupings:
+        return Groupings.concatenate(self.rounds)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A trained model as campaigns see it.
+
+    embedding:    (N, d) float64
+    select_grids: n -> (n, S) int64, grids for the next round
+    save:         writes the model (safetensors and JSON) to a path
+    """
+
+    embedding: NDArray[np.float64]
+    metrics: dict[str, float]
+    select_grids: Callable[[int], NDArray[np.int64]]
+    save: Callable[[Path], None]
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+class Strategy(Protocol):
+    """Binds an estimator to campaigns."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]]
+    settings_model: ClassVar[type[StrategySettings]]
+    default_rounds: ClassVar[int]
+
+    def learn(
+        self, data: LearningData, settings: dict[str, Any], progress: Progress
+    ) -> Learned:
+        """Fit on all answers so far; raises ValueError when they cannot be learned from."""
+        ...
+
+
+_strategies: dict[str, Strategy] = {}
+
+
+def register(strategy: Strategy) -> None:
+    _strategies[strategy.name] = strategy
+
+
+def all_strategies() -> list[Strategy]:
+    return list(_strategies.values())
+
+
+def get_strategy(name: str) -> Strategy:
+    """The strategy called `name`; raises InvalidInput."""
+    if name not in _strategies:
+        known = ", ".join(sorted(_strategies))
+        raise InvalidInput(f"There is no strategy {name!r}; choose one of: {known}.")
+    return _strategies[name]
+
+
+def check_settings(strategy: Strategy, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings, completed with defaults; raises InvalidInput naming what is wrong."""
+    try:
+        return strategy.settings_model.model_validate(settings).model_dump()
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
+            for item in error.errors()
+        )
+        raise InvalidInput(
+            f"Settings of strategy {strategy.name}: {wrong}.", code="bad_settings"
+        ) from error
