@@ -1,0 +1,78 @@
+"""What the estimators share: scikit-learn's conventions and artifacts on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+from sklearn.base import BaseEstimator  # type: ignore[import-untyped, unused-ignore]
+from sklearn.exceptions import NotFittedError  # type: ignore[import-untyped, unused-ignore]
+
+Progress = Callable[[int, int, Mapping[str, float]], None]
+Arrays = dict[str, NDArray[Any]]
+State = dict[str, Any]
+
+_FORMAT = 1
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
+    """Parameters unchanged in __init__, learned attributes with a trailing underscore.
+
+    Subclasses say what a fit has learned in `_learned` (arrays and plain values) and take
+    it back in `_restore`.
+    """
+
+    def _learned(self) -> tuple[Arrays, State]:
+        raise NotImplementedError
+
+    def _restore(self, arrays: Arrays, state: State) -> None:
+        raise NotImplementedError
+
+    def _check_fitted(self, attribute: str = "embedding_") -> None:
+        if not hasattr(self, attribute):
+            raise NotFittedError(
+                f"This {type(self).__name__} has learned nothing yet: give it answers first"
+            )
+
+    def save(self, path: str | Path) -> None:
+        """Write the folder `path`: arrays.safetensors and model.json.
+
+        Raises NotFittedError before anything is learned.
+        """
+        self._check_fitted()
+        arrays, state = self._learned()
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        save_file(contiguous, folder / "arrays.safetensors")
+        about = {
+            "format": _FORMAT,
+            "estimator": type(self).__name__,
+            "parameters": self.get_params(deep=False),
+            "state": state,
+        }
+        (folder / "model.json").write_text(json.dumps(about, indent=1, default=_plain))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The estimator that `save` wrote. Raises ValueError for another one's folder."""
+        folder = Path(path)
+        about = json.loads((folder / "model.json").read_text())
+        if about.get("estimator") != cls.__name__ or about.get("format") != _FORMAT:
+            found = f"{about.get('estimator')} format {about.get('format')}"
+            raise ValueError(f"{folder} holds a {found}, not a {cls.__name__} format {_FORMAT}")
+        model = cls(**about["parameters"])
+        model._restore(load_file(folder / "arrays.safetensors"), about["state"])
+        return model
+
+
+def _plain(value: object) -> object:
+    """A numpy scalar as the Python number that JSON can hold."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"cannot write {type(value).__name__} to model.json")

@@ -1,0 +1,94 @@
+"""How good an embedding or its pair predictions are."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial import cKDTree  # type: ignore[import-untyped, unused-ignore]
+from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
+
+from learning.arrays import BoolArray, FloatArray, IntArray, as_index_array, check_count
+
+
+def nearest_neighbors(points: FloatArray, k: int) -> IntArray:
+    """(N, k) indices of the nearest other points, nearest first. points: (N, D)."""
+    check_count("k", k)
+    if k >= len(points):
+        raise ValueError(f"k must be below {len(points)} points, got {k}")
+    _, found = cKDTree(points).query(points, k=k + 1)
+    # A point with an exact double need not come first in its own list.
+    own = found == np.arange(len(points))[:, None]
+    own[~own.any(axis=1), -1] = True
+    return np.asarray(found[~own].reshape(len(points), k), np.int64)
+
+
+def neighbor_overlap(true: ArrayLike, found: ArrayLike) -> float:
+    """Mean number of neighbours in both lists: 0..k. true: (N, k); found: (N, m)."""
+    true_rows = as_index_array("true", true, 2)
+    found_rows = as_index_array("found", found, 2)
+    if len(true_rows) != len(found_rows) or not len(true_rows):
+        raise ValueError(f"lists of {len(true_rows)} and {len(found_rows)} images")
+    shared = sum(
+        (true_rows[:, [column]] == found_rows).any(axis=1).sum()
+        for column in range(true_rows.shape[1])
+    )
+    return float(shared) / len(true_rows)
+
+
+def pair_accuracy(same: ArrayLike, predicted: ArrayLike) -> float:
+    """Part of the pairs whose predicted label is right. same, predicted: (P,) bool."""
+    truth, guess = _labels(same), _labels(predicted)
+    if truth.shape != guess.shape:
+        raise ValueError(f"{len(truth)} labels but {len(guess)} predictions")
+    return float((truth == guess).mean())
+
+
+def majority_rate(same: ArrayLike) -> float:
+    """Accuracy of always predicting the more frequent label."""
+    share = float(_labels(same).mean())
+    return max(share, 1.0 - share)
+
+
+def balanced_accuracy(same: ArrayLike, predicted: ArrayLike) -> float:
+    """Mean of the accuracies on the same and on the different pairs (of those present)."""
+    truth, guess = _labels(same), _labels(predicted)
+    if truth.shape != guess.shape:
+        raise ValueError(f"{len(truth)} labels but {len(guess)} predictions")
+    return float(np.mean([(guess[truth == label] == label).mean() for label in np.unique(truth)]))
+
+
+def pair_auc(same: ArrayLike, distance: ArrayLike) -> float:
+    """Probability that a same pair is nearer than a different one; ties count half.
+
+    0.5, chance, when only one kind of pair is present.
+    """
+    truth = _labels(same)
+    scores = np.asarray(distance, np.float64)
+    if scores.shape != truth.shape or not np.isfinite(scores).all():
+        raise ValueError(f"distance must be {truth.shape} and finite, got {scores.shape}")
+    n_same = int(truth.sum())
+    n_different = len(truth) - n_same
+    if not n_same or not n_different:
+        return 0.5
+    ranks = rankdata(scores)
+    further = float(ranks[~truth].sum()) - n_different * (n_different + 1) / 2
+    return further / (n_same * n_different)
+
+
+def pair_scores(same: ArrayLike, predicted: ArrayLike, distance: ArrayLike) -> dict[str, float]:
+    """Accuracy with what it must be read against: majority rate, balanced accuracy, AUC."""
+    return {
+        "accuracy": pair_accuracy(same, predicted),
+        "majority_rate": majority_rate(same),
+        "balanced_accuracy": balanced_accuracy(same, predicted),
+        "auc": pair_auc(same, distance),
+    }
+
+
+def _labels(values: ArrayLike) -> BoolArray:
+    labels = np.asarray(values)
+    if labels.ndim != 1 or labels.dtype != np.bool_ or not labels.size:
+        raise ValueError(
+            f"labels must be (P,) bool with P > 0, got {labels.dtype} of shape {labels.shape}"
+        )
+    return labels
