@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account, AuditEvent, BrowserSession, SignInLink
@@ -141,4 +141,6 @@ def account_of_session(session: Session, cookie: str | None) -> Account:
 
 def end_session(session: Session, cookie: str | None) -> None:
     if cookie:
-        session.query(BrowserSession).filter_by(token_hash=hash_token(cookie)).delete()
+        session.execute(
+            delete(BrowserSession).where(BrowserSession.token_hash == hash_token(cookie))
+        )

@@ -17,6 +17,7 @@ from app.annotation.leases import live_leases, own_lease
 from app.annotation.models import Answer, Assignment
 from app.annotation.sessions import AnnotatorSession, complete_assignment
 from app.campaigns.models import Campaign, Grid, Round
+from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.jobs.service import request_job
@@ -74,16 +75,11 @@ def submit_answer(
     Raises LeaseNotFound, UnknownImages, BadGroups, IdempotencyMismatch, AlreadySubmitted.
     """
     found = own_lease(session, who, lease_id)
-    campaign = session.get_one(Campaign, found.campaign_id, with_for_update={"key_share": True})
-    grid_round = session.get_one(Grid, found.grid_id).round_id
-    current = session.get_one(Round, grid_round, with_for_update={"key_share": True})
-    grid = session.get_one(
-        Grid, found.grid_id, with_for_update={"key_share": True}, populate_existing=True
-    )
+    campaign = locked(session, Campaign, found.campaign_id)
+    current = locked(session, Round, session.get_one(Grid, found.grid_id).round_id)
+    grid = locked(session, Grid, found.grid_id)
     answer = own_lease(session, who, lease_id, lock=True)
-    assignment = session.get_one(
-        Assignment, answer.assignment_id, with_for_update=True, populate_existing=True
-    )
+    assignment = locked(session, Assignment, answer.assignment_id)
     if answer.state in ("submitted", "surplus"):
         _check_repeat(answer, submission, idempotency_key)
         return answer, assignment

@@ -19,6 +19,7 @@ from app.annotation.models import Answer, Assignment
 from app.annotation.sessions import AnnotatorSession, complete_assignment
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.rounds import open_round_of
+from app.core.database import locked
 from app.core.errors import Conflict, NotFound
 from app.core.settings import get_settings
 
@@ -168,7 +169,7 @@ def save_draft(
     kept too; the lease comes to life again only if the place is still free.
     """
     grid_id = own_lease(session, who, lease_id).grid_id
-    grid = session.get_one(Grid, grid_id, with_for_update=True)
+    grid = locked(session, Grid, grid_id)
     lease = own_lease(session, who, lease_id, lock=True)
     if lease.state != "leased":
         raise Conflict("This grid is finished already.", code="already_submitted")

@@ -127,7 +127,12 @@ def get_campaign(
     session: Session, owner: Account, campaign_id: UUID, *, lock: bool = False
 ) -> Campaign:
     """The owner's campaign; raises NotFound, also for somebody else's."""
-    campaign = session.get(Campaign, campaign_id, with_for_update=lock)
+    campaign = session.get(
+        Campaign,
+        campaign_id,
+        with_for_update={"key_share": True} if lock else None,
+        populate_existing=lock,
+    )
     if campaign is None or campaign.owner_id != owner.id:
         raise NotFound("There is no such campaign.")
     return campaign

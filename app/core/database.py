@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
+from typing import TypeVar
 from uuid import UUID
 
 from sqlalchemy import DateTime, Engine, MetaData, create_engine, func
@@ -31,6 +32,9 @@ class Base(DeclarativeBase):
 
     metadata = MetaData(naming_convention=NAMING)
     type_annotation_map = {datetime: DateTime(timezone=True), UUID: Uuid()}  # noqa: RUF012
+
+
+Table = TypeVar("Table", bound=Base)
 
 
 class Identified:
@@ -62,3 +66,14 @@ def transaction() -> Iterator[Session]:
     """A session whose transaction commits at the end of the block, or rolls back on any error."""
     with session_factory().begin() as session:
         yield session
+
+
+def locked(session: Session, table: type[Table], identity: object) -> Table:
+    """The row with this primary key, read afresh under a row lock (FOR NO KEY UPDATE).
+
+    "No key" because child rows are inserted at the same time, and their foreign keys need a share
+    of the parent's key only. Raises `sqlalchemy.exc.NoResultFound`.
+    """
+    return session.get_one(
+        table, identity, with_for_update={"key_share": True}, populate_existing=True
+    )

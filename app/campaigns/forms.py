@@ -1,0 +1,79 @@
+"""The campaign form: text fields in, a plan out.
+
+A strategy's own fields are named `STRATEGY.FIELD` and come from its pydantic model.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from app.campaigns.service import CampaignPlan
+from app.core.errors import InvalidInput
+
+NUMBERS = (
+    "budget",
+    "rounds",
+    "grid_size",
+    "max_groups",
+    "answers_per_grid",
+    "grids_per_assignment",
+    "learn_every",
+)
+DEFAULTS = {
+    "kind": "grid",
+    "strategy": "cen",
+    "question": "Which of these images belong together?",
+    "budget": "100",
+    "answers_per_grid": "1",
+    "grids_per_assignment": "10",
+    "learn_every": "50",
+}
+
+
+@dataclass(frozen=True)
+class CampaignForm:
+    """The form's fields as the browser sent them."""
+
+    fields: dict[str, str]
+
+    @classmethod
+    def blank(cls, collection_id: str) -> "CampaignForm":
+        return cls({**DEFAULTS, "collection_id": collection_id})
+
+    def get(self, name: str, default: str = "") -> str:
+        return self.fields.get(name, default)
+
+    def plan(self) -> CampaignPlan:
+        """The plan; an empty field means the default. Raises InvalidInput naming the field."""
+        try:
+            collection_id = UUID(self.get("collection_id"))
+        except ValueError as error:
+            raise InvalidInput("Choose a collection.", code="bad_collection") from error
+        strategy = self.get("strategy", "cen")
+        numbers = {name: self._number(name) for name in NUMBERS if self.get(name).strip()}
+        texts = {name: self.get(name) for name in ("name", "question", "kind") if self.get(name)}
+        if "name" not in texts:
+            raise InvalidInput("Give the campaign a name.", code="bad_name")
+        return CampaignPlan(
+            **{**texts, **numbers},  # type: ignore[arg-type]  # names and types match by design
+            collection_id=collection_id,
+            strategy=strategy,
+            settings=self._settings(strategy),
+        )
+
+    def _settings(self, strategy: str) -> dict[str, Any]:
+        prefix = f"{strategy}."
+        return {
+            name.removeprefix(prefix): value
+            for name, value in self.fields.items()
+            if name.startswith(prefix) and value.strip()
+        }
+
+    def _number(self, name: str) -> int:
+        text = self.get(name).strip()
+        try:
+            return int(text)
+        except ValueError as error:
+            raise InvalidInput(
+                f"{name} must be a whole number, not {text[:40]!r}.", code=f"bad_{name}"
+            ) from error

@@ -1,0 +1,66 @@
+"""One place where errors become replies: problem+json for programs, a page for people."""
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+
+from app.core.errors import LikewiseError, SignInRequired
+from app.core.web import templates, wants_page
+
+logger = logging.getLogger(__name__)
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Answer every error of the hierarchy, of validation and of routing in one shape."""
+    app.add_exception_handler(LikewiseError, _on_likewise_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(Exception, _on_unexpected_error)
+
+
+def problem(request: Request, status: int, code: str, detail: str, **extra: Any) -> Response:
+    """The error as a page or as RFC 9457 problem details."""
+    title = HTTPStatus(status).phrase
+    if wants_page(request):
+        context = {"status": status, "title": title, "detail": detail}
+        return templates.TemplateResponse(request, "error.html", context, status_code=status)
+    body = {"type": "about:blank", "title": title, "status": status, "code": code}
+    return JSONResponse(
+        {**body, "detail": detail, **extra},
+        status_code=status,
+        media_type="application/problem+json",
+    )
+
+
+def _on_likewise_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, LikewiseError)
+    if isinstance(error, SignInRequired) and wants_page(request):
+        return RedirectResponse("/sign-in", status_code=303)
+    return problem(request, error.status, error.code, str(error))
+
+
+def _on_validation_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    errors = [
+        {"where": ".".join(str(part) for part in item["loc"]), "message": item["msg"]}
+        for item in error.errors()
+    ]
+    detail = "; ".join(f"{item['where']}: {item['message']}" for item in errors[:5])
+    return problem(request, 422, "invalid_request", detail, errors=errors)
+
+
+def _on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = HTTPStatus(error.status_code).name.lower()
+    return problem(request, error.status_code, code, str(error.detail))
+
+
+def _on_unexpected_error(request: Request, error: Exception) -> Response:
+    logger.error("unexpected error at %s", request.url.path, exc_info=error)
+    detail = "Something went wrong on our side. Nothing was stored; please try again."
+    return problem(request, 500, "internal_error", detail)

@@ -1,0 +1,55 @@
+"""Answers as arrays: one query, no row per image or pair."""
+
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.annotation.models import Annotator, Answer
+from app.campaigns.models import Campaign, Grid, Round
+from app.strategies.base import LearningData
+from learning.groupings import Groupings
+
+
+def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
+    """All finished answers of a campaign, by round; raises ValueError when there are none."""
+    query = (
+        select(Round.number, Grid.images, Answer.groups, Annotator.position)
+        .join(Grid, Answer.grid_id == Grid.id)
+        .join(Round, Grid.round_id == Round.id)
+        .join(Annotator, Answer.annotator_id == Annotator.id)
+        .where(
+            Answer.campaign_id == campaign.id, Answer.state.in_(("submitted", "surplus"))
+        )
+        .order_by(Answer.submitted_at, Answer.id)
+    )
+    by_round: dict[int, list[tuple[Any, ...]]] = {}
+    for number, images, groups, annotator in session.execute(query).tuples():
+        by_round.setdefault(number, []).append((images, groups, annotator))
+    if not by_round:
+        raise ValueError("There are no answers to learn from yet.")
+    return LearningData(
+        rounds=[
+            _groupings(by_round[number], campaign.n_images, campaign.n_annotators)
+            for number in sorted(by_round)
+        ],
+        n_images=campaign.n_images,
+        grid_size=campaign.grid_size,
+        n_rounds=campaign.rounds,
+        n_groups=campaign.max_groups,
+        seed=campaign.seed,
+    )
+
+
+def _groupings(rows: list[tuple[Any, ...]], n_images: int, n_annotators: int) -> Groupings:
+    images, groups, annotators = zip(*rows, strict=True)
+    return Groupings.from_answers(
+        list(images), list(groups), list(annotators), n_images, n_annotators
+    )
+
+
+def count_answers(session: Session, campaign_id: UUID) -> int:
+    """Number of finished answers, surplus included."""
+    campaign = session.get_one(Campaign, campaign_id)
+    return campaign.n_answers + campaign.n_surplus

@@ -1,0 +1,70 @@
+"""Server-sent events: the progress of a campaign whenever it changes.
+
+A Redis message says that something changed; what changed is read from PostgreSQL. Without Redis
+the same is read every few seconds, so a page is late at worst.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+from starlette.concurrency import run_in_threadpool
+
+from app.campaigns.models import Campaign
+from app.core.database import transaction
+from app.core.events import channel_of
+from app.core.settings import get_settings
+from app.results.schemas import ProgressOut
+from app.results.service import read_progress
+
+logger = logging.getLogger(__name__)
+POLL_SECONDS = 3.0
+PAUSE_SECONDS = 0.5
+
+
+def progress_json(campaign_id: UUID) -> str:
+    """The progress object of the API as JSON text, in a transaction of its own."""
+    with transaction() as session:
+        campaign = session.get_one(Campaign, campaign_id)
+        return ProgressOut.of(read_progress(session, campaign)).model_dump_json()
+
+
+async def progress_events(campaign_id: UUID) -> AsyncIterator[dict[str, str]]:
+    """Events `progress`, the first at once, then one per change, at most two a second."""
+    last = ""
+    async with _Changes(campaign_id) as changes:
+        while True:
+            current = await run_in_threadpool(progress_json, campaign_id)
+            if current != last:
+                yield {"event": "progress", "data": current}
+                last = current
+            await asyncio.sleep(PAUSE_SECONDS)
+            await changes.wait()
+
+
+class _Changes:
+    """Waits for the next change of a campaign, or a few seconds."""
+
+    def __init__(self, campaign_id: UUID) -> None:
+        self._channel = channel_of(campaign_id)
+        self._redis = Redis.from_url(get_settings().redis_url, socket_connect_timeout=1)
+        self._messages = self._redis.pubsub(ignore_subscribe_messages=True)
+
+    async def __aenter__(self) -> "_Changes":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._messages.aclose()
+        await self._redis.aclose()
+
+    async def wait(self) -> None:
+        try:
+            if not self._messages.subscribed:
+                await self._messages.subscribe(self._channel)
+            await self._messages.get_message(timeout=POLL_SECONDS)
+        except (RedisError, OSError) as error:
+            logger.warning("live events without Redis, polling: %s", error)
+            await asyncio.sleep(POLL_SECONDS)

@@ -1,0 +1,120 @@
+"""Results of a campaign: live progress, models, map, neighbours, exports."""
+
+from collections.abc import Callable, Iterator
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import Response, StreamingResponse
+from sqlalchemy.orm import Session
+from sse_starlette import EventSourceResponse
+
+from app.accounts.routes import SignedIn
+from app.campaigns.models import Campaign
+from app.campaigns.service import get_campaign
+from app.core.database import transaction
+from app.core.web import DatabaseSession
+from app.results import exports, service
+from app.results.live import progress_events
+from app.results.schemas import MapOut, NeighboursOut, ProgressOut
+
+api = APIRouter(prefix="/api/campaigns/{campaign_id}", tags=["results"])
+Version = Annotated[int, Path(ge=1, le=2**31 - 1)]
+
+
+@api.get("/progress")
+def read_progress(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn
+) -> ProgressOut:
+    campaign = get_campaign(session, account, campaign_id)
+    return ProgressOut.of(service.read_progress(session, campaign))
+
+
+@api.get("/events", response_class=EventSourceResponse)
+def follow_progress(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn
+) -> EventSourceResponse:
+    campaign = get_campaign(session, account, campaign_id)
+    return EventSourceResponse(progress_events(campaign.id), ping=15)
+
+
+@api.get("/models/{version}/map")
+def read_map(
+    campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
+) -> MapOut:
+    campaign = get_campaign(session, account, campaign_id)
+    model = service.get_model(session, campaign, version)
+    return MapOut.of(version, service.read_map(session, campaign, model))
+
+
+@api.get("/models/{version}/neighbours")
+def nearest_neighbours(
+    campaign_id: UUID,
+    version: Version,
+    session: DatabaseSession,
+    account: SignedIn,
+    image: Annotated[int, Query(ge=0, le=2**31 - 1)],
+    k: Annotated[int, Query(ge=1, le=200)] = 10,
+) -> NeighboursOut:
+    campaign = get_campaign(session, account, campaign_id)
+    model = service.get_model(session, campaign, version)
+    found = service.nearest_neighbours(session, campaign, model, image, k)
+    return NeighboursOut.of(image, found)
+
+
+@api.get("/export/answers.csv", response_class=Response)
+def export_answers_csv(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn
+) -> Response:
+    campaign = get_campaign(session, account, campaign_id)
+    return _stream(campaign, exports.answers_csv, "text/csv", "answers.csv")
+
+
+@api.get("/export/answers.jsonl", response_class=Response)
+def export_answers_jsonl(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn
+) -> Response:
+    campaign = get_campaign(session, account, campaign_id)
+    return _stream(campaign, exports.answers_jsonl, "application/jsonl", "answers.jsonl")
+
+
+@api.get("/export/embedding.csv", response_class=Response)
+def export_embedding_csv(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn, version: int | None = None
+) -> Response:
+    campaign = get_campaign(session, account, campaign_id)
+    model = service.get_model(session, campaign, version)
+    lines = "".join(exports.embedding_csv(session, campaign, model))
+    return _download(lines.encode(), "text/csv", "embedding.csv")
+
+
+@api.get("/export/embedding.npz", response_class=Response)
+def export_embedding_npz(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn, version: int | None = None
+) -> Response:
+    campaign = get_campaign(session, account, campaign_id)
+    model = service.get_model(session, campaign, version)
+    data = exports.embedding_npz(session, campaign, model)
+    return _download(data, "application/octet-stream", "embedding.npz")
+
+
+def _attachment(filename: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{filename}"'}
+
+
+def _download(data: bytes, media_type: str, filename: str) -> Response:
+    return Response(data, media_type=media_type, headers=_attachment(filename))
+
+
+def _stream(
+    campaign: Campaign,
+    export: Callable[[Session, Campaign], Iterator[str]],
+    media_type: str,
+    filename: str,
+) -> Response:
+    def lines() -> Iterator[str]:
+        # The request's own transaction has ended when the body is sent.
+        with transaction() as session:
+            yield from export(session, campaign)
+
+    return StreamingResponse(lines(), media_type=media_type, headers=_attachment(filename))

@@ -1,0 +1,170 @@
+"""Bodies of the results API."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from app.collections.media import image_url
+from app.collections.models import Image
+from app.results.models import EmbeddedImage
+from app.results.service import Progress
+
+
+class RoundOut(BaseModel):
+    number: int
+    state: str
+    answers: int
+    wanted: int
+    locality: float | None
+
+
+class JobOut(BaseModel):
+    id: UUID
+    kind: str
+    state: str
+    attempts: int
+    progress: float
+    error: str | None
+    can_retry: bool
+
+
+class ModelOut(BaseModel):
+    version: int
+    round: int
+    n_answers: int
+    created_at: datetime
+    metrics: dict[str, float]
+
+
+class ProgressOut(BaseModel):
+    id: UUID
+    state: str
+    answers: int
+    surplus: int
+    budget: int
+    annotators: int
+    round: int
+    rounds: int
+    rounds_detail: list[RoundOut]
+    leases: int
+    job: JobOut | None
+    models: list[ModelOut]
+    answers_by_minute: list[tuple[str, int]]
+
+    @classmethod
+    def of(cls, progress: Progress) -> "ProgressOut":
+        campaign, job = progress.campaign, progress.job
+        return cls(
+            id=campaign.id,
+            state=campaign.state,
+            answers=campaign.n_answers,
+            surplus=campaign.n_surplus,
+            budget=campaign.budget,
+            annotators=campaign.n_annotators,
+            round=progress.rounds[-1].number if progress.rounds else 0,
+            rounds=campaign.rounds,
+            rounds_detail=[
+                RoundOut(
+                    number=one.number,
+                    state=one.state,
+                    answers=one.n_answers,
+                    wanted=one.n_wanted,
+                    locality=one.locality,
+                )
+                for one in progress.rounds
+            ],
+            leases=progress.live_leases,
+            job=None
+            if job is None
+            else JobOut(
+                id=job.id,
+                kind=job.kind,
+                state=job.state,
+                attempts=job.attempts,
+                progress=job.progress,
+                error=job.error,
+                can_retry=job.state == "failed",
+            ),
+            models=[
+                ModelOut(
+                    version=model.version,
+                    round=model.round_number,
+                    n_answers=model.n_answers,
+                    created_at=model.created_at,
+                    metrics=model.metrics,
+                )
+                for model in progress.models
+            ],
+            answers_by_minute=progress.answers_by_minute,
+        )
+
+
+class MapPoint(BaseModel):
+    image: int
+    x: float
+    y: float
+    url: str
+    filename: str
+
+
+class MapOut(BaseModel):
+    """`attributes[name][k]` belongs to `points[k]`; null where an image has no such value."""
+
+    version: int
+    points: list[MapPoint]
+    attributes: dict[str, list[str | None]]
+
+    @classmethod
+    def of(cls, version: int, rows: list[tuple[Image, EmbeddedImage]]) -> "MapOut":
+        names = sorted({name for image, _ in rows for name in image.attributes})
+        return cls(
+            version=version,
+            points=[
+                MapPoint(
+                    image=image.position,
+                    x=place.x,
+                    y=place.y,
+                    url=image_url(image),
+                    filename=image.filename,
+                )
+                for image, place in rows
+            ],
+            attributes={
+                name: [_text(image.attributes.get(name)) for image, _ in rows] for name in names
+            },
+        )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+class NeighbourOut(BaseModel):
+    image: int
+    distance: float
+    url: str
+    large_url: str
+    filename: str
+
+
+class NeighboursOut(BaseModel):
+    image: int
+    neighbours: list[NeighbourOut]
+
+    @classmethod
+    def of(cls, image: int, found: list[tuple[Image, float]]) -> "NeighboursOut":
+        return cls(
+            image=image,
+            neighbours=[
+                NeighbourOut(
+                    image=near.position,
+                    distance=distance,
+                    url=image_url(near),
+                    large_url=image_url(near, "large"),
+                    filename=near.filename,
+                )
+                for near, distance in found
+            ],
+        )

@@ -1,0 +1,1 @@
+"""Celery application, tasks, the dispatcher and the training process: thin, they call services."""

@@ -1,0 +1,116 @@
+"""Running a job in a process of its own, under a lease that is renewed while it lives.
+
+A separate process can be killed, gives its memory back, and keeps torch out of Celery: torch hangs
+in a child forked from a process that has used it.
+"""
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from typing import IO
+from uuid import UUID
+
+from celery.signals import worker_shutting_down
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.core.database import transaction
+from app.core.settings import get_settings
+from app.jobs.models import Job
+from app.jobs.service import LostLease, claim_job, fail_job, release_job, renew_lease
+
+logger = logging.getLogger(__name__)
+_stopping = threading.Event()
+POLL_SECONDS = 0.2
+
+
+@worker_shutting_down.connect  # type: ignore[untyped-decorator]  # Celery ships no types
+def _stop_jobs(**_: object) -> None:
+    _stopping.set()
+
+
+def supervise_job(job_id: UUID) -> None:
+    """Claim a job, train in a child process, and record how it ended.
+
+    The child publishes the result itself, under the job's epoch; here only its death is recorded.
+    """
+    owner = f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident()}"
+    with transaction() as session:
+        job = claim_job(session, job_id, owner)
+    if job is None:
+        logger.info("job %s is not to be had, nothing to do", job_id)
+        return
+    logger.info("job %s: attempt %d, epoch %d", job.id, job.attempts, job.epoch)
+    with tempfile.TemporaryFile() as errors:
+        child = _start(job, errors)
+        try:
+            outcome = _watch(job, child)
+        finally:
+            _end(child)
+        _record(job, child.returncode, outcome, errors)
+
+
+def _start(job: Job, errors: IO[bytes]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "workers.trainer", str(job.campaign_id), str(job.id)]
+    return subprocess.Popen([*command, str(job.epoch)], stderr=errors, stdin=subprocess.DEVNULL)
+
+
+def _watch(job: Job, child: subprocess.Popen[bytes]) -> str:
+    """Wait for the child, renewing the lease; returns why waiting ended."""
+    settings = get_settings()
+    started = renewed = time.monotonic()
+    while child.poll() is None:
+        now = time.monotonic()
+        if _stopping.is_set():
+            return "stopping"
+        if now - started > settings.job_time_limit_seconds:
+            return "time_limit"
+        if now - renewed > settings.job_lease_seconds / 4:
+            renewed = now
+            try:
+                with transaction() as session:
+                    renew_lease(session, job.id, job.epoch)
+            except LostLease:
+                return "lost"
+            except SQLAlchemyError as error:
+                # The database may be back before the lease ends; the epoch guards the result.
+                logger.warning("job %s: lease not renewed: %s", job.id, error)
+        time.sleep(POLL_SECONDS)
+    return "ended"
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    if child.poll() is None:
+        child.kill()
+    child.wait()
+
+
+def _record(job: Job, returncode: int, outcome: str, errors: IO[bytes]) -> None:
+    errors.seek(0)
+    output = errors.read()[-8000:].decode(errors="replace").strip()
+    if output:
+        logger.info("job %s said:\n%s", job.id, output)
+    if outcome == "lost" or (outcome == "ended" and returncode == 0):
+        return
+    try:
+        with transaction() as session:
+            if outcome == "stopping":
+                release_job(session, job.id, job.epoch)
+                return
+            fail_job(session, job.id, job.epoch, _reason(outcome, returncode, output), retry=True)
+    except LostLease:
+        # The child recorded its own error or somebody took the job over: nothing to add.
+        logger.info("job %s: ended with code %d, recorded elsewhere", job.id, returncode)
+
+
+def _reason(outcome: str, returncode: int, output: str) -> str:
+    if outcome == "time_limit":
+        return f"Training took longer than {get_settings().job_time_limit_seconds} seconds."
+    if returncode < 0:
+        return f"The training process was killed by signal {-returncode}."
+    last = output.splitlines()[-1] if output else "no message"
+    return f"The training process ended with code {returncode}: {last}"

@@ -1,0 +1,50 @@
+"""The training process: `python -m workers.trainer CAMPAIGN JOB EPOCH`.
+
+Exits 0 when the model was published, or the failure was recorded; anything else is a crash, which
+the supervising task records.
+"""
+
+import logging
+import os
+import sys
+import threading
+import time
+import traceback
+from uuid import UUID
+
+from app.core.database import transaction
+from app.core.errors import LikewiseError
+from app.jobs.service import LostLease, fail_job
+from app.results.learn import run_learning_job
+
+logger = logging.getLogger(__name__)
+
+
+def main(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
+    """Learn and publish; an error of the data is recorded as final, retrying would not help."""
+    _die_with_parent()
+    try:
+        run_learning_job(campaign_id, job_id, epoch)
+    except LostLease as error:
+        logger.warning("nothing published: %s", error)
+    except (LikewiseError, ValueError) as error:
+        traceback.print_exc()
+        with transaction() as session:
+            fail_job(session, job_id, epoch, f"{type(error).__name__}: {error}", retry=False)
+
+
+def _die_with_parent() -> None:
+    """End this process when the Celery worker dies, so that no orphan keeps a core busy."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(70)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    main(UUID(sys.argv[1]), UUID(sys.argv[2]), int(sys.argv[3]))
