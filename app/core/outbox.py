@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Identity, Index, String, func, text
+from sqlalchemy import BigInteger, Identity, Index, String, func, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -28,7 +28,7 @@ class OutboxMessage(Base):
         ),
     )
 
-    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     task: Mapped[str] = mapped_column(String(200))
     arguments: Mapped[dict[str, Any]] = mapped_column(JSONB)
     job_id: Mapped[UUID | None] = mapped_column(index=True)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid, Round
 from app.strategies.base import LearningData
-from learning.groupings import Groupings
+from learning.groupings import Groupings, from_answers
 
 
 def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
@@ -44,7 +44,7 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
 
 def _groupings(rows: list[tuple[Any, ...]], n_images: int, n_annotators: int) -> Groupings:
     images, groups, annotators = zip(*rows, strict=True)
-    return Groupings.from_answers(
+    return from_answers(
         list(images), list(groups), list(annotators), n_images, n_annotators
     )
 

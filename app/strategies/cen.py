@@ -16,7 +16,7 @@ from app.strategies.base import (
     StrategySettings,
     register,
 )
-from learning.metrics import pair_report
+from learning.metrics import pair_scores
 from learning.queries import random_grids
 
 HELD_OUT_FROM = 20
@@ -71,7 +71,14 @@ class CenStrategy:
         if with_validation:
             train, test = answers.split(0.15, data.seed)
             probe = network().fit(train, progress=lambda d, t, m: progress(0.5 * d / t))
-            metrics = {f"held_out_{k}": v for k, v in pair_report(probe, test).items()}
+            labels = test.pair_labels()
+            asked = labels >= 0
+            scores = pair_scores(
+                labels[asked] == 1,
+                probe.predict_same(test)[asked],
+                probe.pair_distance(test)[asked],
+            )
+            metrics = {f"held_out_{name}": value for name, value in scores.items()}
         start = 0.5 if with_validation else 0.0
         model = network().fit(
             answers, progress=lambda d, t, m: progress(start + (1 - start) * d / t)

@@ -1,0 +1,20 @@
+"""Alembic environment: the database of the settings, the tables of all capabilities."""
+
+from alembic import context
+
+from app.core.database import get_engine
+from migrations.tables import metadata
+
+
+def run() -> None:
+    """Run migrations in one transaction, under a lock that lets one process migrate at a time."""
+    with get_engine().connect() as connection:
+        context.configure(connection=connection, target_metadata=metadata)
+        with context.begin_transaction():
+            context.execute("SELECT pg_advisory_xact_lock(7259104)")
+            context.run_migrations()
+
+
+if context.is_offline_mode():
+    raise SystemExit("Migrations run against a live database only.")
+run()
