@@ -49,9 +49,11 @@ class ContextEmbeddingNetwork(Estimator):
     context_encoder : "spread" or "s_hot".
     gamma : weight of a same pair (eq. 7).
     margin_same, margin_different : xi_p and xi_n (eq. 6).
-    sparsity, shrinkage : lambda_1 on activations and lambda_2 on coordinates (eq. 8).
+    sparsity, shrinkage : lambda_1 on activations and lambda_2 on coordinates (eq. 8); the
+        latter ten times the paper's, which kept fewer dimensions in use.
     n_hidden : width of the hidden layers (supplement A).
     n_epochs, grids_per_step, learning_rate : Adam, the rate decaying to zero.
+    min_steps : steps at least, for few answers need more epochs.
     device : "auto", "cpu" or "cuda".
     random_state : int for a repeatable fit.
 
@@ -72,10 +74,11 @@ class ContextEmbeddingNetwork(Estimator):
         margin_same: float = 1.0,
         margin_different: float = 6.0,
         sparsity: float = 5e-6,
-        shrinkage: float = 1e-3,
+        shrinkage: float = 1e-2,
         n_hidden: int = 200,
-        n_epochs: int = 20,
-        grids_per_step: int = 16,
+        n_epochs: int = 30,
+        min_steps: int = 1_000,
+        grids_per_step: int = 8,
         learning_rate: float = 3e-3,
         device: str = "auto",
         random_state: int | None = None,
@@ -90,10 +93,16 @@ class ContextEmbeddingNetwork(Estimator):
         self.shrinkage = shrinkage
         self.n_hidden = n_hidden
         self.n_epochs = n_epochs
+        self.min_steps = min_steps
         self.grids_per_step = grids_per_step
         self.learning_rate = learning_rate
         self.device = device
         self.random_state = random_state
+
+    embedding_: FloatArray
+    annotator_activation_: FloatArray
+    threshold_: float
+    loss_: float
 
     def fit(self, groupings: Groupings, progress: Progress | None = None) -> Self:
         """Learn from all answers. `progress` hears (epochs done, epochs, {"loss": ...}).
@@ -208,8 +217,8 @@ class ContextEmbeddingNetwork(Estimator):
         answered = np.bincount(groupings.annotators, minlength=len(annotators)) > 0
         embedding[~shown] = embedding[shown].mean(axis=0)
         annotators[~answered] = annotators[answered].mean(axis=0)
-        self.embedding_: FloatArray = embedding
-        self.annotator_activation_: FloatArray = annotators
+        self.embedding_ = embedding
+        self.annotator_activation_ = annotators
         self._network = network
 
     def _settings(self, groupings: Groupings) -> CenSettings:
@@ -223,7 +232,7 @@ class ContextEmbeddingNetwork(Estimator):
         )
 
     def _check_parameters(self) -> None:
-        for name in ("n_dimensions", "n_hidden", "n_epochs", "grids_per_step"):
+        for name in ("n_dimensions", "n_hidden", "n_epochs", "min_steps", "grids_per_step"):
             check_count(name, getattr(self, name))
         for name in ("gamma", "margin_same", "margin_different", "learning_rate"):
             check_positive(name, getattr(self, name))
@@ -248,8 +257,8 @@ class ContextEmbeddingNetwork(Estimator):
     def _restore(self, arrays: Arrays, state: State) -> None:
         self.embedding_ = arrays["embedding"]
         self.annotator_activation_ = arrays["annotator_activation"]
-        self.threshold_: float = float(state["threshold"])
-        self.loss_: float = float(state["loss"])
+        self.threshold_ = float(state["threshold"])
+        self.loss_ = float(state["loss"])
         settings = CenSettings(
             n_images=len(self.embedding_),
             n_annotators=len(self.annotator_activation_),

@@ -48,6 +48,8 @@ class CenNetwork(nn.Module):
         else:
             self.spread_gain = nn.Parameter(torch.zeros(k))
             self.spread_bias = nn.Parameter(torch.full((k,), _AWAKE))
+        self.spread_mean: Tensor
+        self.spread_deviation: Tensor
         # Mean and deviation of the spread over grids: 1 and 0.15 are those of random ones.
         self.register_buffer("spread_mean", torch.ones(k))
         self.register_buffer("spread_deviation", torch.full((k,), 0.15))

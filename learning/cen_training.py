@@ -28,6 +28,7 @@ class TrainingSettings(Protocol):
     sparsity: float
     shrinkage: float
     n_epochs: int
+    min_steps: int
     grids_per_step: int
     learning_rate: float
 
@@ -50,11 +51,12 @@ def train(
     images = torch.as_tensor(groupings.images.copy())[told].to(device)
     annotators = torch.as_tensor(groupings.annotators.copy())[told].to(device)
     pair_labels = torch.as_tensor(labels)[told].to(device)
-    steps = -(-len(images) // settings.grids_per_step) * settings.n_epochs
+    steps_per_epoch = -(-len(images) // settings.grids_per_step)
+    n_epochs = max(settings.n_epochs, -(-settings.min_steps // steps_per_epoch))
     adam = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(adam, T_max=steps)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(adam, T_max=n_epochs * steps_per_epoch)
     loss_per_pair = 0.0
-    for epoch in range(settings.n_epochs):
+    for epoch in range(n_epochs):
         total = 0.0
         with torch.no_grad():
             coordinates = network.embedding()
@@ -65,13 +67,13 @@ def train(
                 network, images[rows], annotators[rows], pair_labels[rows], spread, settings
             )
             adam.zero_grad(set_to_none=True)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call, unused-ignore]
             adam.step()
             schedule.step()
             total += float(loss.detach()) * len(rows)
         loss_per_pair = total / len(images)
         if progress is not None:
-            progress(epoch + 1, settings.n_epochs, {"loss": loss_per_pair})
+            progress(epoch + 1, n_epochs, {"loss": loss_per_pair})
     with torch.no_grad():
         refresh_spread(network, network.embedding(), images)
     return loss_per_pair
@@ -137,4 +139,4 @@ def best_threshold(distance: FloatArray, same: BoolArray) -> float:
 
 
 def _shuffled_batches(n: int, size: int, generator: torch.Generator) -> Iterator[Tensor]:
-    yield from torch.randperm(n, generator=generator).split(size)
+    yield from torch.split(torch.randperm(n, generator=generator), size)

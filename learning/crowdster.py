@@ -37,7 +37,9 @@ class CrowdSter(Estimator):
     ----------
     n_images : images of the collection, N.
     grid_size, n_bins : images of a grid (n_q) and the bins an annotator has (n_c).
-    n_dimensions : coordinates of the embedding; more than the images truly vary in.
+    n_dimensions : coordinates of the embedding. Three is as good as ten for colours, planes
+        and clusters, and parts them better from random grids; images that truly vary in
+        six or more ways want more.
     algorithm : "paper", the literal update rule.
     beta : factor of the update rule, > 1.
     epsilon : weight of a pair never asked; 0 keeps the projection sparse, else these
@@ -61,7 +63,7 @@ class CrowdSter(Estimator):
         n_images: int,
         grid_size: int = 20,
         n_bins: int = 4,
-        n_dimensions: int = 10,
+        n_dimensions: int = 3,
         algorithm: str = "paper",
         beta: float = 4.0,
         epsilon: float = 0.0,
@@ -85,6 +87,12 @@ class CrowdSter(Estimator):
         self.n_excluded = n_excluded
         self.n_iterations = n_iterations
         self.random_state = random_state
+
+    embedding_: FloatArray
+    asked_pairs_: IntArray
+    n_phases_seen_: int
+    seed_: int
+    n_calls_: int
 
     def select_grids(self, n: int) -> IntArray:
         """(n, grid_size) grids for the next round; random ones before the first update.
@@ -154,7 +162,7 @@ class CrowdSter(Estimator):
     def _generator(self, purpose: str) -> np.random.Generator:
         """A generator of its own for every call, so that a loaded model goes on alike."""
         if not hasattr(self, "seed_"):
-            self.seed_: int = (
+            self.seed_ = (
                 int(np.random.SeedSequence().generate_state(1)[0])
                 if self.random_state is None
                 else self.random_state
@@ -187,11 +195,11 @@ class CrowdSter(Estimator):
         return arrays, counts
 
     def _restore(self, arrays: Arrays, state: State) -> None:
-        self.embedding_: FloatArray = arrays["embedding"]
-        self.asked_pairs_: IntArray = arrays["asked_pairs"]
+        self.embedding_ = arrays["embedding"]
+        self.asked_pairs_ = arrays["asked_pairs"]
         self.seed_ = int(state["seed"])
         self.n_calls_ = int(state["calls"])
-        self.n_phases_seen_: int = int(state["phases"])
+        self.n_phases_seen_ = int(state["phases"])
 
 
 def pair_votes(groupings: Groupings) -> tuple[IntArray, IntArray]:

@@ -153,7 +153,7 @@ class Groupings:
     ) -> NDArray[np.int8]:
         groups, present = self.groups[rows], self.images[rows] >= 0
         one, other = groups[:, first], groups[:, second]
-        labels = (one == other).astype(np.int8)
+        labels: NDArray[np.int8] = (one == other).astype(np.int8)
         uninformative = (one < 0) & (other < 0)
         uninformative |= ~(present[:, first] & present[:, second])
         labels[uninformative] = -1

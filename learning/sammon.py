@@ -24,7 +24,7 @@ def unit_scale(embedding: FloatArray) -> FloatArray:
     """
     centred = embedding - embedding.mean(axis=0)
     scale = float(np.sqrt((centred**2).sum(axis=1).mean()))
-    return centred / scale if scale > _TINY else centred
+    return np.asarray(centred / scale if scale > _TINY else centred)
 
 
 def sammon_projection(
