@@ -1,0 +1,75 @@
+/** The only place that talks HTTP. Errors come back as problem+json and leave here as ApiError. */
+
+export class ApiError extends Error {
+  constructor(
+    /** Stable name of the error, such as `lease_not_found`; `network` when no reply came. */
+    readonly code: string,
+    /** HTTP status; 0 when no reply came. */
+    readonly status: number,
+    /** A sentence for a human. */
+    readonly detail: string,
+  ) {
+    super(detail);
+    this.name = 'ApiError';
+  }
+
+  /** The same request may succeed later: no reply, too many requests, or the server's own trouble. */
+  get temporary(): boolean {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
+}
+
+export interface RequestOptions {
+  method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Sent as JSON; a FormData is sent as it is. */
+  body?: unknown;
+  token?: string;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+  /** Lets a small request finish while the page is being left. */
+  keepalive?: boolean;
+}
+
+export async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  const { method = 'GET', body, token, signal, keepalive } = options;
+  const headers = new Headers(options.headers);
+  headers.set('Accept', 'application/json');
+  if (token !== undefined) headers.set('Authorization', `Bearer ${token}`);
+  const init: RequestInit = { method, headers, credentials: 'same-origin' };
+  if (body instanceof FormData) {
+    init.body = body;
+  } else if (body !== undefined) {
+    headers.set('Content-Type', 'application/json');
+    init.body = JSON.stringify(body);
+  }
+  if (signal) init.signal = signal;
+  if (keepalive) init.keepalive = true;
+
+  let response: Response;
+  try {
+    response = await fetch(path, init);
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError('network', 0, 'The server cannot be reached. Check your connection.');
+  }
+  if (!response.ok) throw await problemOf(response);
+  if (response.status === 204) return undefined as T;
+  try {
+    return (await response.json()) as T;
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError('network', 0, 'The connection was lost while the server was replying.');
+  }
+}
+
+async function problemOf(response: Response): Promise<ApiError> {
+  const problem: unknown = await response.json().catch(() => null);
+  const fields = (problem ?? {}) as { code?: unknown; detail?: unknown };
+  return new ApiError(
+    typeof fields.code === 'string' ? fields.code : `http_${response.status}`,
+    response.status,
+    typeof fields.detail === 'string'
+      ? fields.detail
+      : `The server replied with an error (${response.status}).`,
+  );
+}
