@@ -125,9 +125,7 @@ def _nothing_now(who: AnnotatorSession, last_round: bool, may_come_back: bool) -
 def _lease(session: Session, who: AnnotatorSession, grid: Grid) -> Answer:
     expires = _lease_end()
     own = session.scalar(
-        select(Answer).where(
-            Answer.grid_id == grid.id, Answer.annotator_id == who.annotator_id
-        )
+        select(Answer).where(Answer.grid_id == grid.id, Answer.annotator_id == who.annotator_id)
     )
     if own is None:
         own = Answer(
@@ -186,7 +184,9 @@ def save_draft(
 
 def live_leases(session: Session, grid: Grid) -> int:
     """Number of live leases of a grid, whose row the caller has locked."""
-    return session.scalar(select(live_leases_of(Grid.__table__.c.id)).where(Grid.id == grid.id)) or 0
+    return (
+        session.scalar(select(live_leases_of(Grid.__table__.c.id)).where(Grid.id == grid.id)) or 0
+    )
 
 
 def return_lease(session: Session, who: AnnotatorSession, lease_id: UUID) -> None:

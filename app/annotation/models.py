@@ -94,11 +94,10 @@ class Answer(Identified, Base):
     __table_args__ = (
         # No annotator sees a grid twice.
         UniqueConstraint("grid_id", "annotator_id"),
+        CheckConstraint("state IN ('leased', 'submitted', 'surplus', 'returned')", name="state"),
         CheckConstraint(
-            "state IN ('leased', 'submitted', 'surplus', 'returned')", name="state"
-        ),
-        CheckConstraint(
-            "(state IN ('submitted', 'surplus')) = (groups IS NOT NULL AND submitted_at IS NOT NULL)",
+            "(state IN ('submitted', 'surplus')) = "
+            "(groups IS NOT NULL AND submitted_at IS NOT NULL)",
             name="submitted_has_groups",
         ),
         Index(

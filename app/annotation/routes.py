@@ -101,12 +101,13 @@ def submit_answer(
     idempotency_key: Annotated[str, Header(min_length=8, max_length=100)],
 ) -> AnswerOut:
     submission = answers.Submission(**body.model_dump())
-    answer, assignment = answers.submit_answer(
-        session, who, lease_id, submission, idempotency_key
-    )
+    answer, assignment = answers.submit_answer(session, who, lease_id, submission, idempotency_key)
     answered, target = leases.assignment_progress(assignment)
-    status = "surplus" if answer.state == "surplus" else "stored"
-    return AnswerOut(status=status, answered=answered, target=target)
+    return AnswerOut(
+        status="surplus" if answer.state == "surplus" else "stored",
+        answered=answered,
+        target=target,
+    )
 
 
 @api.post("/leases/{lease_id}/return", status_code=204)

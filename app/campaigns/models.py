@@ -77,9 +77,7 @@ class Round(Identified, Base):
         CheckConstraint("state IN ('open', 'closed')", name="state"),
         CheckConstraint("n_answers >= 0 AND n_answers <= n_wanted", name="answers"),
         # One open round a campaign: the claim query and the learning job rest on it.
-        Index(
-            "uq_round_open", "campaign_id", unique=True, postgresql_where=text("state = 'open'")
-        ),
+        Index("uq_round_open", "campaign_id", unique=True, postgresql_where=text("state = 'open'")),
     )
 
     campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))

@@ -22,9 +22,7 @@ def grids_in_round(campaign: Campaign, number: int) -> int:
 def open_first_round(session: Session, campaign: Campaign) -> Round:
     """The first round asks random grids: nothing is known yet."""
     rng = np.random.default_rng(campaign.seed)
-    grids = random_grids(
-        grids_in_round(campaign, 1), campaign.grid_size, campaign.n_images, rng
-    )
+    grids = random_grids(grids_in_round(campaign, 1), campaign.grid_size, campaign.n_images, rng)
     return open_round(session, campaign, 1, grids)
 
 

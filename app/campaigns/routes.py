@@ -38,9 +38,7 @@ def list_campaigns(session: DatabaseSession, account: SignedIn) -> list[Campaign
 
 
 @api.get("/{campaign_id}")
-def get_campaign(
-    campaign_id: UUID, session: DatabaseSession, account: SignedIn
-) -> CampaignOut:
+def get_campaign(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> CampaignOut:
     return CampaignOut.of(service.get_campaign(session, account, campaign_id))
 
 

@@ -81,9 +81,7 @@ def add_files(
     known = dict(
         session.execute(
             select(Image.sha256, Image.filename).where(Image.collection_id == collection.id)
-        )
-        .tuples()
-        .all()
+        ).all()
     )
     for filename, data in files:
         if is_archive(filename, data):

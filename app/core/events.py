@@ -26,9 +26,7 @@ def channel_of(campaign_id: UUID | str) -> str:
 
 @lru_cache
 def _redis() -> Redis:
-    return Redis.from_url(
-        get_settings().redis_url, socket_timeout=0.5, socket_connect_timeout=0.5
-    )
+    return Redis.from_url(get_settings().redis_url, socket_timeout=0.5, socket_connect_timeout=0.5)
 
 
 def campaign_changed(session: Session, campaign_id: UUID) -> None:

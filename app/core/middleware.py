@@ -11,9 +11,7 @@ CONTENT_SECURITY_POLICY = (
     "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors {ancestors}"
 )
-MTURK_FRAMES = (
-    "https://worker.mturk.com https://workersandbox.mturk.com https://www.mturk.com"
-)
+MTURK_FRAMES = "https://worker.mturk.com https://workersandbox.mturk.com https://www.mturk.com"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
@@ -64,9 +62,7 @@ class SameOriginWrites:
                     "code": "cross_site_request",
                     "detail": "This request came from another site. Use the pages of this one.",
                 }
-                refusal = JSONResponse(
-                    body, status_code=403, media_type="application/problem+json"
-                )
+                refusal = JSONResponse(body, status_code=403, media_type="application/problem+json")
                 await refusal(scope, receive, send)
                 return
         await self.app(scope, receive, send)

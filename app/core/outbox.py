@@ -23,9 +23,7 @@ class OutboxMessage(Base):
 
     __tablename__ = "outbox"
     __table_args__ = (
-        Index(
-            "ix_outbox_waiting", "id", postgresql_where=text("dispatched_at IS NULL")
-        ),
+        Index("ix_outbox_waiting", "id", postgresql_where=text("dispatched_at IS NULL")),
     )
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)

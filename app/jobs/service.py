@@ -1,8 +1,8 @@
 """The life of a job. Lock order everywhere: campaign, then job.
 
-    queued --claim--> running --complete--> done
-      ^                 |   \\--fail-------> failed (or queued again while attempts are left)
-      \\--lease ran out-/
+queued --claim--> running --complete--> done
+  ^                 |   \\--fail-------> failed (or queued again while attempts are left)
+  \\--lease ran out-/
 """
 
 from datetime import UTC, datetime, timedelta
@@ -197,9 +197,7 @@ def requeue_lost_jobs(session: Session) -> int:
         .with_for_update(skip_locked=True)
     ).all()
     for job in lost:
-        _after_failure(
-            session, job, f"The worker was lost in attempt {job.attempts}.", retry=True
-        )
+        _after_failure(session, job, f"The worker was lost in attempt {job.attempts}.", retry=True)
     since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
     recent_message = select(OutboxMessage.id).where(
         OutboxMessage.job_id == Job.id,

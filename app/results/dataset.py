@@ -19,13 +19,11 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
         .join(Grid, Answer.grid_id == Grid.id)
         .join(Round, Grid.round_id == Round.id)
         .join(Annotator, Answer.annotator_id == Annotator.id)
-        .where(
-            Answer.campaign_id == campaign.id, Answer.state.in_(("submitted", "surplus"))
-        )
+        .where(Answer.campaign_id == campaign.id, Answer.state.in_(("submitted", "surplus")))
         .order_by(Answer.submitted_at, Answer.id)
     )
     by_round: dict[int, list[tuple[Any, ...]]] = {}
-    for number, images, groups, annotator in session.execute(query).tuples():
+    for number, images, groups, annotator in session.execute(query):
         by_round.setdefault(number, []).append((images, groups, annotator))
     if not by_round:
         raise ValueError("There are no answers to learn from yet.")
@@ -44,9 +42,7 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
 
 def _groupings(rows: list[tuple[Any, ...]], n_images: int, n_annotators: int) -> Groupings:
     images, groups, annotators = zip(*rows, strict=True)
-    return from_answers(
-        list(images), list(groups), list(annotators), n_images, n_annotators
-    )
+    return from_answers(list(images), list(groups), list(annotators), n_images, n_annotators)
 
 
 def count_answers(session: Session, campaign_id: UUID) -> int:

@@ -34,22 +34,18 @@ def answer_records(session: Session, campaign: Campaign) -> Iterator[dict[str, A
             select(Image.position, Image.filename).where(
                 Image.collection_id == campaign.collection_id
             )
-        )
-        .tuples()
-        .all()
+        ).all()
     )
     query = (
         select(Answer, Grid, Round.number, Annotator.position)
         .join(Grid, Answer.grid_id == Grid.id)
         .join(Round, Grid.round_id == Round.id)
         .join(Annotator, Answer.annotator_id == Annotator.id)
-        .where(
-            Answer.campaign_id == campaign.id, Answer.state.in_(("submitted", "surplus"))
-        )
+        .where(Answer.campaign_id == campaign.id, Answer.state.in_(("submitted", "surplus")))
         .order_by(Answer.submitted_at, Answer.id)
         .execution_options(yield_per=500)
     )
-    for answer, grid, number, annotator in session.execute(query).tuples():
+    for answer, grid, number, annotator in session.execute(query):
         submitted_at = answer.submitted_at
         yield {
             "answer": str(answer.id),

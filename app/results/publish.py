@@ -47,7 +47,7 @@ class TrainedModel:
 def publish_model(
     session: Session, campaign_id: UUID, job_id: UUID, epoch: int, trained: TrainedModel
 ) -> Model:
-    """Write everything a learning job brings; raises LostLease when it is not the job's any more."""
+    """Write everything a learning job brings; raises LostLease when it was taken over."""
     campaign = locked(session, Campaign, campaign_id)
     complete_job(session, job_id, epoch, campaign.n_answers)
     model = _store_model(session, campaign, job_id, trained)
@@ -60,9 +60,7 @@ def publish_model(
 def _store_model(
     session: Session, campaign: Campaign, job_id: UUID, trained: TrainedModel
 ) -> Model:
-    latest = session.scalar(
-        select(func.max(Model.version)).where(Model.campaign_id == campaign.id)
-    )
+    latest = session.scalar(select(func.max(Model.version)).where(Model.campaign_id == campaign.id))
     model = Model(
         campaign_id=campaign.id,
         job_id=job_id,
@@ -94,16 +92,12 @@ def _store_model(
     return model
 
 
-def _move_on(
-    session: Session, campaign: Campaign, version: int, trained: TrainedModel
-) -> None:
+def _move_on(session: Session, campaign: Campaign, version: int, trained: TrainedModel) -> None:
     current: Round | None = open_round_of(session, campaign, lock=True)
     if current is None or current.number != trained.round_number:
         return
     close_round(session, current, version)
     if trained.next_grids is not None and campaign.state != "finished":
-        open_round(
-            session, campaign, current.number + 1, trained.next_grids, trained.locality
-        )
+        open_round(session, campaign, current.number + 1, trained.next_grids, trained.locality)
     elif campaign.state != "finished":
         campaign.state, campaign.finished_at = "finished", datetime.now(UTC)

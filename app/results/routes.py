@@ -23,9 +23,7 @@ Version = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
 @api.get("/progress")
-def read_progress(
-    campaign_id: UUID, session: DatabaseSession, account: SignedIn
-) -> ProgressOut:
+def read_progress(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> ProgressOut:
     campaign = get_campaign(session, account, campaign_id)
     return ProgressOut.of(service.read_progress(session, campaign))
 
@@ -63,9 +61,7 @@ def nearest_neighbours(
 
 
 @api.get("/export/answers.csv", response_class=Response)
-def export_answers_csv(
-    campaign_id: UUID, session: DatabaseSession, account: SignedIn
-) -> Response:
+def export_answers_csv(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> Response:
     campaign = get_campaign(session, account, campaign_id)
     return _stream(campaign, exports.answers_csv, "text/csv", "answers.csv")
 

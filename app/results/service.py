@@ -51,7 +51,7 @@ def _answers_by_minute(session: Session, campaign: Campaign) -> list[tuple[str, 
         .order_by(minute.desc())
         .limit(120)
     )
-    rows = session.execute(query).tuples().all()
+    rows = session.execute(query).all()
     return [(at.strftime("%Y-%m-%dT%H:%MZ"), count) for at, count in reversed(rows)]
 
 
@@ -79,12 +79,10 @@ def read_map(
     query = (
         select(Image, EmbeddedImage)
         .join(EmbeddedImage, EmbeddedImage.position == Image.position)
-        .where(
-            Image.collection_id == campaign.collection_id, EmbeddedImage.model_id == model.id
-        )
+        .where(Image.collection_id == campaign.collection_id, EmbeddedImage.model_id == model.id)
         .order_by(Image.position)
     )
-    return [(image, place) for image, place in session.execute(query).tuples()]
+    return [(image, place) for image, place in session.execute(query)]
 
 
 def nearest_neighbours(
@@ -116,4 +114,4 @@ def nearest_neighbours(
         .order_by(distance, EmbeddedImage.position)
         .limit(k)
     )
-    return [(image, float(far)) for image, far in session.execute(query).tuples()]
+    return [(image, float(far)) for image, far in session.execute(query)]

@@ -5,11 +5,11 @@ find it through `get_strategy` / `all_strategies`.
 """
 
 from app.strategies import cen, crowdster
-from app.strategies.base import LearningData, Learned, Strategy, all_strategies, get_strategy
+from app.strategies.base import Learned, LearningData, Strategy, all_strategies, get_strategy
 
 __all__ = [
-    "LearningData",
     "Learned",
+    "LearningData",
     "Strategy",
     "all_strategies",
     "cen",

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
@@ -70,9 +69,7 @@ class Strategy(Protocol):
     settings_model: ClassVar[type[StrategySettings]]
     default_rounds: ClassVar[int]
 
-    def learn(
-        self, data: LearningData, settings: dict[str, Any], progress: Progress
-    ) -> Learned:
+    def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
         """Fit on all answers so far; raises ValueError when they cannot be learned from."""
         ...
 

@@ -52,9 +52,7 @@ class CenStrategy:
     settings_model: ClassVar[type[StrategySettings]] = CenSettings
     default_rounds: ClassVar[int] = 2
 
-    def learn(
-        self, data: LearningData, settings: dict[str, Any], progress: Progress
-    ) -> Learned:
+    def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
         # Imported here: the web server lists strategies without loading torch.
         from learning.cen import ContextEmbeddingNetwork
 
@@ -85,7 +83,9 @@ class CenStrategy:
         )
 
         def select(n: int) -> NDArray[np.int64]:
-            n_random = round(n * chosen.random_share)
+            # Without a context encoder nothing tells which grids are about one attribute.
+            share = 1.0 if chosen.variant == "annotator" else chosen.random_share
+            n_random = round(n * share)
             rng = np.random.default_rng([data.seed, len(data.rounds)])
             grids = [random_grids(n_random, data.grid_size, data.n_images, rng)]
             if n > n_random:

@@ -16,7 +16,12 @@ from app.strategies.base import (
 
 class CrowdsterSettings(StrategySettings):
     n_dimensions: int = Field(
-        default=5, ge=2, le=32, title="Dimensions", description="Of the embedding."
+        default=3,
+        ge=2,
+        le=32,
+        title="Dimensions",
+        description="Of the embedding. Three suit most collections; more suit likeness with many "
+        "independent sides.",
     )
     beta: float = Field(
         default=4.0,
@@ -38,9 +43,7 @@ class CrowdsterStrategy:
     settings_model: ClassVar[type[StrategySettings]] = CrowdsterSettings
     default_rounds: ClassVar[int] = 5
 
-    def learn(
-        self, data: LearningData, settings: dict[str, Any], progress: Progress
-    ) -> Learned:
+    def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
         # Imported here: the web server lists strategies without loading the numerics.
         from learning.crowdster import CrowdSter
 

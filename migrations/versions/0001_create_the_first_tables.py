@@ -25,9 +25,7 @@ def upgrade() -> None:
             server_default=sa.text("now()"),
             nullable=False,
         ),
-        sa.CheckConstraint(
-            "role IN ('requester', 'admin')", name=op.f("ck_account_role")
-        ),
+        sa.CheckConstraint("role IN ('requester', 'admin')", name=op.f("ck_account_role")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_account")),
         sa.UniqueConstraint("email", name=op.f("uq_account_email")),
     )
@@ -76,12 +74,8 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_audit_event")),
     )
-    op.create_index(
-        op.f("ix_audit_event_account_id"), "audit_event", ["account_id"], unique=False
-    )
-    op.create_index(
-        op.f("ix_audit_event_subject_id"), "audit_event", ["subject_id"], unique=False
-    )
+    op.create_index(op.f("ix_audit_event_account_id"), "audit_event", ["account_id"], unique=False)
+    op.create_index(op.f("ix_audit_event_subject_id"), "audit_event", ["subject_id"], unique=False)
     op.create_table(
         "browser_session",
         sa.Column("account_id", sa.Uuid(), nullable=False),
@@ -121,9 +115,7 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_collection")),
     )
-    op.create_index(
-        op.f("ix_collection_owner_id"), "collection", ["owner_id"], unique=False
-    )
+    op.create_index(op.f("ix_collection_owner_id"), "collection", ["owner_id"], unique=False)
     op.create_table(
         "sign_in_link",
         sa.Column("account_id", sa.Uuid(), nullable=False),
@@ -203,12 +195,8 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_campaign")),
         sa.UniqueConstraint("link_token", name=op.f("uq_campaign_link_token")),
     )
-    op.create_index(
-        op.f("ix_campaign_collection_id"), "campaign", ["collection_id"], unique=False
-    )
-    op.create_index(
-        op.f("ix_campaign_owner_id"), "campaign", ["owner_id"], unique=False
-    )
+    op.create_index(op.f("ix_campaign_collection_id"), "campaign", ["collection_id"], unique=False)
+    op.create_index(op.f("ix_campaign_owner_id"), "campaign", ["owner_id"], unique=False)
     op.create_table(
         "image",
         sa.Column("collection_id", sa.Uuid(), nullable=False),
@@ -217,9 +205,7 @@ def upgrade() -> None:
         sa.Column("filename", sa.String(length=500), nullable=False),
         sa.Column("width", sa.Integer(), nullable=False),
         sa.Column("height", sa.Integer(), nullable=False),
-        sa.Column(
-            "attributes", postgresql.JSONB(astext_type=sa.Text()), nullable=False
-        ),
+        sa.Column("attributes", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column("features", sa.ARRAY(sa.REAL()), nullable=True),
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column(
@@ -239,9 +225,7 @@ def upgrade() -> None:
         sa.UniqueConstraint(
             "collection_id", "position", name=op.f("uq_image_collection_id_position")
         ),
-        sa.UniqueConstraint(
-            "collection_id", "sha256", name=op.f("uq_image_collection_id_sha256")
-        ),
+        sa.UniqueConstraint("collection_id", "sha256", name=op.f("uq_image_collection_id_sha256")),
     )
     op.create_table(
         "annotator",
@@ -344,9 +328,7 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_round")),
-        sa.UniqueConstraint(
-            "campaign_id", "number", name=op.f("uq_round_campaign_id_number")
-        ),
+        sa.UniqueConstraint("campaign_id", "number", name=op.f("uq_round_campaign_id_number")),
     )
     op.create_index(
         "uq_round_open",
@@ -400,9 +382,7 @@ def upgrade() -> None:
             server_default=sa.text("now()"),
             nullable=False,
         ),
-        sa.CheckConstraint(
-            "state IN ('open', 'completed')", name=op.f("ck_assignment_state")
-        ),
+        sa.CheckConstraint("state IN ('open', 'completed')", name=op.f("ck_assignment_state")),
         sa.CheckConstraint("n_answered >= 0", name=op.f("ck_assignment_answered")),
         sa.ForeignKeyConstraint(
             ["annotator_id"],
@@ -424,9 +404,7 @@ def upgrade() -> None:
             name=op.f("uq_assignment_channel_external_id_annotator_id"),
         ),
     )
-    op.create_index(
-        op.f("ix_assignment_campaign_id"), "assignment", ["campaign_id"], unique=False
-    )
+    op.create_index(op.f("ix_assignment_campaign_id"), "assignment", ["campaign_id"], unique=False)
     op.create_index(
         "uq_assignment_open",
         "assignment",
@@ -450,9 +428,7 @@ def upgrade() -> None:
             nullable=False,
         ),
         sa.CheckConstraint("cardinality(images) > 1", name=op.f("ck_grid_images")),
-        sa.CheckConstraint(
-            "n_answers >= 0 AND n_answers <= wanted", name=op.f("ck_grid_answers")
-        ),
+        sa.CheckConstraint("n_answers >= 0 AND n_answers <= wanted", name=op.f("ck_grid_answers")),
         sa.ForeignKeyConstraint(
             ["campaign_id"],
             ["campaign.id"],
@@ -504,9 +480,7 @@ def upgrade() -> None:
             ["job_id"], ["job.id"], name=op.f("fk_model_job_id_job"), ondelete="CASCADE"
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_model")),
-        sa.UniqueConstraint(
-            "campaign_id", "version", name=op.f("uq_model_campaign_id_version")
-        ),
+        sa.UniqueConstraint("campaign_id", "version", name=op.f("uq_model_campaign_id_version")),
         sa.UniqueConstraint("job_id", name=op.f("uq_model_job_id")),
     )
     op.create_table(
@@ -540,7 +514,8 @@ def upgrade() -> None:
             nullable=False,
         ),
         sa.CheckConstraint(
-            "(state IN ('submitted', 'surplus')) = (groups IS NOT NULL AND submitted_at IS NOT NULL)",
+            "(state IN ('submitted', 'surplus')) = "
+            "(groups IS NOT NULL AND submitted_at IS NOT NULL)",
             name=op.f("ck_answer_submitted_has_groups"),
         ),
         sa.CheckConstraint(
@@ -570,19 +545,11 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_answer")),
-        sa.UniqueConstraint(
-            "grid_id", "annotator_id", name=op.f("uq_answer_grid_id_annotator_id")
-        ),
+        sa.UniqueConstraint("grid_id", "annotator_id", name=op.f("uq_answer_grid_id_annotator_id")),
     )
-    op.create_index(
-        op.f("ix_answer_annotator_id"), "answer", ["annotator_id"], unique=False
-    )
-    op.create_index(
-        op.f("ix_answer_assignment_id"), "answer", ["assignment_id"], unique=False
-    )
-    op.create_index(
-        op.f("ix_answer_campaign_id"), "answer", ["campaign_id"], unique=False
-    )
+    op.create_index(op.f("ix_answer_annotator_id"), "answer", ["annotator_id"], unique=False)
+    op.create_index(op.f("ix_answer_assignment_id"), "answer", ["assignment_id"], unique=False)
+    op.create_index(op.f("ix_answer_campaign_id"), "answer", ["campaign_id"], unique=False)
     op.create_index(
         "ix_answer_live",
         "answer",
@@ -634,9 +601,7 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_assignment_campaign_id"), table_name="assignment")
     op.drop_table("assignment")
     op.drop_table("annotator_identity")
-    op.drop_index(
-        "uq_round_open", table_name="round", postgresql_where=sa.text("state = 'open'")
-    )
+    op.drop_index("uq_round_open", table_name="round", postgresql_where=sa.text("state = 'open'"))
     op.drop_table("round")
     op.drop_index(
         "uq_job_active",

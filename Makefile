@@ -1,0 +1,73 @@
+# Everything a person needs: make up, make test, make lint. Needs Python 3.11 or newer and make.
+
+PYTHON ?= python3
+PORT ?= 8000
+VENV := .venv
+BIN := $(VENV)/bin
+ENVIRONMENT := $(VENV)/.installed
+FRONTEND := app/static/build/manifest.json
+SCHEMA := frontend/openapi.json
+NPM := sh tools/npm.sh
+
+.PHONY: up demo test test-python test-frontend lint format frontend bench browser clean help
+
+help: ## Show these targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
+
+up: $(ENVIRONMENT) $(FRONTEND) ## Install, build, start everything and print the address
+	@echo "==> Starting Likewise"
+	@exec $(BIN)/likewise up --port $(PORT)
+
+demo: $(ENVIRONMENT) ## A simulated crowd answers the demo campaigns (make up is running)
+	@$(BIN)/likewise demo --play
+
+test: test-python test-frontend ## All tests, browser tests included
+
+test-python: $(ENVIRONMENT) $(FRONTEND) browser
+	@echo "==> Python tests (PostgreSQL, Valkey, Celery and Chromium are real)"
+	@$(BIN)/python -m pytest
+
+test-frontend: frontend/node_modules/.installed $(SCHEMA)
+	@echo "==> Frontend tests"
+	@$(NPM) run types --silent && $(NPM) test
+
+lint: $(ENVIRONMENT) frontend/node_modules/.installed $(SCHEMA) ## ruff, mypy, import-linter, svelte-check, prettier
+	@echo "==> ruff"
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@echo "==> mypy"
+	@$(BIN)/mypy
+	@echo "==> import-linter"
+	@$(BIN)/lint-imports
+	@echo "==> svelte-check and prettier"
+	@$(NPM) run types --silent && $(NPM) run check && $(NPM) run lint
+
+format: $(ENVIRONMENT) frontend/node_modules/.installed ## Format all code
+	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format . && $(NPM) run format
+
+bench: $(ENVIRONMENT) ## Measure (see docs/benchmarks)
+	@$(BIN)/python -m bench
+
+frontend: $(FRONTEND) ## Build the frontend
+
+browser: $(ENVIRONMENT)
+	@sh tools/browser.sh $(BIN)
+
+clean: ## Remove the environment and everything built; data in .likewise stays
+	rm -rf $(VENV) app/static/build frontend/node_modules $(SCHEMA)
+
+$(ENVIRONMENT): pyproject.toml constraints.txt
+	@sh tools/environment.sh $(PYTHON) $(VENV)
+	@touch $@
+
+frontend/node_modules/.installed: frontend/package.json frontend/package-lock.json $(ENVIRONMENT)
+	@echo "==> Installing the frontend's packages"
+	@$(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(SCHEMA): $(ENVIRONMENT) $(shell find app -name '*.py')
+	@$(BIN)/python -m app.openapi $(SCHEMA)
+
+$(FRONTEND): frontend/node_modules/.installed $(SCHEMA) $(shell find frontend -name node_modules -prune -o -name schema.d.ts -prune -o -type f -print 2>/dev/null)
+	@echo "==> Building the frontend"
+	@$(NPM) run types --silent && $(NPM) run build
+	@touch $@

@@ -1,0 +1,121 @@
+"""`likewise`: the only command-line entry. One file per group of commands in `commands/`."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from likewise import environment
+
+cli = typer.Typer(
+    help="Learn how people see likeness.", no_args_is_help=True, pretty_exceptions_enable=False
+)
+ROOT = Path(__file__).parent.parent
+
+
+@cli.command()
+def up(
+    port: Annotated[
+        int, typer.Option(envvar="LIKEWISE_PORT", help="Port of the web server.")
+    ] = 8000,
+    host: Annotated[str, typer.Option(envvar="LIKEWISE_HOST")] = "127.0.0.1",
+    demo: Annotated[bool, typer.Option(help="Seed the demo at the first start.")] = True,
+) -> None:
+    """Run everything: PostgreSQL, Redis, web server, Celery worker and dispatcher."""
+    from likewise.first_start import first_start
+    from likewise.supervisor import Supervisor
+
+    try:
+        Supervisor(host, port).run(lambda: first_start(with_demo=demo))
+    except KeyboardInterrupt:
+        return
+
+
+@cli.command()
+def serve(
+    port: Annotated[int, typer.Option(envvar="LIKEWISE_PORT")] = 8000,
+    host: Annotated[str, typer.Option(envvar="LIKEWISE_HOST")] = "0.0.0.0",
+) -> None:
+    """Run the web server alone (with DATABASE_URL, REDIS_URL and LIKEWISE_SECRET_KEY set)."""
+    environment.load()
+    _become("uvicorn", "app.main:app", "--host", host, "--port", str(port), "--no-access-log")
+
+
+@cli.command()
+def worker(
+    concurrency: Annotated[int, typer.Option(envvar="LIKEWISE_WORKERS", min=1)] = 1,
+) -> None:
+    """Run a Celery worker alone."""
+    environment.load()
+    _become(
+        "celery",
+        "-A",
+        "workers.celery_app:celery",
+        "worker",
+        "-P",
+        "threads",
+        "-c",
+        str(concurrency),
+        "-l",
+        "info",
+    )
+
+
+@cli.command()
+def dispatcher() -> None:
+    """Run the dispatcher alone: outbox to Celery, lost jobs back into the queue."""
+    environment.load()
+    _become("workers.dispatcher")
+
+
+@cli.command()
+def migrate(
+    revision: Annotated[str, typer.Argument(help="Where to; `head` is the newest.")] = "head",
+) -> None:
+    """Bring the database to a revision."""
+    from alembic import command
+    from alembic.config import Config
+
+    environment.load()
+    config = Config(ROOT / "alembic.ini")
+    if revision in ("base",) or revision.startswith("-"):
+        command.downgrade(config, revision)
+    else:
+        command.upgrade(config, revision)
+
+
+def _become(module: str, *arguments: str) -> None:
+    """Replace this process, so that signals reach the program itself."""
+    os.execv(sys.executable, [sys.executable, "-m", module, *arguments])
+
+
+def _register_commands() -> None:
+    from likewise.commands import collections, demo, doctor, simulate, users
+
+    cli.add_typer(users.cli, name="user")
+    cli.command("import")(collections.import_folder)
+    cli.command("simulate")(simulate.simulate)
+    cli.command("demo")(demo.demo)
+    cli.command("doctor")(doctor.doctor)
+
+
+_register_commands()
+
+
+def main() -> None:
+    """Run the command line; expected errors become one line on standard error."""
+    from app.core.errors import LikewiseError
+    from likewise.embedded import ServerDidNotStart
+    from likewise.supervisor import CannotStart
+
+    try:
+        cli()
+    except (LikewiseError, environment.NotRunning, CannotStart, ServerDidNotStart) as error:
+        print(f"likewise: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Commands of the `likewise` program, one file a group."""

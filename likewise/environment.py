@@ -1,0 +1,73 @@
+"""Where the running instance is: `up` writes it down, other commands of the machine read it."""
+
+import os
+import secrets
+from pathlib import Path
+
+NAMES = (
+    "DATABASE_URL",
+    "REDIS_URL",
+    "STORAGE_URL",
+    "LIKEWISE_SECRET_KEY",
+    "LIKEWISE_BASE_URL",
+    "LIKEWISE_DATA",
+)
+
+
+class NotRunning(RuntimeError):
+    """No instance was found and the environment does not name one."""
+
+
+def data_folder() -> Path:
+    """`LIKEWISE_DATA`, or `.likewise` in the working directory."""
+    return Path(os.environ.get("LIKEWISE_DATA", ".likewise")).resolve()
+
+
+def _runtime_file() -> Path:
+    return data_folder() / "runtime.env"
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner may read."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+
+
+def save(values: dict[str, str]) -> None:
+    lines = [f"{name}={values[name]}" for name in NAMES if values.get(name)]
+    write_private(_runtime_file(), "\n".join(lines) + "\n")
+
+
+def forget() -> None:
+    _runtime_file().unlink(missing_ok=True)
+
+
+def load() -> None:
+    """Fill in what the environment lacks from the running instance; raises NotRunning."""
+    path = _runtime_file()
+    if path.exists():
+        for line in path.read_text().splitlines():
+            name, _, value = line.partition("=")
+            os.environ.setdefault(name, value)
+    missing = [
+        name
+        for name in ("DATABASE_URL", "REDIS_URL", "LIKEWISE_SECRET_KEY")
+        if not os.environ.get(name)
+    ]
+    if missing:
+        raise NotRunning(
+            f"Likewise is not running here. Start it with `make up`, or set {', '.join(missing)}."
+        )
+
+
+def secret_key() -> str:
+    """`LIKEWISE_SECRET_KEY`, or one made once and kept in the data folder."""
+    given = os.environ.get("LIKEWISE_SECRET_KEY")
+    if given:
+        return given
+    path = data_folder() / "secret_key"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_private(path, secrets.token_urlsafe(48))
+    return path.read_text().strip()

@@ -1,0 +1,87 @@
+"""Child processes with prefixed logs, restarted with back-off when they die."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+
+COLOURS = {"web": 36, "worker": 33, "dispatcher": 35, "redis": 31, "likewise": 32}
+MAX_BACK_OFF_SECONDS = 30.0
+_print_lock = threading.Lock()
+
+
+def say(name: str, text: str) -> None:
+    """Print one line under the prefix of a process."""
+    prefix = f"{name:<10} |"
+    if sys.stdout.isatty():
+        prefix = f"\x1b[{COLOURS.get(name, 37)}m{prefix}\x1b[0m"
+    with _print_lock:
+        print(f"{prefix} {text}", flush=True)
+
+
+@dataclass
+class Child:
+    """One supervised process."""
+
+    name: str
+    command: list[str]
+    environment: dict[str, str]
+    process: subprocess.Popen[str] | None = None
+    failures: int = 0
+    started_at: float = 0.0
+    next_start: float = field(default=0.0)
+
+    def start(self) -> None:
+        # Its own session: Ctrl-C reaches the manager alone, which then stops all in order.
+        self.process = subprocess.Popen(
+            self.command,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        self.started_at = time.monotonic()
+        threading.Thread(target=self._forward, args=(self.process,), daemon=True).start()
+
+    def _forward(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.strip():
+                say(self.name, line.rstrip())
+
+    def watch(self) -> None:
+        """Notice a death and start again after a growing pause."""
+        if self.process is None or self.process.poll() is None:
+            return
+        now = time.monotonic()
+        if not self.next_start:
+            self.failures = 1 if now - self.started_at > 60 else self.failures + 1
+            pause = min(0.5 * 2 ** (self.failures - 1), MAX_BACK_OFF_SECONDS)
+            self.next_start = now + pause
+            code = self.process.returncode
+            say("likewise", f"{self.name} ended with code {code}; starting again in {pause:g} s")
+        elif now >= self.next_start:
+            self.next_start = 0.0
+            self.start()
+
+    def stop(self, seconds: float) -> None:
+        """SIGTERM, then SIGKILL to whatever is left of its process group."""
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                say("likewise", f"{self.name} did not stop in {seconds:g} s, killing it")
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        self.process.wait()

@@ -1,0 +1,215 @@
+"""`likewise up`: everything in one command, started in order, watched, stopped in order."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import psutil
+
+from likewise import environment
+from likewise.embedded import EmbeddedPostgres, EmbeddedValkey, port_is_taken
+from likewise.processes import Child, say
+
+READY_SECONDS = 60.0
+WATCH_SECONDS = 0.5
+
+
+class CannotStart(RuntimeError):
+    """Something stands in the way; the message says what and how to go on."""
+
+
+class Supervisor:
+    """Runs embedded servers and Likewise's processes until told to stop."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.host, self.port = host, port
+        self.data = environment.data_folder()
+        self.base_url = os.environ.get("LIKEWISE_BASE_URL", f"http://{host}:{port}")
+        self.postgres: EmbeddedPostgres | None = None
+        self.children: list[Child] = []
+        self.stopping = False
+
+    def run(self, first_start: Callable[[], list[str]]) -> None:
+        """Start, call `first_start` (its lines are shown with the address), watch, stop."""
+        self._take_data_folder()
+        if port_is_taken(self.host, self.port):
+            raise CannotStart(
+                f"Port {self.port} of {self.host} is in use by another program. Stop it, or "
+                f"choose another port: make up PORT={self.port + 1} "
+                f"(or likewise up --port {self.port + 1})."
+            )
+        self._stop_leftovers()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._ask_to_stop)
+        try:
+            self._start()
+            self._show(first_start())
+            self._watch()
+        finally:
+            self._stop()
+
+    def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
+        if not self.stopping:
+            self.stopping = True
+            # Breaks off whatever is going on; _stop() runs on the way out.
+            raise KeyboardInterrupt
+
+    def _take_data_folder(self) -> None:
+        self.data.mkdir(parents=True, exist_ok=True)
+        self._lock = (self.data / "lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise CannotStart(
+                f"Likewise is running over {self.data} already. Stop it first, or set "
+                "LIKEWISE_DATA to another folder."
+            ) from error
+
+    def _start(self) -> None:
+        os.environ["LIKEWISE_DATA"] = str(self.data)
+        os.environ["LIKEWISE_SECRET_KEY"] = environment.secret_key()
+        os.environ["LIKEWISE_BASE_URL"] = self.base_url
+        self._start_postgres()
+        self._start_redis()
+        environment.save(dict(os.environ))
+        say("likewise", "migrating the database")
+        self._once("likewise.cli", "migrate")
+        python, here = sys.executable, self.host
+        self._child(
+            "web",
+            python,
+            "-m",
+            "uvicorn",
+            "app.main:app",
+            "--host",
+            here,
+            "--port",
+            str(self.port),
+            "--no-access-log",
+            "--timeout-graceful-shutdown",
+            "3",
+        )
+        self._child(
+            "worker",
+            python,
+            "-m",
+            "celery",
+            "-A",
+            "workers.celery_app:celery",
+            "worker",
+            "-P",
+            "threads",
+            "-c",
+            os.environ.get("LIKEWISE_WORKERS", "1"),
+            "-l",
+            "info",
+            "--without-gossip",
+            "--without-mingle",
+        )
+        self._child("dispatcher", python, "-m", "workers.dispatcher")
+        self._wait_ready()
+
+    def _start_postgres(self) -> None:
+        if os.environ.get("DATABASE_URL"):
+            say("likewise", "using the PostgreSQL of DATABASE_URL")
+            return
+        say("likewise", "starting PostgreSQL")
+        self.postgres = EmbeddedPostgres(self.data / "postgres")
+        self.postgres.start()
+        os.environ["DATABASE_URL"] = self.postgres.create_database("likewise")
+
+    def _start_redis(self) -> None:
+        if os.environ.get("REDIS_URL"):
+            say("likewise", "using the Redis of REDIS_URL")
+            return
+        say("likewise", "starting Valkey (Redis)")
+        valkey = EmbeddedValkey(self.data / "redis")
+        valkey.folder.mkdir(parents=True, exist_ok=True)
+        os.environ["REDIS_URL"] = valkey.url
+        self._child("redis", *valkey.command(), "--logfile", "valkey.log")
+        valkey.wait_ready(valkey.folder / "valkey.log")
+
+    def _child(self, name: str, *command: str) -> None:
+        variables = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        child = Child(name, list(command), variables)
+        child.start()
+        self.children.append(child)
+        self._record_pids()
+
+    def _once(self, module: str, *arguments: str) -> None:
+        done = subprocess.run([sys.executable, "-m", module, *arguments], check=False)
+        if done.returncode:
+            raise CannotStart(f"`likewise {' '.join(arguments)}` failed; see the lines above.")
+
+    def _wait_ready(self) -> None:
+        say("likewise", "waiting for the web server")
+        deadline = time.monotonic() + READY_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                with urlopen(f"http://{self.host}:{self.port}/healthz", timeout=2):
+                    return
+            except (URLError, OSError):
+                time.sleep(0.2)
+        raise CannotStart(f"The web server did not answer within {READY_SECONDS:g} s; see above.")
+
+    def _show(self, lines: list[str]) -> None:
+        shown = [f"Likewise is ready:  {self.base_url}", *lines, "Ctrl-C stops everything."]
+        width = max(len(line) for line in shown)
+        bar = "─" * (width + 2)
+        framed = "\n".join(f"│ {line:<{width}} │" for line in shown)
+        print(f"\n┌{bar}┐\n{framed}\n└{bar}┘\n", flush=True)
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(WATCH_SECONDS)
+            if self.postgres is not None and self.postgres.ensure_running():
+                say("likewise", "PostgreSQL had died; started again")
+            for child in self.children:
+                child.watch()
+            self._record_pids()
+
+    def _stop(self) -> None:
+        self.stopping = True
+        say("likewise", "stopping")
+        for child in reversed(self.children):
+            child.stop(seconds=8.0)
+        if self.postgres is not None:
+            self.postgres.stop()
+        environment.forget()
+        self._pid_file.unlink(missing_ok=True)
+        say("likewise", "stopped")
+
+    @property
+    def _pid_file(self) -> Path:
+        return self.data / "processes.json"
+
+    def _record_pids(self) -> None:
+        pids = {
+            str(child.process.pid): psutil.Process(child.process.pid).create_time()
+            for child in self.children
+            if child.process is not None and child.process.poll() is None
+        }
+        self._pid_file.write_text(json.dumps(pids))
+
+    def _stop_leftovers(self) -> None:
+        """End processes of a manager that was killed: two Valkeys must not share one file."""
+        if not self._pid_file.exists():
+            return
+        for pid, created in json.loads(self._pid_file.read_text()).items():
+            try:
+                process = psutil.Process(int(pid))
+                if abs(process.create_time() - created) < 1.0:
+                    say("likewise", f"ending process {pid} of an earlier run")
+                    process.kill()
+                    process.wait(5)
+            except psutil.NoSuchProcess:
+                continue
