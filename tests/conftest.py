@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 
 from app.core import database, events, settings, storage
 from tests.support.servers import Servers, running_servers
+from tests.support.system import System, running_system
 
 
 @pytest.fixture(scope="session")
@@ -59,3 +60,15 @@ def client(environment: dict[str, str]) -> Iterator[TestClient]:
 
     with TestClient(create_app(), raise_server_exceptions=True) as test_client:
         yield test_client
+
+
+@pytest.fixture
+def system(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[System]:
+    """All processes, started; this process has the same settings."""
+    with running_system(environment, tmp_path) as running:
+        for name, value in running.environment.items():
+            monkeypatch.setenv(name, value)
+        forget_settings()
+        yield running

@@ -15,7 +15,7 @@ from celery.exceptions import CeleryError
 from kombu.exceptions import KombuError, OperationalError
 from redis.exceptions import RedisError
 from sqlalchemy import func, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 
 from app.core.database import transaction
 from app.core.outbox import NOTIFY_CHANNEL, OutboxMessage
@@ -70,7 +70,7 @@ class Dispatcher:
         while not self.stopping.is_set():
             try:
                 self._listen()
-            except (psycopg.Error, SQLAlchemyError) as error:
+            except (psycopg.Error, DBAPIError) as error:
                 logger.warning("database not reachable, trying again: %s", error)
                 self.stopping.wait(TICK_SECONDS)
 

@@ -16,7 +16,7 @@ from typing import IO
 from uuid import UUID
 
 from celery.signals import worker_shutting_down
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 
 from app.core.database import transaction
 from app.core.settings import get_settings
@@ -76,7 +76,7 @@ def _watch(job: Job, child: subprocess.Popen[bytes]) -> str:
                     renew_lease(session, job.id, job.epoch)
             except LostLease:
                 return "lost"
-            except SQLAlchemyError as error:
+            except DBAPIError as error:
                 # The database may be back before the lease ends; the epoch guards the result.
                 logger.warning("job %s: lease not renewed: %s", job.id, error)
         time.sleep(POLL_SECONDS)

@@ -34,6 +34,9 @@ class Base(DeclarativeBase):
     type_annotation_map = {datetime: DateTime(timezone=True), UUID: Uuid()}  # noqa: RUF012
 
 
+# Connections that requests may hold at once; the pool has ten more for live events.
+REQUEST_CONNECTIONS = 24
+
 Table = TypeVar("Table", bound=Base)
 
 
@@ -51,7 +54,8 @@ def get_engine() -> Engine:
         get_settings().database_url,
         pool_pre_ping=True,
         pool_size=10,
-        max_overflow=30,
+        max_overflow=REQUEST_CONNECTIONS,
+        pool_timeout=10,
         connect_args={"connect_timeout": 10, "options": "-c statement_timeout=60000"},
     )
 

@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 from fastapi.templating import Jinja2Templates
 from sqlalchemy.orm import Session
 
-from app.core.database import transaction
+from app.core.database import REQUEST_CONNECTIONS, transaction
 
 
 def _session() -> Iterator[Session]:
@@ -17,7 +17,12 @@ def _session() -> Iterator[Session]:
 
 
 # scope="function": the commit happens before the reply is sent, so an acknowledged write is kept.
-DatabaseSession = Annotated[Session, Depends(_session, scope="function")]
+# max_concurrency: a request keeps its connection between dependencies and route, each a wait for a
+# worker thread; were there more requests than connections, threads would fill up with requests
+# waiting for a connection while their holders wait for a thread.
+DatabaseSession = Annotated[
+    Session, Depends(_session, scope="function", max_concurrency=REQUEST_CONNECTIONS)
+]
 
 templates = Jinja2Templates(Path(__file__).parent.parent / "templates")
 

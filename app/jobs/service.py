@@ -135,17 +135,20 @@ def _held(session: Session, job_id: UUID, epoch: int) -> Job:
     return job
 
 
-def complete_job(session: Session, job_id: UUID, epoch: int, n_answers_now: int) -> None:
-    """Mark a held job done, and ask for the next one if answers arrived that it did not see.
+def complete_job(
+    session: Session, job_id: UUID, epoch: int, *, n_learned: int, n_answers: int
+) -> None:
+    """Mark a held job done, and ask for the next one if that was wanted for answers it missed.
 
-    The caller holds the campaign's row lock. Raises LostLease.
+    n_learned: answers it learned from; n_answers: answers there are now. The caller holds the
+    campaign's row lock. Raises LostLease.
     """
     job = _held(session, job_id, epoch)
     job.state, job.progress, job.finished_at = "done", 1.0, datetime.now(UTC)
     job.lease_owner = job.lease_until = None
     session.flush()
-    if job.rerun_wanted:
-        _new_job(session, job.campaign_id, n_answers_now, job.kind)
+    if job.rerun_wanted and n_answers > n_learned:
+        _new_job(session, job.campaign_id, n_answers, job.kind)
     campaign_changed(session, job.campaign_id)
 
 

@@ -1,7 +1,6 @@
 """Answers as arrays: one query, no row per image or pair."""
 
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -43,9 +42,3 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
 def _groupings(rows: list[tuple[Any, ...]], n_images: int, n_annotators: int) -> Groupings:
     images, groups, annotators = zip(*rows, strict=True)
     return from_answers(list(images), list(groups), list(annotators), n_images, n_annotators)
-
-
-def count_answers(session: Session, campaign_id: UUID) -> int:
-    """Number of finished answers, surplus included."""
-    campaign = session.get_one(Campaign, campaign_id)
-    return campaign.n_answers + campaign.n_surplus

@@ -57,7 +57,7 @@ class _Changes:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._messages.aclose()
+        await self._messages.aclose()  # type: ignore[no-untyped-call]  # untyped in redis-py
         await self._redis.aclose()
 
     async def wait(self) -> None:

@@ -49,7 +49,8 @@ def publish_model(
 ) -> Model:
     """Write everything a learning job brings; raises LostLease when it was taken over."""
     campaign = locked(session, Campaign, campaign_id)
-    complete_job(session, job_id, epoch, campaign.n_answers)
+    n_answers = campaign.n_answers + campaign.n_surplus
+    complete_job(session, job_id, epoch, n_learned=trained.n_answers, n_answers=n_answers)
     model = _store_model(session, campaign, job_id, trained)
     if trained.full_round:
         _move_on(session, campaign, model.version, trained)

@@ -1,0 +1,127 @@
+"""The running system for tests: web server, Celery worker, dispatcher and Valkey as processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import httpx
+import psutil
+
+from likewise.embedded import EmbeddedValkey, free_port
+from tests.support.servers import ROOT
+
+WAIT_SECONDS = 90.0
+Value = TypeVar("Value")
+
+
+def wait_until(
+    what: str, condition: Callable[[], Value | None], seconds: float = WAIT_SECONDS
+) -> Value:
+    """The first true value of `condition`; fails with `what` when time is up."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.1)
+    raise AssertionError(f"waited {seconds:g} s in vain for: {what}")
+
+
+@dataclass
+class System:
+    """Processes of one test, over its own database and its own Valkey."""
+
+    environment: dict[str, str]
+    folder: Path
+    valkey: EmbeddedValkey
+    port: int = field(default_factory=free_port)
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self, name: str) -> None:
+        commands = {
+            "web": ["uvicorn", "app.main:app", "--port", str(self.port), "--no-access-log"],
+            "worker": ["celery", "-A", "workers.celery_app:celery", "worker", "-P", "threads",
+                       "-c", "1", "-l", "info", "--without-gossip", "--without-mingle"],
+            "dispatcher": ["workers.dispatcher"],
+        }  # fmt: skip
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, "-m", *commands[name]],
+                cwd=ROOT,
+                env={**os.environ, **self.environment},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        if name == "web":
+            wait_until("the web server", self._web_answers)
+
+    def _web_answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.base_url}/healthz", timeout=2).is_success
+        except httpx.TransportError:
+            return False
+
+    def kill(self, name: str) -> None:
+        """SIGKILL to the process alone, as `kill -9` would."""
+        process = self.processes.pop(name)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def kill_redis(self) -> None:
+        assert self.valkey.process is not None
+        self.valkey.process.kill()
+        self.valkey.process.wait()
+
+    def trainers(self) -> list[psutil.Process]:
+        """Training processes of this system's worker."""
+        if "worker" not in self.processes:
+            return []
+        children = psutil.Process(self.processes["worker"].pid).children(recursive=True)
+        return [child for child in children if "workers.trainer" in " ".join(child.cmdline())]
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text(errors="replace")
+
+    def stop(self) -> None:
+        for process in self.processes.values():
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            process.wait()
+        self.valkey.stop()
+
+
+@contextmanager
+def running_system(
+    environment: dict[str, str], folder: Path, *names: str, **settings: str
+) -> Iterator[System]:
+    """A system over the test's database; `names` of processes to start, or all."""
+    valkey = EmbeddedValkey(folder / "valkey")
+    valkey.start()
+    system = System({}, folder, valkey)
+    system.environment = {
+        **environment,
+        "REDIS_URL": valkey.url,
+        "LIKEWISE_BASE_URL": system.base_url,
+        "OMP_NUM_THREADS": "1",
+        **settings,
+    }
+    try:
+        for name in names or ("web", "worker", "dispatcher"):
+            system.start(name)
+        yield system
+    finally:
+        system.stop()
