@@ -121,9 +121,10 @@ class EmbeddedValkey:
         raise ServerDidNotStart(f"Valkey did not start on port {self.port}; see {log}.")
 
     def answers(self) -> bool:
+        """Whether this server answers, and not another one that had the port before it."""
         with Redis.from_url(self.url, socket_timeout=1, socket_connect_timeout=1) as client:
             try:
-                return bool(client.ping())
+                return bool(client.config_get("dir") == {"dir": str(self.folder)})
             except RedisError:
                 return False
 
