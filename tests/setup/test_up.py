@@ -1,0 +1,234 @@
+"""`likewise up` as people run it: a real process over a folder of its own."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from likewise.embedded import free_port, port_is_taken
+from likewise.environment import NAMES
+from tests.setup.test_embedded import processes_of
+from tests.support.servers import ROOT
+from tests.support.system import wait_until
+
+SIGN_IN = re.compile(r"http://127\.0\.0\.1:\d+(/sign-in/\S+)")
+
+
+def environment_over(data: Path) -> dict[str, str]:
+    """This process's environment without any of Likewise's settings, over `data`."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in NAMES and not name.startswith("LIKEWISE_")
+    }
+    return {**kept, "LIKEWISE_DATA": str(data)}
+
+
+def command(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`likewise ARGUMENTS` over a data folder, run to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "likewise.cli", *arguments],
+        cwd=ROOT,
+        env=environment_over(data),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@dataclass
+class Up:
+    """A running `likewise up` and what it has printed so far."""
+
+    data: Path
+    port: int = field(default_factory=free_port)
+    lines: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "likewise.cli", "up", "--port", str(self.port), "--no-demo"],
+            cwd=ROOT,
+            env=environment_over(self.data),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def output(self) -> str:
+        return "\n".join(self.lines)
+
+    @property
+    def frame(self) -> list[str]:
+        """The lines inside the box that announces readiness."""
+        return [line.strip("│ ") for line in self.lines if line.startswith("│")]
+
+    def wait_ready(self) -> "Up":
+        def ready() -> bool:
+            assert self.process.poll() is None, self.output
+            return any(line.startswith("└") for line in self.lines)
+
+        wait_until("the framed box", ready, 60)
+        return self
+
+    def children(self) -> dict[str, psutil.Process]:
+        """Child processes by what they run."""
+        marks = {
+            "web": "app.main:app",
+            "worker": "workers.celery_app:celery",
+            "dispatcher": "workers.dispatcher",
+            # Valkey renames itself once it runs.
+            "redis": "valkey-server",
+        }
+        return {
+            name: child
+            for child in psutil.Process(self.process.pid).children()
+            for name, mark in marks.items()
+            if mark in " ".join(child.cmdline())
+        }
+
+    def interrupt(self) -> int:
+        """Ctrl-C; returns the exit code."""
+        self.process.send_signal(signal.SIGINT)
+        code = self.process.wait(20)
+        self.reader.join(5)
+        return code
+
+
+@contextmanager
+def up_over(data: Path) -> Iterator[Up]:
+    """`up` started and ready; ended at the end of the block, if it has not ended itself."""
+    running = Up(data)
+    try:
+        yield running.wait_ready()
+    finally:
+        if running.process.poll() is None:
+            running.interrupt()
+
+
+@contextmanager
+def a_data_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="likewise-", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder) / "data"
+
+
+@pytest.fixture(scope="module")
+def up() -> Iterator[Up]:
+    """One instance for all tests that leave it running."""
+    with a_data_folder() as data, up_over(data) as running:
+        yield running
+
+
+def test_a_framed_box_shows_address_and_sign_in_link(up: Up) -> None:
+    assert up.frame[0] == f"Likewise is ready:  {up.url}"
+    assert any(SIGN_IN.search(line) for line in up.frame)
+    assert httpx.get(f"{up.url}/healthz").json() == {"status": "ok"}
+
+
+def test_the_sign_in_link_works_once(up: Up) -> None:
+    found = SIGN_IN.search(up.output)
+    assert found is not None
+    address = up.url + found[1]
+    # Looking at the page spends nothing: link previews do that.
+    assert httpx.get(address, headers={"Accept": "text/html"}).status_code == 200
+    signed_in = httpx.post(address)
+    assert signed_in.status_code == 303
+    assert signed_in.cookies
+    assert httpx.get(f"{up.url}/api/campaigns", cookies=signed_in.cookies).json() == []
+    refused = httpx.post(address)
+    assert refused.status_code == 403
+    assert refused.json()["code"] == "bad_sign_in_link"
+
+
+def test_all_processes_run_and_doctor_finds_nothing_wrong(up: Up) -> None:
+    assert sorted(up.children()) == ["dispatcher", "redis", "web", "worker"]
+    checked = command(up.data, "doctor")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "append-only file on" in checked.stdout
+
+
+def test_a_second_up_over_the_same_data_is_refused_in_one_line(up: Up) -> None:
+    second = command(up.data, "up", "--port", str(free_port()), "--no-demo")
+    assert second.returncode == 1
+    message = second.stderr.strip()
+    assert message.count("\n") == 0
+    assert str(up.data) in message
+    assert "running" in message
+    assert httpx.get(f"{up.url}/healthz").is_success
+
+
+def test_a_killed_redis_is_started_again_and_said_so(up: Up) -> None:
+    killed = up.children()["redis"]
+    killed.kill()
+    wait_until("the news", lambda: "redis ended with code -9; starting again" in up.output, 15)
+
+    def replaced() -> bool:
+        redis = up.children().get("redis")
+        return redis is not None and redis.pid != killed.pid
+
+    wait_until("another redis", replaced, 15)
+    assert up.process.poll() is None
+    wait_until("redis to answer", lambda: command(up.data, "doctor").returncode == 0, 15)
+
+
+def test_data_survive_a_stop_which_leaves_nothing_running() -> None:
+    with a_data_folder() as data:
+        with up_over(data) as first:
+            children = psutil.Process(first.process.pid).children(recursive=True)
+            assert first.interrupt() == 0, first.output
+        assert not [child for child in children if child.is_running()]
+        assert processes_of(data) == []
+        assert not port_is_taken("127.0.0.1", first.port)
+        assert "Traceback" not in first.output
+
+        with up_over(data) as second:
+            assert not any(SIGN_IN.search(line) for line in second.frame), second.output
+            accounts = command(data, "user", "list")
+            assert "admin@localhost" in accounts.stdout, accounts.stderr
+        assert processes_of(data) == []
+
+
+def test_a_port_in_use_is_named_in_one_line() -> None:
+    with a_data_folder() as data, socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        refused = command(data, "up", "--port", str(port), "--no-demo")
+    assert refused.returncode == 1
+    message = refused.stderr.strip()
+    assert message.count("\n") == 0
+    assert f"Port {port}" in message
+
+
+def test_commands_without_a_running_instance_say_how_to_start_one() -> None:
+    with a_data_folder() as data:
+        lost = command(data, "user", "list")
+    assert lost.returncode == 1
+    assert "make up" in lost.stderr
+    assert "Traceback" not in lost.stderr
