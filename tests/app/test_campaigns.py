@@ -1,0 +1,143 @@
+"""Campaigns: creating them, their states, and whose they are."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import select
+
+from app.accounts.models import Account, AuditEvent
+from app.campaigns.models import Campaign, Grid
+from app.collections.models import Collection
+from app.core.database import transaction
+from tests.support.builders import a_campaign, a_collection, an_account, reloaded, sign_in
+
+
+@pytest.fixture
+def owner(client: TestClient) -> Account:
+    account = an_account()
+    sign_in(client, account)
+    return account
+
+
+def create(client: TestClient, collection: Collection, **changes: Any) -> Any:
+    body = {"name": "Birds", "collection_id": str(collection.id), "grid_size": 6, **changes}
+    return client.post("/api/campaigns", json=body)
+
+
+def test_defaults_come_from_kind_and_strategy(client: TestClient, owner: Account) -> None:
+    collection = a_collection(owner)
+    reply = create(client, collection, kind="bins", strategy="crowdster", grid_size=None)
+    assert reply.status_code == 201, reply.text
+    made = reply.json()
+    assert (made["grid_size"], made["max_groups"], made["rounds"]) == (20, 4, 5)
+    assert made["settings"]["beta"] == 4.0
+    assert reply.headers["location"] == f"/api/campaigns/{made['id']}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "code"),
+    [
+        ({"grid_size": 31}, 409, "collection_too_small"),
+        ({"grid_size": 1}, 422, "bad_grid_size"),
+        ({"budget": 0}, 422, "bad_budget"),
+        ({"budget": 3, "rounds": 4}, 422, "bad_budget"),
+        ({"budget": 10, "answers_per_grid": 6, "rounds": 2}, 422, "bad_budget"),
+        ({"max_groups": 11}, 422, "bad_max_groups"),
+        ({"name": "  "}, 422, "bad_name"),
+        ({"kind": "triplets"}, 422, "invalid_input"),
+        ({"strategy": "magic"}, 422, "invalid_input"),
+        ({"settings": {"n_dimensions": 0}}, 422, "bad_settings"),
+        ({"settings": {"typo": 1}}, 422, "bad_settings"),
+        ({"budget": "many"}, 422, "invalid_request"),
+    ],
+)
+def test_a_plan_that_cannot_work_gets_a_clear_error_and_makes_nothing(
+    client: TestClient, owner: Account, changes: dict[str, Any], status: int, code: str
+) -> None:
+    reply = create(client, a_collection(owner), **changes)
+    assert (reply.status_code, reply.json()["code"]) == (status, code)
+    assert len(reply.json()["detail"]) > 20
+    assert client.get("/api/campaigns").json() == []
+
+
+def test_the_form_comes_back_filled_in_when_something_is_wrong(
+    client: TestClient, owner: Account
+) -> None:
+    collection = a_collection(owner)
+    fields = {
+        "name": "Birds of prey",
+        "collection_id": str(collection.id),
+        "kind": "grid",
+        "strategy": "cen",
+        "question": "Which?",
+        "budget": "ten",
+    }
+    page = client.post("/campaigns", data=fields)
+    assert page.status_code == 422
+    assert "budget must be a whole number" in page.text
+    assert "Birds of prey" in page.text
+    made = client.post("/campaigns", data={**fields, "budget": "10"}, follow_redirects=False)
+    assert made.status_code == 303
+
+
+def act(client: TestClient, campaign: str, action: str) -> Any:
+    return client.post(f"/api/campaigns/{campaign}/actions/{action}")
+
+
+def test_a_campaign_goes_through_its_states_and_refuses_wrong_steps(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = create(client, a_collection(owner), budget=7, rounds=2).json()["id"]
+    assert act(client, campaign, "pause").json()["code"] == "bad_state"
+    assert act(client, campaign, "start").json()["state"] == "running"
+    again = act(client, campaign, "start")
+    assert (again.status_code, again.json()["code"]) == (409, "bad_state")
+    assert act(client, campaign, "pause").json()["state"] == "paused"
+    assert act(client, campaign, "resume").json()["state"] == "running"
+    assert act(client, campaign, "retry").status_code == 409
+    assert act(client, campaign, "finish").json()["state"] == "finished"
+    with transaction() as session:
+        grids = session.scalars(select(Grid)).all()
+        actions = session.scalars(select(AuditEvent.action).order_by(AuditEvent.id)).all()
+    # Seven answers in two rounds: four grids in the first.
+    assert len(grids) == 4
+    assert all(len(set(grid.images)) == 6 for grid in grids)
+    assert actions[-4:] == [
+        "campaign.running",
+        "campaign.paused",
+        "campaign.running",
+        "campaign.finished",
+    ]
+
+
+def test_every_route_of_somebody_elses_campaign_is_not_found(
+    client: TestClient, owner: Account
+) -> None:
+    campaign: Campaign = a_campaign(owner)
+    sign_in(client, an_account("eve@example.org"))
+    base = f"/api/campaigns/{campaign.id}"
+    paths = ["", "/progress", "/events", "/models/1/map", "/models/1/neighbours?image=0"]
+    exports = ("answers.csv", "answers.jsonl", "embedding.csv", "embedding.npz")
+    for path in [*paths, *(f"/export/{name}" for name in exports)]:
+        assert client.get(base + path).status_code == 404, path
+    for action in ("start", "pause", "resume", "finish", "retry"):
+        assert act(client, str(campaign.id), action).status_code == 404
+    assert client.get(f"/campaigns/{campaign.id}").status_code == 404
+    assert reloaded(campaign.id).state == "running"
+
+
+def test_a_drafts_link_leads_nowhere_and_pages_carry_a_strict_policy(
+    client: TestClient, owner: Account
+) -> None:
+    made = create(client, a_collection(owner)).json()
+    path = made["annotator_link"].removeprefix("http://testserver")
+    assert client.get(path).status_code == 404
+    act(client, made["id"], "start")
+    page = client.get(path)
+    assert page.status_code == 200
+    policy = page.headers["content-security-policy"]
+    assert "script-src 'self';" in policy
+    assert "frame-ancestors https://worker.mturk.com" in policy
+    home = client.get("/").headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in home
