@@ -1,0 +1,187 @@
+"""Dockerfile and docker-compose.yml, read and held against the code (no Docker needed)."""
+
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from app.core.settings import Settings
+from likewise import environment
+from likewise.cli import cli
+from tests.support.servers import ROOT
+
+OURS = re.compile(r"^(LIKEWISE_\w+|DATABASE_URL|REDIS_URL|STORAGE_URL)$")
+INTERPOLATED = re.compile(r"\$\{(\w+)(?::[?-][^}]*)?\}")
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    return loaded
+
+
+def own_services(compose: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Services that run the image built here."""
+    return {name: one for name, one in compose["services"].items() if "build" in one}
+
+
+def dockerfile() -> list[tuple[str, str]]:
+    """Instructions of the Dockerfile: (name, arguments), continued lines joined."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return [(line.split()[0], line.split(maxsplit=1)[1]) for line in lines]
+
+
+def commands() -> dict[str, Any]:
+    found: dict[str, Any] = get_command(cli).commands  # type: ignore[attr-defined]
+    return found
+
+
+def known_variables() -> set[str]:
+    """Environment variables that the settings, the command line or `up` read."""
+    fields = {
+        str(field.validation_alias.choices[0])  # type: ignore[union-attr]
+        if field.validation_alias
+        else f"LIKEWISE_{name.upper()}"
+        for name, field in Settings.model_fields.items()
+    }
+    options = {
+        str(parameter.envvar)
+        for command in commands().values()
+        for parameter in command.params
+        if parameter.envvar
+    }
+    return fields | options | set(environment.NAMES)
+
+
+def copied_sources() -> Iterator[str]:
+    for name, arguments in dockerfile():
+        words = arguments.split()
+        if name == "COPY" and not words[0].startswith("--from"):
+            yield from words[:-1]
+
+
+def test_our_services_run_commands_that_exist(compose: dict[str, Any]) -> None:
+    ran = {name: one["command"][0] for name, one in own_services(compose).items()}
+    assert ran == {
+        "migrate": "migrate",
+        "web": "serve",
+        "worker": "worker",
+        "dispatcher": "dispatcher",
+    }
+    assert set(ran.values()) <= set(commands())
+
+
+def test_every_variable_is_one_that_the_code_reads(compose: dict[str, Any]) -> None:
+    example = (ROOT / ".env.example").read_text()
+    used = {variable for one in own_services(compose).values() for variable in one["environment"]}
+    used |= set(INTERPOLATED.findall(json.dumps(compose)))
+    used |= set(re.findall(r"^(?:# )?([A-Z_]+)=", example, re.MULTILINE))
+    for name, arguments in dockerfile():
+        if name == "ENV":
+            used |= {word.partition("=")[0] for word in arguments.split()}
+    unknown = {variable for variable in used if OURS.match(variable)} - known_variables()
+    assert unknown == set()
+
+
+def test_settings_without_a_default_are_given_to_every_service(compose: dict[str, Any]) -> None:
+    for name, one in own_services(compose).items():
+        required = {"DATABASE_URL", "REDIS_URL", "LIKEWISE_SECRET_KEY"}
+        assert required <= set(one["environment"]), name
+        assert ":?" in one["environment"]["LIKEWISE_SECRET_KEY"]
+        assert ":?" in one["environment"]["DATABASE_URL"]
+
+
+def test_interpolated_variables_are_in_the_example(compose: dict[str, Any]) -> None:
+    example = (ROOT / ".env.example").read_text()
+    for variable in set(INTERPOLATED.findall(json.dumps(compose))):
+        assert re.search(rf"^(# )?{variable}=", example, re.MULTILINE), variable
+
+
+def test_no_secret_has_a_value_in_the_example() -> None:
+    example = (ROOT / ".env.example").read_text().splitlines()
+    assert "LIKEWISE_SECRET_KEY=" in example
+    assert "POSTGRES_PASSWORD=" in example
+
+
+def test_services_depend_on_services_that_can_fulfil_the_condition(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    for one in services.values():
+        for other, wanted in one.get("depends_on", {}).items():
+            assert other in services
+            if wanted["condition"] == "service_healthy":
+                assert services[other]["healthcheck"]["test"]
+            else:
+                assert wanted["condition"] == "service_completed_successfully"
+                assert services[other]["restart"] == "no"
+    for name in ("web", "worker", "dispatcher"):
+        assert set(services[name]["depends_on"]) == {"db", "redis", "migrate"}
+
+
+def test_volumes_are_declared_and_used(compose: dict[str, Any]) -> None:
+    used = {
+        mount.partition(":")[0]
+        for one in compose["services"].values()
+        for mount in one.get("volumes", [])
+    }
+    assert used == set(compose["volumes"])
+
+
+def test_redis_appends_to_a_file(compose: dict[str, Any]) -> None:
+    command = compose["services"]["redis"]["command"]
+    assert command[command.index("--appendonly") + 1] == "yes"
+
+
+def test_only_the_web_server_is_reachable_from_outside(compose: dict[str, Any]) -> None:
+    assert [name for name, one in compose["services"].items() if "ports" in one] == ["web"]
+    assert compose["services"]["web"]["ports"][0].startswith("127.0.0.1:")
+
+
+def test_what_the_image_copies_is_in_the_repository_and_not_ignored() -> None:
+    ignored = (ROOT / ".dockerignore").read_text().split()
+    for source in copied_sources():
+        tracked = subprocess.run(
+            ["git", "ls-files", "--", source], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        assert tracked.stdout, f"{source} is not in git"
+        assert source not in ignored, f"{source} is in .dockerignore"
+
+
+def test_the_image_holds_every_package_of_the_project() -> None:
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "bench"}
+    assert packages <= set(copied_sources())
+
+
+def test_stages_are_declared_before_they_are_copied_from() -> None:
+    stages: set[str] = set()
+    for name, arguments in dockerfile():
+        words = arguments.split()
+        if name == "FROM" and "AS" in words:
+            stages.add(words[words.index("AS") + 1])
+        if name == "COPY" and words[0].startswith("--from="):
+            assert words[0].removeprefix("--from=") in stages
+
+
+def test_the_image_runs_likewise_as_an_ordinary_user_and_checks_its_health() -> None:
+    last = [name for name, _ in dockerfile()]
+    final = dict(dockerfile()[len(last) - last[::-1].index("FROM") :])
+    assert final["USER"] == "likewise"
+    assert json.loads(final["ENTRYPOINT"]) == ["likewise"]
+    assert json.loads(final["CMD"])[0] in commands()
+    check = json.loads(final["HEALTHCHECK"].partition(" CMD ")[2])
+    assert check[:2] == ["python", "-c"]
+    compile(check[2], "healthcheck", "exec")
+    assert "/healthz" in check[2]
+
+
+def test_shell_commands_of_the_image_are_well_formed() -> None:
+    for name, arguments in dockerfile():
+        if name == "RUN":
+            assert shlex.split(arguments)
+            subprocess.run(["sh", "-n", "-c", arguments], check=True)
