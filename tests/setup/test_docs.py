@@ -1,0 +1,88 @@
+"""What the documents say about names, files and settings is true."""
+
+import re
+import subprocess
+from pathlib import Path
+
+from pydantic import AliasChoices
+from pydantic_core import PydanticUndefined
+
+from app.core.settings import Settings
+from tests.setup.test_compose import commands, known_variables
+from tests.support.servers import ROOT
+
+DOCUMENTS = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"])
+LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
+CODE = re.compile(r"`([^`\n]+)`")
+SETTING = re.compile(r"^\| `([A-Z_]+)` \| (?:`([^`]*)`|(required|empty)) \|", re.MULTILINE)
+
+
+def tracked_files() -> set[str]:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return set(listed.stdout.splitlines())
+
+
+def setting_defaults() -> dict[str, str]:
+    """Default of every setting by environment variable, as the table writes it."""
+    defaults = {}
+    for name, field in Settings.model_fields.items():
+        alias = field.validation_alias
+        variable = alias.choices[0] if isinstance(alias, AliasChoices) else f"LIKEWISE_{name}"
+        default = field.default
+        text = "required" if default is PydanticUndefined else str(default) or "empty"
+        defaults[str(variable).upper()] = text
+    return defaults
+
+
+def test_the_table_of_settings_is_complete_and_right() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text()
+    table = {name: value or word for name, value, word in SETTING.findall(text)}
+    defaults = setting_defaults()
+    assert {name: table.get(name) for name in defaults} == defaults
+    assert set(table) == known_variables()
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for document in DOCUMENTS:
+        for target, _ in LINK.findall(document.read_text()):
+            if "://" not in target:
+                assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_files_and_names_of_the_architecture_exist() -> None:
+    files = tracked_files()
+    python = "\n".join(
+        (ROOT / file).read_text() for file in files if file.endswith((".py", ".ts", ".svelte"))
+    )
+    documents = [ROOT / "docs" / "architecture.md", *sorted(ROOT.glob("docs/decisions/*.md"))]
+    for document in documents:
+        for code in CODE.findall(document.read_text()):
+            if re.fullmatch(r"[\w./-]+/[\w.-]+\.(py|ts|svelte|toml)", code):
+                known = code in files or f"app/{code}" in files
+                assert known or code == "app/cli.py", f"{document.name}: {code}"
+            elif re.fullmatch(r"_?[a-z]+(_[a-z]+)+", code):
+                assert re.search(rf"\b{code}\b", python), f"{document.name}: {code}"
+            elif match := re.fullmatch(r"([A-Z]\w+)\.(\w+)", code):
+                assert re.search(rf"class {match[1]}\b", python), f"{document.name}: {code}"
+                assert re.search(rf"\b{match[2]}\b", python), f"{document.name}: {code}"
+
+
+def test_commands_that_documents_name_exist() -> None:
+    for document in DOCUMENTS:
+        for code in CODE.findall(document.read_text()):
+            if match := re.match(r"(?:\.venv/bin/)?likewise ([a-z]+)", code):
+                assert match[1] in commands(), f"{document.name}: {code}"
+
+
+def test_make_targets_that_documents_name_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for document in DOCUMENTS:
+        for target in re.findall(r"(?:^|[`(] ?|&& )make ([a-z-]+)", document.read_text(), re.M):
+            assert re.search(rf"^{target}:", makefile, re.M), f"{document.name}: make {target}"
+
+
+def test_no_document_names_a_path_of_somebody_s_machine() -> None:
+    for document in [*DOCUMENTS, *(ROOT / name for name in ("Dockerfile", "docker-compose.yml"))]:
+        assert not re.search(r"/(home|Users|work|root)/", Path(document).read_text()), document
