@@ -5,7 +5,6 @@ import struct
 import time
 import zipfile
 import zlib
-from collections.abc import Iterator
 from typing import Any
 
 import PIL.Image
@@ -22,10 +21,10 @@ File = tuple[str, bytes]
 
 
 @pytest.fixture
-def owner(client: TestClient) -> Iterator[Account]:
+def owner(client: TestClient) -> Account:
     account = an_account()
     sign_in(client, account)
-    yield account
+    return account
 
 
 def a_collection_id(client: TestClient) -> str:

@@ -1,0 +1,5 @@
+"""Run all benchmarks."""
+
+from bench.colours_campaign import main
+
+main()

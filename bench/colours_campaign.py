@@ -1,0 +1,141 @@
+"""The CrowdSter paper's 300 colours, through the running system.
+
+Per seed, a simulated crowd (k-means on RGB, four bins) answers 235 grids of 20 colours over the
+HTTP API, once in five rounds that become more local and once as random grids (one round). Compared
+is the mean number of true ten nearest neighbours among the ten found (paper section 4.1, fig. 5).
+Needs `make up` running. Writes `docs/benchmarks/colours_campaign.md`.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
+
+from app.campaigns.models import Campaign
+from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.collections.models import Image
+from app.core.database import transaction
+from app.results.models import EmbeddedImage
+from app.results.service import get_model
+from demo.colours import write_colours
+from learning.metrics import nearest_neighbors, neighbor_overlap
+from likewise import environment
+from likewise.commands.collections import collection_from_folder
+from likewise.commands.shared import owner_of
+from likewise.commands.simulate import run_crowd
+
+REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "colours_campaign.md"
+BUDGET, NEIGHBOURS = 235, 10
+# Random grids are embedded in as many dimensions as the rounds are, and in more, which suits them.
+ARMS: dict[str, tuple[int, dict[str, Any]]] = {
+    "CrowdSter, 5 rounds": (5, {"n_dimensions": 3}),
+    "random grids": (1, {"n_dimensions": 3}),
+    "random grids, 10 dimensions": (1, {"n_dimensions": 10}),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    seeds = parser.parse_args().seeds
+    environment.load()
+    scores: dict[str, list[float]] = {arm: [] for arm in ARMS}
+    for seed in range(seeds):
+        collection_id, colours = _collection(seed)
+        for arm, (rounds, settings) in ARMS.items():
+            embedding = _run(f"{arm}, seed {seed}", collection_id, rounds, settings, seed)
+            found = nearest_neighbors(embedding, NEIGHBOURS)
+            true = nearest_neighbors(colours, NEIGHBOURS)
+            scores[arm].append(neighbor_overlap(true, found))
+            print(f"seed {seed}  {arm:<28} {scores[arm][-1]:.2f}", flush=True)
+    text = report(scores)
+    REPORT.write_text(text)
+    print(text)
+
+
+def _collection(seed: int) -> tuple[UUID, NDArray[np.float64]]:
+    with tempfile.TemporaryDirectory() as folder, transaction() as session:
+        files = write_colours(Path(folder), seed=100 + seed)
+        owner = owner_of(session, "")
+        collection, _ = collection_from_folder(session, owner, files, f"Bench colours {seed}")
+        rows = session.scalars(
+            select(Image.features)
+            .where(Image.collection_id == collection.id)
+            .order_by(Image.position)
+        )
+        return collection.id, np.array(list(rows), dtype=np.float64)
+
+
+def _run(
+    name: str, collection_id: UUID, rounds: int, settings: dict[str, Any], seed: int
+) -> NDArray[np.float64]:
+    """Play one campaign to its end; returns the last model's embedding (N, d)."""
+    with transaction() as session:
+        owner = owner_of(session, "")
+        plan = CampaignPlan(
+            name=name,
+            collection_id=collection_id,
+            kind="bins",
+            strategy="crowdster",
+            budget=BUDGET,
+            rounds=rounds,
+            learn_every=BUDGET,
+            settings=settings,
+            seed=seed,
+        )
+        campaign = create_campaign(session, owner, plan)
+        start_campaign(session, owner, campaign.id)
+    run_crowd(str(campaign.id), annotators=8, by="features", noise=0.0, seed=seed)
+    while not _is_finished(campaign.id):
+        time.sleep(0.5)
+    with transaction() as session:
+        model = get_model(session, campaign)
+        rows = session.scalars(
+            select(EmbeddedImage.vector)
+            .where(EmbeddedImage.model_id == model.id)
+            .order_by(EmbeddedImage.position)
+        )
+        return np.array(list(rows), dtype=np.float64)
+
+
+def _is_finished(campaign_id: UUID) -> bool:
+    with transaction() as session:
+        return session.get_one(Campaign, campaign_id).state == "finished"
+
+
+def report(scores: dict[str, list[float]]) -> str:
+    """The result as Markdown, gain over each control per seed."""
+    local, *controls = scores
+    lines = [
+        "# 300 colours through the running system",
+        "",
+        f"Mean size of true ∩ found {NEIGHBOURS}-NN after {BUDGET} bins answers by a noiseless",
+        f"simulated crowd, {len(scores[local])} seeds (`make up`, then `make bench`).",
+        "",
+        "| grids | mean | sd | gain of CrowdSter: mean (lowest … highest seed) |",
+        "|---|---|---|---|",
+        f"| {local} | {mean(scores[local]):.2f} | {_sd(scores[local]):.2f} | |",
+    ]
+    for arm in controls:
+        gains = [100 * (a / b - 1) for a, b in zip(scores[local], scores[arm], strict=True)]
+        spread = f"{mean(gains):+.0f} % ({min(gains):+.0f} … {max(gains):+.0f} %)"
+        lines.append(f"| {arm} | {mean(scores[arm]):.2f} | {_sd(scores[arm]):.2f} | {spread} |")
+    rounded = {arm: [round(value, 3) for value in values] for arm, values in scores.items()}
+    lines += ["", "Per seed:", "", "```json", json.dumps(rounded, indent=1), "```", ""]
+    return "\n".join(lines)
+
+
+def _sd(values: list[float]) -> float:
+    return stdev(values) if len(values) > 1 else 0.0
+
+
+if __name__ == "__main__":
+    main()
