@@ -92,10 +92,12 @@ def _become(module: str, *arguments: str) -> None:
 
 
 def _register_commands() -> None:
-    from likewise.commands import collections, demo, doctor, simulate, users
+    from likewise.commands import campaigns, collections, demo, doctor, simulate, users
 
     cli.add_typer(users.cli, name="user")
+    cli.add_typer(campaigns.cli, name="campaign")
     cli.command("import")(collections.import_folder)
+    cli.command("export")(campaigns.export)
     cli.command("simulate")(simulate.simulate)
     cli.command("demo")(demo.demo)
     cli.command("doctor")(doctor.doctor)

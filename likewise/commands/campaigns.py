@@ -1,0 +1,123 @@
+"""`likewise campaign …` and `likewise export`: campaigns without the browser."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from sqlalchemy import select
+
+from app.campaigns.models import Campaign
+from app.campaigns.service import ACTIONS, CampaignPlan, annotator_link, create_campaign
+from app.collections.models import Collection
+from app.core.errors import InvalidInput, NotFound
+from app.results import exports
+from app.results.service import get_model
+from likewise import environment
+from likewise.commands.shared import find_campaign, owner_of
+
+cli = typer.Typer(help="Create and steer campaigns.", no_args_is_help=True)
+
+
+@cli.command("list")
+def list_campaigns() -> None:
+    """Show all campaigns."""
+    environment.load()
+    from app.core.database import transaction
+
+    with transaction() as session:
+        for campaign in session.scalars(select(Campaign).order_by(Campaign.created_at)):
+            typer.echo(
+                f"{campaign.id}  {campaign.state:<8}  {campaign.n_answers:>6} of "
+                f"{campaign.budget:<6}  {campaign.kind}/{campaign.strategy}  {campaign.name}"
+            )
+
+
+@cli.command("create")
+def create(
+    collection: Annotated[str, typer.Argument(help="Name of the collection.")],
+    name: Annotated[str, typer.Option(help="Name of the campaign.")],
+    kind: Annotated[str, typer.Option(help="grid or bins.")] = "grid",
+    strategy: Annotated[str, typer.Option(help="cen or crowdster.")] = "cen",
+    question: str = CampaignPlan.question,
+    budget: Annotated[int, typer.Option(help="Answers wanted in all.")] = 100,
+    rounds: int | None = None,
+    grid_size: int | None = None,
+    owner: Annotated[str, typer.Option(help="E-mail of the owner; the first account's.")] = "",
+    start: Annotated[bool, typer.Option(help="Start it at once.")] = False,
+) -> None:
+    """Create a campaign and print its id and the annotators' link."""
+    environment.load()
+    from app.core.database import transaction
+    from app.core.settings import get_settings
+
+    with transaction() as session:
+        account = owner_of(session, owner)
+        owned = select(Collection.id).where(
+            Collection.owner_id == account.id, Collection.name == collection
+        )
+        found = session.scalars(owned).all()
+        if len(found) != 1:
+            raise NotFound(f"{account.email} has {len(found)} collections called {collection!r}.")
+        plan = CampaignPlan(
+            name=name,
+            collection_id=found[0],
+            kind=kind,
+            strategy=strategy,
+            question=question,
+            budget=budget,
+            rounds=rounds,
+            grid_size=grid_size,
+        )
+        campaign = create_campaign(session, account, plan)
+        if start:
+            ACTIONS["start"](session, account, campaign.id)
+        typer.echo(f"{campaign.id}\n{annotator_link(campaign, get_settings().base_url)}")
+
+
+@cli.command("act")
+def act(
+    campaign: Annotated[str, typer.Argument(help="Name or id.")],
+    action: Annotated[str, typer.Argument(help="start, pause, resume, finish or retry.")],
+) -> None:
+    """Start, pause, resume or finish a campaign, or retry its learning."""
+    environment.load()
+    from app.accounts.models import Account
+    from app.core.database import transaction
+
+    if action not in ACTIONS:
+        raise InvalidInput(f"The action is one of {', '.join(ACTIONS)}, not {action!r}.")
+    with transaction() as session:
+        found = find_campaign(session, campaign)
+        owner = session.get_one(Account, found.owner_id)
+        typer.echo(ACTIONS[action](session, owner, found.id).state)
+
+
+def export(
+    campaign: Annotated[str, typer.Argument(help="Name or id.")],
+    file: Annotated[
+        Path, typer.Argument(help="answers.csv, answers.jsonl, embedding.csv or embedding.npz.")
+    ],
+) -> None:
+    """Write answers or the newest embedding to a file; its name says which and how."""
+    environment.load()
+    from app.core.database import transaction
+
+    with transaction() as session:
+        found = find_campaign(session, campaign)
+        if file.name.endswith("embedding.npz"):
+            file.write_bytes(exports.embedding_npz(session, found, get_model(session, found)))
+        elif file.name.endswith("embedding.csv"):
+            file.write_text(
+                "".join(exports.embedding_csv(session, found, get_model(session, found)))
+            )
+        elif file.name.endswith("answers.csv"):
+            file.write_text("".join(exports.answers_csv(session, found)))
+        elif file.name.endswith("answers.jsonl"):
+            file.write_text("".join(exports.answers_jsonl(session, found)))
+        else:
+            raise InvalidInput(
+                "The file's name must end in answers.csv, answers.jsonl, embedding.csv or "
+                f"embedding.npz, not {file.name}."
+            )
+    print(file, file=sys.stderr)
