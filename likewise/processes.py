@@ -1,5 +1,6 @@
 """Child processes with prefixed logs, restarted with back-off when they die."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -18,7 +19,8 @@ def say(name: str, text: str) -> None:
     prefix = f"{name:<10} |"
     if sys.stdout.isatty():
         prefix = f"\x1b[{COLOURS.get(name, 37)}m{prefix}\x1b[0m"
-    with _print_lock:
+    # The terminal may be closed or the reader of a pipe gone; stopping in order still matters.
+    with _print_lock, contextlib.suppress(OSError):
         print(f"{prefix} {text}", flush=True)
 
 

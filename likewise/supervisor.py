@@ -41,14 +41,16 @@ class Supervisor:
     def run(self, first_start: Callable[[], list[str]]) -> None:
         """Start, call `first_start` (its lines are shown with the address), watch, stop."""
         self._take_data_folder()
+        # First, because one of them may hold the port.
+        self._stop_leftovers()
         if port_is_taken(self.host, self.port):
             raise CannotStart(
                 f"Port {self.port} of {self.host} is in use by another program. Stop it, or "
                 f"choose another port: make up PORT={self.port + 1} "
                 f"(or likewise up --port {self.port + 1})."
             )
-        self._stop_leftovers()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        # SIGHUP: the terminal was closed.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._ask_to_stop)
         try:
             self._start()
