@@ -112,9 +112,9 @@ class Up:
             if mark in " ".join(child.cmdline())
         }
 
-    def interrupt(self) -> int:
-        """Ctrl-C; returns the exit code."""
-        self.process.send_signal(signal.SIGINT)
+    def stop(self, number: int = signal.SIGINT) -> int:
+        """Ctrl-C, or another signal; returns the exit code."""
+        self.process.send_signal(number)
         code = self.process.wait(20)
         self.reader.join(5)
         return code
@@ -128,7 +128,7 @@ def up_over(data: Path) -> Iterator[Up]:
         yield running.wait_ready()
     finally:
         if running.process.poll() is None:
-            running.interrupt()
+            running.stop()
 
 
 @contextmanager
@@ -201,7 +201,7 @@ def test_data_survive_a_stop_which_leaves_nothing_running() -> None:
     with a_data_folder() as data:
         with up_over(data) as first:
             children = psutil.Process(first.process.pid).children(recursive=True)
-            assert first.interrupt() == 0, first.output
+            assert first.stop() == 0, first.output
         assert not [child for child in children if child.is_running()]
         assert processes_of(data) == []
         assert not port_is_taken("127.0.0.1", first.port)
@@ -211,6 +211,24 @@ def test_data_survive_a_stop_which_leaves_nothing_running() -> None:
             assert not any(SIGN_IN.search(line) for line in second.frame), second.output
             accounts = command(data, "user", "list")
             assert "admin@localhost" in accounts.stdout, accounts.stderr
+            # The terminal is closed.
+            assert second.stop(signal.SIGHUP) == 0, second.output
+        assert processes_of(data) == []
+
+
+def test_a_killed_up_is_followed_by_the_next_over_the_same_port() -> None:
+    with a_data_folder() as data:
+        with up_over(data) as first:
+            children = list(first.children().values())
+            first.process.kill()
+            first.process.wait()
+            assert all(child.is_running() for child in children)
+        second = Up(data, first.port)
+        try:
+            second.wait_ready()
+            assert not any(child.is_running() for child in children)
+        finally:
+            second.stop()
         assert processes_of(data) == []
 
 
