@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from demo import EMOJI_FOLDER
-from demo.colours import write_colours
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -15,6 +13,8 @@ from app.accounts.models import Account
 from app.campaigns.models import Campaign
 from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
 from app.core.errors import NotFound
+from demo import EMOJI_FOLDER
+from demo.colours import write_colours
 from likewise import environment
 from likewise.commands.collections import collection_from_folder
 from likewise.commands.shared import owner_of
