@@ -213,5 +213,5 @@ class Supervisor:
                     say("likewise", f"ending process {pid} of an earlier run")
                     process.kill()
                     process.wait(5)
-            except psutil.NoSuchProcess:
+            except (psutil.NoSuchProcess, psutil.TimeoutExpired):
                 continue
