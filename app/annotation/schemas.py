@@ -31,7 +31,6 @@ class SessionOut(BaseModel):
     campaign: CampaignForAnnotators
     answered: int
     target: int
-    practice: bool = False
 
 
 class LeasedImage(BaseModel):
