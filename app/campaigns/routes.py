@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.routes import SignedIn
@@ -21,6 +21,13 @@ from app.strategies import all_strategies, get_strategy
 api = APIRouter(prefix="/api/campaigns", tags=["campaigns"])
 pages = APIRouter(include_in_schema=False)
 Action = Literal["start", "pause", "resume", "finish", "retry"]
+
+
+async def _sent_form(request: Request) -> CampaignForm:
+    return CampaignForm({name: str(value) for name, value in (await request.form()).items()})
+
+
+SentForm = Annotated[CampaignForm, Depends(_sent_form)]
 
 
 @api.post("", status_code=201)
@@ -72,11 +79,10 @@ def new_campaign_page(
 
 
 @pages.post("/campaigns", response_class=HTMLResponse)
-async def create_campaign_from_form(
-    request: Request, session: DatabaseSession, account: SignedIn
+def create_campaign_from_form(
+    request: Request, session: DatabaseSession, account: SignedIn, form: SentForm
 ) -> Response:
     """A mistake shows the form again, filled in, with what is wrong."""
-    form = CampaignForm({name: str(value) for name, value in (await request.form()).items()})
     try:
         with session.begin_nested():
             campaign = service.create_campaign(session, account, form.plan())

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
+from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 
 from app.core.errors import LikewiseError, SignInRequired
@@ -20,6 +21,8 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(LikewiseError, _on_likewise_error)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(DataError, _on_data_error)
+    app.add_exception_handler(UnicodeEncodeError, _on_data_error)
     app.add_exception_handler(Exception, _on_unexpected_error)
 
 
@@ -58,6 +61,13 @@ def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = HTTPStatus(error.status_code).name.lower()
     return problem(request, error.status_code, code, str(error.detail))
+
+
+def _on_data_error(request: Request, error: Exception) -> Response:
+    # What PostgreSQL cannot hold although JSON can: NUL characters, half surrogate pairs.
+    logger.warning("data refused by the database at %s", request.url.path, exc_info=error)
+    detail = "The request holds characters or numbers that cannot be stored, such as NUL."
+    return problem(request, 422, "cannot_be_stored", detail)
 
 
 def _on_unexpected_error(request: Request, error: Exception) -> Response:

@@ -1,5 +1,6 @@
 """Campaigns: creating them, their states, and whose they are."""
 
+import json
 from typing import Any
 
 import pytest
@@ -22,7 +23,9 @@ def owner(client: TestClient) -> Account:
 
 def create(client: TestClient, collection: Collection, **changes: Any) -> Any:
     body = {"name": "Birds", "collection_id": str(collection.id), "grid_size": 6, **changes}
-    return client.post("/api/campaigns", json=body)
+    # As ASCII text, in which JSON can say what UTF-8 cannot: half surrogate pairs.
+    headers = {"content-type": "application/json"}
+    return client.post("/api/campaigns", content=json.dumps(body), headers=headers)
 
 
 def test_defaults_come_from_kind_and_strategy(client: TestClient, owner: Account) -> None:
@@ -50,6 +53,9 @@ def test_defaults_come_from_kind_and_strategy(client: TestClient, owner: Account
         ({"settings": {"n_dimensions": 0}}, 422, "bad_settings"),
         ({"settings": {"typo": 1}}, 422, "bad_settings"),
         ({"budget": "many"}, 422, "invalid_request"),
+        ({"budget": 10**30}, 422, "bad_budget"),
+        ({"name": "a\0b"}, 422, "cannot_be_stored"),
+        ({"question": "half a pair: \ud800"}, 422, "cannot_be_stored"),
     ],
 )
 def test_a_plan_that_cannot_work_gets_a_clear_error_and_makes_nothing(
