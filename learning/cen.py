@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -17,52 +17,81 @@ from learning.arrays import (
     check_positive,
 )
 from learning.base import Arrays, Estimator, Progress, State
-from learning.cen_network import CenNetwork, CenSettings, grid_spread, pick_device
-from learning.cen_training import best_threshold, train
 from learning.groupings import Groupings
-from learning.synthesis import most_telling_grids
+from learning.latent.engine import LatentEngine
+from learning.metrics import best_threshold
+from learning.paper_cen.engine import PaperEngine
+from learning.paper_cen.network import Sizes
+from learning.synthesis import (
+    GridWishes,
+    least_known_grids,
+    search_grids,
+    stream_by_spread,
+    stream_grids,
+)
 
 VARIANTS = ("mixture", "annotator", "context")
 CONTEXT_ENCODERS = ("spread", "s_hot")
+THRESHOLDS = ("calibrated", "midpoint")
+# Supplement A (gamma: 6 in table S1, 5 in the text).
+PAPER_SETTINGS: dict[str, Any] = {
+    "context_encoder": "s_hot",
+    "gamma": 6.0,
+    "n_epochs": 20,
+    "learning_rate": 1e-3,
+    "pairs_per_step": 100,
+    "threshold": "midpoint",
+}
+# More dimensions than any crowd's attributes: a misspelt number, not a wish.
+MAX_DIMENSIONS = 256
 
 
 class ContextEmbeddingNetwork(Estimator):
-    """Three networks trained jointly (section 3.1):
+    """Three encoders, learned jointly from groupings (section 3.1):
 
     annotator encoder  w    -> a_w in R^K, >= 0   what this annotator tends to look at
     context encoder    grid -> a_g in R^K, >= 0   what this grid makes stand out
     image encoder      i    -> x_i in R^K         one attribute per dimension
 
-    Two images are d = ||a * (x_i - x_j)||_2 apart (eqs. 3-5), with a = a_w ("annotator"),
-    a_g ("context") or a_w + a_g ("mixture"), and grouped together if d is small.
+    `context_encoder="s_hot"` is the paper's network: two images are d = ||a * (x_i - x_j)||_2
+    apart (eqs. 3-5), a = a_w ("annotator"), a_g ("context") or a_w + a_g ("mixture"); hinge
+    loss of eq. 8, its second d weighted by a like the first. It memorises the grids that it
+    was trained on, so that a_g says little about others.
 
-    Departures from the letter, each for a reason: activations pass through a softplus, so
-    that no dimension dies; the decision threshold is calibrated on the training pairs,
-    for (xi_n + xi_p) / 2 only fits balanced labels; whole grids are the batch. The
-    context encoder sees how far the grid's images spread along each dimension, which
-    carries over to unseen grids; "s_hot", the paper's, memorises its grids.
+    `context_encoder="spread"`, the default, reads the same model as a probability: which
+    attribute k an answer is about is hidden, P(k | w, g) = softmax(bias + preference of w +
+    gain * spread of g's images along k), and given k two images are grouped together with
+    P = sigmoid(threshold - (x_ik - x_jk)^2), threshold by level of detail, within the
+    limits that slips set; or the answer is noise. See `learning.latent`. The activation is
+    P(k | w, g), the distance -log P(same).
 
     Parameters
     ----------
-    n_dimensions : K, attributes at most.
-    variant : "mixture", "annotator" or "context".
+    n_dimensions : K, attributes at most. Those that no answer needs stay zero.
+    variant : "mixture", "annotator" (without a_g) or "context" (without a_w).
     context_encoder : "spread" or "s_hot".
-    gamma : weight of a same pair (eq. 7).
-    margin_same, margin_different : xi_p and xi_n (eq. 6).
-    sparsity, shrinkage : lambda_1 on activations and lambda_2 on coordinates (eq. 8); the
-        latter ten times the paper's, which kept fewer dimensions in use.
-    n_hidden : width of the hidden layers (supplement A).
-    n_epochs, grids_per_step, learning_rate : Adam, the rate decaying to zero.
-    min_steps : steps at least, for few answers need more epochs.
+    n_starts : random starts of the default, best by likelihood.
     device : "auto", "cpu" or "cuda".
     random_state : int for a repeatable fit.
 
+    Of "s_hot" only, by default what trains it well; PAPER_SETTINGS has the paper's own:
+    gamma : weight of a same pair (eq. 7). Above 1 the activations collapse to 0 unless
+        same pairs are rare.
+    margin_same, margin_different : xi_p and xi_n (eq. 6).
+    sparsity, shrinkage : lambda_1 on activations and lambda_2 on coordinates (eq. 8).
+    n_hidden : width of the hidden layers (supplement A).
+    n_epochs, learning_rate : of Adam.
+    grids_per_step, pairs_per_step : a step takes whole grids unless pairs are given (the
+        paper: 100, forty times slower for the same loss).
+    threshold : "calibrated" on the training pairs, or "midpoint", the paper's
+        (xi_n + xi_p) / 2, which with gamma > 1 calls nearly every pair the same.
+
     Attributes
     ----------
-    embedding_ : (N, K) image coordinates.
-    annotator_activation_ : (W, K) >= 0; zero in the "context" variant.
+    embedding_ : (N, K) image coordinates; an image without answers stands at the centre.
+    annotator_activation_ : (W, K) >= 0; the default's rows sum to 1.
+    attribute_share_ : (K,) part of the answers, given their groupings, about each dimension.
     threshold_ : distance below which two images are predicted to be grouped together.
-    loss_ : mean training loss of the last epoch.
     """
 
     def __init__(
@@ -70,22 +99,25 @@ class ContextEmbeddingNetwork(Estimator):
         n_dimensions: int = 4,
         variant: str = "mixture",
         context_encoder: str = "spread",
+        n_starts: int = 2,
         gamma: float = 1.0,
         margin_same: float = 1.0,
         margin_different: float = 6.0,
         sparsity: float = 5e-6,
-        shrinkage: float = 1e-2,
+        shrinkage: float = 1e-3,
         n_hidden: int = 200,
-        n_epochs: int = 30,
-        min_steps: int = 1_000,
-        grids_per_step: int = 8,
+        n_epochs: int = 40,
         learning_rate: float = 3e-3,
+        grids_per_step: int = 8,
+        pairs_per_step: int | None = None,
+        threshold: str = "calibrated",
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:
         self.n_dimensions = n_dimensions
         self.variant = variant
         self.context_encoder = context_encoder
+        self.n_starts = n_starts
         self.gamma = gamma
         self.margin_same = margin_same
         self.margin_different = margin_different
@@ -93,82 +125,102 @@ class ContextEmbeddingNetwork(Estimator):
         self.shrinkage = shrinkage
         self.n_hidden = n_hidden
         self.n_epochs = n_epochs
-        self.min_steps = min_steps
-        self.grids_per_step = grids_per_step
         self.learning_rate = learning_rate
+        self.grids_per_step = grids_per_step
+        self.pairs_per_step = pairs_per_step
+        self.threshold = threshold
         self.device = device
         self.random_state = random_state
 
     embedding_: FloatArray
     annotator_activation_: FloatArray
+    attribute_share_: FloatArray
     threshold_: float
-    loss_: float
 
-    def fit(self, groupings: Groupings, progress: Progress | None = None) -> Self:
-        """Learn from all answers. `progress` hears (epochs done, epochs, {"loss": ...}).
+    def fit(
+        self,
+        groupings: Groupings,
+        init: ContextEmbeddingNetwork | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from all answers. `progress` hears (steps done, steps, metrics).
 
-        Raises ValueError for a bad parameter or answers without an informative pair.
+        init: a fitted model of most of these answers, to go on from at a fraction of the
+        cost. Image and annotator indices must mean the same; there may be more of them.
+        Its dimensions keep their order and direction. Only the default goes on from one.
+
+        Raises ValueError for a bad parameter, answers without an informative pair, or an
+        `init` that does not fit.
         """
         self._check_parameters()
-        labels = groupings.pair_labels()
-        if not (labels >= 0).any():
+        if not groupings.informative_grids().any():
             raise ValueError(f"{len(groupings)} answers hold no informative pair")
+        if init is not None:
+            self._check_init(init, groupings)
         generator = torch.Generator()
         if self.random_state is None:
             generator.seed()
         else:
             generator.manual_seed(self.random_state)
-        network = CenNetwork(self._settings(groupings), generator)
-        network.to(pick_device(self.device))
-        self.loss_ = train(network, groupings, labels, self, generator, progress)
-        self._keep(network.cpu().eval(), groupings)
-        distance = self.pair_distance(groupings)
-        informative = labels >= 0
-        self.threshold_ = best_threshold(distance[informative], labels[informative] == 1)
+        device = pick_device(self.device)
+        if self.context_encoder == "s_hot":
+            sizes = Sizes(
+                groupings.n_images,
+                groupings.n_annotators,
+                self.n_dimensions,
+                self.n_hidden,
+                self.variant,
+            )
+            paper = PaperEngine.fit(groupings, sizes, self, generator, device, progress)
+            self._keep(paper)
+            self.threshold_ = self._paper_threshold(groupings)
+        else:
+            previous = init._engine if init is not None else None
+            assert previous is None or isinstance(previous, LatentEngine)
+            latent = LatentEngine.fit(
+                groupings,
+                self.n_dimensions,
+                self.variant,
+                self.n_starts,
+                generator,
+                device,
+                progress,
+                previous,
+            )
+            self._keep(latent)
+            # P(same) = 1/2 after calibration on answers that were held out.
+            self.threshold_ = float(np.log(2.0))
+        told = self.attribute_probability(groupings)
+        self.attribute_share_ = told.mean(axis=0)
         return self
 
     def grid_activation(self, images: IntArray) -> FloatArray:
-        """(G, K) a_g of grids (G, S), -1 pads; zero in the "annotator" variant.
+        """(G, K) a_g of grids (G, S), -1 pads: what a typical annotator would see in them.
 
         Raises NotFittedError before fit, ValueError for an image out of range.
         """
         self._check_fitted()
         images = as_index_array("images", images, 2)
         check_index_range("images", images, -1, len(self.embedding_))
-        if self.variant == "annotator":
-            return np.zeros((len(images), self.n_dimensions))
-        blocks = []
-        with torch.no_grad():
-            for rows in np.array_split(images, max(1, len(images) // 4_096)):
-                grids = torch.as_tensor(rows.copy())
-                spread = grid_spread(torch.as_tensor(self.embedding_), grids)
-                blocks.append(self._network.grid_activation(grids, spread.float()).numpy())
-        return np.concatenate(blocks).astype(np.float64)
+        return self._engine.grid_activation(images)
 
     def activation(self, groupings: Groupings) -> FloatArray:
-        """(G, K) a of every answer: a_w, a_g or their sum, by variant (eqs. 3-5).
+        """(G, K) a of every answer from its annotator and its grid, not from its grouping.
 
         Raises NotFittedError before fit, ValueError for an unknown annotator or image.
         """
-        self._check_fitted()
-        check_index_range("annotators", groupings.annotators, 0, len(self.annotator_activation_))
-        context = self.grid_activation(groupings.images)
-        return context + self.annotator_activation_[groupings.annotators]
+        self._check_known(groupings)
+        return self._engine.activation(groupings)
 
     def pair_distance(self, groupings: Groupings) -> FloatArray:
-        """(G, S(S-1)/2) d in numpy.triu_indices(S, 1) order, NaN where a pair tells nothing."""
-        activation = self.activation(groupings)
-        first, second = np.triu_indices(groupings.grid_size, 1)
-        distance = np.full((len(groupings), len(first)), np.nan)
-        labels = groupings.pair_labels()
-        for rows in np.array_split(np.arange(len(groupings)), len(groupings) // 512 + 1):
-            # Eq. 5. Padding (-1) reads the last image; its pairs are never informative.
-            weighted = activation[rows, None] * self.embedding_[groupings.images[rows]]
-            squares = (weighted**2).sum(axis=2)
-            products = weighted @ weighted.transpose(0, 2, 1)
-            apart = squares[:, first] + squares[:, second] - 2 * products[:, first, second]
-            block = np.sqrt(np.maximum(apart, 0.0))
-            distance[rows] = np.where(labels[rows] >= 0, block, np.nan)
+        """(G, S(S-1)/2) d in numpy.triu_indices(S, 1) order, NaN where a pair tells nothing.
+
+        Looks at the grouping only to see which pairs it is about.
+        """
+        self._check_known(groupings)
+        distance = self._engine.pair_distance(groupings)
+        for rows, labels in groupings.label_blocks():
+            distance[rows][labels < 0] = np.nan
         return distance
 
     def predict_same(self, groupings: Groupings) -> BoolArray:
@@ -176,9 +228,30 @@ class ContextEmbeddingNetwork(Estimator):
         distance = self.pair_distance(groupings)
         return np.asarray(np.nan_to_num(distance, nan=np.inf) < self.threshold_)
 
-    def predict_attribute(self, groupings: Groupings) -> IntArray:
-        """(G,) the dimension an answer used: argmax_k a_k (section 4.3)."""
-        return np.asarray(self.activation(groupings).argmax(axis=1), np.int64)
+    def expected_same(self, groupings: Groupings) -> BoolArray:
+        """(G, S(S-1)/2) pairs that answers about these attributes put together.
+
+        Which attribute an answer is about is read from its grouping, so that this compares
+        an annotator with the model, not a prediction with the truth. Default model only.
+        """
+        self._check_known(groupings)
+        return self._latent("answers about an attribute").expected_same(groupings)
+
+    def predict_attribute(self, groupings: Groupings, before_grouping: bool = False) -> IntArray:
+        """(G,) the dimension an answer is about (section 4.3).
+
+        Given its grouping, or, with `before_grouping`, from annotator and grid alone: the
+        argmax of `activation`. The paper's network cannot take the grouping into account.
+        """
+        probability = self.attribute_probability(groupings, before_grouping)
+        return np.asarray(probability.argmax(axis=1), np.int64)
+
+    def attribute_probability(
+        self, groupings: Groupings, before_grouping: bool = False
+    ) -> FloatArray:
+        """(G, K) behind `predict_attribute`; rows sum to 1."""
+        self._check_known(groupings)
+        return self._engine.attribute_probability(groupings, before_grouping)
 
     def synthesize_grids(
         self,
@@ -187,91 +260,138 @@ class ContextEmbeddingNetwork(Estimator):
         attribute: int | None = None,
         n_candidates: int = 100_000,
         random_state: int | None = None,
+        method: str = "search",
     ) -> IntArray:
-        """(n, grid_size) random grids whose a_g tells one attribute most clearly.
+        """(n, grid_size) grids whose images differ in one attribute and are alike in others.
 
-        Section 4.6: the lowest entropy of softmax(a_g); with `attribute`, the surest of
-        that dimension. Raises ValueError in the "annotator" variant, which has no context.
+        Section 4.6: the lowest entropy of softmax(a_g), or the surest of `attribute`.
+        method "search" improves random grids by exchanging images and tries about
+        `n_candidates` exchanges in all; "stream" keeps the best of `n_candidates` random
+        grids, as the paper does. Without `attribute`, a search takes all that are in use
+        in turn. Grids stand out by the spread of their images along the dimensions; those
+        of "s_hot" are streamed through its context encoder.
+
+        Raises ValueError for an attribute that does not exist or is not in use, and in the
+        "annotator" variant of "s_hot", which has no context.
         """
         self._check_fitted()
-        if self.variant == "annotator":
-            raise ValueError(f"variant {self.variant!r} has no context to synthesize grids by")
         if attribute is not None and not 0 <= attribute < self.n_dimensions:
             raise ValueError(f"attribute must lie in 0..{self.n_dimensions - 1}, got {attribute}")
-        return most_telling_grids(
-            self.grid_activation,
-            n,
-            grid_size,
-            len(self.embedding_),
-            attribute,
-            n_candidates,
-            np.random.default_rng(random_state),
+        wishes = GridWishes(n, grid_size, len(self.embedding_), attribute, n_candidates)
+        rng = np.random.default_rng(random_state)
+        if self.context_encoder == "s_hot":
+            if self.variant == "annotator":
+                raise ValueError("the annotator variant has no context to synthesize grids by")
+            return stream_grids(self.grid_activation, wishes, rng)
+        if method not in ("search", "stream"):
+            raise ValueError(f"method must be 'search' or 'stream', got {method!r}")
+        make = search_grids if method == "search" else stream_by_spread
+        return make(self.embedding_, wishes, rng)
+
+    def uncertain_grids(self, n: int, grid_size: int, random_state: int | None = None) -> IntArray:
+        """(n, grid_size) grids of the images whose places are known least.
+
+        Images are drawn without replacement, with odds of one over one plus the number of
+        answers that placed them on the attribute where that is least. Default model only.
+        """
+        self._check_fitted()
+        engine = self._latent("uncertain grids")
+        return least_known_grids(
+            engine.information(), n, grid_size, np.random.default_rng(random_state)
         )
 
-    def _keep(self, network: CenNetwork, groupings: Groupings) -> None:
-        """Learned attributes; what was never seen stands where the average one does."""
-        with torch.no_grad():
-            embedding = network.embedding().numpy().astype(np.float64)
-            annotators = network.annotator_activation().numpy().astype(np.float64)
-        shown = np.bincount(groupings.images[groupings.images >= 0], minlength=len(embedding)) > 0
-        answered = np.bincount(groupings.annotators, minlength=len(annotators)) > 0
-        embedding[~shown] = embedding[shown].mean(axis=0)
-        annotators[~answered] = annotators[answered].mean(axis=0)
-        self.embedding_ = embedding
-        self.annotator_activation_ = annotators
-        self._network = network
+    def level_of_detail(self) -> FloatArray:
+        """(W,) probability that an annotator parts an attribute finely. Default model only."""
+        self._check_fitted()
+        return self._latent("levels of detail").level_of_detail()
 
-    def _settings(self, groupings: Groupings) -> CenSettings:
-        return CenSettings(
-            n_images=groupings.n_images,
-            n_annotators=groupings.n_annotators,
-            n_dimensions=self.n_dimensions,
-            n_hidden=self.n_hidden,
-            variant=self.variant,
-            context_encoder=self.context_encoder,
-        )
+    def carelessness(self) -> FloatArray:
+        """(W,) probability of an answer about no attribute. Default model only."""
+        self._check_fitted()
+        return self._latent("carelessness").carelessness()
+
+    def _latent(self, what: str) -> LatentEngine:
+        if not isinstance(self._engine, LatentEngine):
+            raise ValueError(f"context_encoder {self.context_encoder!r} does not model {what}")
+        return self._engine
+
+    def _keep(self, engine: LatentEngine | PaperEngine) -> None:
+        self._engine = engine
+        self.embedding_ = engine.embedding
+        self.annotator_activation_ = engine.annotator_activation
+
+    def _paper_threshold(self, groupings: Groupings) -> float:
+        if self.threshold == "midpoint":
+            return (self.margin_same + self.margin_different) / 2.0
+        distance = self.pair_distance(groupings)
+        informative = ~np.isnan(distance)
+        return best_threshold(distance[informative], groupings.pair_labels()[informative] == 1)
+
+    def _check_known(self, groupings: Groupings) -> None:
+        self._check_fitted()
+        check_index_range("annotators", groupings.annotators, 0, len(self.annotator_activation_))
+        check_index_range("images", groupings.images, -1, len(self.embedding_))
+
+    def _check_init(self, init: ContextEmbeddingNetwork, groupings: Groupings) -> None:
+        init._check_fitted()
+        if self.context_encoder != "spread" or init.context_encoder != "spread":
+            raise ValueError("only context_encoder 'spread' goes on from an earlier model")
+        if init.n_dimensions != self.n_dimensions:
+            raise ValueError(
+                f"init has {init.n_dimensions} dimensions, this model {self.n_dimensions}"
+            )
+        for name, known, now in (
+            ("images", len(init.embedding_), groupings.n_images),
+            ("annotators", len(init.annotator_activation_), groupings.n_annotators),
+        ):
+            if now < known:
+                raise ValueError(f"init knows {known} {name}, the answers only {now}")
 
     def _check_parameters(self) -> None:
-        for name in ("n_dimensions", "n_hidden", "n_epochs", "min_steps", "grids_per_step"):
+        for name in ("n_dimensions", "n_starts", "n_hidden", "n_epochs", "grids_per_step"):
             check_count(name, getattr(self, name))
+        if self.n_dimensions > MAX_DIMENSIONS:
+            raise ValueError(
+                f"n_dimensions must be at most {MAX_DIMENSIONS}, got {self.n_dimensions}"
+            )
+        if self.pairs_per_step is not None:
+            check_count("pairs_per_step", self.pairs_per_step)
         for name in ("gamma", "margin_same", "margin_different", "learning_rate"):
             check_positive(name, getattr(self, name))
         for name in ("sparsity", "shrinkage"):
             check_positive(name, getattr(self, name), strict=False)
-        if self.variant not in VARIANTS:
-            raise ValueError(f"variant must be one of {VARIANTS}, got {self.variant!r}")
-        if self.context_encoder not in CONTEXT_ENCODERS:
-            raise ValueError(
-                f"context_encoder must be one of {CONTEXT_ENCODERS}, got {self.context_encoder!r}"
-            )
+        for name, allowed in (
+            ("variant", VARIANTS),
+            ("context_encoder", CONTEXT_ENCODERS),
+            ("threshold", THRESHOLDS),
+        ):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
 
     def _learned(self) -> tuple[Arrays, State]:
-        arrays: Arrays = {
-            f"context.{name}": tensor.numpy()
-            for name, tensor in self._network.context_state().items()
-        }
-        arrays["embedding"] = self.embedding_
-        arrays["annotator_activation"] = self.annotator_activation_
-        return arrays, {"threshold": self.threshold_, "loss": self.loss_}
+        arrays = {f"model.{name}": array for name, array in self._engine.arrays().items()}
+        arrays["attribute_share"] = self.attribute_share_
+        return arrays, {"threshold": self.threshold_}
 
     def _restore(self, arrays: Arrays, state: State) -> None:
-        self.embedding_ = arrays["embedding"]
-        self.annotator_activation_ = arrays["annotator_activation"]
+        model = {
+            name.removeprefix("model."): array
+            for name, array in arrays.items()
+            if name.startswith("model.")
+        }
+        if self.context_encoder == "s_hot":
+            self._keep(PaperEngine.from_arrays(model, self.variant))
+        else:
+            self._keep(LatentEngine.from_arrays(model))
+        self.attribute_share_ = arrays["attribute_share"]
         self.threshold_ = float(state["threshold"])
-        self.loss_ = float(state["loss"])
-        settings = CenSettings(
-            n_images=len(self.embedding_),
-            n_annotators=len(self.annotator_activation_),
-            n_dimensions=self.n_dimensions,
-            n_hidden=self.n_hidden,
-            variant=self.variant,
-            context_encoder=self.context_encoder,
-        )
-        self._network = CenNetwork(settings, torch.Generator()).eval()
-        self._network.load_context(
-            {
-                name.removeprefix("context."): torch.as_tensor(array)
-                for name, array in arrays.items()
-                if name.startswith("context.")
-            }
-        )
+
+
+def pick_device(device: str) -> torch.device:
+    """The device of a setting: "auto" takes a GPU when there is one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.device(device)
+    except RuntimeError as error:
+        raise ValueError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}") from error

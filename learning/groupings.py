@@ -109,6 +109,11 @@ class Groupings:
         """S, the width of the grids with their padding."""
         return int(self.images.shape[1])
 
+    def informative_grids(self) -> BoolArray:
+        """(G,) whether a grid holds a pair that tells something."""
+        several = (self.images >= 0).sum(axis=1) >= 2
+        return np.asarray(several & (self.groups >= 0).any(axis=1))
+
     def pairs(self) -> Pairs:
         """One row per informative pair, grid by grid in numpy.triu_indices(S, 1) order.
 
@@ -117,10 +122,10 @@ class Groupings:
         """
         first, second = np.triu_indices(self.grid_size, 1)
         grids, places, labels = [], [], []
-        for start, block in self._label_blocks():
+        for rows, block in self.label_blocks():
             grid, place = np.nonzero(block >= 0)
             labels.append(block[grid, place] == 1)
-            grids.append(grid + start)
+            grids.append(grid + rows.start)
             places.append(place)
         grid = np.concatenate(grids) if grids else np.empty(0, np.int64)
         place = np.concatenate(places) if places else np.empty(0, np.int64)
@@ -138,15 +143,17 @@ class Groupings:
         """(G, S(S-1)/2) in numpy.triu_indices(S, 1) order: 1 same, 0 different, -1 no pair."""
         width = self.grid_size * (self.grid_size - 1) // 2
         labels = np.empty((len(self), width), np.int8)
-        for start, block in self._label_blocks():
-            labels[start : start + len(block)] = block
+        for rows, block in self.label_blocks():
+            labels[rows] = block
         return labels
 
-    def _label_blocks(self) -> Iterator[tuple[int, NDArray[np.int8]]]:
+    def label_blocks(self) -> Iterator[tuple[slice, NDArray[np.int8]]]:
+        """`pair_labels` of some rows after others, so that memory stays bounded."""
         first, second = np.triu_indices(self.grid_size, 1)
         step = max(1, _PAIRS_PER_BLOCK // max(1, len(first)))
         for start in range(0, len(self), step):
-            yield start, self._label_block(slice(start, start + step), first, second)
+            rows = slice(start, start + step)
+            yield rows, self._label_block(rows, first, second)
 
     def _label_block(
         self, rows: slice, first: NDArray[np.intp], second: NDArray[np.intp]

@@ -83,9 +83,7 @@ class CenStrategy:
         )
 
         def select(n: int) -> NDArray[np.int64]:
-            # Without a context encoder nothing tells which grids are about one attribute.
-            share = 1.0 if chosen.variant == "annotator" else chosen.random_share
-            n_random = round(n * share)
+            n_random = round(n * chosen.random_share)
             rng = np.random.default_rng([data.seed, len(data.rounds)])
             grids = [random_grids(n_random, data.grid_size, data.n_images, rng)]
             if n > n_random:

@@ -1,0 +1,125 @@
+"""What the answers say about each annotator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learning.arrays import FloatArray, IntArray
+from learning.cen import ContextEmbeddingNetwork
+from learning.groupings import Groupings
+
+
+@dataclass(frozen=True, eq=False)
+class AnnotatorInsight:
+    """One row per annotator; NaN where there is nothing to tell.
+
+    n_answers:    (W,) informative answers
+    preference:   (W, K) share of each attribute in what they look at; rows sum to 1
+    n_groups:     (W,) mean number of groups they make
+    detail:       (W,) probability of a fine grouping where a coarse one is possible
+    carelessness: (W,) probability of an answer about no attribute
+    agreement:    (W,) Cohen's kappa of their pairs and the model's, given which attribute
+                  each answer is about: 1 for complete agreement, 0 for chance
+    n_repeats:    (W,) image pairs that they judged more than once
+    consistency:  (W,) kappa of their repeated judgements with each other
+    """
+
+    n_answers: IntArray
+    preference: FloatArray
+    n_groups: FloatArray
+    detail: FloatArray
+    carelessness: FloatArray
+    agreement: FloatArray
+    n_repeats: IntArray
+    consistency: FloatArray
+
+
+def annotator_insight(model: ContextEmbeddingNetwork, groupings: Groupings) -> AnnotatorInsight:
+    """All annotators of `groupings`, seen by a model fitted on them.
+
+    Raises ValueError for a model without levels of detail (context_encoder "s_hot").
+    """
+    n = groupings.n_annotators
+    told = groupings.informative_grids()
+    who = groupings.annotators[told]
+    n_answers = np.bincount(who, minlength=n)
+    groups = np.bincount(who, _groups_per_answer(groupings)[told], minlength=n)
+    with np.errstate(invalid="ignore"):
+        n_groups = groups / n_answers
+    n_repeats, consistency = repeated_judgements(groupings)
+    return AnnotatorInsight(
+        n_answers=n_answers,
+        preference=model.annotator_activation_,
+        n_groups=n_groups,
+        detail=model.level_of_detail(),
+        carelessness=model.carelessness(),
+        agreement=_agreement(model, groupings),
+        n_repeats=n_repeats,
+        consistency=consistency,
+    )
+
+
+def repeated_judgements(groupings: Groupings) -> tuple[IntArray, FloatArray]:
+    """(W,) image pairs judged more than once by an annotator, and (W,) kappa of these.
+
+    Agreement of two judgements of a pair, over pairs of judgements, against that of two
+    independent judgements at the annotator's rate of "same".
+    """
+    n_repeats = np.zeros(groupings.n_annotators, np.int64)
+    kappa = np.full(groupings.n_annotators, np.nan)
+    order = np.argsort(groupings.annotators, kind="stable")
+    bounds = np.searchsorted(groupings.annotators[order], np.arange(groupings.n_annotators + 1))
+    for annotator in range(groupings.n_annotators):
+        rows = order[bounds[annotator] : bounds[annotator + 1]]
+        if len(rows) < 2:
+            continue
+        pairs = groupings.subset(rows).pairs()
+        low, high = np.minimum(pairs.i, pairs.j), np.maximum(pairs.i, pairs.j)
+        _, place = np.unique(low * groupings.n_images + high, return_inverse=True)
+        judged = np.bincount(place)
+        n_repeats[annotator] = (judged > 1).sum()
+        if n_repeats[annotator]:
+            same = np.bincount(place, pairs.same).astype(np.float64)
+            kappa[annotator] = _self_kappa(judged, same)
+    return n_repeats, kappa
+
+
+def _self_kappa(judged: NDArray[np.int64], same: FloatArray) -> float:
+    """judged, same: (P,) judgements of each pair, and how many of them say "same"."""
+    different = judged - same
+    agreeing = (same * (same - 1) + different * (different - 1)).sum()
+    observed = agreeing / (judged * (judged - 1)).sum()
+    rate = same.sum() / judged.sum()
+    return _kappa(float(observed), float(rate**2 + (1 - rate) ** 2))
+
+
+def _agreement(model: ContextEmbeddingNetwork, groupings: Groupings) -> FloatArray:
+    """(W,) kappa of pair labels and the model's labels given each answer's attribute."""
+    table = np.zeros((groupings.n_annotators, 2, 2))
+    for rows, labels in groupings.label_blocks():
+        block = groupings.subset(np.arange(rows.start, rows.start + len(labels)))
+        expected = model.expected_same(block)
+        grid, place = np.nonzero(labels >= 0)
+        who = groupings.annotators[rows][grid]
+        np.add.at(table, (who, labels[grid, place], expected[grid, place].astype(np.int64)), 1)
+    result = np.full(groupings.n_annotators, np.nan)
+    for annotator, counts in enumerate(table):
+        if counts.sum():
+            shares = counts / counts.sum()
+            chance = float(shares.sum(axis=1) @ shares.sum(axis=0))
+            result[annotator] = _kappa(float(np.trace(shares)), chance)
+    return result
+
+
+def _kappa(observed: float, chance: float) -> float:
+    """Agreement above chance; NaN when chance alone is complete agreement."""
+    return (observed - chance) / (1 - chance) if chance < 1 else float("nan")
+
+
+def _groups_per_answer(groupings: Groupings) -> IntArray:
+    ordered = np.sort(groupings.groups, axis=1)
+    new = (ordered[:, 1:] != ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+    return np.asarray(new.sum(axis=1) + (ordered[:, 0] >= 0), np.int64)

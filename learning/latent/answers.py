@@ -1,0 +1,114 @@
+"""Answers as tensors, read a block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from learning.arrays import BoolArray, IntArray
+from learning.groupings import Groupings
+
+# Grids per block: bounds the temporary tensors, whatever the number of answers.
+BLOCK = 4_096
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Groupings on a device, in the form that the latent attribute model reads.
+
+    images:     (G, S) int64, padding reads image 0
+    present:    (G, S) bool, False for padding
+    groups:     (G, S) int64, numbered by first appearance; -1 left out or padding
+    annotators: (G,) int64
+    """
+
+    images: Tensor
+    present: Tensor
+    groups: Tensor
+    annotators: Tensor
+    n_images: int
+    n_annotators: int
+
+    @classmethod
+    def of(cls, groupings: Groupings, device: torch.device) -> Answers:
+        """The tensors of `groupings`; columns that only pad are dropped."""
+        shown = np.flatnonzero((groupings.images >= 0).any(axis=0))
+        width = int(shown.max(initial=0)) + 1
+        images, groups = groupings.images[:, :width], groupings.groups[:, :width]
+        present = images >= 0
+        return cls(
+            torch.as_tensor(np.where(present, images, 0)).to(device),
+            torch.as_tensor(present).to(device),
+            torch.as_tensor(number_by_appearance(groups)).to(device),
+            torch.as_tensor(groupings.annotators.copy()).to(device),
+            groupings.n_images,
+            groupings.n_annotators,
+        )
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors are."""
+        return self.images.device
+
+    def rows(self, rows: Tensor | slice) -> Answers:
+        """Some of the answers."""
+        return Answers(
+            self.images[rows],
+            self.present[rows],
+            self.groups[rows],
+            self.annotators[rows],
+            self.n_images,
+            self.n_annotators,
+        )
+
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[slice, Answers]]:
+        """All answers in order, `size` at a time."""
+        for start in range(0, len(self), size):
+            rows = slice(start, min(start + size, len(self)))
+            yield rows, self.rows(rows)
+
+    def n_shown(self) -> Tensor:
+        """(G,) images per grid."""
+        return self.present.sum(dim=1)
+
+    def n_groups(self) -> Tensor:
+        """(G,) groups in use."""
+        return self.groups.amax(dim=1) + 1
+
+    def pair_labels(self) -> tuple[Tensor, Tensor]:
+        """(G, P) same, (G, P) informative, bool, in numpy.triu_indices(S, 1) order."""
+        first, second = pair_index(self.images.shape[1], self.device)
+        one, other = self.groups[:, first], self.groups[:, second]
+        informative = self.present[:, first] & self.present[:, second]
+        informative &= (one >= 0) | (other >= 0)
+        return (one == other) & informative, informative
+
+
+def pair_index(width: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Rows and columns of the upper triangle, as numpy.triu_indices(width, 1)."""
+    first, second = torch.triu_indices(width, width, 1, device=device)
+    return first, second
+
+
+def number_by_appearance(groups: IntArray) -> IntArray:
+    """(G, S) groups renumbered 0, 1, ... in the order in which they appear; -1 stays.
+
+    Makes a result independent of how an interface numbers its groups.
+    """
+    numbered = np.full(groups.shape, -1, np.int64)
+    for start in range(0, len(groups), BLOCK):
+        block = groups[start : start + BLOCK]
+        first: IntArray = (block[:, :, None] == block[:, None, :]).argmax(axis=2)
+        opens: BoolArray = (first == np.arange(block.shape[1])) & (block >= 0)
+        rank = opens.cumsum(axis=1) - 1
+        numbered[start : start + BLOCK] = np.where(
+            block >= 0, np.take_along_axis(rank, first, axis=1), -1
+        )
+    return numbered

@@ -1,0 +1,229 @@
+"""Which hidden class an answer belongs to: what its annotator does and its grid suggests.
+
+    log odds = bias + preference[annotator, attribute] + gain * spread[grid, attribute]
+               (+ or -) detail[annotator] / 2            fine or coarse
+    or         bias + carelessness[annotator]            noise
+
+Preferences, detail and carelessness are normal across annotators. How far annotators
+differ in each is learned (empirical Bayes), so that few answers move an annotator little
+from the crowd's habit and many answers move them far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from learning.latent.answers import Answers
+from learning.latent.pair_model import N_LEVELS, N_NOISE, minimise
+
+_MIN_SPREAD_DEVIATION = 0.02
+_GAIN_DEVIATION = 1.0
+_BIAS_SHRINKAGE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Habits:
+    """bias: (C,); preference: (W, K); detail, carelessness: (W,); gain: () >= 0;
+    deviations: (3,) how far annotators differ in the three;
+    spread_mean, spread_deviation: (K,) of the grids that were answered."""
+
+    bias: Tensor
+    preference: Tensor
+    detail: Tensor
+    carelessness: Tensor
+    gain: Tensor
+    deviations: Tensor
+    spread_mean: Tensor
+    spread_deviation: Tensor
+
+    @classmethod
+    def start(cls, n_annotators: int, n_dimensions: int, device: torch.device) -> Habits:
+        """Annotators without habits."""
+        zeros = torch.zeros(n_annotators, device=device)
+        return cls(
+            torch.zeros(n_dimensions * N_LEVELS + N_NOISE, device=device),
+            torch.zeros((n_annotators, n_dimensions), device=device),
+            zeros,
+            zeros,
+            torch.zeros((), device=device),
+            torch.tensor([1.5, 1.0, 1.0], device=device),
+            torch.ones(n_dimensions, device=device),
+            torch.ones(n_dimensions, device=device),
+        )
+
+    def log_probability(self, annotators: Tensor, spread: Tensor) -> Tensor:
+        """(G, C) of the hidden classes. annotators: (G,); spread: (G, K) of `grid_spread`."""
+        score = (spread - self.spread_mean) / self.spread_deviation
+        return torch.log_softmax(
+            _log_odds(
+                self.bias,
+                self.preference[annotators],
+                self.detail[annotators],
+                self.carelessness[annotators],
+                self.gain * score,
+            ),
+            dim=1,
+        )
+
+    def widened(self, n_annotators: int) -> Habits:
+        """With annotators added who have no habits yet."""
+        n_new = n_annotators - len(self.detail)
+
+        def padded(values: Tensor) -> Tensor:
+            return torch.cat([values, values.new_zeros((n_new, *values.shape[1:]))])
+
+        return replace(
+            self,
+            preference=padded(self.preference),
+            detail=padded(self.detail),
+            carelessness=padded(self.carelessness),
+        )
+
+    def typical(self) -> Habits:
+        """One annotator (index 0) without habits of their own."""
+        return replace(
+            self,
+            preference=torch.zeros_like(self.preference[:1]),
+            detail=torch.zeros_like(self.detail[:1]),
+            carelessness=torch.zeros_like(self.carelessness[:1]),
+        )
+
+
+def grid_spread(positions: Tensor, images: Tensor, present: Tensor) -> Tensor:
+    """(B, K) deviation of each grid's images along every attribute.
+
+    positions: (N, K); images, present: (B, S). CEN 3.1.2: "attribute variance in the
+    collection of images should influence which attributes are more noticeable".
+    """
+    shown = present.unsqueeze(2)
+    places = positions[images]
+    n = shown.sum(dim=1).clamp(min=1)
+    mean = (places * shown).sum(dim=1) / n
+    squares = ((places - mean.unsqueeze(1)) ** 2 * shown).sum(dim=1) / n
+    return squares.sqrt()
+
+
+def all_spreads(positions: Tensor, answers: Answers) -> Tensor:
+    """(G, K) `grid_spread` of all answers."""
+    parts = [grid_spread(positions, b.images, b.present) for _, b in answers.blocks()]
+    return torch.cat(parts)
+
+
+def fit_habits(
+    habits: Habits,
+    answers: Answers,
+    log_likelihood: Tensor,
+    spread: Tensor,
+    variant: str,
+    n_iterations: int = 40,
+    n_rounds: int = 2,
+) -> Habits:
+    """Habits under which the (G, C) class likelihoods of the answers are most probable.
+
+    variant: "annotator" fits no gain, "context" no preference. MAP given the deviations,
+    then the deviations given the fit and its curvature, `n_rounds` times.
+    """
+    habits = replace(
+        habits,
+        spread_mean=spread.mean(dim=0),
+        spread_deviation=_deviation(spread),
+    )
+    for _ in range(n_rounds):
+        habits = _fit_map(habits, answers, log_likelihood, spread, variant, n_iterations)
+        habits = replace(habits, deviations=_fit_deviations(habits, answers, spread))
+    return habits
+
+
+def _fit_map(
+    habits: Habits,
+    answers: Answers,
+    log_likelihood: Tensor,
+    spread: Tensor,
+    variant: str,
+    n_iterations: int,
+) -> Habits:
+    who = answers.annotators
+    score = (spread - habits.spread_mean) / habits.spread_deviation
+    bias, preference, detail, carelessness, gain = (
+        t.clone().requires_grad_()
+        for t in (
+            habits.bias,
+            habits.preference,
+            habits.detail,
+            habits.carelessness,
+            habits.gain,
+        )
+    )
+    chosen = 0.0 if variant == "context" else 1.0
+    shown = 0.0 if variant == "annotator" else 1.0
+
+    def loss() -> Tensor:
+        odds = _log_odds(
+            bias,
+            chosen * preference[who],
+            detail[who],
+            carelessness[who],
+            shown * gain * score,
+        )
+        evidence = torch.logsumexp(log_likelihood + torch.log_softmax(odds, dim=1), dim=1)
+        precision = 0.5 / habits.deviations**2
+        prior = (
+            precision[0] * (preference**2).sum()
+            + precision[1] * (detail**2).sum()
+            + precision[2] * (carelessness**2).sum()
+            + _BIAS_SHRINKAGE * (bias**2).sum()
+            + 0.5 * (gain / _GAIN_DEVIATION) ** 2
+        )
+        total = prior - evidence.sum()
+        total.backward()  # type: ignore[no-untyped-call, unused-ignore]
+        return total.detach()
+
+    minimise([bias, preference, detail, carelessness, gain], loss, n_iterations)
+    return replace(
+        habits,
+        bias=bias.detach(),
+        preference=chosen * preference.detach(),
+        detail=detail.detach(),
+        carelessness=carelessness.detach(),
+        # More spread never makes an attribute stand out less.
+        gain=shown * gain.detach().clamp(min=0),
+    )
+
+
+def _fit_deviations(habits: Habits, answers: Answers, spread: Tensor) -> Tensor:
+    """(3,) from the habits' squares and their uncertainty (Laplace, diagonal)."""
+    probability = habits.log_probability(answers.annotators, spread).exp()
+    n_clean = habits.preference.shape[1] * N_LEVELS
+    levels = probability[:, :n_clean].reshape(len(probability), -1, N_LEVELS)
+    attribute, noise = levels.sum(dim=2), probability[:, n_clean:].sum(dim=1)
+    fine = levels[:, :, 1].sum(dim=1)
+    information = [attribute * (1 - attribute), 0.25 * fine * (1 - fine), noise * (1 - noise)]
+    estimates = [habits.preference, habits.detail, habits.carelessness]
+    answered = torch.bincount(answers.annotators, minlength=len(habits.detail)) > 0
+    result = []
+    for value, known, deviation in zip(estimates, information, habits.deviations, strict=True):
+        total = torch.zeros_like(value).index_add_(0, answers.annotators, known)
+        variance = value**2 + 1.0 / (total + deviation**-2)
+        result.append(variance[answered].mean().sqrt().clamp(0.2, 3.0))
+    return torch.stack(result)
+
+
+def _log_odds(
+    bias: Tensor, preference: Tensor, detail: Tensor, carelessness: Tensor, salience: Tensor
+) -> Tensor:
+    """(G, C). bias: (C,); preference, salience: (G, K); detail, carelessness: (G,)."""
+    n_clean = preference.shape[1] * N_LEVELS
+    half = detail.unsqueeze(1) / 2
+    by_attribute = preference + salience
+    levels = torch.stack([by_attribute - half, by_attribute + half], dim=2)
+    noise = carelessness.unsqueeze(1).expand(-1, N_NOISE)
+    return bias + torch.cat([levels.reshape(-1, n_clean), noise], dim=1)
+
+
+def _deviation(spread: Tensor) -> Tensor:
+    if len(spread) < 2:
+        return torch.ones_like(spread[0])
+    return spread.std(dim=0).clamp(min=_MIN_SPREAD_DEVIATION)

@@ -1,0 +1,249 @@
+"""How likely two images are grouped together by an answer about one attribute.
+
+With x the images' places on the attribute and d a level of detail (0 coarse, 1 fine),
+
+    P(same) = floor + (1 - floor - ceiling) * sigmoid(t_d - (x_i - x_j)^2)
+
+the logistic form of CEN's eq. 5 with a single attribute active. Floor and ceiling are the
+part of the pairs that slips decide. Answers about no attribute have a constant P(same).
+
+The S(S-1)/2 pairs of a grid are far from independent: each weighs 2 / (S - 1), so that a
+grid counts as its S images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from learning.latent.answers import Answers, pair_index
+
+N_LEVELS = 2
+# Answers of one single group, and answers scattered over the groups (learned).
+N_NOISE = 2
+_ONE_GROUP = 0.97
+_SPREAD = 1.5
+_SHRINKAGE = 0.02
+_TINY = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class PairModel:
+    """positions: (N, K); thresholds: (K, 2) of the levels of detail, coarse first;
+    slips: (2,) floor and ceiling; noise_same: (2,) P(same) of the two kinds of noise."""
+
+    positions: Tensor
+    thresholds: Tensor
+    slips: Tensor
+    noise_same: Tensor
+
+    @classmethod
+    def start(cls, standardised: Tensor) -> PairModel:
+        """A first guess from places of deviation 1 or 0 (an attribute without answers)."""
+        k = standardised.shape[1]
+        return cls(
+            standardised * _SPREAD,
+            torch.tensor([[2.0, 0.0]], device=standardised.device).repeat(k, 1),
+            torch.tensor([0.05, 0.05], device=standardised.device),
+            torch.tensor([_ONE_GROUP, 0.33], device=standardised.device),
+        )
+
+    @property
+    def n_dimensions(self) -> int:
+        """K."""
+        return int(self.positions.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """Hidden classes of an answer: attribute x level of detail, then the noise."""
+        return self.n_dimensions * N_LEVELS + N_NOISE
+
+    def same(self, images: Tensor, dimension: int) -> Tensor:
+        """(B, P, 2) P(same) of grids (B, S) along one attribute, at each level of detail."""
+        first, second = pair_index(images.shape[1], images.device)
+        places = self.positions[:, dimension][images]
+        gaps = (places[:, first] - places[:, second]) ** 2
+        return _same(gaps.unsqueeze(2), self.thresholds[dimension], self.slips)
+
+    def class_log_likelihood(self, answers: Answers) -> Tensor:
+        """(G, C) of every answer under every hidden class, tempered."""
+        result = self.positions.new_empty((len(answers), self.n_classes))
+        for rows, block in answers.blocks():
+            same, informative = block.pair_labels()
+            weight = informative * pair_weight(block).unsqueeze(1)
+            n_same = (weight * same).sum(dim=1, keepdim=True)
+            n_different = (weight * ~same).sum(dim=1, keepdim=True)
+            columns = []
+            for k in range(self.n_dimensions):
+                p = self.same(block.images, k)
+                log_p = torch.where(same.unsqueeze(2), p, 1 - p).clamp(min=_TINY).log()
+                columns.append((log_p * weight.unsqueeze(2)).sum(dim=1))
+            noise = self.noise_same
+            columns.append(n_same * noise.log() + n_different * (1 - noise).log())
+            result[rows] = torch.cat(columns, dim=1)
+        return result
+
+    def predict(self, images: Tensor, class_probability: Tensor) -> Tensor:
+        """(B, P) P(same) of grids (B, S) given (B, C) probabilities of the hidden classes."""
+        n_clean = self.n_dimensions * N_LEVELS
+        p = (class_probability[:, n_clean:] @ self.noise_same).unsqueeze(1)
+        for k in range(self.n_dimensions):
+            levels = class_probability[:, None, k * N_LEVELS : (k + 1) * N_LEVELS]
+            p = p + (self.same(images, k) * levels).sum(dim=2)
+        return p
+
+
+@dataclass(frozen=True, eq=False)
+class Assigned:
+    """Answers with the hidden class that explains each best.
+
+    rows: (G,) int64 of the answers among those given; dimension, level: (G,) int64;
+    weight: (G,) responsibility of that class.
+    """
+
+    answers: Answers
+    rows: Tensor
+    dimension: Tensor
+    level: Tensor
+    weight: Tensor
+
+    @classmethod
+    def of(cls, answers: Answers, attribute: Tensor, log_likelihood: Tensor) -> Assigned:
+        """attribute: (G, K + 1) responsibilities, last of none; log_likelihood: (G, C).
+
+        Answers that are most likely about none are dropped.
+        """
+        n = attribute.shape[1] - 1
+        weight, dimension = attribute.max(dim=1)
+        rows = (dimension < n).nonzero()[:, 0]
+        levels = log_likelihood[:, : n * N_LEVELS].reshape(-1, n, N_LEVELS)[rows]
+        dimension = dimension[rows]
+        of_its_own = levels[torch.arange(len(rows), device=rows.device), dimension]
+        rivals = torch.cat([of_its_own, log_likelihood[rows, n * N_LEVELS :]], dim=1)
+        share, level = torch.softmax(rivals, dim=1)[:, :N_LEVELS].max(dim=1)
+        return cls(answers.rows(rows), rows, dimension, level, weight[rows] * share)
+
+    def where(self, chosen: Tensor) -> Assigned:
+        """Those of a (G,) mask."""
+        return Assigned(
+            self.answers.rows(chosen),
+            self.rows[chosen],
+            self.dimension[chosen],
+            self.level[chosen],
+            self.weight[chosen],
+        )
+
+
+def fit_positions(model: PairModel, data: Assigned, n_iterations: int) -> PairModel:
+    """Move the images to where the pairs of `data` are most likely; the rest stays."""
+    positions = model.positions.clone().requires_grad_()
+
+    def loss() -> Tensor:
+        total = _SHRINKAGE * (positions**2).sum()
+        total.backward()  # type: ignore[no-untyped-call, unused-ignore]
+        return total.detach() + _pair_loss(data, positions, model.thresholds, model.slips)
+
+    minimise([positions], loss, n_iterations)
+    moved = positions.detach()
+    return replace(model, positions=moved - moved.mean(dim=0))
+
+
+def fit_thresholds(model: PairModel, data: Assigned, n_iterations: int = 25) -> PairModel:
+    """Scales, thresholds and slips that suit answers from which no image was placed.
+
+    On the answers that placed them, images fit the slips, too, and slips look rare.
+    """
+    zeros = model.positions.new_zeros(model.n_dimensions)
+    log_scale = zeros.requires_grad_()
+    thresholds = model.thresholds.clone().requires_grad_()
+    slip_odds = torch.logit((2 * model.slips).clamp(1e-3, 0.95)).requires_grad_()
+    usual = thresholds.new_tensor([2.0, 0.0])
+
+    def loss() -> Tensor:
+        total = 0.0
+        for part in _parts(data):
+            one = _block_loss(
+                part,
+                model.positions * log_scale.exp(),
+                thresholds,
+                torch.sigmoid(slip_odds) / 2,
+            )
+            one.backward()  # type: ignore[no-untyped-call, unused-ignore]
+            total += float(one.detach())
+        prior = 0.1 * ((thresholds - usual) ** 2).sum() + (log_scale**2).sum()
+        prior = prior + 0.25 * ((slip_odds + 2.0) ** 2).sum()
+        prior.backward()  # type: ignore[no-untyped-call, unused-ignore]
+        return prior.detach() + total
+
+    minimise([log_scale, thresholds, slip_odds], loss, n_iterations)
+    return replace(
+        model,
+        positions=model.positions * log_scale.detach().exp(),
+        thresholds=thresholds.detach(),
+        slips=torch.sigmoid(slip_odds.detach()) / 2,
+    )
+
+
+def fit_noise(model: PairModel, answers: Answers, scattered: Tensor) -> PairModel:
+    """P(same) of scattered answers, weighted by (G,) their probability of being so."""
+    n_same, n_all = 3.3, 10.0
+    for rows, block in answers.blocks():
+        same, informative = block.pair_labels()
+        weight = (scattered[rows] * pair_weight(block)).unsqueeze(1)
+        n_same += float((weight * same).sum())
+        n_all += float((weight * informative).sum())
+    rate = min(max(n_same / n_all, 0.02), 0.9)
+    return replace(model, noise_same=model.noise_same.new_tensor([_ONE_GROUP, rate]))
+
+
+def pair_weight(block: Answers) -> Tensor:
+    """(B,) weight of each pair of a grid."""
+    return 2.0 / (block.n_shown() - 1).clamp(min=1)
+
+
+def _same(gaps: Tensor, thresholds: Tensor, slips: Tensor) -> Tensor:
+    return slips[0] + (1 - slips.sum()) * torch.sigmoid(thresholds - gaps)
+
+
+def _parts(data: Assigned) -> list[Assigned]:
+    return [
+        Assigned(block, data.rows[rows], data.dimension[rows], data.level[rows], data.weight[rows])
+        for rows, block in data.answers.blocks()
+    ]
+
+
+def _pair_loss(data: Assigned, positions: Tensor, thresholds: Tensor, slips: Tensor) -> Tensor:
+    """Sum over all blocks; gradients are accumulated block by block to bound the memory."""
+    total = positions.new_zeros(())
+    for part in _parts(data):
+        one = _block_loss(part, positions, thresholds, slips)
+        one.backward()  # type: ignore[no-untyped-call, unused-ignore]
+        total += one.detach()
+    return total
+
+
+def _block_loss(part: Assigned, positions: Tensor, thresholds: Tensor, slips: Tensor) -> Tensor:
+    block = part.answers
+    first, second = pair_index(block.images.shape[1], block.device)
+    places = positions[block.images, part.dimension.unsqueeze(1)]
+    gaps = (places[:, first] - places[:, second]) ** 2
+    p = _same(gaps, thresholds[part.dimension, part.level].unsqueeze(1), slips)
+    same, informative = block.pair_labels()
+    weight = informative * (part.weight * pair_weight(block)).unsqueeze(1)
+    likelihood = torch.where(same, p, 1 - p).clamp(min=_TINY)
+    return -(likelihood.log() * weight).sum()
+
+
+def minimise(parameters: list[Tensor], loss: Callable[[], Tensor], n_iterations: int) -> None:
+    optimiser = torch.optim.LBFGS(
+        parameters, max_iter=n_iterations, history_size=10, line_search_fn="strong_wolfe"
+    )
+
+    def closure() -> float:
+        optimiser.zero_grad()
+        return float(loss())
+
+    optimiser.step(closure)  # type: ignore[no-untyped-call, unused-ignore]
