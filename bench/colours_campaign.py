@@ -31,6 +31,7 @@ from likewise import environment
 from likewise.commands.collections import collection_from_folder
 from likewise.commands.shared import owner_of
 from likewise.commands.simulate import run_crowd
+from likewise.simulation import CrowdTraits
 
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "colours_campaign.md"
 BUDGET, NEIGHBOURS = 235, 10
@@ -93,7 +94,7 @@ def _run(
         )
         campaign = create_campaign(session, owner, plan)
         start_campaign(session, owner, campaign.id)
-    run_crowd(str(campaign.id), annotators=8, by="features", noise=0.0, seed=seed)
+    run_crowd(str(campaign.id), "features", CrowdTraits(noise=0.0, seed=seed))
     while not _is_finished(campaign.id):
         time.sleep(0.5)
     with transaction() as session:

@@ -18,20 +18,31 @@ from app.campaigns.models import Campaign
 from app.collections.models import Collection, Image
 from app.collections.service import list_images
 from app.core.errors import InvalidInput
-from learning.simulation import SimulatedCrowd
+from learning.simulation import AttributeCrowd, Crowd, FeatureCrowd
 
 FEATURES = "features"
+
+
+@dataclass(frozen=True)
+class CrowdTraits:
+    """What the annotators of a simulated crowd are like; see AttributeCrowd.from_table.
+
+    Of a crowd that groups by features only the first three count.
+    """
+
+    annotators: int = 8
+    noise: float = 0.1
+    seed: int = 0
+    preference: float = 0.8
+    coarse: float = 0.0
+    careless: float = 0.0
+    salience: float = 0.0
+
+
 MAX_TRIES = 8
 
 
-def load_crowd(
-    session: Session,
-    campaign: Campaign,
-    by: list[str],
-    n_annotators: int,
-    noise: float,
-    seed: int,
-) -> SimulatedCrowd:
+def load_crowd(session: Session, campaign: Campaign, by: list[str], traits: CrowdTraits) -> Crowd:
     """The crowd that groups a campaign's images by attributes, or by features (k-means).
 
     Raises InvalidInput when an image lacks what is asked for.
@@ -44,8 +55,8 @@ def load_crowd(
             f"Say by what to group: --by with one or more of {', '.join([*known, FEATURES])}."
         )
     if by == [FEATURES]:
-        return SimulatedCrowd.from_features(
-            _features(images), n_annotators, noise=noise, random_state=seed
+        return FeatureCrowd(
+            _features(images), traits.annotators, traits.noise, random_state=traits.seed
         )
     for name in by:
         missing = [image.filename for image in images if name not in image.attributes]
@@ -55,7 +66,16 @@ def load_crowd(
                 f"({missing[0]} for one). Attributes: {', '.join(known) or 'none'}."
             )
     columns = {name: [str(image.attributes[name]) for image in images] for name in by}
-    return SimulatedCrowd.from_attributes(columns, n_annotators, noise=noise, random_state=seed)
+    return AttributeCrowd.from_table(
+        columns,
+        traits.annotators,
+        noise=traits.noise,
+        preference=traits.preference,
+        coarse=traits.coarse,
+        careless=traits.careless,
+        salience=traits.salience,
+        random_state=traits.seed,
+    )
 
 
 def _features(images: list[Image]) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -87,7 +107,7 @@ class CrowdRun:
     link: str
     kind: str
     max_groups: int
-    crowd: SimulatedCrowd
+    crowd: Crowd
     seed: int
     pace: float = 0.0
     limit: int = 10**9

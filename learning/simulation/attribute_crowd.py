@@ -2,57 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, softmax  # type: ignore[import-untyped, unused-ignore]
+from scipy.special import softmax  # type: ignore[import-untyped, unused-ignore]
 
 from learning.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
     as_index_array,
+    check_count,
     check_index_range,
 )
 from learning.groupings import Groupings
+from learning.simulation.answers import SimulatedAnswer, check_request
+from learning.simulation.attributes import GradedAttribute
 
 # What an answer that is not about one of the attributes does.
 NOISE_KINDS = ("one_group", "random_groups", "other_attribute")
+_RANDOM_GROUPS = (2, 6)
 _SALIENCE_SAMPLE = 2_000
+_SALIENCE_GRID = 24
 _BLOCK = 4_096
-
-
-@dataclass(frozen=True, eq=False)
-class GradedAttribute:
-    """An attribute as a line on which every image has a place.
-
-    positions: (N,) float64; cuts: increasing places where a fine grouping divides;
-    coarse_cuts: those of them at which a coarse grouping divides, too;
-    words: one for each of the len(cuts) + 1 fine groups, in order of position.
-    """
-
-    name: str
-    positions: FloatArray
-    cuts: FloatArray
-    coarse_cuts: FloatArray
-    words: tuple[str, ...] = ()
-
-    def levels(self, fine: bool) -> FloatArray:
-        """Cuts of one level of detail."""
-        return self.cuts if fine else self.coarse_cuts
-
-    def word(self, group: int, fine: bool) -> str:
-        """What an annotator calls one group of this level of detail."""
-        if not self.words:
-            return f"{self.name} {group + 1}"
-        if fine:
-            return self.words[group]
-        edges = np.concatenate(
-            [[-1], np.searchsorted(self.cuts, self.coarse_cuts), [len(self.cuts)]]
-        )
-        return " or ".join(self.words[edges[group] + 1 : edges[group + 1] + 1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,27 +70,69 @@ class AttributeCrowd:
     slips: float = 0.0
     leftovers: float = 0.0
     noise_mix: tuple[float, float, float] = (1 / 3, 1 / 3, 1 / 3)
-    other: Sequence[GradedAttribute] = field(default=())
-    max_groups: int = 10
+    other: Sequence[GradedAttribute] = ()
     random_state: int = 0
+    _spread_mean: FloatArray = field(init=False, repr=False)
+    _spread_deviation: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         sizes = {len(a.positions) for a in [*self.attributes, *self.other]}
         if len(sizes) != 1:
             raise ValueError(f"attributes must be about one collection, got {sorted(sizes)} images")
-        if self.preferences.shape != (self.n_annotators, len(self.attributes)):
-            raise ValueError(
-                f"preferences must be ({self.n_annotators}, {len(self.attributes)}), "
-                f"got {self.preferences.shape}"
-            )
+        expected = (self.n_annotators, len(self.attributes))
+        if self.preferences.shape != expected:
+            raise ValueError(f"preferences must be {expected}, got {self.preferences.shape}")
         rng = np.random.default_rng([self.random_state, 7])
-        sample = rng.integers(0, self.n_images, (_SALIENCE_SAMPLE, 24))
+        sample = rng.integers(0, self.n_images, (_SALIENCE_SAMPLE, _SALIENCE_GRID))
         spread = self._spread(sample)
         object.__setattr__(self, "_spread_mean", spread.mean(axis=0))
-        object.__setattr__(self, "_spread_sd", spread.std(axis=0) + 1e-9)
+        object.__setattr__(self, "_spread_deviation", spread.std(axis=0) + 1e-9)
 
-    _spread_mean: FloatArray = field(init=False, repr=False)
-    _spread_sd: FloatArray = field(init=False, repr=False)
+    @classmethod
+    def from_table(
+        cls,
+        table: Mapping[str, ArrayLike],
+        n_annotators: int,
+        noise: float = 0.0,
+        preference: float = 0.8,
+        coarse: float = 0.0,
+        careless: float = 0.0,
+        salience: float = 0.0,
+        random_state: int = 0,
+    ) -> Self:
+        """A crowd over a table of attributes, in as many kinds as there are attributes.
+
+        table: name -> (N,) values; noise: probability that an image goes to a random group;
+        preference: share of the annotator's own attribute in their answers, the others
+        sharing the rest; coarse: share of annotators who group coarsely; careless: share of
+        answers that are noise. Raises ValueError for a share outside 0..1 or no attribute.
+        """
+        check_count("n_annotators", n_annotators)
+        shares = {"noise": noise, "preference": preference, "coarse": coarse, "careless": careless}
+        for name, value in shares.items():
+            if not 0.0 <= value <= 1.0:
+                raise ValueError(f"{name} must lie in 0..1, got {value!r}")
+        if not table:
+            raise ValueError("a crowd needs at least one attribute to group by")
+        attributes = [GradedAttribute.of_values(name, column) for name, column in table.items()]
+        rng = np.random.default_rng(random_state)
+        # Spread evenly, so that a small crowd has someone for every attribute.
+        own = rng.permutation(np.arange(n_annotators) % len(attributes))
+        preferences = np.full(
+            (n_annotators, len(attributes)), (1 - preference) / max(1, len(attributes) - 1)
+        )
+        preferences[np.arange(n_annotators), own] = preference if len(attributes) > 1 else 1.0
+        fineness = (rng.permutation(n_annotators) >= round(coarse * n_annotators)).astype(float)
+        return cls(
+            attributes,
+            preferences,
+            fineness=fineness,
+            carelessness=np.full(n_annotators, careless),
+            salience=salience,
+            slips=noise,
+            noise_mix=(0.5, 0.5, 0.0),
+            random_state=random_state,
+        )
 
     @property
     def n_images(self) -> int:
@@ -127,10 +144,43 @@ class AttributeCrowd:
         """W."""
         return len(self.carelessness)
 
+    def answer(
+        self, annotator: int, images: ArrayLike, kind: str = "grid", n_bins: int | None = None
+    ) -> SimulatedAnswer:
+        """The grouping of one grid by one annotator, the same whenever it is asked for.
+
+        images: (S,) dense positions; kind, n_bins: see `check_request`. Images of more
+        groups than allowed, the rarest, are left out. Raises ValueError for an unknown
+        kind, annotator or image.
+        """
+        shown, limit = check_request(self, annotator, images, kind, n_bins)
+        rng = np.random.default_rng([self.random_state, annotator, *shown.tolist()])
+        grid, who = shown[None, :], np.array([annotator])
+        choices = self._choose(grid, who, rng)
+        groups = self._group(grid, choices, rng)[0]
+        attribute, fine = int(choices.attribute[0]), bool(choices.fine[0])
+        used, first, place, counts = np.unique(
+            groups, return_index=True, return_inverse=True, return_counts=True
+        )
+        kept = np.argsort(-np.where(used >= 0, counts, 0), kind="stable")[:limit]
+        kept = kept[used[kept] >= 0]
+        kept = kept[np.argsort(first[kept], kind="stable")]
+        number = np.full(len(used), -1, np.int64)
+        number[kept] = np.arange(len(kept))
+        if attribute < 0:
+            words = [f"group {n + 1}" for n in range(len(kept))]
+            return SimulatedAnswer(number[place], words, None)
+        seen = self.attributes[attribute]
+        words = [seen.word(int(used[group]), fine) for group in kept]
+        return SimulatedAnswer(number[place], words, seen.name)
+
     def answer_grids(
         self, grids: ArrayLike, annotators: ArrayLike, random_state: int = 0
     ) -> tuple[Groupings, Choices]:
-        """Answers to grids (G, S), -1 padded, by annotators (G,), and what each was about."""
+        """Answers to grids (G, S), -1 padded, by annotators (G,), and what each was about.
+
+        Another stream of chance than `answer`, made for many answers at once.
+        """
         images = as_index_array("grids", grids, 2)
         who = as_index_array("annotators", annotators, 1)
         check_index_range("annotators", who, 0, self.n_annotators)
@@ -138,8 +188,7 @@ class AttributeCrowd:
         rng = np.random.default_rng([self.random_state, random_state])
         choices = self._choose(images, who, rng)
         groups = np.full(images.shape, -1, np.int64)
-        for start in range(0, len(images), _BLOCK):
-            rows = slice(start, start + _BLOCK)
+        for rows in _blocks(len(images)):
             part = Choices(choices.attribute[rows], choices.noise[rows], choices.fine[rows])
             groups[rows] = self._group(images[rows], part, rng)
         answers = Groupings(images, groups, who, self.n_images, self.n_annotators)
@@ -147,26 +196,21 @@ class AttributeCrowd:
 
     def attribute_odds(self, images: IntArray, annotators: IntArray) -> FloatArray:
         """(G, A) probability that an answer that is not noise is about each attribute."""
-        with np.errstate(divide="ignore"):
-            log_odds = np.log(self.preferences[annotators])
+        log_odds = np.log(self.preferences[annotators] + 1e-12)
         if self.salience:
-            z = (self._spread(images) - self._spread_mean) / self._spread_sd
+            z = (self._spread(images) - self._spread_mean) / self._spread_deviation
             log_odds = log_odds + self.salience * z
         return np.asarray(softmax(log_odds, axis=1))
 
     def _spread(self, images: IntArray) -> FloatArray:
         present = images >= 0
-        columns = [
-            np.sqrt(np.maximum(_masked_variance(a.positions[images], present), 0.0))
-            for a in self.attributes
-        ]
+        columns = [_deviation(a.positions[images], present) for a in self.attributes]
         return np.stack(columns, axis=1)
 
     def _choose(self, images: IntArray, who: IntArray, rng: np.random.Generator) -> Choices:
-        odds = np.concatenate(
-            [self.attribute_odds(images[r], who[r]) for r in _blocks(len(images))]
-            or [np.empty((0, len(self.attributes)))]
-        )
+        odds = np.empty((len(images), len(self.attributes)))
+        for rows in _blocks(len(images)):
+            odds[rows] = self.attribute_odds(images[rows], who[rows])
         draw = rng.random((len(images), 1))
         attribute = np.minimum((draw > odds.cumsum(axis=1)).sum(axis=1), odds.shape[1] - 1)
         noisy = rng.random(len(images)) < self.carelessness[who]
@@ -178,13 +222,11 @@ class AttributeCrowd:
         )
 
     def _group(self, images: IntArray, choices: Choices, rng: np.random.Generator) -> IntArray:
-        present = images >= 0
+        """(G, S) groups by the cuts of each answer's attribute; -1 left out or padding."""
         groups = np.zeros(images.shape, np.int64)
         other = rng.integers(0, max(1, len(self.other)), len(images))
-        for attributes, used in (
-            (self.attributes, choices.attribute),
-            (self.other, np.where(choices.noise == 2, other, -1)),
-        ):
+        outside = np.where(choices.noise == 2, other, -1)
+        for attributes, used in ((self.attributes, choices.attribute), (self.other, outside)):
             for k, attribute in enumerate(attributes):
                 for fine in (False, True):
                     rows = np.flatnonzero((used == k) & (choices.fine == fine))
@@ -192,76 +234,29 @@ class AttributeCrowd:
                     seen = seen + self.perception * rng.standard_normal(seen.shape)
                     groups[rows] = np.searchsorted(attribute.levels(fine), seen)
         scattered = np.flatnonzero(choices.noise == 1)
-        n_groups = rng.integers(2, 6, len(scattered))
-        groups[scattered] = rng.integers(0, n_groups[:, None], (len(scattered), images.shape[1]))
-        slip = (rng.random(images.shape) < self.slips) & (choices.noise < 0)[:, None]
-        top = np.where(present, groups, 0).max(axis=1, initial=0) + 1
-        groups = np.where(slip, (rng.random(images.shape) * top[:, None]).astype(np.int64), groups)
-        groups = np.minimum(groups, self.max_groups - 1)
+        n_groups = rng.integers(*_RANDOM_GROUPS, len(scattered))[:, None]
+        groups[scattered] = rng.integers(0, n_groups, (len(scattered), images.shape[1]))
+        return self._with_slips(images, groups, choices.noise < 0, rng)
+
+    def _with_slips(
+        self, images: IntArray, groups: IntArray, clean: BoolArray, rng: np.random.Generator
+    ) -> IntArray:
+        """Images that slip go to any group of their answer."""
+        present = images >= 0
+        slip = (rng.random(images.shape) < self.slips) & clean[:, None]
+        n_groups = np.where(present, groups, 0).max(axis=1, initial=0) + 1
+        anywhere = (rng.random(images.shape) * n_groups[:, None]).astype(np.int64)
         left = (rng.random(images.shape) < self.leftovers) | ~present
-        return np.where(left, -1, groups)
-
-    def probability_same(
-        self, images: IntArray, annotators: IntArray, attribute: IntArray | None = None
-    ) -> FloatArray:
-        """(G, P) the best possible prediction, in numpy.triu_indices(S, 1) order.
-
-        Probability that two images of a grid are grouped together, by an oracle that knows
-        the crowd, the annotator and the grid; with `attribute` (G,) also what the answer
-        was about (-1: noise). Leftovers are not modelled.
-        """
-        careless = self.carelessness[annotators][:, None]
-        fine = self.fineness[annotators][:, None]
-        noise_same = self._noise_same(images, fine)
-        same_by = [self._same_along(a, images, fine) for a in self.attributes]
-        if attribute is not None:
-            known = np.stack([*same_by, noise_same])
-            return known[attribute, np.arange(len(images))]
-        odds = self.attribute_odds(images, annotators)
-        clean = sum(odds[:, [k]] * same for k, same in enumerate(same_by))
-        return np.asarray((1 - careless) * clean + careless * noise_same)
-
-    def _noise_same(self, images: IntArray, fine: FloatArray) -> FloatArray:
-        width = images.shape[1] * (images.shape[1] - 1) // 2
-        one, scattered, other = self.noise_mix
-        same = np.full(
-            (len(images), width), one + scattered * np.mean([1 / m for m in range(2, 6)])
-        )
-        if self.other:
-            same += other * np.mean([self._same_along(a, images, fine) for a in self.other], axis=0)
-        else:
-            same += other
-        return same
-
-    def _same_along(
-        self, attribute: GradedAttribute, images: IntArray, fine: FloatArray
-    ) -> FloatArray:
-        first, second = np.triu_indices(images.shape[1], 1)
-        total = np.zeros((len(images), len(first)))
-        for is_fine, weight in ((False, 1 - fine), (True, fine)):
-            member = self._membership(attribute, is_fine)[images]
-            n = member.shape[2]
-            member = (1 - self.slips) * member + self.slips / n
-            same = np.einsum("gsc,gtc->gst", member, member)
-            total += weight * same[:, first, second]
-        return total
-
-    def _membership(self, attribute: GradedAttribute, fine: bool) -> FloatArray:
-        """(N, C) probability that an annotator puts an image in each group."""
-        cuts = attribute.levels(fine)
-        edges = np.concatenate([[-np.inf], cuts, [np.inf]])
-        if self.perception == 0:
-            group = np.searchsorted(cuts, attribute.positions)
-            return np.eye(len(cuts) + 1)[group]
-        below = ndtr((edges[None, :] - attribute.positions[:, None]) / self.perception)
-        return np.asarray(np.diff(below, axis=1))
+        return np.where(left, -1, np.where(slip, anywhere, groups))
 
 
-def _masked_variance(values: FloatArray, present: BoolArray) -> FloatArray:
+def _deviation(values: FloatArray, present: BoolArray) -> FloatArray:
+    """(G,) standard deviation of (G, S) values that are present."""
     count = np.maximum(present.sum(axis=1), 1)
     mean = (values * present).sum(axis=1) / count
-    return np.asarray((((values - mean[:, None]) ** 2) * present).sum(axis=1) / count)
+    squares = ((values - mean[:, None]) ** 2 * present).sum(axis=1) / count
+    return np.asarray(np.sqrt(squares))
 
 
-def _blocks(n: int) -> list[slice]:
-    return [slice(start, start + _BLOCK) for start in range(0, n, _BLOCK)]
+def _blocks(n: int) -> Iterator[slice]:
+    return (slice(start, start + _BLOCK) for start in range(0, n, _BLOCK))

@@ -10,7 +10,8 @@ import numpy as np
 from learning.arrays import FloatArray, IntArray
 from learning.groupings import Groupings
 from learning.queries import random_grids
-from learning.simulation.attribute_crowd import AttributeCrowd, Choices, GradedAttribute
+from learning.simulation.attribute_crowd import AttributeCrowd, Choices
+from learning.simulation.attributes import GradedAttribute
 
 GRID_SIZE = 24
 

@@ -19,6 +19,7 @@ from likewise import environment
 from likewise.commands.collections import collection_from_folder
 from likewise.commands.shared import owner_of
 from likewise.commands.simulate import run_crowd
+from likewise.simulation import CrowdTraits
 
 EMOJI_CAMPAIGN = "Emoji: what belongs together?"
 COLOUR_CAMPAIGN = "300 colours"
@@ -91,7 +92,7 @@ def demo(
 def _play(names: list[str], annotators: int, pace: float) -> None:
     by = {EMOJI_CAMPAIGN: "category,colour", COLOUR_CAMPAIGN: "features"}
     threads = [
-        threading.Thread(target=run_crowd, args=(name, annotators, by[name], 0.1, 0, pace))
+        threading.Thread(target=run_crowd, args=(name, by[name], CrowdTraits(annotators), pace))
         for name in names
     ]
     for thread in threads:

@@ -9,10 +9,10 @@ from sklearn.exceptions import NotFittedError  # type: ignore[import-untyped, un
 from learning.crowdster import CrowdSter
 from learning.groupings import Groupings, from_answers
 from learning.metrics import nearest_neighbors, neighbor_overlap
-from learning.simulation import SimulatedCrowd
+from learning.simulation import FeatureCrowd
 
 COLOURS = np.random.default_rng(7).random((300, 3))
-CROWD = SimulatedCrowd.from_features(COLOURS, 1)
+CROWD = FeatureCrowd(COLOURS, 1)
 
 
 def asked(model: CrowdSter, n: int) -> Groupings:

@@ -10,7 +10,7 @@ from app.campaigns.service import annotator_link
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.results.models import EmbeddedImage, Model
-from likewise.simulation import CrowdRun, load_crowd
+from likewise.simulation import CrowdRun, CrowdTraits, load_crowd
 from tests.support.builders import a_campaign, a_collection, an_account, reloaded
 from tests.support.system import System, wait_until
 
@@ -19,7 +19,7 @@ def a_crowd(
     system: System, campaign: Campaign, annotators: int, by: str, noise: float = 0.0
 ) -> CrowdRun:
     with transaction() as session:
-        crowd = load_crowd(session, campaign, [by], annotators, noise, seed=0)
+        crowd = load_crowd(session, campaign, [by], CrowdTraits(annotators, noise))
     link = annotator_link(campaign, "").removeprefix("/a/")
     return CrowdRun(
         base_url=system.base_url,

@@ -1,0 +1,116 @@
+"""Facts about what is told of annotators, and about their words for attributes."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from learning.cen import ContextEmbeddingNetwork
+from learning.groupings import Groupings, from_answers
+from learning.insight import annotator_insight, repeated_judgements
+from learning.queries import random_grids
+from learning.simulation import AttributeCrowd
+from learning.words import attribute_words
+
+RNG = np.random.default_rng(0)
+N_IMAGES, N_ANNOTATORS, N_GRIDS = 80, 12, 240
+TABLE = {
+    "size": np.array(["tiny", "huge"])[RNG.integers(0, 2, N_IMAGES)],
+    "mood": np.array(["cheerful", "calm", "sad"])[RNG.integers(0, 3, N_IMAGES)],
+}
+CROWD = AttributeCrowd.from_table(TABLE, N_ANNOTATORS, 0.03, preference=0.95, random_state=0)
+# The last three annotators click anything; the first one makes coarse groups only.
+CARELESS = np.where(np.arange(N_ANNOTATORS) >= 9, 0.9, 0.0)
+CROWD = dataclasses.replace(
+    CROWD,
+    carelessness=CARELESS,
+    noise_mix=(0.0, 1.0, 0.0),
+    fineness=np.where(np.arange(N_ANNOTATORS) < 4, 0.0, 1.0),
+)
+GRIDS = random_grids(N_GRIDS, 16, N_IMAGES, RNG)
+WHO = np.arange(N_GRIDS) % N_ANNOTATORS
+ANSWERED = [CROWD.answer(int(w), grid) for w, grid in zip(WHO, GRIDS, strict=True)]
+ANSWERS = Groupings(GRIDS, np.array([a.groups for a in ANSWERED]), WHO, N_IMAGES, N_ANNOTATORS + 1)
+MODEL = ContextEmbeddingNetwork(n_dimensions=3, random_state=0).fit(ANSWERS)
+INSIGHT = annotator_insight(MODEL, ANSWERS)
+
+
+def dimension_of(name: str) -> int:
+    codes = np.unique(TABLE[name], return_inverse=True)[1]
+    if name == "mood":
+        codes = (TABLE[name] == "sad").astype(np.int64)
+    spread = [abs(np.corrcoef(column, codes)[0, 1]) for column in MODEL.embedding_.T[:2]]
+    return int(np.argmax(spread))
+
+
+def test_each_kind_of_annotator_shows_its_preference() -> None:
+    own = CROWD.preferences.argmax(axis=1)
+    dimensions = [dimension_of(name) for name in TABLE]
+    assert sorted(dimensions) == [0, 1]
+    for annotator in range(9):
+        assert INSIGHT.preference[annotator].argmax() == dimensions[own[annotator]]
+        assert INSIGHT.preference[annotator].max() > 0.7
+    assert np.allclose(INSIGHT.preference.sum(axis=1), 1.0)
+
+
+def test_careless_annotators_agree_less_and_are_told() -> None:
+    assert INSIGHT.agreement[:9].min() > 0.6
+    assert INSIGHT.agreement[9:12].max() < 0.4
+    assert INSIGHT.carelessness[9:12].min() > INSIGHT.carelessness[:9].max()
+
+
+def test_the_number_of_groups_is_counted() -> None:
+    counted = [len(a.descriptions) for a, w in zip(ANSWERED, WHO, strict=True) if w == 5]
+    assert INSIGHT.n_groups[5] == pytest.approx(np.mean(counted))
+    assert INSIGHT.n_groups[:4].max() <= 2.0
+
+
+def test_an_annotator_without_answers_has_nothing_to_tell() -> None:
+    assert INSIGHT.n_answers[N_ANNOTATORS] == 0
+    assert np.isnan(INSIGHT.agreement[N_ANNOTATORS])
+    assert np.isnan(INSIGHT.n_groups[N_ANNOTATORS])
+    assert np.isfinite(INSIGHT.preference[N_ANNOTATORS]).all()
+
+
+def test_consistency_compares_repeated_judgements() -> None:
+    images = [[0, 1, 2, 3]] * 4
+    groups = [[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]]
+    answers = from_answers(images, groups, [0, 0, 1, 1], 4, 3)
+    n_repeats, kappa = repeated_judgements(answers)
+    assert n_repeats.tolist() == [6, 6, 0]
+    assert kappa[0] == pytest.approx(1.0)
+    # Of 6 pairs 2 are judged alike; two judgements with 1/3 "same" agree by chance in 5/9.
+    assert kappa[1] == pytest.approx((2 / 6 - 5 / 9) / (1 - 5 / 9))
+    assert np.isnan(kappa[2])
+
+
+def test_attributes_are_named_by_the_annotators_words() -> None:
+    words = attribute_words(
+        MODEL.embedding_,
+        MODEL.attribute_probability(ANSWERS),
+        ANSWERS,
+        [a.descriptions for a in ANSWERED],
+    )
+    size, mood = words[dimension_of("size")], words[dimension_of("mood")]
+    assert {size.low[0], size.high[0]} == {"tiny", "huge"}
+    told = set(" ".join(mood.low + mood.high).split())
+    assert {"cheerful", "sad"} <= told
+    assert not told & {"tiny", "huge"}
+    places = MODEL.embedding_[:, dimension_of("size")]
+    tiny_is_low = places[TABLE["size"] == "tiny"].mean() < places.mean()
+    assert size.low[0] == ("tiny" if tiny_is_low else "huge")
+
+
+def test_without_words_attributes_have_no_name() -> None:
+    probability = MODEL.attribute_probability(ANSWERS)
+    blank = [["", "  "] for _ in range(N_GRIDS)]
+    words = attribute_words(MODEL.embedding_, probability, ANSWERS, blank)
+    assert [(w.low, w.high) for w in words] == [((), ())] * 3
+    with pytest.raises(ValueError, match="1 lists of descriptions"):
+        attribute_words(MODEL.embedding_, probability, ANSWERS, [["a"]])
+
+
+def test_the_papers_network_cannot_tell_levels_of_detail() -> None:
+    paper = ContextEmbeddingNetwork(context_encoder="s_hot", n_epochs=1, n_hidden=4)
+    with pytest.raises(ValueError, match="levels of detail"):
+        annotator_insight(paper.fit(ANSWERS), ANSWERS)
