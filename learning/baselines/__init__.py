@@ -1,0 +1,13 @@
+"""What the Context Embedding Network is compared with (CEN section 4.2)."""
+
+from learning.baselines.bayesian_crowd import BayesianCrowdClustering
+from learning.baselines.conditional_similarity import ConditionalSimilarity
+from learning.baselines.siamese import SiameseEmbedding
+from learning.baselines.triplet import TripletEmbedding
+
+__all__ = [
+    "BayesianCrowdClustering",
+    "ConditionalSimilarity",
+    "SiameseEmbedding",
+    "TripletEmbedding",
+]

@@ -1,0 +1,140 @@
+"""What the baselines share: one distance for every pair of images, whoever answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from learning.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    check_count,
+    check_index_range,
+    check_positive,
+)
+from learning.base import Arrays, Estimator, State
+from learning.groupings import Groupings
+from learning.metrics import best_threshold
+
+
+class EmbeddingBaseline(Estimator):
+    """embedding_: (N, D); threshold_: distance below which a pair is predicted the same."""
+
+    n_dimensions: int
+    random_state: int | None
+    embedding_: FloatArray
+    threshold_: float
+
+    def pair_distance(self, groupings: Groupings) -> FloatArray:
+        """(G, S(S-1)/2) ||x_i - x_j||, NaN where a pair tells nothing.
+
+        Raises NotFittedError before fit, ValueError for an unknown image.
+        """
+        self._check_fitted()
+        check_index_range("images", groupings.images, -1, len(self.embedding_))
+        return distances(groupings, lambda rows: self.embedding_[groupings.images[rows]])
+
+    def predict_same(self, groupings: Groupings) -> BoolArray:
+        """(G, S(S-1)/2) whether two images are grouped together; False where no pair is."""
+        distance = self.pair_distance(groupings)
+        return np.asarray(np.nan_to_num(distance, nan=np.inf) < self.threshold_)
+
+    def _calibrate(self, distance: FloatArray, labels: NDArray[np.int8]) -> None:
+        informative = labels >= 0
+        self.threshold_ = best_threshold(distance[informative], labels[informative] == 1)
+
+    def _generator(self) -> torch.Generator:
+        generator = torch.Generator()
+        if self.random_state is None:
+            generator.seed()
+        else:
+            generator.manual_seed(self.random_state)
+        return generator
+
+    def _learned(self) -> tuple[Arrays, State]:
+        return {"embedding": self.embedding_}, {"threshold": self.threshold_}
+
+    def _restore(self, arrays: Arrays, state: State) -> None:
+        self.embedding_ = arrays["embedding"]
+        self.threshold_ = float(state["threshold"])
+
+
+def distances(groupings: Groupings, places: Callable[[slice], FloatArray]) -> FloatArray:
+    """(G, P) Euclidean distances of the images of grids at `places(rows) -> (B, S, D)`."""
+    first, second = np.triu_indices(groupings.grid_size, 1)
+    result = np.full((len(groupings), len(first)), np.nan)
+    for rows, labels in groupings.label_blocks():
+        # Padding (-1) reads the last image; its pairs are never informative.
+        points = places(rows)
+        apart = np.linalg.norm(points[:, first] - points[:, second], axis=2)
+        result[rows] = np.where(labels >= 0, apart, np.nan)
+    return result
+
+
+@dataclass(frozen=True)
+class GridBatches:
+    """Training answers, some whole grids a step. images: (G, S); labels: (G, P)."""
+
+    images: Tensor
+    labels: Tensor
+    rows: IntArray
+
+    @classmethod
+    def of(cls, groupings: Groupings, device: torch.device) -> GridBatches:
+        """The informative answers; raises ValueError when there are none."""
+        rows = np.flatnonzero(groupings.informative_grids())
+        if not len(rows):
+            raise ValueError(f"{len(groupings)} answers hold no informative pair")
+        told = groupings.subset(rows)
+        return cls(
+            torch.as_tensor(told.images.copy()).to(device),
+            torch.as_tensor(told.pair_labels()).to(device),
+            rows,
+        )
+
+    def steps(self, grids_per_step: int, generator: torch.Generator) -> Iterator[Tensor]:
+        """Rows of each step of one epoch."""
+        order = torch.randperm(len(self.images), generator=generator)
+        yield from torch.split(order.to(self.images.device), grids_per_step)
+
+
+def flat_pairs(images: Tensor, labels: Tensor, wanted: int) -> tuple[Tensor, Tensor]:
+    """Indices into images.reshape(-1) of the pairs (B, S), (B, P) with one label."""
+    width = images.shape[1]
+    first, second = torch.triu_indices(width, width, 1, device=images.device)
+    grid, place = (labels == wanted).nonzero(as_tuple=True)
+    return grid * width + first[place], grid * width + second[place]
+
+
+def random_triplets(images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
+    """(T, 3) indices into images.reshape(-1): each same pair, anchored at either image, with
+    a random image of the same grid that is in another group than the anchor."""
+    width = images.shape[1]
+    first, second = torch.triu_indices(width, width, 1, device=images.device)
+    apart = images.new_zeros((len(images), width, width), dtype=torch.bool)
+    apart[:, first, second] = labels == 0
+    apart |= apart.transpose(1, 2).clone()
+    one, other = flat_pairs(images, labels, 1)
+    anchor, positive = torch.cat([one, other]), torch.cat([other, one])
+    candidates = apart.reshape(-1, width)[anchor]
+    usable = candidates.any(dim=1)
+    anchor, positive, candidates = anchor[usable], positive[usable], candidates[usable]
+    if not len(anchor):
+        return anchor.new_empty((0, 3))
+    chance = torch.rand(candidates.shape, generator=generator).to(images.device)
+    negative = (chance * candidates).argmax(dim=1) + anchor // width * width
+    return torch.stack([anchor, positive, negative], dim=1)
+
+
+def check_training(model: object) -> None:
+    """Raise ValueError for a training parameter that makes no sense."""
+    for name in ("n_dimensions", "n_epochs", "grids_per_step"):
+        check_count(name, getattr(model, name))
+    for name in ("margin", "learning_rate"):
+        check_positive(name, getattr(model, name))

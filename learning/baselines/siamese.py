@@ -1,0 +1,71 @@
+"""Siamese embedding: one notion of likeness for everyone."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import torch
+from pytorch_metric_learning.distances import (  # type: ignore[import-untyped, unused-ignore]
+    LpDistance,
+)
+from pytorch_metric_learning.losses import (  # type: ignore[import-untyped, unused-ignore]
+    ContrastiveLoss,
+)
+
+from learning.base import Progress
+from learning.baselines.common import EmbeddingBaseline, GridBatches, check_training, flat_pairs
+from learning.cen import pick_device
+from learning.groupings import Groupings
+
+
+class SiameseEmbedding(EmbeddingBaseline):
+    """Contrastive embedding (CEN eq. 2): same pairs together, different ones `margin` apart.
+
+    Parameters: n_dimensions D; margin xi_n; n_epochs, grids_per_step, learning_rate of
+    Adam; device "auto", "cpu" or "cuda"; random_state.
+    Attributes: embedding_ (N, D); threshold_.
+    """
+
+    def __init__(
+        self,
+        n_dimensions: int = 4,
+        margin: float = 1.0,
+        n_epochs: int = 40,
+        grids_per_step: int = 8,
+        learning_rate: float = 1e-2,
+        device: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_dimensions = n_dimensions
+        self.margin = margin
+        self.n_epochs = n_epochs
+        self.grids_per_step = grids_per_step
+        self.learning_rate = learning_rate
+        self.device = device
+        self.random_state = random_state
+
+    def fit(self, groupings: Groupings, progress: Progress | None = None) -> Self:
+        """Learn from all answers; raises ValueError for answers without a pair."""
+        check_training(self)
+        device, generator = pick_device(self.device), self._generator()
+        data = GridBatches.of(groupings, device)
+        start = torch.randn((groupings.n_images, self.n_dimensions), generator=generator)
+        table = (0.1 * start).to(device).requires_grad_()
+        adam = torch.optim.Adam([table], lr=self.learning_rate, fused=True)
+        contrast = ContrastiveLoss(
+            pos_margin=0.0,
+            neg_margin=self.margin,
+            distance=LpDistance(normalize_embeddings=False),
+        )
+        for epoch in range(self.n_epochs):
+            for rows in data.steps(self.grids_per_step, generator):
+                images, labels = data.images[rows], data.labels[rows]
+                pairs = (*flat_pairs(images, labels, 1), *flat_pairs(images, labels, 0))
+                adam.zero_grad(set_to_none=True)
+                contrast(table[images.reshape(-1)], indices_tuple=pairs).backward()
+                adam.step()
+            if progress is not None:
+                progress(epoch + 1, self.n_epochs, {})
+        self.embedding_ = table.detach().cpu().double().numpy()
+        self._calibrate(self.pair_distance(groupings), groupings.pair_labels())
+        return self
