@@ -1,5 +1,24 @@
-"""Run all benchmarks."""
+"""Run all benchmarks that need no running system, then those that do, if one runs."""
 
-from bench.colours_campaign import main
+import subprocess
+import sys
+
+import httpx
+
+from app.core.settings import get_settings
+from likewise import environment
+
+
+def main() -> None:
+    subprocess.run([sys.executable, "-m", "bench.cen"], check=True)
+    environment.load()
+    address = get_settings().base_url
+    try:
+        httpx.get(address, timeout=5)
+    except httpx.TransportError:
+        print(f"Nothing answers at {address}: without `make up` the campaigns are not measured.")
+        return
+    subprocess.run([sys.executable, "-m", "bench.colours_campaign"], check=True)
+
 
 main()

@@ -37,6 +37,9 @@ _MIN_GAIN = 2.5
 _MIN_ANSWERS = 5.0
 _DUPLICATE = 0.8
 
+# From here on a sweep takes a second, and answers are so many that one start suffices.
+_MANY = 50_000
+
 SweepDone = Callable[[], None]
 
 
@@ -127,7 +130,7 @@ def find_attributes(
     May find fewer, none when no answer parts its images.
     """
     best: Attributes | None = None
-    for _ in range(n_starts):
+    for _ in range(n_starts if len(answers) < _MANY else 1):
         found = _one_start(answers, n_dimensions, generator)
         if best is None or found.log_likelihood > best.log_likelihood:
             best = found
@@ -143,7 +146,7 @@ def _one_start(answers: Answers, n_dimensions: int, generator: torch.Generator) 
     span = _principal_subspace(answers, min(max(n_dimensions + 2, 8), n_candidates), generator)
     mix = torch.randn((span.shape[1], n_candidates), generator=generator).to(span)
     found = Attributes(_standardised(span @ mix))
-    n_sweeps = 40 if len(answers) < 50_000 else 24
+    n_sweeps = 40 if len(answers) < _MANY else 24
     for done in range(n_sweeps):
         # Cool: at first every candidate may move, at last every answer decides.
         found = sweep(answers, found, min(1.0, 0.2 + done * 1.6 / n_sweeps))
@@ -218,7 +221,7 @@ class _GroupParts:
         centred = (places - mean.unsqueeze(1)) * self.grouped
         centres = torch.bmm(self.member.transpose(1, 2), centred) / self.size
         between = torch.bmm(self.member, centres)
-        return between, (between**2).sum(dim=1), (centred**2).sum(dim=1)
+        return between, (between * between).sum(dim=1), (centred * centred).sum(dim=1)
 
     def evidence(self, between: Tensor, total: Tensor) -> Tensor:
         """(B, M) log likelihood ratio of "grouped by this attribute" against chance.
@@ -235,7 +238,7 @@ class _GroupParts:
 def _principal_subspace(answers: Answers, n: int, generator: torch.Generator) -> Tensor:
     """(N, n) directions along which images of one group lie together in all answers."""
     points = torch.randn((answers.n_images, n), generator=generator).to(answers.device)
-    for _ in range(15 if len(answers) < 50_000 else 6):
+    for _ in range(15 if len(answers) < _MANY else 6):
         totals = torch.zeros_like(points)
         weights = points.new_zeros((answers.n_images, 1))
         for _, block in answers.blocks():
@@ -274,13 +277,14 @@ def _reduced(answers: Answers, found: Attributes, n_dimensions: int) -> Attribut
 
     Ends when at most `n_dimensions` are left and each earns its place.
     """
-    n_trials = 3 if len(answers) < 50_000 else 1
+    n_trials, n_sweeps = (3, 8) if len(answers) < _MANY else (1, 4)
     while found.n > 1:
         support = found.support
         trials = []
         for column in torch.argsort(support, stable=True)[:n_trials].tolist():
             columns = [other for other in range(found.n) if other != column]
-            rest = settle(answers, found.keep(torch.tensor(columns, device=answers.device)))
+            kept = torch.tensor(columns, device=answers.device)
+            rest = settle(answers, found.keep(kept), n_sweeps)
             loss = found.log_likelihood - rest.log_likelihood
             trials.append((loss / max(float(support[column]), 1.0), rest))
         loss_per_answer, rest = min(trials, key=lambda trial: trial[0])

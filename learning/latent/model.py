@@ -27,7 +27,8 @@ _TINY = 1e-6
 # Fewer answers than this cannot spare a quarter for calibration.
 _MIN_CALIBRATION_ANSWERS = 20
 _MANY = 50_000
-_WARM_SWEEPS = 6
+_WARM_SWEEPS = 5
+_WARM_ITERATIONS = 15
 # Log odds of an attribute that no answer is about.
 _NEVER = -50.0
 
@@ -232,6 +233,8 @@ class _Fit:
         """Thresholds and slips from held-out answers, then everything from all answers."""
         many = len(self.answers) >= _MANY
         n_iterations = 8 if many else 30
+        if n_rounds == 0:
+            n_iterations = min(n_iterations, _WARM_ITERATIONS)
         identity = pairs.positions.new_tensor([1.0, 0.0])
         calibration = identity if calibration is None else calibration
         calibrate = len(self.answers) >= _MIN_CALIBRATION_ANSWERS and self.found.n > 0
@@ -247,7 +250,14 @@ class _Fit:
             pairs = fit_positions(pairs, self._assigned(pairs), n_iterations)
         log_likelihood = pairs.class_log_likelihood(self.answers)
         spread = all_spreads(pairs.positions, self.answers)
-        habits = fit_habits(habits, self.answers, log_likelihood, spread, self.variant)
+        habits = fit_habits(
+            habits,
+            self.answers,
+            log_likelihood,
+            spread,
+            self.variant,
+            n_rounds=2 if n_rounds else 1,
+        )
         prior = habits.log_probability(self.answers.annotators, spread)
         scattered = torch.softmax(log_likelihood + prior, dim=1)[:, -1]
         pairs = fit_noise(pairs, self.answers, scattered)

@@ -1,0 +1,106 @@
+"""The methods compared, each as: training answers in, predictions of others out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from learning.arrays import BoolArray, FloatArray, IntArray
+from learning.baselines import (
+    BayesianCrowdClustering,
+    ConditionalSimilarity,
+    SiameseEmbedding,
+    TripletEmbedding,
+)
+from learning.cen import ContextEmbeddingNetwork
+from learning.groupings import Groupings
+
+DEFAULT = "latent attribute, mixture (default)"
+TOLD = "CSN, attribute known"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One training set and one test set; attributes (G,) are for who is told them."""
+
+    train: Groupings
+    test: Groupings
+    train_attributes: IntArray
+    test_attributes: IntArray
+    n_dimensions: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Of the test answers: (G, P) distance and same; and the fitted model."""
+
+    distance: FloatArray
+    same: BoolArray
+    model: Any
+
+
+Method = Callable[[Task], Predicted]
+
+
+def _network(**parameters: Any) -> Method:
+    def run(task: Task) -> Predicted:
+        model = ContextEmbeddingNetwork(
+            n_dimensions=task.n_dimensions, random_state=task.seed, **parameters
+        ).fit(task.train)
+        return Predicted(model.pair_distance(task.test), model.predict_same(task.test), model)
+
+    return run
+
+
+def _baseline(kind: Any) -> Method:
+    def run(task: Task) -> Predicted:
+        model = kind(n_dimensions=task.n_dimensions, random_state=task.seed).fit(task.train)
+        return Predicted(model.pair_distance(task.test), model.predict_same(task.test), model)
+
+    return run
+
+
+def _told(task: Task) -> Predicted:
+    model = ConditionalSimilarity(random_state=task.seed)
+    model.fit(task.train, task.train_attributes)
+    distance = model.pair_distance(task.test, task.test_attributes)
+    return Predicted(distance, model.predict_same(task.test, task.test_attributes), model)
+
+
+METHODS: dict[str, Method] = {
+    "Siamese": _baseline(SiameseEmbedding),
+    "triplet": _baseline(TripletEmbedding),
+    "Bayesian crowd clustering": _baseline(BayesianCrowdClustering),
+    "paper's CEN, annotator": _network(context_encoder="s_hot", variant="annotator"),
+    "paper's CEN, context": _network(context_encoder="s_hot", variant="context"),
+    "paper's CEN, mixture": _network(context_encoder="s_hot", variant="mixture"),
+    "latent attribute, annotator": _network(variant="annotator"),
+    "latent attribute, context": _network(variant="context"),
+    DEFAULT: _network(variant="mixture"),
+    TOLD: _told,
+}
+
+
+def uses_attributes(method: str) -> bool:
+    """Whether a method is told what each answer is about."""
+    return method == TOLD
+
+
+def split_with(
+    groupings: Groupings, attributes: IntArray, seed: int, fraction: float
+) -> tuple[Groupings, Groupings, IntArray, IntArray]:
+    """(training, test, their attributes): 15 % test, a fraction of the rest to train on."""
+    order = np.random.default_rng([seed, 99]).permutation(len(groupings))
+    n_test = round(0.15 * len(groupings))
+    test, rest = order[:n_test], order[n_test:]
+    train = rest[: max(1, round(fraction * len(rest)))]
+    return (
+        groupings.subset(train),
+        groupings.subset(test),
+        attributes[train],
+        attributes[test],
+    )
