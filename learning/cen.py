@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 
+from learning.alignment import matching_columns
 from learning.arrays import (
     BoolArray,
     FloatArray,
@@ -17,6 +18,7 @@ from learning.arrays import (
     check_positive,
 )
 from learning.base import Arrays, Estimator, Progress, State
+from learning.devices import pick_device
 from learning.groupings import Groupings
 from learning.latent.engine import LatentEngine
 from learning.metrics import best_threshold
@@ -193,6 +195,27 @@ class ContextEmbeddingNetwork(Estimator):
         told = self.attribute_probability(groupings)
         self.attribute_share_ = told.mean(axis=0)
         return self
+
+    def aligned_with(self, previous: ContextEmbeddingNetwork) -> ContextEmbeddingNetwork:
+        """This model with its dimensions in the order and direction of an earlier one.
+
+        Each dimension takes the place of the one that it correlates with most, over the
+        images both know; new ones take the places left. Default model only. Raises
+        ValueError for another number of dimensions.
+        """
+        self._check_fitted()
+        engine = self._latent("an order of dimensions")
+        if previous.n_dimensions != self.n_dimensions:
+            raise ValueError(
+                f"the earlier model has {previous.n_dimensions} dimensions, "
+                f"this one {self.n_dimensions}"
+            )
+        order, sign = matching_columns(previous.embedding_, self.embedding_)
+        aligned = type(self)(**self.get_params(deep=False))
+        aligned._keep(engine.rearranged(order, sign))
+        aligned.attribute_share_ = self.attribute_share_[order]
+        aligned.threshold_ = self.threshold_
+        return aligned
 
     def grid_activation(self, images: IntArray) -> FloatArray:
         """(G, K) a_g of grids (G, S), -1 pads: what a typical annotator would see in them.
@@ -385,13 +408,3 @@ class ContextEmbeddingNetwork(Estimator):
             self._keep(LatentEngine.from_arrays(model))
         self.attribute_share_ = arrays["attribute_share"]
         self.threshold_ = float(state["threshold"])
-
-
-def pick_device(device: str) -> torch.device:
-    """The device of a setting: "auto" takes a GPU when there is one."""
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        return torch.device(device)
-    except RuntimeError as error:
-        raise ValueError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}") from error

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    SmallInteger,
     String,
     Text,
     UniqueConstraint,
@@ -87,6 +88,8 @@ class Round(Identified, Base):
     n_answers: Mapped[int] = mapped_column(default=0)
     locality: Mapped[float | None]
     model_version: Mapped[int | None]
+    # How many grids are for what, and how far they spread; null for the first round.
+    contents: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     closed_at: Mapped[datetime | None]
 
 
@@ -115,4 +118,6 @@ class Grid(Base):
     images: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     wanted: Mapped[int]
     n_answers: Mapped[int] = mapped_column(default=0)
+    purpose: Mapped[str | None] = mapped_column(String(20))
+    attribute: Mapped[int | None] = mapped_column(SmallInteger)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -3,12 +3,12 @@
 from datetime import UTC, datetime
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign, Grid, Round
 from app.core.events import campaign_changed
+from app.strategies.grids import NextGrids
 from learning.queries import random_grids
 
 
@@ -23,20 +23,24 @@ def open_first_round(session: Session, campaign: Campaign) -> Round:
     """The first round asks random grids: nothing is known yet."""
     rng = np.random.default_rng(campaign.seed)
     grids = random_grids(grids_in_round(campaign, 1), campaign.grid_size, campaign.n_images, rng)
-    return open_round(session, campaign, 1, grids)
+    return open_round(session, campaign, 1, NextGrids.alike(grids, "random"))
 
 
 def open_round(
     session: Session,
     campaign: Campaign,
     number: int,
-    grids: NDArray[np.int64],
+    grids: NextGrids,
     locality: float | None = None,
 ) -> Round:
-    """Store a round and its grids (n, S); the caller holds the campaign's row lock."""
+    """Store a round and its grids; the caller holds the campaign's row lock."""
     wanted = campaign.answers_per_grid
     opened = Round(
-        campaign_id=campaign.id, number=number, n_wanted=wanted * len(grids), locality=locality
+        campaign_id=campaign.id,
+        number=number,
+        n_wanted=wanted * len(grids.images),
+        locality=locality,
+        contents=grids.contents,
     )
     session.add(opened)
     session.flush()
@@ -47,8 +51,12 @@ def open_round(
             number=index,
             images=[int(image) for image in images],
             wanted=wanted,
+            purpose=purpose,
+            attribute=attribute,
         )
-        for index, images in enumerate(grids)
+        for index, (images, purpose, attribute) in enumerate(
+            zip(grids.images, grids.purposes, grids.attributes, strict=True)
+        )
     )
     campaign_changed(session, campaign.id)
     return opened

@@ -7,14 +7,16 @@ from sqlalchemy.orm import Session
 
 from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid, Round
+from app.results.models import Model
 from app.strategies.base import LearningData
+from app.strategies.previous import PreviousModel
 from learning.groupings import Groupings, from_answers
 
 
 def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
     """All finished answers of a campaign, by round; raises ValueError when there are none."""
     query = (
-        select(Round.number, Grid.images, Answer.groups, Annotator.position)
+        select(Round.number, Grid.images, Answer.groups, Annotator.position, Answer.descriptions)
         .join(Grid, Answer.grid_id == Grid.id)
         .join(Round, Grid.round_id == Round.id)
         .join(Annotator, Answer.annotator_id == Annotator.id)
@@ -22,8 +24,8 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
         .order_by(Answer.submitted_at, Answer.id)
     )
     by_round: dict[int, list[tuple[Any, ...]]] = {}
-    for number, images, groups, annotator in session.execute(query):
-        by_round.setdefault(number, []).append((images, groups, annotator))
+    for number, *answer in session.execute(query):
+        by_round.setdefault(number, []).append(tuple(answer))
     if not by_round:
         raise ValueError("There are no answers to learn from yet.")
     return LearningData(
@@ -36,9 +38,23 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
         n_rounds=campaign.rounds,
         n_groups=campaign.max_groups,
         seed=campaign.seed,
+        words=[answer[3] or [] for number in sorted(by_round) for answer in by_round[number]],
+        previous=_previous(session, campaign),
     )
 
 
+def _previous(session: Session, campaign: Campaign) -> PreviousModel | None:
+    newest = session.scalar(
+        select(Model)
+        .where(Model.campaign_id == campaign.id)
+        .order_by(Model.version.desc())
+        .limit(1)
+    )
+    if newest is None or newest.strategy != campaign.strategy:
+        return None
+    return PreviousModel(newest.version, newest.n_answers, newest.notes, newest.artifact_key)
+
+
 def _groupings(rows: list[tuple[Any, ...]], n_images: int, n_annotators: int) -> Groupings:
-    images, groups, annotators = zip(*rows, strict=True)
+    images, groups, annotators, _ = zip(*rows, strict=True)
     return from_answers(list(images), list(groups), list(annotators), n_images, n_annotators)

@@ -90,6 +90,33 @@ def embedding_csv(session: Session, campaign: Campaign, model: Model) -> Iterato
         yield _csv_line([image.position, neutral(image.filename), *coordinates])
 
 
+def attributes_csv(insight: dict[str, Any]) -> Iterator[str]:
+    """One line per attribute in use: dimension, share of the answers, words of both sides."""
+    yield _csv_line(["attribute", "share", "low", "high"])
+    for one in insight["attributes"]:
+        low, high = (neutral("; ".join(one[side])) for side in ("low", "high"))
+        yield _csv_line([one["index"], one["share"], low, high])
+
+
+def annotators_csv(insight: dict[str, Any]) -> Iterator[str]:
+    """One line per annotator: counts, measures, and the preference for each dimension."""
+    annotators = insight["annotators"]
+    n_dimensions = len(annotators[0]["preference"]) if annotators else 0
+    columns = [
+        "annotator",
+        "n_answers",
+        "n_groups",
+        "detail",
+        "carelessness",
+        "agreement",
+        "n_repeats",
+        "consistency",
+    ]
+    yield _csv_line([*columns, *(f"preference{k}" for k in range(n_dimensions))])
+    for one in annotators:
+        yield _csv_line([*(one[column] for column in columns), *one["preference"]])
+
+
 def embedding_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
     """`embedding` (N, d) float32, `filenames` (N,), `sha256` (N,) in order of position."""
     rows = read_map(session, campaign, model)

@@ -17,6 +17,7 @@ from app.jobs.service import report_progress
 from app.results.dataset import load_learning_data
 from app.results.publish import TrainedModel, publish_model
 from app.strategies import Learned, LearningData, get_strategy
+from app.strategies.grids import NextGrids
 from learning.queries import grid_locality
 
 logger = logging.getLogger(__name__)
@@ -83,9 +84,15 @@ def _trained(
         round_number=round_number,
         full_round=full_round,
         next_grids=next_grids,
-        locality=grid_locality(next_grids, learned.embedding) if next_grids is not None else None,
+        locality=_locality(next_grids, learned),
         n_answers=sum(len(answers.images) for answers in data.rounds),
+        insight=learned.insight,
+        notes=learned.notes,
     )
+
+
+def _locality(grids: NextGrids | None, learned: Learned) -> float | None:
+    return None if grids is None else grid_locality(grids.images, learned.embedding)
 
 
 def _store_artifact(campaign_id: UUID, name: str, learned: Learned) -> str:

@@ -27,6 +27,10 @@ class Model(Identified, Base):
     metrics: Mapped[dict[str, Any]] = mapped_column(JSONB)
     n_answers: Mapped[int]
     artifact_key: Mapped[str] = mapped_column(String(300))
+    # What the strategy tells of attributes and annotators; null when it tells nothing.
+    insight: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    # What the next fit needs to know of this one.
+    notes: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
 
 
 class EmbeddedImage(Base):

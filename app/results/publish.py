@@ -4,8 +4,9 @@ Model, embedding, the next round's grids and the job's end are written together,
 campaign's row lock and the job's epoch; a trainer that lost its lease writes nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -19,6 +20,7 @@ from app.core.database import locked
 from app.core.events import campaign_changed
 from app.jobs.service import complete_job
 from app.results.models import EmbeddedImage, Model
+from app.strategies.grids import NextGrids
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,11 @@ class TrainedModel:
     embedding:    (N, d) float64;  map_positions: (N, 2) float64 in [0, 1]
     round_number: the round whose answers were learned last
     full_round:   that round had all its answers in the data
-    next_grids:   (n, S) int64 for the round after it, None when there is none to open
+    next_grids:   for the round after it, None when there is none to open
     locality:     of next_grids under this embedding
     n_answers:    finished answers in the data
+    insight:      what the requester is told of attributes and annotators
+    notes:        for the next fit
     """
 
     embedding: NDArray[np.float64]
@@ -39,9 +43,11 @@ class TrainedModel:
     artifact_key: str
     round_number: int
     full_round: bool
-    next_grids: NDArray[np.int64] | None
+    next_grids: NextGrids | None
     locality: float | None
     n_answers: int
+    insight: dict[str, Any] | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
 
 
 def publish_model(
@@ -72,6 +78,8 @@ def _store_model(
         metrics=trained.metrics,
         n_answers=trained.n_answers,
         artifact_key=trained.artifact_key,
+        insight=trained.insight,
+        notes=trained.notes,
     )
     session.add(model)
     session.flush()

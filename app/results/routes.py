@@ -14,9 +14,9 @@ from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.database import transaction
 from app.core.web import DatabaseSession
-from app.results import exports, service
+from app.results import exports, insight, service
 from app.results.live import progress_events
-from app.results.schemas import MapOut, NeighboursOut, ProgressOut
+from app.results.schemas import FocusIn, InsightOut, MapOut, NeighboursOut, ProgressOut
 
 api = APIRouter(prefix="/api/campaigns/{campaign_id}", tags=["results"])
 Version = Annotated[int, Path(ge=1, le=2**31 - 1)]
@@ -58,6 +58,43 @@ def nearest_neighbours(
     model = service.get_model(session, campaign, version)
     found = service.nearest_neighbours(session, campaign, model, image, k)
     return NeighboursOut.of(image, found)
+
+
+@api.get("/models/{version}/insight")
+def read_insight(
+    campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
+) -> InsightOut:
+    campaign = get_campaign(session, account, campaign_id)
+    model = service.get_model(session, campaign, version)
+    return InsightOut.of(insight.read_insight(session, campaign, model))
+
+
+@api.post("/focus", status_code=204)
+def set_focus(
+    campaign_id: UUID, body: FocusIn, session: DatabaseSession, account: SignedIn
+) -> None:
+    campaign = get_campaign(session, account, campaign_id)
+    insight.set_focus(session, campaign, body.attribute)
+
+
+@api.get("/export/attributes.csv", response_class=Response)
+def export_attributes_csv(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn, version: int | None = None
+) -> Response:
+    campaign = get_campaign(session, account, campaign_id)
+    told = insight.all_told(service.get_model(session, campaign, version))
+    lines = "".join(exports.attributes_csv(told))
+    return _download(lines.encode(), "text/csv", "attributes.csv")
+
+
+@api.get("/export/annotators.csv", response_class=Response)
+def export_annotators_csv(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn, version: int | None = None
+) -> Response:
+    campaign = get_campaign(session, account, campaign_id)
+    told = insight.all_told(service.get_model(session, campaign, version))
+    lines = "".join(exports.annotators_csv(told))
+    return _download(lines.encode(), "text/csv", "annotators.csv")
 
 
 @api.get("/export/answers.csv", response_class=Response)

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from app.collections.media import image_url
 from app.collections.models import Image
+from app.results.insight import Insight
 from app.results.models import EmbeddedImage
 from app.results.service import Progress
 
@@ -18,6 +19,7 @@ class RoundOut(BaseModel):
     answers: int
     wanted: int
     locality: float | None
+    contents: dict[str, Any] | None
 
 
 class JobOut(BaseModel):
@@ -36,6 +38,7 @@ class ModelOut(BaseModel):
     n_answers: int
     created_at: datetime
     metrics: dict[str, float]
+    has_insight: bool
 
 
 class ProgressOut(BaseModel):
@@ -72,6 +75,7 @@ class ProgressOut(BaseModel):
                     answers=one.n_answers,
                     wanted=one.n_wanted,
                     locality=one.locality,
+                    contents=one.contents,
                 )
                 for one in progress.rounds
             ],
@@ -94,6 +98,7 @@ class ProgressOut(BaseModel):
                     n_answers=model.n_answers,
                     created_at=model.created_at,
                     metrics=model.metrics,
+                    has_insight=model.insight is not None,
                 )
                 for model in progress.models
             ],
@@ -168,3 +173,78 @@ class NeighboursOut(BaseModel):
                 for near, distance in found
             ],
         )
+
+
+class ExampleOut(BaseModel):
+    image: int
+    url: str
+    filename: str
+
+
+class AttributeOut(BaseModel):
+    """One dimension of the embedding that answers are about.
+
+    `share` of the answers; `low`, `high`: the annotators' words for its two sides, most telling
+    first, and the images furthest out on each.
+    """
+
+    index: int
+    share: float
+    low: list[str]
+    high: list[str]
+    low_images: list[ExampleOut]
+    high_images: list[ExampleOut]
+
+
+class AnnotatorOut(BaseModel):
+    """An annotator by position, without identity. `preference[k]` is the share of dimension k;
+    numbers are null where there is nothing to tell; see the user guide for what they mean."""
+
+    annotator: int
+    n_answers: int
+    preference: list[float]
+    n_groups: float | None
+    detail: float | None
+    carelessness: float | None
+    agreement: float | None
+    n_repeats: int
+    consistency: float | None
+
+
+class InsightOut(BaseModel):
+    """`focus`: the attribute that later rounds ask about, null for all in turn."""
+
+    version: int
+    focus: int | None
+    attributes: list[AttributeOut]
+    annotators: list[AnnotatorOut]
+    n_annotators: int
+
+    @classmethod
+    def of(cls, insight: Insight) -> "InsightOut":
+        return cls(
+            version=insight.model.version,
+            focus=insight.focus,
+            attributes=[
+                AttributeOut(
+                    **attribute,
+                    low_images=_examples(insight.examples[attribute["index"]][0]),
+                    high_images=_examples(insight.examples[attribute["index"]][1]),
+                )
+                for attribute in insight.attributes
+            ],
+            annotators=[AnnotatorOut(**annotator) for annotator in insight.annotators],
+            n_annotators=insight.n_annotators,
+        )
+
+
+def _examples(images: list[Image]) -> list[ExampleOut]:
+    return [
+        ExampleOut(image=one.position, url=image_url(one), filename=one.filename) for one in images
+    ]
+
+
+class FocusIn(BaseModel, extra="forbid"):
+    """The attribute that the rounds to come ask about; null for all in turn."""
+
+    attribute: int | None

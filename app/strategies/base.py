@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from app.core.errors import InvalidInput
+from app.strategies.grids import NextGrids
+from app.strategies.previous import PreviousModel
 from learning.groupings import Groupings
 
 Progress = Callable[[float], None]
@@ -24,6 +26,8 @@ class LearningData:
     """What a learning job learns from.
 
     rounds:      answers of each round so far, oldest first; one annotator index throughout
+    words:       group descriptions of every answer, in the order of `all_answers`
+    previous:    the campaign's newest model, if it has one
     n_images:    N, number of images of the campaign
     grid_size:   S, images per grid
     n_rounds:    rounds planned
@@ -37,6 +41,8 @@ class LearningData:
     n_rounds: int
     n_groups: int
     seed: int
+    words: list[list[str]] = field(default_factory=list)
+    previous: PreviousModel | None = None
 
     @property
     def all_answers(self) -> Groupings:
@@ -48,14 +54,17 @@ class Learned:
     """A trained model as campaigns see it.
 
     embedding:    (N, d) float64
-    select_grids: n -> (n, S) int64, grids for the next round
+    select_grids: n -> n grids for the next round
     save:         writes the model (safetensors and JSON) to a path
+    insight:      what the requester is told of attributes and annotators, as JSON
+    notes:        what the next fit needs to know of this one, as JSON
     """
 
     embedding: NDArray[np.float64]
     metrics: dict[str, float]
-    select_grids: Callable[[int], NDArray[np.int64]]
+    select_grids: Callable[[int], NextGrids]
     save: Callable[[Path], None]
+    insight: dict[str, Any] | None = None
     notes: dict[str, Any] = field(default_factory=dict)
 
 

@@ -1,13 +1,15 @@
 """Strategy `cen`: Context Embedding Networks on grid or bins answers.
 
-Later rounds mix random grids with grids synthesised to be about one attribute (paper 4.6).
+Later rounds mix random grids with grids about one attribute (paper 4.6) and grids of the
+images that are known least.
 """
 
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from app.strategies.base import (
     Learned,
@@ -16,29 +18,67 @@ from app.strategies.base import (
     StrategySettings,
     register,
 )
+from app.strategies.grids import NextGrids
+from app.strategies.insight import insight_of
 from learning.metrics import pair_scores
 from learning.queries import random_grids
 
+if TYPE_CHECKING:
+    from learning.cen import ContextEmbeddingNetwork
+    from learning.groupings import Groupings
+
 HELD_OUT_FROM = 20
+# A warm start keeps the attributes it knows: after so many times the answers of the last
+# fit from nothing, look again for others.
+COLD_AFTER = 2.0
+# Exchanges of images tried per grid about one attribute.
+_CANDIDATES = 4_000
 
 
 class CenSettings(StrategySettings):
     n_dimensions: int = Field(
-        default=4, ge=1, le=32, title="Attributes", description="Dimensions of the embedding."
+        default=8,
+        ge=1,
+        le=32,
+        title="Attributes at most",
+        description="Dimensions of the embedding. Those that no answer needs stay empty.",
     )
     variant: Literal["mixture", "annotator", "context"] = Field(
         default="mixture",
         title="Variant",
-        description="What weighs the attributes: annotator and grid (mixture), or one of them.",
+        description="What tells which attribute an answer is about: annotator and grid "
+        "(mixture), or one of them.",
     )
-    random_share: float = Field(
-        default=0.5,
+    attribute_share: float = Field(
+        default=0.3,
         ge=0.0,
         le=1.0,
-        title="Share of random grids",
-        description="Of the later rounds' grids; the others are synthesised to be about one "
-        "attribute each.",
+        title="Share of grids about one attribute",
+        description="Of the later rounds' grids: images that differ in one attribute and are "
+        "alike in the others.",
     )
+    uncertain_share: float = Field(
+        default=0.2,
+        ge=0.0,
+        le=1.0,
+        title="Share of grids of little-known images",
+        description="Of the later rounds' grids. What remains is random.",
+    )
+    focus: int | None = Field(
+        default=None,
+        ge=0,
+        title="Attribute to ask about",
+        description="Its number on the results page; empty: all in turn.",
+    )
+
+    @model_validator(mode="after")
+    def _shares_leave_room(self) -> Self:
+        total = self.attribute_share + self.uncertain_share
+        if total > 1.0:
+            raise ValueError(
+                f"attribute_share and uncertain_share are {total:g} together; at most 1 can be"
+            )
+        return self
 
 
 class CenStrategy:
@@ -65,44 +105,123 @@ class CenStrategy:
             )
 
         metrics: dict[str, float] = {}
-        with_validation = len(answers.images) >= HELD_OUT_FROM
-        if with_validation:
-            train, test = answers.split(0.15, data.seed)
-            probe = network().fit(train, progress=lambda d, t, m: progress(0.5 * d / t))
-            labels = test.pair_labels()
-            asked = labels >= 0
-            scores = pair_scores(
-                labels[asked] == 1,
-                probe.predict_same(test)[asked],
-                probe.pair_distance(test)[asked],
-            )
-            metrics = {f"held_out_{name}": value for name, value in scores.items()}
-        start = 0.5 if with_validation else 0.0
-        model = network().fit(
-            answers, progress=lambda d, t, m: progress(start + (1 - start) * d / t)
+        start = 0.0
+        if len(answers) >= HELD_OUT_FROM:
+            start = 0.5
+            metrics = _held_out(network(), answers, data.seed, progress)
+        model, notes = _fit(
+            network(), answers, data, lambda d, t, m: progress(start + (1 - start) * d / t)
         )
-
-        def select(n: int) -> NDArray[np.int64]:
-            n_random = round(n * chosen.random_share)
-            rng = np.random.default_rng([data.seed, len(data.rounds)])
-            grids = [random_grids(n_random, data.grid_size, data.n_images, rng)]
-            if n > n_random:
-                grids.append(
-                    model.synthesize_grids(
-                        n - n_random,
-                        data.grid_size,
-                        n_candidates=max(2000, 50 * n),
-                        random_state=data.seed + len(data.rounds),
-                    )
-                )
-            return rng.permutation(np.concatenate(grids))
-
         return Learned(
             embedding=np.asarray(model.embedding_, dtype=np.float64),
             metrics=metrics,
-            select_grids=select,
+            select_grids=lambda n: next_grids(model, chosen, data, n),
             save=model.save,
+            insight=insight_of(model, answers, data.words),
+            notes=notes,
         )
+
+
+def _held_out(
+    probe: "ContextEmbeddingNetwork", answers: "Groupings", seed: int, progress: Progress
+) -> dict[str, float]:
+    """Scores on 15 % of the grids of a model that has not seen them."""
+    train, test = answers.split(0.15, seed)
+    labels = test.pair_labels()
+    asked = labels >= 0
+    if not train.informative_grids().any() or not asked.any():
+        return {}
+    probe.fit(train, progress=lambda d, t, m: progress(0.5 * d / t))
+    scores = pair_scores(
+        labels[asked] == 1, probe.predict_same(test)[asked], probe.pair_distance(test)[asked]
+    )
+    return {f"held_out_{name}": value for name, value in scores.items()}
+
+
+def _fit(
+    model: "ContextEmbeddingNetwork",
+    answers: "Groupings",
+    data: LearningData,
+    listen: Callable[[int, int, Any], None],
+) -> tuple["ContextEmbeddingNetwork", dict[str, Any]]:
+    """A fit that goes on from the previous model while that is young; its attributes keep
+    their numbers either way. Returns the notes for the next one, too."""
+    previous = data.previous.load(type(model)) if data.previous is not None else None
+    if previous is None or not _same_shape(previous, model):
+        return model.fit(answers, progress=listen), {"cold_answers": len(answers)}
+    assert data.previous is not None
+    cold_answers = int(data.previous.notes.get("cold_answers", 0))
+    if len(answers) < COLD_AFTER * cold_answers:
+        model.fit(answers, init=previous, progress=listen)
+        return model, {"cold_answers": cold_answers, "from_version": data.previous.version}
+    model.fit(answers, progress=listen)
+    return model.aligned_with(previous), {"cold_answers": len(answers)}
+
+
+def _same_shape(previous: "ContextEmbeddingNetwork", model: "ContextEmbeddingNetwork") -> bool:
+    return (previous.n_dimensions, previous.variant) == (model.n_dimensions, model.variant)
+
+
+def next_grids(
+    model: "ContextEmbeddingNetwork", settings: CenSettings, data: LearningData, n: int
+) -> NextGrids:
+    """n grids in the shares of the settings."""
+    seed = data.seed + len(data.rounds)
+    size, n_images = data.grid_size, data.n_images
+    in_use = np.flatnonzero(model.embedding_.std(axis=0) > 0).tolist()
+    n_uncertain = round(n * settings.uncertain_share)
+    n_about = min(round(n * settings.attribute_share), n - n_uncertain) if in_use else 0
+    # An attribute that later answers do not bear out cannot be asked about: all in turn.
+    wanted = [settings.focus] if settings.focus in in_use else in_use
+    n_random = n - n_uncertain - n_about
+    rng = np.random.default_rng([data.seed, len(data.rounds)])
+    parts: list[tuple[str, int | None, NDArray[np.int64]]] = [
+        ("random", None, random_grids(n_random, size, n_images, rng)),
+        ("uncertain", None, model.uncertain_grids(n_uncertain, size, seed)),
+    ]
+    for turn, attribute in enumerate(wanted):
+        count = (n_about + len(wanted) - 1 - turn) // len(wanted)
+        if count:
+            grids = model.synthesize_grids(count, size, attribute, _CANDIDATES * count, seed)
+            parts.append(("attribute", attribute, grids))
+    chosen = NextGrids.mixed(parts, seed)
+    spread = _relative_spread(model.embedding_, parts, rng)
+    focus = settings.focus if settings.focus in in_use else None
+    return NextGrids(
+        chosen.images,
+        chosen.purposes,
+        chosen.attributes,
+        {**chosen.contents, "focus": focus, "spread": spread},
+    )
+
+
+def _relative_spread(
+    embedding: NDArray[np.float64],
+    parts: list[tuple[str, int | None, NDArray[np.int64]]],
+    rng: np.random.Generator,
+) -> list[dict[str, float]]:
+    """How far grids about each attribute spread on it and, on average, on the others in use;
+    1 is an ordinary grid."""
+    about = [(attribute, grids) for _, attribute, grids in parts if attribute is not None]
+    in_use = np.flatnonzero(embedding.std(axis=0) > 0)
+    if not about:
+        return []
+    size = about[0][1].shape[1]
+    ordinary = random_grids(200, size, len(embedding), rng)
+    usual = embedding[ordinary].std(axis=1).mean(axis=0)
+    result = []
+    for attribute, grids in about:
+        spread = embedding[grids].std(axis=1).mean(axis=0)
+        others = [spread[k] / usual[k] for k in in_use if k != attribute]
+        result.append(
+            {
+                "attribute": attribute,
+                "grids": len(grids),
+                "wanted": float(spread[attribute] / usual[attribute]),
+                "others": float(np.mean(others)) if others else 1.0,
+            }
+        )
+    return result
 
 
 register(CenStrategy())

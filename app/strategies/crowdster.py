@@ -12,6 +12,7 @@ from app.strategies.base import (
     StrategySettings,
     register,
 )
+from app.strategies.grids import NextGrids
 
 
 class CrowdsterSettings(StrategySettings):
@@ -65,7 +66,7 @@ class CrowdsterStrategy:
         return Learned(
             embedding=np.asarray(model.embedding_, dtype=np.float64),
             metrics={},
-            select_grids=model.select_grids,
+            select_grids=lambda n: NextGrids.alike(model.select_grids(n), "local"),
             save=model.save,
         )
 

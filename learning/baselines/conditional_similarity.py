@@ -25,7 +25,7 @@ from learning.baselines.common import (
     distances,
     random_triplets,
 )
-from learning.cen import pick_device
+from learning.devices import pick_device
 from learning.groupings import Groupings
 
 

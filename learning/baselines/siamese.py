@@ -14,7 +14,7 @@ from pytorch_metric_learning.losses import (  # type: ignore[import-untyped, unu
 
 from learning.base import Progress
 from learning.baselines.common import EmbeddingBaseline, GridBatches, check_training, flat_pairs
-from learning.cen import pick_device
+from learning.devices import pick_device
 from learning.groupings import Groupings
 
 

@@ -19,7 +19,7 @@ from learning.baselines.common import (
     check_training,
     random_triplets,
 )
-from learning.cen import pick_device
+from learning.devices import pick_device
 from learning.groupings import Groupings
 
 

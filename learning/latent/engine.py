@@ -104,6 +104,13 @@ class LatentEngine:
         ordinary = habits.spread_mean.expand(len(everyone), -1)
         return _array(self.model.attributes(habits.log_probability(everyone, ordinary)))
 
+    def rearranged(self, order: IntArray, sign: FloatArray) -> LatentEngine:
+        """With its dimensions in another (K,) order, turned round where sign (K,) is -1."""
+        columns = self.model.columns(
+            torch.as_tensor(order.copy()), torch.as_tensor(sign, dtype=torch.float32)
+        )
+        return LatentEngine(columns)
+
     def information(self) -> FloatArray:
         """(N, K) answers, in fractions, that placed each image on each attribute."""
         return _array(self.model.information)

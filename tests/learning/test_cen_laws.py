@@ -128,3 +128,18 @@ def test_a_warm_start_is_refused_from_a_model_that_does_not_fit() -> None:
         ContextEmbeddingNetwork().fit(grid, init=MODEL)
     with pytest.raises(ValueError, match="spread"):
         ContextEmbeddingNetwork(context_encoder="s_hot").fit(ANSWERS, init=MODEL)
+
+
+def test_an_aligned_model_says_the_same_in_the_order_of_the_earlier_one() -> None:
+    other = ContextEmbeddingNetwork(random_state=11).fit(ANSWERS)
+    aligned = other.aligned_with(MODEL)
+    for k in range(4):
+        assert np.corrcoef(MODEL.embedding_[:, k], aligned.embedding_[:, k])[0, 1] > 0.9
+    assert np.allclose(
+        aligned.pair_distance(ANSWERS), other.pair_distance(ANSWERS), equal_nan=True, atol=1e-4
+    )
+    agree = aligned.predict_attribute(ANSWERS) == MODEL.predict_attribute(ANSWERS)
+    assert agree.mean() > 0.9
+    wider = ContextEmbeddingNetwork(n_dimensions=6, random_state=0).fit(ANSWERS)
+    with pytest.raises(ValueError, match="4 dimensions, this one 6"):
+        wider.aligned_with(MODEL)

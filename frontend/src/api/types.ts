@@ -31,3 +31,6 @@ export type ModelMap = Schemas['MapOut'];
 export type MapPoint = Schemas['MapPoint'];
 export type Neighbours = Schemas['NeighboursOut'];
 export type Neighbour = Schemas['NeighbourOut'];
+export type Insight = Schemas['InsightOut'];
+export type Attribute = Schemas['AttributeOut'];
+export type Example = Schemas['ExampleOut'];

@@ -1,19 +1,34 @@
 /** One event stream a campaign, shared by all islands of the page. */
 import { request } from '../api/client';
 import type { Progress } from '../api/types';
+import { reconnectDelay } from './reconnect';
 
 export class LiveCampaign {
   progress = $state<Progress | null>(null);
   connected = $state(true);
 
+  private failures = 0;
+
   constructor(readonly id: string) {
-    const events = new EventSource(`/api/campaigns/${id}/events`);
+    this.connect();
+  }
+
+  private connect(): void {
+    const events = new EventSource(`/api/campaigns/${this.id}/events`);
     events.addEventListener('progress', (event) => {
       this.progress = JSON.parse(event.data as string) as Progress;
       this.connected = true;
+      this.failures = 0;
     });
-    // EventSource connects again by itself; meanwhile the page says that it may be behind.
-    events.addEventListener('error', () => (this.connected = false));
+    events.addEventListener('error', () => {
+      // Meanwhile the page says that it may be behind.
+      this.connected = false;
+      // A lost connection is made again by itself; after a reply such as 502 it never is.
+      if (events.readyState !== EventSource.CLOSED) return;
+      events.close();
+      setTimeout(() => this.connect(), reconnectDelay(this.failures, Math.random()));
+      this.failures += 1;
+    });
   }
 
   async act(action: string): Promise<void> {

@@ -12,6 +12,7 @@ export function metricName(name: string): string {
   return NAMES[name] ?? name.replaceAll('_', ' ');
 }
 
-export function metricValue(value: number): string {
+export function metricValue(value: number | null): string {
+  if (value === null) return '–';
   return Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(3);
 }

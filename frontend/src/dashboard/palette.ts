@@ -1,6 +1,6 @@
 /** Colours for the values of an attribute: the most frequent first, the rest share a grey. */
 
-const PALETTE = [
+export const PALETTE = [
   '#3b6fd4',
   '#e0861a',
   '#2a9d62',
@@ -12,7 +12,7 @@ const PALETTE = [
   '#a8a02a',
   '#1fa3b8',
 ];
-const OTHERS = '#9aa3af';
+export const OTHERS = '#9aa3af';
 
 export interface Colouring {
   /** One per point; empty when nothing is coloured. */

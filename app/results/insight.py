@@ -1,0 +1,92 @@
+"""What a model tells of attributes and annotators, and asking more about one attribute."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from app.campaigns.models import Campaign
+from app.collections.models import Image
+from app.core.database import locked
+from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.events import campaign_changed
+from app.results.models import Model
+from app.results.service import get_model, read_map
+
+N_EXAMPLES = 5
+MAX_ANNOTATORS = 500
+
+
+@dataclass(frozen=True)
+class Insight:
+    """examples: attribute -> (lowest images, highest images), the furthest out first;
+    annotators: those with the most answers, at most MAX_ANNOTATORS of n_annotators."""
+
+    model: Model
+    focus: int | None
+    attributes: list[dict[str, Any]]
+    annotators: list[dict[str, Any]]
+    n_annotators: int
+    examples: dict[int, tuple[list[Image], list[Image]]]
+
+
+def read_insight(session: Session, campaign: Campaign, model: Model) -> Insight:
+    """What `model` tells; raises NotFound when its strategy tells nothing."""
+    told = _told(model)
+    annotators = sorted(told["annotators"], key=lambda one: -one["n_answers"])
+    return Insight(
+        model=model,
+        focus=campaign.settings.get("focus"),
+        attributes=told["attributes"],
+        annotators=annotators[:MAX_ANNOTATORS],
+        n_annotators=len(annotators),
+        examples=_examples(session, campaign, model, told["attributes"]),
+    )
+
+
+def all_told(model: Model) -> dict[str, Any]:
+    """The whole insight of a model; raises NotFound when its strategy tells nothing."""
+    return _told(model)
+
+
+def set_focus(session: Session, campaign: Campaign, attribute: int | None) -> None:
+    """Let the rounds to come ask about one attribute, or about all in turn.
+
+    Raises Conflict for a finished campaign, InvalidInput for an attribute that the newest model
+    does not know, NotFound before the first model or for a strategy without attributes.
+    """
+    campaign = locked(session, Campaign, campaign.id)
+    if campaign.state == "finished":
+        raise Conflict("This campaign is finished: no more rounds will be asked.")
+    known = [one["index"] for one in _told(get_model(session, campaign))["attributes"]]
+    if attribute is not None and attribute not in known:
+        listed = ", ".join(str(index) for index in known) or "none yet"
+        raise InvalidInput(
+            f"There is no attribute {attribute}; attributes in use: {listed}.",
+            code="unknown_attribute",
+        )
+    campaign.settings = {**campaign.settings, "focus": attribute}
+    campaign_changed(session, campaign.id)
+
+
+def _told(model: Model) -> dict[str, Any]:
+    if model.insight is None:
+        raise NotFound(f"Model {model.version} tells nothing of attributes or annotators.")
+    return model.insight
+
+
+def _examples(
+    session: Session, campaign: Campaign, model: Model, attributes: list[dict[str, Any]]
+) -> dict[int, tuple[list[Image], list[Image]]]:
+    if not attributes:
+        return {}
+    rows = read_map(session, campaign, model)
+    places = np.array([np.asarray(place.vector) for _, place in rows])
+    examples = {}
+    for attribute in attributes:
+        order = np.argsort(places[:, attribute["index"]], kind="stable")
+        ends = order[:N_EXAMPLES], order[::-1][:N_EXAMPLES]
+        low, high = ([rows[row][0] for row in end] for end in ends)
+        examples[attribute["index"]] = (low, high)
+    return examples

@@ -1,0 +1,68 @@
+"""What a requester is told of the attributes and the annotators, as JSON."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from learning.cen import ContextEmbeddingNetwork
+    from learning.groupings import Groupings
+
+
+def insight_of(
+    model: "ContextEmbeddingNetwork", answers: "Groupings", words: list[list[str]]
+) -> dict[str, Any]:
+    """`attributes`: those in use, by number; `annotators`: all who answered, by position.
+
+    words: group descriptions of every answer; without any, attributes have no names.
+    """
+    return {
+        "attributes": _attributes(model, answers, words),
+        "annotators": _annotators(model, answers),
+    }
+
+
+def _attributes(
+    model: "ContextEmbeddingNetwork", answers: "Groupings", words: list[list[str]]
+) -> list[dict[str, Any]]:
+    # Imported here: the web server lists strategies without loading the numerics.
+    from learning.words import attribute_words
+
+    described = words if words else [[] for _ in range(len(answers))]
+    probability = model.attribute_probability(answers)
+    named = attribute_words(model.embedding_, probability, answers, described)
+    in_use = model.embedding_.std(axis=0) > 0
+    return [
+        {
+            "index": index,
+            "share": float(model.attribute_share_[index]),
+            "low": list(sides.low),
+            "high": list(sides.high),
+        }
+        for index, sides in enumerate(named)
+        if in_use[index]
+    ]
+
+
+def _annotators(model: "ContextEmbeddingNetwork", answers: "Groupings") -> list[dict[str, Any]]:
+    from learning.insight import annotator_insight
+
+    told = annotator_insight(model, answers)
+    return [
+        {
+            "annotator": annotator,
+            "n_answers": int(told.n_answers[annotator]),
+            "preference": [float(share) for share in told.preference[annotator]],
+            "n_groups": _number(told.n_groups[annotator]),
+            "detail": _number(told.detail[annotator]),
+            "carelessness": _number(told.carelessness[annotator]),
+            "agreement": _number(told.agreement[annotator]),
+            "n_repeats": int(told.n_repeats[annotator]),
+            "consistency": _number(told.consistency[annotator]),
+        }
+        for annotator in range(len(told.n_answers))
+        if told.n_answers[annotator]
+    ]
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
