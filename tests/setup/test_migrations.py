@@ -65,3 +65,39 @@ def test_down_and_up_again_on_a_database_that_holds_data(
     finally:
         database.get_engine().dispose()
         servers.drop_database(url)
+
+
+def test_cen_settings_are_translated_both_ways(
+    servers: Servers, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = servers.postgres.create_database(f"test_{uuid.uuid4().hex}")
+    database.get_engine().dispose()
+    monkeypatch.setenv("DATABASE_URL", url)
+    forget_settings()
+
+    def settings() -> dict[str, object]:
+        plain = url.replace("postgresql+psycopg://", "postgresql://")
+        with psycopg.connect(plain) as connection:
+            row = connection.execute("SELECT settings FROM campaign").fetchone()
+        assert row is not None
+        found: dict[str, object] = row[0]
+        return found
+
+    try:
+        alembic(url, "upgrade", "head")
+        chosen = {"n_dimensions": 3, "attribute_share": 0.25, "uncertain_share": 0.25}
+        a_campaign(settings=chosen)
+        database.get_engine().dispose()
+        alembic(url, "downgrade", "0001")
+        assert settings() == {"n_dimensions": 3, "variant": "mixture", "random_share": 0.5}
+        alembic(url, "upgrade", "head")
+        assert settings() == {
+            "n_dimensions": 3,
+            "variant": "mixture",
+            "attribute_share": 0.5,
+            "uncertain_share": 0.0,
+            "focus": None,
+        }
+    finally:
+        database.get_engine().dispose()
+        servers.drop_database(url)

@@ -52,11 +52,22 @@ def a_table(n: int) -> bytes:
     return "\n".join(lines).encode()
 
 
-def a_collection(owner: Account, n: int = 30) -> Collection:
+def a_table_of_two_attributes(n: int) -> bytes:
+    """A colour and a size for each of n images, independent of each other."""
+    rng = np.random.default_rng(1)
+    colours, sizes = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    lines = ["filename,colour,size"]
+    for index in range(n):
+        colour, size = ("red", "blue")[colours[index]], ("tiny", "huge")[sizes[index]]
+        lines.append(f"image-{index:03d}.png,{colour},{size}")
+    return "\n".join(lines).encode()
+
+
+def a_collection(owner: Account, n: int = 30, table: bytes | None = None) -> Collection:
     files = [(f"image-{index:03d}.png", a_png(index)) for index in range(n)]
     with transaction() as session:
         collection = create_collection(session, owner, f"Collection of {n}")
-        add_files(session, owner, collection, [*files, ("attributes.csv", a_table(n))])
+        add_files(session, owner, collection, [*files, ("attributes.csv", table or a_table(n))])
         return collection
 
 

@@ -1,17 +1,27 @@
 """The whole loop with real processes: answers in, models and more local grids out."""
 
 from collections import Counter
+from statistics import mean
+from typing import Any
 
 from sqlalchemy import func, select
 
 from app.annotation.models import Answer
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.service import annotator_link
+from app.collections.models import Image
 from app.core.database import transaction
 from app.jobs.models import Job
+from app.results.insight import set_focus
 from app.results.models import EmbeddedImage, Model
 from likewise.simulation import CrowdRun, CrowdTraits, load_crowd
-from tests.support.builders import a_campaign, a_collection, an_account, reloaded
+from tests.support.builders import (
+    a_campaign,
+    a_collection,
+    a_table_of_two_attributes,
+    an_account,
+    reloaded,
+)
 from tests.support.system import System, wait_until
 
 
@@ -19,7 +29,7 @@ def a_crowd(
     system: System, campaign: Campaign, annotators: int, by: str, noise: float = 0.0
 ) -> CrowdRun:
     with transaction() as session:
-        crowd = load_crowd(session, campaign, [by], CrowdTraits(annotators, noise))
+        crowd = load_crowd(session, campaign, by.split(","), CrowdTraits(annotators, noise))
     link = annotator_link(campaign, "").removeprefix("/a/")
     return CrowdRun(
         base_url=system.base_url,
@@ -107,3 +117,65 @@ def test_two_hundred_annotators_at_once_fill_every_grid_exactly(system: System) 
         states = session.scalars(select(Job.state)).all()
     assert all(grid.n_answers == grid.wanted == per_grid[grid.id] == 3 for grid in grids)
     assert states == ["done"]
+
+
+def test_a_crowd_of_two_kinds_is_told_apart_and_asked_about_one_attribute(
+    system: System,
+) -> None:
+    owner = an_account()
+    campaign = a_campaign(
+        owner,
+        a_collection(owner, n=60, table=a_table_of_two_attributes(60)),
+        budget=210,
+        rounds=3,
+        grid_size=12,
+        grids_per_assignment=5,
+        settings={"attribute_share": 0.5, "uncertain_share": 0.2},
+    )
+    run = a_crowd(system, campaign, annotators=8, by="colour,size", noise=0.02)
+    run.limit = 80
+    run.play()
+    wait_until("the first model", lambda: newest_insight(campaign) is not None)
+    told = newest_insight(campaign)
+    assert told is not None
+    names = {frozenset((a["low"] + a["high"])[:2]): a["index"] for a in told["attributes"]}
+    assert set(names) == {frozenset(("red", "blue")), frozenset(("tiny", "huge"))}
+
+    size = names[frozenset(("tiny", "huge"))]
+    with transaction() as session:
+        set_focus(session, session.get_one(Campaign, campaign.id), size)
+    run.limit = 10**9
+    run.play()
+    wait_until("the campaign to end", lambda: is_finished(campaign))
+    check_log_against_database(run, campaign)
+    told = newest_insight(campaign)
+    assert told is not None
+    favourites = {
+        one["annotator"]: max(range(8), key=lambda k, one=one: one["preference"][k])  # type: ignore[misc]
+        for one in told["annotators"]
+    }
+    assert sorted(favourites.values()).count(size) == 4
+    assert set(favourites.values()) == set(names.values())
+
+    with transaction() as session:
+        last = session.scalars(select(Round).order_by(Round.number.desc()).limit(1)).one()
+        about = session.scalars(
+            select(Grid).where(Grid.round_id == last.id, Grid.purpose == "attribute")
+        ).all()
+        images = {one.position: one.attributes for one in session.scalars(select(Image))}
+    assert len(about) == 35
+    assert {grid.attribute for grid in about} == {size}
+
+    def variety(name: str, value: str) -> float:
+        shares = [mean(images[k][name] == value for k in grid.images) for grid in about]
+        return float(mean(4 * share * (1 - share) for share in shares))
+
+    assert variety("size", "huge") > 0.9
+    assert variety("colour", "red") < 0.4
+
+
+def newest_insight(campaign: Campaign) -> dict[str, Any] | None:
+    with transaction() as session:
+        query = select(Model).where(Model.campaign_id == campaign.id)
+        newest = session.scalar(query.order_by(Model.version.desc()).limit(1))
+        return newest.insight if newest else None

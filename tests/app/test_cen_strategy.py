@@ -1,0 +1,177 @@
+"""The CEN strategy: rounds in shares, going on from the previous model, insight."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.core.storage import put_object
+from app.strategies import Learned, LearningData, get_strategy
+from app.strategies.previous import PreviousModel
+from learning.groupings import Groupings
+from learning.queries import random_grids
+from learning.simulation import AttributeCrowd
+
+N_IMAGES, SIZE, N_ANNOTATORS = 60, 12, 8
+RNG = np.random.default_rng(0)
+TABLE = {
+    "colour": np.array(["red", "blue"])[RNG.integers(0, 2, N_IMAGES)],
+    "size": np.array(["tiny", "huge"])[RNG.integers(0, 2, N_IMAGES)],
+}
+CROWD = AttributeCrowd.from_table(TABLE, N_ANNOTATORS, 0.03, 0.9, random_state=0)
+
+
+def some_data(n: int = 120, seed: int = 0, previous: PreviousModel | None = None) -> LearningData:
+    grids = random_grids(n, SIZE, N_IMAGES, np.random.default_rng(seed))
+    who = np.arange(n) % N_ANNOTATORS
+    answers = [CROWD.answer(int(w), grid) for w, grid in zip(who, grids, strict=True)]
+    groups = np.array([answer.groups for answer in answers])
+    return LearningData(
+        rounds=[Groupings(grids, groups, who, N_IMAGES, N_ANNOTATORS)],
+        n_images=N_IMAGES,
+        grid_size=SIZE,
+        n_rounds=3,
+        n_groups=10,
+        seed=seed,
+        words=[answer.descriptions for answer in answers],
+        previous=previous,
+    )
+
+
+def learn(data: LearningData, **settings: Any) -> Learned:
+    return get_strategy("cen").learn(data, settings, lambda done: None)
+
+
+DATA = some_data()
+LEARNED = learn(DATA)
+
+
+def named(learned: Learned) -> dict[str, int]:
+    """Which attribute number goes by the words of colour, and which by those of size."""
+    assert learned.insight is not None
+    found = {}
+    for attribute in learned.insight["attributes"]:
+        words = {attribute["low"][0], attribute["high"][0]}
+        found["colour" if "red" in words else "size"] = attribute["index"]
+        assert words in ({"red", "blue"}, {"tiny", "huge"})
+    return found
+
+
+def stored(learned: Learned, folder: Path, n_answers: int) -> PreviousModel:
+    """The model as publishing would leave it."""
+    learned.save(folder / "model")
+    for file in (folder / "model").iterdir():
+        put_object(f"models/test/{folder.name}/model/{file.name}", file.read_bytes())
+    return PreviousModel(1, n_answers, learned.notes, f"models/test/{folder.name}")
+
+
+def test_attributes_are_named_and_annotators_told_apart() -> None:
+    assert sorted(named(LEARNED)) == ["colour", "size"]
+    assert LEARNED.insight is not None
+    own = CROWD.preferences.argmax(axis=1)
+    numbers = [named(LEARNED)[name] for name in TABLE]
+    for one in LEARNED.insight["annotators"]:
+        assert int(np.argmax(one["preference"])) == numbers[own[one["annotator"]]]
+        assert one["agreement"] > 0.6
+
+
+def test_rounds_have_the_shares_of_the_settings() -> None:
+    learned = learn(DATA, attribute_share=0.5, uncertain_share=0.25)
+    grids = learned.select_grids(40)
+    assert grids.images.shape == (40, SIZE)
+    assert {p: grids.purposes.count(p) for p in set(grids.purposes)} == {
+        "attribute": 20,
+        "uncertain": 10,
+        "random": 10,
+    }
+    assert sorted(a for a in grids.attributes if a is not None) == sorted(
+        [number for number in named(learned).values() for _ in range(10)]
+    )
+    assert {key: grids.contents[key] for key in ("attribute", "uncertain", "random")} == {
+        "attribute": 20,
+        "uncertain": 10,
+        "random": 10,
+    }
+    about = [a is not None for a in grids.attributes]
+    assert about == [purpose == "attribute" for purpose in grids.purposes]
+
+
+def test_grids_about_one_attribute_spread_on_it() -> None:
+    wanted = named(LEARNED)["size"]
+    learned = learn(DATA, attribute_share=1.0, uncertain_share=0.0, focus=wanted)
+    grids = learned.select_grids(12)
+    assert set(grids.attributes) == {wanted}
+    spread = grids.contents["spread"][0]
+    assert spread["attribute"] == wanted
+    assert spread["wanted"] > 1.0
+    assert spread["others"] < 0.6
+    # And so it is in the images that people see.
+    sizes = (TABLE["size"][grids.images] == "huge").std(axis=1).mean()
+    colours = (TABLE["colour"][grids.images] == "red").std(axis=1).mean()
+    assert sizes > 0.45
+    assert colours < 0.3
+
+
+def test_an_attribute_that_is_not_in_use_gives_way_to_all_in_turn() -> None:
+    learned = learn(DATA, attribute_share=1.0, uncertain_share=0.0, focus=7)
+    grids = learned.select_grids(10)
+    assert set(grids.attributes) == set(named(learned).values())
+    assert grids.contents["focus"] is None
+
+
+def test_a_model_goes_on_from_the_previous_one(environment: dict[str, str], tmp_path: Path) -> None:
+    more = some_data(132, previous=stored(LEARNED, tmp_path, 120))
+    warm = learn(more)
+    assert warm.notes == {"cold_answers": 120, "from_version": 1}
+    assert named(warm) == named(LEARNED)
+
+
+def test_after_twice_the_answers_attributes_are_sought_anew_and_keep_their_numbers(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    more = some_data(260, seed=5, previous=stored(LEARNED, tmp_path, 120))
+    cold = learn(more)
+    assert cold.notes == {"cold_answers": 260}
+    assert named(cold) == named(LEARNED)
+    for number in named(cold).values():
+        both = np.corrcoef(cold.embedding[:, number], LEARNED.embedding[:, number])
+        assert both[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("broken", ["gone", "garbled"])
+def test_without_the_previous_models_files_the_answers_suffice(
+    environment: dict[str, str], broken: str
+) -> None:
+    if broken == "garbled":
+        put_object("models/test/garbled/model/model.json", b"{")
+        put_object("models/test/garbled/model/arrays.safetensors", b"")
+    previous = PreviousModel(1, 100, {}, f"models/test/{broken}")
+    learned = learn(some_data(60, previous=previous))
+    assert learned.notes == {"cold_answers": 60}
+
+
+def test_few_answers_and_no_words_are_no_trouble() -> None:
+    data = some_data(3)
+    learned = learn(
+        LearningData(data.rounds, N_IMAGES, SIZE, n_rounds=2, n_groups=10, seed=0), n_dimensions=30
+    )
+    assert learned.select_grids(9).images.shape == (9, SIZE)
+    assert learned.insight is not None
+    assert all(one["low"] == [] for one in learned.insight["attributes"])
+    assert learned.metrics == {}
+
+
+def test_answers_that_part_nothing_leave_random_grids() -> None:
+    data = some_data(30)
+    alike = Groupings(
+        data.rounds[0].images,
+        np.zeros_like(data.rounds[0].groups),
+        data.rounds[0].annotators,
+        N_IMAGES,
+        N_ANNOTATORS,
+    )
+    learned = learn(LearningData([alike], N_IMAGES, SIZE, n_rounds=2, n_groups=10, seed=0))
+    assert learned.insight is not None
+    assert learned.insight["attributes"] == []
+    assert "attribute" not in learned.select_grids(10).purposes

@@ -1,0 +1,164 @@
+"""What a model tells of attributes and annotators, and asking more about one attribute."""
+
+import csv
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import select
+
+from app.accounts.models import Account
+from app.campaigns.models import Campaign
+from app.core.database import transaction
+from app.jobs.models import Job
+from app.jobs.service import request_job
+from app.results.models import EmbeddedImage, Model
+from tests.support.builders import a_campaign, an_account, reloaded, sign_in
+
+INSIGHT: dict[str, Any] = {
+    "attributes": [
+        {"index": 0, "share": 0.6, "low": ["=cmd()", "red"], "high": ["blue"]},
+        {"index": 2, "share": 0.4, "low": [], "high": ["huge"]},
+    ],
+    "annotators": [
+        {
+            "annotator": position,
+            "n_answers": 3 + position,
+            "preference": [0.7, 0.0, 0.3],
+            "n_groups": 2.5,
+            "detail": 0.4,
+            "carelessness": 0.1,
+            "agreement": None,
+            "n_repeats": 0,
+            "consistency": None,
+        }
+        for position in range(3)
+    ],
+}
+
+
+@pytest.fixture
+def owner(client: TestClient) -> Account:
+    account = an_account()
+    sign_in(client, account)
+    return account
+
+
+def a_told_campaign(owner: Account, insight: dict[str, Any] | None = INSIGHT) -> Campaign:
+    """A running campaign with one published model; image k stands at k on every dimension."""
+    campaign = a_campaign(owner)
+    with transaction() as session:
+        request_job(session, campaign.id, 1)
+        model = Model(
+            campaign_id=campaign.id,
+            job_id=session.scalars(select(Job.id)).one(),
+            version=1,
+            round_number=1,
+            strategy="cen",
+            settings={},
+            metrics={},
+            n_answers=1,
+            artifact_key="-",
+            insight=insight,
+        )
+        session.add(model)
+        session.flush()
+        session.add_all(
+            EmbeddedImage(model_id=model.id, position=at, vector=np.full(3, at), x=0.0, y=0.0)
+            for at in range(campaign.n_images)
+        )
+    return campaign
+
+
+def test_attributes_come_with_words_and_the_images_furthest_out(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_told_campaign(owner)
+    told = client.get(f"/api/campaigns/{campaign.id}/models/1/insight").json()
+    assert [one["index"] for one in told["attributes"]] == [0, 2]
+    first = told["attributes"][0]
+    assert (first["low"], first["high"]) == (["=cmd()", "red"], ["blue"])
+    assert [one["image"] for one in first["low_images"]] == [0, 1, 2, 3, 4]
+    assert [one["image"] for one in first["high_images"]] == [29, 28, 27, 26, 25]
+    assert client.get(first["low_images"][0]["url"]).status_code == 200
+    assert [one["annotator"] for one in told["annotators"]] == [2, 1, 0]
+    assert told["annotators"][0]["agreement"] is None
+    assert (told["focus"], told["n_annotators"]) == (None, 3)
+
+
+def test_a_model_without_insight_says_so(client: TestClient, owner: Account) -> None:
+    campaign = a_told_campaign(owner, insight=None)
+    reply = client.get(f"/api/campaigns/{campaign.id}/models/1/insight")
+    assert reply.status_code == 404
+    assert "tells nothing" in reply.json()["detail"]
+    progress = client.get(f"/api/campaigns/{campaign.id}/progress").json()
+    assert progress["models"][0]["has_insight"] is False
+
+
+def test_insight_is_exported_and_harmless_in_a_spreadsheet(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_told_campaign(owner)
+    base = f"/api/campaigns/{campaign.id}/export"
+    attributes = list(csv.DictReader(io.StringIO(client.get(f"{base}/attributes.csv").text)))
+    assert [row["low"] for row in attributes] == ["'=cmd(); red", ""]
+    annotators = list(csv.DictReader(io.StringIO(client.get(f"{base}/annotators.csv").text)))
+    assert [row["annotator"] for row in annotators] == ["0", "1", "2"]
+    assert annotators[0]["preference2"] == "0.3"
+    assert annotators[0]["agreement"] == ""
+
+
+def test_the_focus_is_set_and_cleared(client: TestClient, owner: Account) -> None:
+    campaign = a_told_campaign(owner)
+    path = f"/api/campaigns/{campaign.id}"
+    assert client.post(f"{path}/focus", json={"attribute": 2}).status_code == 204
+    assert reloaded(campaign.id).settings["focus"] == 2
+    assert client.get(f"{path}/models/1/insight").json()["focus"] == 2
+    assert client.post(f"{path}/focus", json={"attribute": None}).status_code == 204
+    assert reloaded(campaign.id).settings["focus"] is None
+
+
+def test_an_impossible_focus_is_refused(client: TestClient, owner: Account) -> None:
+    campaign = a_told_campaign(owner)
+    path = f"/api/campaigns/{campaign.id}/focus"
+    unknown = client.post(path, json={"attribute": 1})
+    assert (unknown.status_code, unknown.json()["code"]) == (422, "unknown_attribute")
+    assert "0, 2" in unknown.json()["detail"]
+    assert client.post(path, json={"attribute": "red"}).status_code == 422
+    assert client.post(path, json={}).status_code == 422
+    with transaction() as session:
+        session.get_one(Campaign, campaign.id).state = "finished"
+    assert client.post(path, json={"attribute": 2}).status_code == 409
+    assert reloaded(campaign.id).settings["focus"] is None
+
+
+def test_before_the_first_model_there_is_nothing_to_focus_on(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_campaign(owner)
+    reply = client.post(f"/api/campaigns/{campaign.id}/focus", json={"attribute": 0})
+    assert (reply.status_code, "no model yet" in reply.json()["detail"]) == (404, True)
+
+
+def test_insight_belongs_to_the_owner(client: TestClient, owner: Account) -> None:
+    campaign = a_told_campaign(owner)
+    sign_in(client, an_account("eve@example.org"))
+    base = f"/api/campaigns/{campaign.id}"
+    assert client.get(f"{base}/models/1/insight").status_code == 404
+    assert client.get(f"{base}/export/annotators.csv").status_code == 404
+    assert client.post(f"{base}/focus", json={"attribute": 0}).status_code == 404
+
+
+def test_shares_that_leave_no_room_are_refused(client: TestClient, owner: Account) -> None:
+    campaign = a_campaign(owner)
+    body = {
+        "name": "Too much",
+        "collection_id": str(campaign.collection_id),
+        "grid_size": 6,
+        "settings": {"attribute_share": 0.7, "uncertain_share": 0.4},
+    }
+    reply = client.post("/api/campaigns", json=body)
+    assert (reply.status_code, reply.json()["code"]) == (422, "bad_settings")
+    assert "1.1 together" in reply.json()["detail"]
