@@ -44,7 +44,7 @@ def seed_demo(session: Session, owner: Account) -> list[Campaign]:
             strategy="cen",
             question="Which of these pictures belong together? Group them as you see fit.",
             budget=240,
-            rounds=2,
+            rounds=4,
             learn_every=60,
             seed=1,
         ),
