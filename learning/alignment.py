@@ -8,10 +8,15 @@ from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped,
 from learning.arrays import FloatArray, IntArray
 
 
-def matching_columns(wanted: FloatArray, found: FloatArray) -> tuple[IntArray, FloatArray]:
+def matching_columns(
+    wanted: FloatArray, found: FloatArray, shared: FloatArray | None = None
+) -> tuple[IntArray, FloatArray]:
     """(K,) columns of `found` (N, K) in the order of `wanted` (M, K), and (K,) their signs.
 
-    The matching of largest total |correlation| over the rows that both have.
+    The matching of largest total |correlation| over the rows that both have; with `shared`,
+    (K, K) answers that both a wanted and a found column are about, of most shared answers.
+    An attribute of many values can stand in another order on its dimension after every fit:
+    then places correlate little, while the answers about it are the same.
     """
     rows = min(len(wanted), len(found))
     k = wanted.shape[1]
@@ -19,6 +24,10 @@ def matching_columns(wanted: FloatArray, found: FloatArray) -> tuple[IntArray, F
     other = found[:rows] - found[:rows].mean(axis=0)
     norms = np.linalg.norm(one, axis=0)[:, None] * np.linalg.norm(other, axis=0)[None, :]
     correlation = one.T @ other / np.maximum(norms, 1e-12)
-    _, order = linear_sum_assignment(-np.abs(correlation))
+    likeness = np.abs(correlation)
+    if shared is not None:
+        # Where no answer tells, places do.
+        likeness = shared / max(float(shared.sum()), 1e-12) + 1e-3 * likeness / k
+    _, order = linear_sum_assignment(-likeness)
     sign = np.where(correlation[np.arange(k), order] < 0, -1.0, 1.0)
     return np.asarray(order, np.int64), sign

@@ -196,12 +196,15 @@ class ContextEmbeddingNetwork(Estimator):
         self.attribute_share_ = told.mean(axis=0)
         return self
 
-    def aligned_with(self, previous: ContextEmbeddingNetwork) -> ContextEmbeddingNetwork:
+    def aligned_with(
+        self, previous: ContextEmbeddingNetwork, groupings: Groupings | None = None
+    ) -> ContextEmbeddingNetwork:
         """This model with its dimensions in the order and direction of an earlier one.
 
-        Each dimension takes the place of the one that it correlates with most, over the
-        images both know; new ones take the places left. Default model only. Raises
-        ValueError for another number of dimensions.
+        Each dimension takes the place of the one that most of the same answers are about,
+        or, without `groupings`, that it correlates with most over the images both know; new
+        ones take the places left. Default model only. Raises ValueError for another number
+        of dimensions.
         """
         self._check_fitted()
         engine = self._latent("an order of dimensions")
@@ -210,12 +213,22 @@ class ContextEmbeddingNetwork(Estimator):
                 f"the earlier model has {previous.n_dimensions} dimensions, "
                 f"this one {self.n_dimensions}"
             )
-        order, sign = matching_columns(previous.embedding_, self.embedding_)
+        shared = None if groupings is None else self._shared_answers(previous, groupings)
+        order, sign = matching_columns(previous.embedding_, self.embedding_, shared)
         aligned = type(self)(**self.get_params(deep=False))
         aligned._keep(engine.rearranged(order, sign))
         aligned.attribute_share_ = self.attribute_share_[order]
         aligned.threshold_ = self.threshold_
         return aligned
+
+    def _shared_answers(
+        self, previous: ContextEmbeddingNetwork, groupings: Groupings
+    ) -> FloatArray:
+        """(K, K) answers about dimension j in the earlier model and about k in this one."""
+        known = groupings.annotators < len(previous.annotator_activation_)
+        known &= (groupings.images < len(previous.embedding_)).all(axis=1)
+        both = groupings.subset(np.flatnonzero(known))
+        return previous.attribute_probability(both).T @ self.attribute_probability(both)
 
     def grid_activation(self, images: IntArray) -> FloatArray:
         """(G, K) a_g of grids (G, S), -1 pads: what a typical annotator would see in them.

@@ -155,7 +155,7 @@ def _fit(
         model.fit(answers, init=previous, progress=listen)
         return model, {"cold_answers": cold_answers, "from_version": data.previous.version}
     model.fit(answers, progress=listen)
-    return model.aligned_with(previous), {"cold_answers": len(answers)}
+    return model.aligned_with(previous, answers), {"cold_answers": len(answers)}
 
 
 def _same_shape(previous: "ContextEmbeddingNetwork", model: "ContextEmbeddingNetwork") -> bool:
@@ -199,9 +199,9 @@ def _relative_spread(
     embedding: NDArray[np.float64],
     parts: list[tuple[str, int | None, NDArray[np.int64]]],
     rng: np.random.Generator,
-) -> list[dict[str, float]]:
-    """How far grids about each attribute spread on it and, on average, on the others in use;
-    1 is an ordinary grid."""
+) -> list[dict[str, float | None]]:
+    """How far grids about each attribute spread on it and, on average, on the others in use
+    (None when there are none); 1 is an ordinary grid."""
     about = [(attribute, grids) for _, attribute, grids in parts if attribute is not None]
     in_use = np.flatnonzero(embedding.std(axis=0) > 0)
     if not about:
@@ -218,7 +218,7 @@ def _relative_spread(
                 "attribute": attribute,
                 "grids": len(grids),
                 "wanted": float(spread[attribute] / usual[attribute]),
-                "others": float(np.mean(others)) if others else 1.0,
+                "others": float(np.mean(others)) if others else None,
             }
         )
     return result

@@ -32,6 +32,7 @@ class PreviousModel:
                     data = get_object(f"{self.artifact_key}/model/{name}")
                     (Path(folder) / name).write_bytes(data)
                 return kind.load(folder)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except Exception as error:
+            # Storage and formats have errors of their own: none of them is worth a failed job.
             logger.warning("model %d cannot be gone on from: %s", self.version, error)
             return None

@@ -139,13 +139,16 @@ def test_after_twice_the_answers_attributes_are_sought_anew_and_keep_their_numbe
         assert both[0, 1] > 0.9
 
 
-@pytest.mark.parametrize("broken", ["gone", "garbled"])
+@pytest.mark.parametrize("broken", ["gone", "garbled", "torn"])
 def test_without_the_previous_models_files_the_answers_suffice(
-    environment: dict[str, str], broken: str
+    environment: dict[str, str], tmp_path: Path, broken: str
 ) -> None:
     if broken == "garbled":
         put_object("models/test/garbled/model/model.json", b"{")
         put_object("models/test/garbled/model/arrays.safetensors", b"")
+    if broken == "torn":
+        stored(LEARNED, tmp_path / broken, 100)
+        put_object("models/test/torn/model/arrays.safetensors", b"\xff" * 40)
     previous = PreviousModel(1, 100, {}, f"models/test/{broken}")
     learned = learn(some_data(60, previous=previous))
     assert learned.notes == {"cold_answers": 60}
