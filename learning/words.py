@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,9 +52,7 @@ def attribute_words(
         raise ValueError(f"{len(descriptions)} lists of descriptions, {len(groupings)} answers")
     k = embedding.shape[1]
     texts, weights = _described_groups(embedding, probability, groupings, descriptions)
-    vectorizer = CountVectorizer(
-        ngram_range=(1, _MAX_PHRASE), token_pattern=r"(?u)\b\w+\b", binary=True
-    )
+    vectorizer = CountVectorizer(analyzer=_words_and_phrase, binary=True)
     try:
         counts = vectorizer.fit_transform(texts)
     except ValueError:
@@ -63,6 +62,14 @@ def attribute_words(
     vocabulary = vectorizer.get_feature_names_out()
     ranked = [_telling(cells, cell, vocabulary.tolist(), n_words) for cell in range(2 * k)]
     return [AttributeWords(ranked[2 * d], ranked[2 * d + 1]) for d in range(k)]
+
+
+def _words_and_phrase(text: str) -> list[str]:
+    """Its words and, if they are few, all of them as one phrase; parts of phrases, such as
+    "red or", are no names."""
+    words = re.findall(r"\w+", text.casefold())
+    short = 1 < len(words) <= _MAX_PHRASE
+    return [*words, " ".join(words)] if short else words
 
 
 def _described_groups(

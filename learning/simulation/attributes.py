@@ -57,7 +57,8 @@ class GradedAttribute:
         if fine or not np.isin(self.coarse_cuts, self.cuts).all():
             return self.words[min(group * (1 if fine else 2), len(self.words) - 1)]
         edges = [-1, *np.searchsorted(self.cuts, self.coarse_cuts).tolist(), len(self.cuts)]
-        return " or ".join(self.words[edges[group] + 1 : edges[group + 1] + 1])
+        joined = self.words[edges[group] + 1 : edges[group + 1] + 1]
+        return " or ".join(joined) if len(joined) < 3 else f"{joined[0]} and so on"
 
     def membership(self, fine: bool, perception: float) -> FloatArray:
         """(N, C) probability that an image is put in each group when it is seen at its

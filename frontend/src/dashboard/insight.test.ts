@@ -52,6 +52,8 @@ describe('rounds', () => {
     expect(roundSpread({ attribute: 6, spread })).toEqual([
       '6 about attribute 1: spread 1.7× on it, 0.6× on others',
     ]);
+    const alone = [{ attribute: 0, grids: 2, wanted: 1.1, others: null }];
+    expect(roundSpread({ spread: alone })).toEqual(['2 about attribute 0: spread 1.1× on it']);
     expect(roundSpread(null)).toEqual([]);
   });
 });

@@ -25,7 +25,8 @@ interface Spread {
   attribute: number;
   grids: number;
   wanted: number;
-  others: number;
+  /** Null when no other attribute is in use. */
+  others: number | null;
 }
 
 const PURPOSES: [string, string][] = [
@@ -49,8 +50,8 @@ export function roundSpread(contents: Round['contents']): string[] {
   const spread = (contents?.['spread'] ?? []) as Spread[];
   return spread.map(
     ({ attribute, grids, wanted, others }) =>
-      `${grids} about attribute ${attribute}: spread ${wanted.toFixed(1)}× on it, ` +
-      `${others.toFixed(1)}× on others`,
+      `${grids} about attribute ${attribute}: spread ${wanted.toFixed(1)}× on it` +
+      (others === null ? '' : `, ${others.toFixed(1)}× on others`),
   );
 }
 
