@@ -112,12 +112,16 @@ class CenStrategy:
         model, notes = _fit(
             network(), answers, data, lambda d, t, m: progress(start + (1 - start) * d / t)
         )
+        insight = insight_of(model, answers, data.words)
+        known = {one["index"]: one for one in insight["attributes"]}
+        if chosen.focus is not None and chosen.focus not in known:
+            notes["focus_not_in_use"] = chosen.focus
         return Learned(
             embedding=np.asarray(model.embedding_, dtype=np.float64),
             metrics=metrics,
-            select_grids=lambda n: next_grids(model, chosen, data, n),
+            select_grids=lambda n: next_grids(model, chosen, data, known, n),
             save=model.save,
-            insight=insight_of(model, answers, data.words),
+            insight=insight,
             notes=notes,
         )
 
@@ -163,12 +167,16 @@ def _same_shape(previous: "ContextEmbeddingNetwork", model: "ContextEmbeddingNet
 
 
 def next_grids(
-    model: "ContextEmbeddingNetwork", settings: CenSettings, data: LearningData, n: int
+    model: "ContextEmbeddingNetwork",
+    settings: CenSettings,
+    data: LearningData,
+    attributes: dict[int, dict[str, Any]],
+    n: int,
 ) -> NextGrids:
-    """n grids in the shares of the settings."""
+    """n grids in the shares of the settings. attributes: those in use with their words."""
     seed = data.seed + len(data.rounds)
     size, n_images = data.grid_size, data.n_images
-    in_use = np.flatnonzero(model.embedding_.std(axis=0) > 0).tolist()
+    in_use = list(attributes)
     n_uncertain = round(n * settings.uncertain_share)
     n_about = min(round(n * settings.attribute_share), n - n_uncertain) if in_use else 0
     # An attribute that later answers do not bear out cannot be asked about: all in turn.
@@ -185,7 +193,7 @@ def next_grids(
             grids = model.synthesize_grids(count, size, attribute, _CANDIDATES * count, seed)
             parts.append(("attribute", attribute, grids))
     chosen = NextGrids.mixed(parts, seed)
-    spread = _relative_spread(model.embedding_, parts, rng)
+    spread = _relative_spread(model.embedding_, parts, attributes, rng)
     focus = settings.focus if settings.focus in in_use else None
     return NextGrids(
         chosen.images,
@@ -198,12 +206,12 @@ def next_grids(
 def _relative_spread(
     embedding: NDArray[np.float64],
     parts: list[tuple[str, int | None, NDArray[np.int64]]],
+    attributes: dict[int, dict[str, Any]],
     rng: np.random.Generator,
-) -> list[dict[str, float | None]]:
+) -> list[dict[str, Any]]:
     """How far grids about each attribute spread on it and, on average, on the others in use
     (None when there are none); 1 is an ordinary grid."""
     about = [(attribute, grids) for _, attribute, grids in parts if attribute is not None]
-    in_use = np.flatnonzero(embedding.std(axis=0) > 0)
     if not about:
         return []
     size = about[0][1].shape[1]
@@ -212,10 +220,11 @@ def _relative_spread(
     result = []
     for attribute, grids in about:
         spread = embedding[grids].std(axis=1).mean(axis=0)
-        others = [spread[k] / usual[k] for k in in_use if k != attribute]
+        others = [spread[k] / usual[k] for k in attributes if k != attribute]
         result.append(
             {
                 "attribute": attribute,
+                **{side: attributes[attribute][side][:1] for side in ("low", "high")},
                 "grids": len(grids),
                 "wanted": float(spread[attribute] / usual[attribute]),
                 "others": float(np.mean(others)) if others else None,

@@ -3,9 +3,19 @@
 import math
 from typing import TYPE_CHECKING, Any
 
+# An attribute that fewer answers are about is no attribute of the crowd's.
+MIN_ANSWERS = 3
+
 if TYPE_CHECKING:
     from learning.cen import ContextEmbeddingNetwork
     from learning.groupings import Groupings
+
+
+def attributes_in_use(model: "ContextEmbeddingNetwork", answers: "Groupings") -> list[int]:
+    """Dimensions that part images and that more than a stray answer is about."""
+    parted = model.embedding_.std(axis=0) > 0
+    borne_out = model.attribute_share_ * len(answers) >= min(MIN_ANSWERS, len(answers))
+    return [int(index) for index in (parted & borne_out).nonzero()[0]]
 
 
 def insight_of(
@@ -30,16 +40,15 @@ def _attributes(
     described = words if words else [[] for _ in range(len(answers))]
     probability = model.attribute_probability(answers)
     named = attribute_words(model.embedding_, probability, answers, described)
-    in_use = model.embedding_.std(axis=0) > 0
+    in_use = attributes_in_use(model, answers)
     return [
         {
             "index": index,
             "share": float(model.attribute_share_[index]),
-            "low": list(sides.low),
-            "high": list(sides.high),
+            "low": list(named[index].low),
+            "high": list(named[index].high),
         }
-        for index, sides in enumerate(named)
-        if in_use[index]
+        for index in in_use
     ]
 
 

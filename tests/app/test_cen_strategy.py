@@ -104,6 +104,7 @@ def test_grids_about_one_attribute_spread_on_it() -> None:
     assert set(grids.attributes) == {wanted}
     spread = grids.contents["spread"][0]
     assert spread["attribute"] == wanted
+    assert {*spread["low"], *spread["high"]} == {"tiny", "huge"}
     assert spread["wanted"] > 1.0
     assert spread["others"] < 0.6
     # And so it is in the images that people see.
@@ -118,6 +119,15 @@ def test_an_attribute_that_is_not_in_use_gives_way_to_all_in_turn() -> None:
     grids = learned.select_grids(10)
     assert set(grids.attributes) == set(named(learned).values())
     assert grids.contents["focus"] is None
+    assert learned.notes["focus_not_in_use"] == 7
+
+
+def test_an_attribute_of_a_stray_answer_is_none() -> None:
+    for n in range(20, 120, 20):
+        answers = some_data(n, seed=n)
+        insight = learn(answers).insight
+        assert insight is not None
+        assert all(one["share"] * n >= 3 for one in insight["attributes"])
 
 
 def test_a_model_goes_on_from_the_previous_one(environment: dict[str, str], tmp_path: Path) -> None:

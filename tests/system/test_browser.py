@@ -149,7 +149,7 @@ def annotate(page: Page, link: str, n_grids: int, answer: object) -> None:
 
 
 def locality_of_rounds(page: Page) -> list[float | None]:
-    rows = page.get_by_test_id("rounds").locator("tbody tr td:nth-child(3)").all_inner_texts()
+    rows = page.get_by_test_id("rounds").locator("tbody tr td:last-child").all_inner_texts()
     return [None if text == "random" else float(text) for text in rows]
 
 

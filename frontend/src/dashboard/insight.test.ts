@@ -48,11 +48,13 @@ describe('rounds', () => {
   });
 
   test('say how far grids about an attribute spread', () => {
-    const spread = [{ attribute: 1, grids: 6, wanted: 1.74, others: 0.61 }];
+    const words = { low: ['men'], high: ['women'] };
+    const spread = [{ attribute: 1, ...words, grids: 6, wanted: 1.74, others: 0.61 }];
     expect(roundSpread({ attribute: 6, spread })).toEqual([
-      '6 about attribute 1: spread 1.7× on it, 0.6× on others',
+      '6 about men – women: spread 1.7× on it, 0.6× on others',
     ]);
-    const alone = [{ attribute: 0, grids: 2, wanted: 1.1, others: null }];
+    const nameless = { low: [], high: [] };
+    const alone = [{ attribute: 0, ...nameless, grids: 2, wanted: 1.1, others: null }];
     expect(roundSpread({ spread: alone })).toEqual(['2 about attribute 0: spread 1.1× on it']);
     expect(roundSpread(null)).toEqual([]);
   });

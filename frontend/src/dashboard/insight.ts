@@ -3,7 +3,11 @@ import type { Attribute, Round } from '../api/types';
 import { OTHERS, PALETTE } from './palette';
 
 /** The annotators' words for the two sides, or the number of the dimension. */
-export function attributeName({ index, low, high }: Attribute): string {
+export function attributeName({
+  index,
+  low,
+  high,
+}: Pick<Attribute, 'index' | 'low' | 'high'>): string {
   const sides = [low[0], high[0]].filter((word) => word !== undefined);
   return sides.length > 0 ? sides.join(' – ') : `attribute ${index}`;
 }
@@ -23,6 +27,9 @@ export function decimal(value: number | null, digits: number): string {
 
 interface Spread {
   attribute: number;
+  /** The most telling word of each side when the round was made. */
+  low: string[];
+  high: string[];
   grids: number;
   wanted: number;
   /** Null when no other attribute is in use. */
@@ -49,8 +56,8 @@ export function roundContents(contents: Round['contents']): string {
 export function roundSpread(contents: Round['contents']): string[] {
   const spread = (contents?.['spread'] ?? []) as Spread[];
   return spread.map(
-    ({ attribute, grids, wanted, others }) =>
-      `${grids} about attribute ${attribute}: spread ${wanted.toFixed(1)}× on it` +
+    ({ attribute, low, high, grids, wanted, others }) =>
+      `${grids} about ${attributeName({ index: attribute, low, high })}: spread ${wanted.toFixed(1)}× on it` +
       (others === null ? '' : `, ${others.toFixed(1)}× on others`),
   );
 }
