@@ -11,7 +11,7 @@ from app.campaigns.models import Campaign
 from app.campaigns.service import ACTIONS, CampaignPlan, annotator_link, create_campaign
 from app.collections.models import Collection
 from app.core.errors import InvalidInput, NotFound
-from app.results import exports
+from app.results import exports, insight
 from app.results.service import get_model
 from likewise import environment
 from likewise.commands.shared import find_campaign, owner_of
@@ -96,10 +96,14 @@ def act(
 def export(
     campaign: Annotated[str, typer.Argument(help="Name or id.")],
     file: Annotated[
-        Path, typer.Argument(help="answers.csv, answers.jsonl, embedding.csv or embedding.npz.")
+        Path,
+        typer.Argument(
+            help="answers.csv, answers.jsonl, embedding.csv, embedding.npz, attributes.csv or "
+            "annotators.csv."
+        ),
     ],
 ) -> None:
-    """Write answers or the newest embedding to a file; its name says which and how."""
+    """Write answers, or what the newest model tells, to a file; its name says which and how."""
     environment.load()
     from app.core.database import transaction
 
@@ -115,9 +119,15 @@ def export(
             file.write_text("".join(exports.answers_csv(session, found)))
         elif file.name.endswith("answers.jsonl"):
             file.write_text("".join(exports.answers_jsonl(session, found)))
+        elif file.name.endswith("attributes.csv"):
+            told = insight.all_told(get_model(session, found))
+            file.write_text("".join(exports.attributes_csv(told)))
+        elif file.name.endswith("annotators.csv"):
+            told = insight.all_told(get_model(session, found))
+            file.write_text("".join(exports.annotators_csv(told)))
         else:
             raise InvalidInput(
-                "The file's name must end in answers.csv, answers.jsonl, embedding.csv or "
-                f"embedding.npz, not {file.name}."
+                "The file's name must end in answers.csv, answers.jsonl, embedding.csv, "
+                f"embedding.npz, attributes.csv or annotators.csv, not {file.name}."
             )
     print(file, file=sys.stderr)
