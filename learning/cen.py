@@ -13,11 +13,10 @@ from learning.arrays import (
     FloatArray,
     IntArray,
     as_index_array,
-    check_count,
     check_index_range,
-    check_positive,
 )
 from learning.base import Arrays, Estimator, Progress, State
+from learning.cen_checks import check_init, check_parameters
 from learning.devices import pick_device
 from learning.groupings import Groupings
 from learning.latent.engine import LatentEngine
@@ -32,9 +31,6 @@ from learning.synthesis import (
     stream_grids,
 )
 
-VARIANTS = ("mixture", "annotator", "context")
-CONTEXT_ENCODERS = ("spread", "s_hot")
-THRESHOLDS = ("calibrated", "midpoint")
 # Supplement A (gamma: 6 in table S1, 5 in the text).
 PAPER_SETTINGS: dict[str, Any] = {
     "context_encoder": "s_hot",
@@ -44,8 +40,6 @@ PAPER_SETTINGS: dict[str, Any] = {
     "pairs_per_step": 100,
     "threshold": "midpoint",
 }
-# More dimensions than any crowd's attributes: a misspelt number, not a wish.
-MAX_DIMENSIONS = 256
 
 
 class ContextEmbeddingNetwork(Estimator):
@@ -154,11 +148,12 @@ class ContextEmbeddingNetwork(Estimator):
         Raises ValueError for a bad parameter, answers without an informative pair, or an
         `init` that does not fit.
         """
-        self._check_parameters()
+        check_parameters(self)
         if not groupings.informative_grids().any():
             raise ValueError(f"{len(groupings)} answers hold no informative pair")
         if init is not None:
-            self._check_init(init, groupings)
+            init._check_fitted()
+            check_init(self, init, groupings)
         generator = torch.Generator()
         if self.random_state is None:
             generator.seed()
@@ -367,42 +362,6 @@ class ContextEmbeddingNetwork(Estimator):
         self._check_fitted()
         check_index_range("annotators", groupings.annotators, 0, len(self.annotator_activation_))
         check_index_range("images", groupings.images, -1, len(self.embedding_))
-
-    def _check_init(self, init: ContextEmbeddingNetwork, groupings: Groupings) -> None:
-        init._check_fitted()
-        if self.context_encoder != "spread" or init.context_encoder != "spread":
-            raise ValueError("only context_encoder 'spread' goes on from an earlier model")
-        if init.n_dimensions != self.n_dimensions:
-            raise ValueError(
-                f"init has {init.n_dimensions} dimensions, this model {self.n_dimensions}"
-            )
-        for name, known, now in (
-            ("images", len(init.embedding_), groupings.n_images),
-            ("annotators", len(init.annotator_activation_), groupings.n_annotators),
-        ):
-            if now < known:
-                raise ValueError(f"init knows {known} {name}, the answers only {now}")
-
-    def _check_parameters(self) -> None:
-        for name in ("n_dimensions", "n_starts", "n_hidden", "n_epochs", "grids_per_step"):
-            check_count(name, getattr(self, name))
-        if self.n_dimensions > MAX_DIMENSIONS:
-            raise ValueError(
-                f"n_dimensions must be at most {MAX_DIMENSIONS}, got {self.n_dimensions}"
-            )
-        if self.pairs_per_step is not None:
-            check_count("pairs_per_step", self.pairs_per_step)
-        for name in ("gamma", "margin_same", "margin_different", "learning_rate"):
-            check_positive(name, getattr(self, name))
-        for name in ("sparsity", "shrinkage"):
-            check_positive(name, getattr(self, name), strict=False)
-        for name, allowed in (
-            ("variant", VARIANTS),
-            ("context_encoder", CONTEXT_ENCODERS),
-            ("threshold", THRESHOLDS),
-        ):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
 
     def _learned(self) -> tuple[Arrays, State]:
         arrays = {f"model.{name}": array for name, array in self._engine.arrays().items()}

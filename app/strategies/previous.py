@@ -32,7 +32,7 @@ class PreviousModel:
                     data = get_object(f"{self.artifact_key}/model/{name}")
                     (Path(folder) / name).write_bytes(data)
                 return kind.load(folder)
-        except Exception as error:
+        except Exception:
             # Storage and formats have errors of their own: none of them is worth a failed job.
-            logger.warning("model %d cannot be gone on from: %s", self.version, error)
+            logger.warning("model %d cannot be gone on from", self.version, exc_info=True)
             return None

@@ -226,13 +226,17 @@ class _GroupParts:
     def evidence(self, between: Tensor, total: Tensor) -> Tensor:
         """(B, M) log likelihood ratio of "grouped by this attribute" against chance.
 
-        Gaussian places: n/2 log(SS_total / SS_within), less BIC's price of the group means.
+        Gaussian places: n/2 log(SS_total / SS_within), less what it is on average when the
+        groups have nothing to do with the places (SS_within / SS_total is then Beta
+        distributed), so that answers with many groups gain nothing by their number.
         """
         within = (total - between).clamp(min=0) + _RELATIVE_FLOOR * total + _ABSOLUTE_FLOOR
         whole = (1 + _RELATIVE_FLOOR) * total + _ABSOLUTE_FLOOR
         ratio = 0.5 * self.n * torch.log(whole / within)
-        ratio = ratio - 0.5 * (self.n_groups - 1) * torch.log(self.n.clamp(min=2))
-        return torch.where(self.n_groups > 1, ratio, 0.0)
+        free = (self.n - 1).clamp(min=1) / 2
+        left = (self.n - self.n_groups).clamp(min=1) / 2
+        chance = 0.5 * self.n * (torch.digamma(free) - torch.digamma(left))
+        return torch.where(self.n_groups > 1, ratio - chance, 0.0)
 
 
 def _principal_subspace(answers: Answers, n: int, generator: torch.Generator) -> Tensor:
