@@ -44,7 +44,7 @@ def _attributes(
     return [
         {
             "index": index,
-            "share": float(model.attribute_share_[index]),
+            "share": round(float(model.attribute_share_[index]), 6),
             "low": list(named[index].low),
             "high": list(named[index].high),
         }
@@ -60,7 +60,7 @@ def _annotators(model: "ContextEmbeddingNetwork", answers: "Groupings") -> list[
         {
             "annotator": annotator,
             "n_answers": int(told.n_answers[annotator]),
-            "preference": [float(share) for share in told.preference[annotator]],
+            "preference": [round(float(share), 6) for share in told.preference[annotator]],
             "n_groups": _number(told.n_groups[annotator]),
             "detail": _number(told.detail[annotator]),
             "carelessness": _number(told.carelessness[annotator]),
@@ -74,4 +74,4 @@ def _annotators(model: "ContextEmbeddingNetwork", answers: "Groupings") -> list[
 
 
 def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+    return round(float(value), 6) if math.isfinite(value) else None

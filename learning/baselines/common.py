@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from learning.arrays import (
     BoolArray,
@@ -18,7 +19,8 @@ from learning.arrays import (
     check_index_range,
     check_positive,
 )
-from learning.base import Arrays, Estimator, State
+from learning.base import Arrays, Estimator, Progress, State
+from learning.devices import pick_device
 from learning.groupings import Groupings
 from learning.metrics import best_threshold
 
@@ -27,6 +29,10 @@ class EmbeddingBaseline(Estimator):
     """embedding_: (N, D); threshold_: distance below which a pair is predicted the same."""
 
     n_dimensions: int
+    n_epochs: int
+    grids_per_step: int
+    learning_rate: float
+    device: str
     random_state: int | None
     embedding_: FloatArray
     threshold_: float
@@ -102,6 +108,45 @@ class GridBatches:
         """Rows of each step of one epoch."""
         order = torch.randperm(len(self.images), generator=generator)
         yield from torch.split(order.to(self.images.device), grids_per_step)
+
+
+StepLoss = Callable[[Tensor, Tensor, Tensor, torch.Generator], Tensor | None]
+
+
+def train_table(
+    model: EmbeddingBaseline, groupings: Groupings, loss: StepLoss, progress: Progress | None
+) -> None:
+    """Give `model` the embedding table that Adam finds for `loss`, and a threshold.
+
+    loss(table (N, D), images (B, S), labels (B, P), generator) of the grids of one step;
+    None when they tell nothing. Raises ValueError for a bad parameter or answers without
+    a pair.
+    """
+    check_training(model)
+    device, generator = pick_device(model.device), model._generator()
+    data = GridBatches.of(groupings, device)
+    start = torch.randn((groupings.n_images, model.n_dimensions), generator=generator)
+    table = (0.1 * start).to(device).requires_grad_()
+    adam = torch.optim.Adam([table], lr=model.learning_rate, fused=True)
+    for epoch in range(model.n_epochs):
+        for rows in data.steps(model.grids_per_step, generator):
+            adam.zero_grad(set_to_none=True)
+            told = loss(table, data.images[rows], data.labels[rows], generator)
+            if told is not None:
+                told.backward()  # type: ignore[no-untyped-call, unused-ignore]
+                adam.step()
+        if progress is not None:
+            progress(epoch + 1, model.n_epochs, {})
+    model.embedding_ = table.detach().cpu().double().numpy()
+    model._calibrate(model.pair_distance(groupings), groupings.pair_labels())
+
+
+def table_rows(table: Tensor, images: Tensor) -> Tensor:
+    """(..., D) rows of the table; padding, -1, gets some row, which no label asks for.
+
+    Unlike indexing, embedding() adds up gradients in one order on any number of cores.
+    """
+    return functional.embedding(images.clamp(min=0), table)
 
 
 def flat_pairs(images: Tensor, labels: Tensor, wanted: int) -> tuple[Tensor, Tensor]:

@@ -24,6 +24,7 @@ from learning.baselines.common import (
     check_training,
     distances,
     random_triplets,
+    table_rows,
 )
 from learning.devices import pick_device
 from learning.groupings import Groupings
@@ -133,10 +134,12 @@ class ConditionalSimilarity(EmbeddingBaseline):
         self, table: Tensor, masks: Tensor, images: Tensor, about: Tensor, triplets: Tensor
     ) -> Tensor:
         flat = images.reshape(-1)
-        mask = functional.relu(masks)[about[triplets[:, 0] // images.shape[1]]]
-        anchor, positive, negative = (table[flat[column]] * mask for column in triplets.T)
+        mask = table_rows(functional.relu(masks), about[triplets[:, 0] // images.shape[1]])
+        anchor, positive, negative = (
+            table_rows(table, flat[column]) * mask for column in triplets.T
+        )
         loss = functional.triplet_margin_loss(anchor, positive, negative, margin=self.margin)
-        norm = table[flat].norm() / len(flat) ** 0.5
+        norm = table_rows(table, flat).norm() / len(flat) ** 0.5
         penalty: Tensor = self.embed_penalty * norm + self.mask_penalty * mask.abs().mean()
         return loss + penalty
 

@@ -11,10 +11,10 @@ from pytorch_metric_learning.distances import (  # type: ignore[import-untyped, 
 from pytorch_metric_learning.losses import (  # type: ignore[import-untyped, unused-ignore]
     ContrastiveLoss,
 )
+from torch import Tensor
 
 from learning.base import Progress
-from learning.baselines.common import EmbeddingBaseline, GridBatches, check_training, flat_pairs
-from learning.devices import pick_device
+from learning.baselines.common import EmbeddingBaseline, flat_pairs, table_rows, train_table
 from learning.groupings import Groupings
 
 
@@ -46,26 +46,16 @@ class SiameseEmbedding(EmbeddingBaseline):
 
     def fit(self, groupings: Groupings, progress: Progress | None = None) -> Self:
         """Learn from all answers; raises ValueError for answers without a pair."""
-        check_training(self)
-        device, generator = pick_device(self.device), self._generator()
-        data = GridBatches.of(groupings, device)
-        start = torch.randn((groupings.n_images, self.n_dimensions), generator=generator)
-        table = (0.1 * start).to(device).requires_grad_()
-        adam = torch.optim.Adam([table], lr=self.learning_rate, fused=True)
         contrast = ContrastiveLoss(
             pos_margin=0.0,
             neg_margin=self.margin,
             distance=LpDistance(normalize_embeddings=False),
         )
-        for epoch in range(self.n_epochs):
-            for rows in data.steps(self.grids_per_step, generator):
-                images, labels = data.images[rows], data.labels[rows]
-                pairs = (*flat_pairs(images, labels, 1), *flat_pairs(images, labels, 0))
-                adam.zero_grad(set_to_none=True)
-                contrast(table[images.reshape(-1)], indices_tuple=pairs).backward()
-                adam.step()
-            if progress is not None:
-                progress(epoch + 1, self.n_epochs, {})
-        self.embedding_ = table.detach().cpu().double().numpy()
-        self._calibrate(self.pair_distance(groupings), groupings.pair_labels())
+
+        def loss(table: Tensor, images: Tensor, labels: Tensor, _: torch.Generator) -> Tensor:
+            pairs = (*flat_pairs(images, labels, 1), *flat_pairs(images, labels, 0))
+            result: Tensor = contrast(table_rows(table, images.reshape(-1)), indices_tuple=pairs)
+            return result
+
+        train_table(self, groupings, loss, progress)
         return self

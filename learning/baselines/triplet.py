@@ -11,15 +11,10 @@ from pytorch_metric_learning.distances import (  # type: ignore[import-untyped, 
 from pytorch_metric_learning.losses import (  # type: ignore[import-untyped, unused-ignore]
     TripletMarginLoss,
 )
+from torch import Tensor
 
 from learning.base import Progress
-from learning.baselines.common import (
-    EmbeddingBaseline,
-    GridBatches,
-    check_training,
-    random_triplets,
-)
-from learning.devices import pick_device
+from learning.baselines.common import EmbeddingBaseline, random_triplets, table_rows, train_table
 from learning.groupings import Groupings
 
 
@@ -53,26 +48,20 @@ class TripletEmbedding(EmbeddingBaseline):
 
     def fit(self, groupings: Groupings, progress: Progress | None = None) -> Self:
         """Learn from all answers; raises ValueError for answers without a pair."""
-        check_training(self)
-        device, generator = pick_device(self.device), self._generator()
-        data = GridBatches.of(groupings, device)
-        start = torch.randn((groupings.n_images, self.n_dimensions), generator=generator)
-        table = (0.1 * start).to(device).requires_grad_()
-        adam = torch.optim.Adam([table], lr=self.learning_rate, fused=True)
         order = TripletMarginLoss(
             margin=self.margin, distance=LpDistance(normalize_embeddings=False)
         )
-        for epoch in range(self.n_epochs):
-            for rows in data.steps(self.grids_per_step, generator):
-                images = data.images[rows]
-                triplets = random_triplets(images, data.labels[rows], generator)
-                if not len(triplets):
-                    continue
-                adam.zero_grad(set_to_none=True)
-                order(table[images.reshape(-1)], indices_tuple=tuple(triplets.T)).backward()
-                adam.step()
-            if progress is not None:
-                progress(epoch + 1, self.n_epochs, {})
-        self.embedding_ = table.detach().cpu().double().numpy()
-        self._calibrate(self.pair_distance(groupings), groupings.pair_labels())
+
+        def loss(
+            table: Tensor, images: Tensor, labels: Tensor, generator: torch.Generator
+        ) -> Tensor | None:
+            triplets = random_triplets(images, labels, generator)
+            if not len(triplets):
+                return None
+            result: Tensor = order(
+                table_rows(table, images.reshape(-1)), indices_tuple=tuple(triplets.T)
+            )
+            return result
+
+        train_table(self, groupings, loss, progress)
         return self

