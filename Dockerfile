@@ -33,7 +33,7 @@ RUN npm run types --silent && npm run build
 
 FROM python:3.12-slim
 ENV PATH=/opt/environment/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
-    LIKEWISE_DATA=/data XDG_RUNTIME_DIR=/tmp
+    OMP_WAIT_POLICY=PASSIVE LIKEWISE_DATA=/data XDG_RUNTIME_DIR=/tmp
 RUN useradd --uid 10001 --user-group --home-dir /data --create-home likewise
 WORKDIR /likewise
 COPY --from=environment /opt/environment /opt/environment

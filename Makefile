@@ -8,6 +8,8 @@ ENVIRONMENT := $(VENV)/.installed
 FRONTEND := app/static/build/manifest.json
 SCHEMA := frontend/openapi.json
 NPM := sh tools/npm.sh
+# Threads that wait for each other must not keep a core from others.
+export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: up demo test test-python test-frontend lint format frontend bench browser clean help
 

@@ -17,7 +17,7 @@ from learning.arrays import (
 )
 from learning.base import Arrays, Estimator, Progress, State
 from learning.cen_checks import check_init, check_parameters
-from learning.devices import pick_device
+from learning.devices import cores_for, pick_device
 from learning.groupings import Groupings
 from learning.latent.engine import LatentEngine
 from learning.metrics import best_threshold
@@ -159,6 +159,19 @@ class ContextEmbeddingNetwork(Estimator):
             generator.seed()
         else:
             generator.manual_seed(self.random_state)
+        with cores_for(len(groupings)):
+            self._fit_engine(groupings, init, generator, progress)
+            told = self.attribute_probability(groupings)
+        self.attribute_share_ = told.mean(axis=0)
+        return self
+
+    def _fit_engine(
+        self,
+        groupings: Groupings,
+        init: ContextEmbeddingNetwork | None,
+        generator: torch.Generator,
+        progress: Progress | None,
+    ) -> None:
         device = pick_device(self.device)
         if self.context_encoder == "s_hot":
             sizes = Sizes(
@@ -187,9 +200,6 @@ class ContextEmbeddingNetwork(Estimator):
             self._keep(latent)
             # P(same) = 1/2 after calibration on answers that were held out.
             self.threshold_ = float(np.log(2.0))
-        told = self.attribute_probability(groupings)
-        self.attribute_share_ = told.mean(axis=0)
-        return self
 
     def aligned_with(
         self, previous: ContextEmbeddingNetwork, groupings: Groupings | None = None

@@ -1,8 +1,14 @@
-"""Where torch computes."""
+"""Where torch computes, and on how many cores."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
+
+# Below it, threads of one fit wait for each other more than they compute.
+_ANSWERS_FOR_SEVERAL_CORES = 20_000
 
 
 def pick_device(device: str) -> torch.device:
@@ -13,3 +19,19 @@ def pick_device(device: str) -> torch.device:
         return torch.device(device)
     except RuntimeError as error:
         raise ValueError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}") from error
+
+
+@contextmanager
+def cores_for(n_answers: int) -> Iterator[None]:
+    """Inside, torch computes on one core unless there are many answers.
+
+    On a machine that does other work, too, threads that wait for each other make a fit of
+    hundreds of answers several times slower; and sums of one thread repeat to the bit.
+    """
+    usual = torch.get_num_threads()
+    if n_answers < _ANSWERS_FOR_SEVERAL_CORES:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(usual)

@@ -80,6 +80,8 @@ class Supervisor:
         os.environ["LIKEWISE_DATA"] = str(self.data)
         os.environ["LIKEWISE_SECRET_KEY"] = environment.secret_key()
         os.environ["LIKEWISE_BASE_URL"] = self.base_url
+        # Threads of a fit that wait for each other must not take the web server's core.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         self._start_postgres()
         self._start_redis()
         environment.save(dict(os.environ))

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from learning.arrays import (
     BoolArray,
@@ -20,7 +19,7 @@ from learning.arrays import (
     check_positive,
 )
 from learning.base import Arrays, Estimator, Progress, State
-from learning.devices import pick_device
+from learning.devices import cores_for, pick_device
 from learning.groupings import Groupings
 from learning.metrics import best_threshold
 
@@ -128,25 +127,18 @@ def train_table(
     start = torch.randn((groupings.n_images, model.n_dimensions), generator=generator)
     table = (0.1 * start).to(device).requires_grad_()
     adam = torch.optim.Adam([table], lr=model.learning_rate, fused=True)
-    for epoch in range(model.n_epochs):
-        for rows in data.steps(model.grids_per_step, generator):
-            adam.zero_grad(set_to_none=True)
-            told = loss(table, data.images[rows], data.labels[rows], generator)
-            if told is not None:
-                told.backward()  # type: ignore[no-untyped-call, unused-ignore]
-                adam.step()
-        if progress is not None:
-            progress(epoch + 1, model.n_epochs, {})
+    with cores_for(len(groupings)):
+        for epoch in range(model.n_epochs):
+            for rows in data.steps(model.grids_per_step, generator):
+                adam.zero_grad(set_to_none=True)
+                told = loss(table, data.images[rows], data.labels[rows], generator)
+                if told is not None:
+                    told.backward()  # type: ignore[no-untyped-call, unused-ignore]
+                    adam.step()
+            if progress is not None:
+                progress(epoch + 1, model.n_epochs, {})
     model.embedding_ = table.detach().cpu().double().numpy()
     model._calibrate(model.pair_distance(groupings), groupings.pair_labels())
-
-
-def table_rows(table: Tensor, images: Tensor) -> Tensor:
-    """(..., D) rows of the table; padding, -1, gets some row, which no label asks for.
-
-    Unlike indexing, embedding() adds up gradients in one order on any number of cores.
-    """
-    return functional.embedding(images.clamp(min=0), table)
 
 
 def flat_pairs(images: Tensor, labels: Tensor, wanted: int) -> tuple[Tensor, Tensor]:

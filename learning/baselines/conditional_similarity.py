@@ -24,10 +24,10 @@ from learning.baselines.common import (
     check_training,
     distances,
     random_triplets,
-    table_rows,
 )
-from learning.devices import pick_device
+from learning.devices import cores_for, pick_device
 from learning.groupings import Groupings
+from learning.latent.answers import table_rows
 
 
 class ConditionalSimilarity(EmbeddingBaseline):
@@ -88,17 +88,18 @@ class ConditionalSimilarity(EmbeddingBaseline):
         masks = 0.9 + 0.7 * torch.randn((n_attributes, self.n_dimensions), generator=generator)
         masks = masks.to(device).requires_grad_()
         adam = torch.optim.Adam([table, masks], lr=self.learning_rate, fused=True)
-        for epoch in range(self.n_epochs):
-            for rows in data.steps(self.grids_per_step, generator):
-                images = data.images[rows]
-                triplets = random_triplets(images, data.labels[rows], generator)
-                if not len(triplets):
-                    continue
-                adam.zero_grad(set_to_none=True)
-                self._loss(table, masks, images, attribute[rows], triplets).backward()  # type: ignore[no-untyped-call, unused-ignore]
-                adam.step()
-            if progress is not None:
-                progress(epoch + 1, self.n_epochs, {})
+        with cores_for(len(groupings)):
+            for epoch in range(self.n_epochs):
+                for rows in data.steps(self.grids_per_step, generator):
+                    images = data.images[rows]
+                    triplets = random_triplets(images, data.labels[rows], generator)
+                    if not len(triplets):
+                        continue
+                    adam.zero_grad(set_to_none=True)
+                    self._loss(table, masks, images, attribute[rows], triplets).backward()  # type: ignore[no-untyped-call, unused-ignore]
+                    adam.step()
+                if progress is not None:
+                    progress(epoch + 1, self.n_epochs, {})
         self.embedding_ = table.detach().cpu().double().numpy()
         self.masks_ = functional.relu(masks).detach().cpu().double().numpy()
         self._calibrate_each(groupings, about)

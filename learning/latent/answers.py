@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from learning.arrays import BoolArray, IntArray
 from learning.groupings import Groupings
@@ -95,6 +96,14 @@ def pair_index(width: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Rows and columns of the upper triangle, as numpy.triu_indices(width, 1)."""
     first, second = torch.triu_indices(width, width, 1, device=device)
     return first, second
+
+
+def table_rows(table: Tensor, images: Tensor) -> Tensor:
+    """(..., D) rows of the table; padding, -1, gets some row, which no label asks for.
+
+    Unlike indexing, embedding() adds up gradients in one order on any number of cores.
+    """
+    return functional.embedding(images.clamp(min=0), table)
 
 
 def number_by_appearance(groups: IntArray) -> IntArray:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from learning.latent.answers import Answers
+from learning.latent.answers import Answers, table_rows
 from learning.latent.pair_model import N_LEVELS, N_NOISE, minimise
 
 _MIN_SPREAD_DEVIATION = 0.02
@@ -163,9 +163,9 @@ def _fit_map(
     def loss() -> Tensor:
         odds = _log_odds(
             bias,
-            chosen * preference[who],
-            detail[who],
-            carelessness[who],
+            chosen * table_rows(preference, who),
+            table_rows(detail.unsqueeze(1), who).squeeze(1),
+            table_rows(carelessness.unsqueeze(1), who).squeeze(1),
             shown * gain * score,
         )
         evidence = torch.logsumexp(log_likelihood + torch.log_softmax(odds, dim=1), dim=1)

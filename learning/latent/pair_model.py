@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from learning.latent.answers import Answers, pair_index
+from learning.latent.answers import Answers, pair_index, table_rows
 
 N_LEVELS = 2
 # Answers of one single group, and answers scattered over the groups (learned).
@@ -228,9 +228,12 @@ def _pair_loss(data: Assigned, positions: Tensor, thresholds: Tensor, slips: Ten
 def _block_loss(part: Assigned, positions: Tensor, thresholds: Tensor, slips: Tensor) -> Tensor:
     block = part.answers
     first, second = pair_index(block.images.shape[1], block.device)
-    places = positions[block.images, part.dimension.unsqueeze(1)]
-    gaps = (places[:, first] - places[:, second]) ** 2
-    p = _same(gaps, thresholds[part.dimension, part.level].unsqueeze(1), slips)
+    n_dimensions, n_levels = thresholds.shape
+    entry = block.images * n_dimensions + part.dimension.unsqueeze(1)
+    places = table_rows(positions.reshape(-1, 1), entry).squeeze(2)
+    gaps = (places.index_select(1, first) - places.index_select(1, second)) ** 2
+    step = table_rows(thresholds.reshape(-1, 1), part.dimension * n_levels + part.level)
+    p = _same(gaps, step, slips)
     same, informative = block.pair_labels()
     weight = informative * (part.weight * pair_weight(block)).unsqueeze(1)
     likelihood = torch.where(same, p, 1 - p).clamp(min=_TINY)
