@@ -26,7 +26,8 @@ from app.core.database import transaction
 from app.results.models import EmbeddedImage
 from app.results.service import get_model
 from demo.colours import write_colours
-from learning.metrics import nearest_neighbors, neighbor_overlap
+from learning.metrics import neighbor_overlap
+from learning.neighbors import nearest_neighbors
 from likewise import environment
 from likewise.commands.collections import collection_from_folder
 from likewise.commands.shared import owner_of
@@ -89,6 +90,8 @@ def _run(
             budget=BUDGET,
             rounds=rounds,
             learn_every=BUDGET,
+            # People take minutes for what the simulated crowd does at once: it waits for models.
+            ready_share=0.0,
             settings=settings,
             seed=seed,
         )

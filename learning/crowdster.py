@@ -2,60 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from learning.arrays import FloatArray, IntArray, check_count, check_positive
-from learning.base import Arrays, Estimator, State
+from learning.arrays import (
+    FloatArray,
+    IntArray,
+    as_index_array,
+    check_count,
+    check_positive,
+)
+from learning.asked import AskedGrids
+from learning.base import Arrays, Estimator, Progress, State
 from learning.groupings import Groupings
-from learning.metrics import nearest_neighbors
-from learning.queries import local_grids, random_grids
-from learning.sammon import random_scatter, sammon_projection
+from learning.neighbors import nearest_neighbors
+from learning.paper_crowdster import one_phase
+from learning.queries import introducing_grids, local_grids, random_grids
 
-# Distances below this part of the typical one are indistinguishable: dividing them by
-# beta again and again only makes the stress, which divides by them, ill-conditioned.
-_SMALLEST_DISTANCE = 0.05
+_PAPER_DIMENSIONS = 3
+# The number of dimensions is looked for anew when there are so many times the answers.
+_GROWTH = 1.5
+# How often grids that were asked before are made anew; in a tiny collection there are no others.
+_ATTEMPTS = 5
+# Of the local grids, when there is a focus.
+_FOCUS_SHARE = 0.5
+# What only one of the algorithms learns.
+_OPTIONAL = ("uncertainty_", "carelessness_", "held_out_", "_asked_pairs")
+ALGORITHMS = ("likelihood", "paper")
 
 
 class CrowdSter(Estimator):
-    """Algorithm 1 of CrowdSter, one `select_grids` and one `update` per phase.
+    """Progressive queries (CrowdSter, Algorithm 1): `select_grids`, then `update`, per round.
 
-    An embedding E of all images starts at random. Each phase asks grids, takes the
-    distances D of E for every pair ever asked, divides D by beta where most answers of
-    the phase put the pair together and multiplies it by beta where most kept it apart,
-    and embeds the images again by a Sammon projection weighted 1 on those pairs and
-    epsilon on all others.
+    The first round asks random grids, for local ones in a random embedding are worse than
+    random. Later ones are drawn from the neighbourhood of seed images that lie apart; the
+    neighbourhood shrinks from round to round. `update` learns an embedding of all images:
 
-    Readings where the paper leaves room: the first phase asks random grids, for local
-    ones in a random embedding are worse than random; grids then come from the k nearest
-    images of a seed, k shrinking from wide to `neighbors_end * grid_size` over `n_phases`
-    phases; the scale of the embedding is normalised every phase; small distances are
-    clipped; several seeds start apart (`n_excluded` nearest neighbours).
+    - "likelihood", the default: the embedding under which all answers so far are most
+      probable, with each annotator believed as far as the others bear them out and as many
+      dimensions as foretell held-out placements (`learning.binning`).
+    - "paper": the distances of the pairs asked in this round are divided by beta where most
+      answers put the pair together, multiplied where most kept it apart, and all pairs
+      ever asked are embedded by a Sammon projection.
+
+    Readings where the paper leaves room, for either: the k of its k nearest neighbours
+    shrinks from wide to `neighbors_end * grid_size` over `n_phases`; several seeds start
+    apart (`n_excluded` nearest neighbours). For "paper" the scale of the embedding is
+    normalised every phase and small distances are clipped.
 
     Parameters
     ----------
-    n_images : images of the collection, N.
+    n_images : images of the collection, N. Answers may bring more: they join.
     grid_size, n_bins : images of a grid (n_q) and the bins an annotator has (n_c).
-    n_dimensions : coordinates of the embedding. Three is as good as ten for colours, planes
-        and clusters, and parts them better from random grids; images that truly vary in
-        six or more ways want more.
-    algorithm : "paper", the literal update rule.
-    beta : factor of the update rule, > 1.
-    epsilon : weight of a pair never asked; 0 keeps the projection sparse, else these
-        pairs are represented by a random sample of them.
+    n_dimensions : coordinates of the embedding; None: the answers say ("paper": 3).
+    algorithm : "likelihood" or "paper".
     n_phases : phases the schedule of k is laid out for; later phases stay at its end.
     neighbors_start : k of the second phase, as a part of the collection.
     neighbors_end : k of the last phase, in grids.
     n_excluded : nearest neighbours of a seed that may not be seeds too.
-    n_iterations : steps of the projection per phase.
+    random_share : part of the grids that are random, to measure against.
+    beta : "paper": factor of the update rule, > 1.
+    epsilon : "paper": weight of a pair never asked; 0 keeps the projection sparse, else
+        these pairs are represented by a random sample of them.
+    n_iterations : "paper": steps of the projection per phase.
+    device : "auto" takes a GPU when there is one.
     random_state : int for repeatable grids and embeddings.
 
     Attributes
     ----------
     embedding_ : (N, d) coordinates, unit root mean square distance from their centre.
+    n_dimensions_ : d.
+    uncertainty_ : (N,) "likelihood": deviation of each image's place, 1 where unknown.
+    carelessness_ : (W,) "likelihood": odds that an annotator puts an image anywhere.
+    held_out_ : (G, 2) "likelihood": of every answer taken in, how many of the placements
+        that were held out of a fit it foretold, and how many there were.
     n_phases_seen_ : updates so far.
-    asked_pairs_ : (P,) sorted keys i * N + j, i < j, of all pairs ever asked.
+    asked_ : grids selected or answered so far.
     """
 
     def __init__(
@@ -63,15 +88,17 @@ class CrowdSter(Estimator):
         n_images: int,
         grid_size: int = 20,
         n_bins: int = 4,
-        n_dimensions: int = 3,
-        algorithm: str = "paper",
+        n_dimensions: int | None = None,
+        algorithm: str = "likelihood",
+        n_phases: int = 5,
+        neighbors_start: float = 0.08,
+        neighbors_end: float = 1.25,
+        n_excluded: int = 10,
+        random_share: float = 0.0,
         beta: float = 4.0,
         epsilon: float = 0.0,
-        n_phases: int = 5,
-        neighbors_start: float = 0.15,
-        neighbors_end: float = 1.75,
-        n_excluded: int = 10,
         n_iterations: int = 60,
+        device: str = "auto",
         random_state: int | None = None,
     ) -> None:
         self.n_images = n_images
@@ -79,60 +106,106 @@ class CrowdSter(Estimator):
         self.n_bins = n_bins
         self.n_dimensions = n_dimensions
         self.algorithm = algorithm
-        self.beta = beta
-        self.epsilon = epsilon
         self.n_phases = n_phases
         self.neighbors_start = neighbors_start
         self.neighbors_end = neighbors_end
         self.n_excluded = n_excluded
+        self.random_share = random_share
+        self.beta = beta
+        self.epsilon = epsilon
         self.n_iterations = n_iterations
+        self.device = device
         self.random_state = random_state
 
     embedding_: FloatArray
-    asked_pairs_: IntArray
+    uncertainty_: FloatArray
+    carelessness_: FloatArray
+    held_out_: IntArray
+    n_dimensions_: int
     n_phases_seen_: int
+    asked_: AskedGrids
+    _answers: Groupings
+    _asked_pairs: IntArray
+    _n_looked_at: int
     seed_: int
     n_calls_: int
 
-    def select_grids(self, n: int) -> IntArray:
+    def select_grids(self, n: int, focus: ArrayLike | None = None) -> IntArray:
         """(n, grid_size) grids for the next round; random ones before the first update.
 
-        Successive calls in one phase give different grids.
+        Successive calls give different grids, and no set of images is asked twice while
+        there are others. Images that no answer has placed yet come first. focus: images to
+        ask more about: half of the local grids are about their neighbourhoods.
+        """
+        return np.concatenate([grids for _, grids in self.plan_grids(n, focus)])
+
+    def plan_grids(
+        self, n: int, focus: ArrayLike | None = None, phase: int | None = None
+    ) -> list[tuple[str, IntArray]]:
+        """`select_grids` by purpose: "new", "random", "focus" or "local", in this order.
+
+        phase: the one whose neighbourhoods the grids are to have, the next unless told.
         """
         self._check_parameters()
         check_count("n", n, minimum=0)
         rng = self._generator("grids")
         if not hasattr(self, "embedding_"):
-            return random_grids(n, self.grid_size, self.n_images, rng)
-        k = self.n_neighbors_at(self.n_phases_seen_)
-        return local_grids(self.embedding_, n, self.grid_size, k, rng, self.n_excluded)
+            return [("random", self._fresh(lambda m: self._random(m, rng), n))]
+        new = np.flatnonzero(self._placed() == 0)
+        n_new = min(n, -(-len(new) * 2 // self.grid_size))
+        n_random = round(self.random_share * (n - n_new))
+        n_focus = 0 if focus is None else round(_FOCUS_SHARE * (n - n_new - n_random))
+        n_local = n - n_new - n_random - n_focus
+        k = self.n_neighbors_at(self.n_phases_seen_ if phase is None else phase)
 
-    def update(self, groupings: Groupings) -> Self:
-        """Learn from the answers of one round (the new ones only) and end the phase.
+        def local(m: int, among: ArrayLike | None = None) -> IntArray:
+            asked = None if self.algorithm == "paper" else self.asked_
+            return local_grids(
+                self.embedding_, m, self.grid_size, k, rng, self.n_excluded, asked, among
+            )
 
-        Raises ValueError when the answers are about another number of images or hold no
-        informative pair.
+        wanted: list[tuple[str, int, Callable[[int], IntArray]]] = [
+            ("new", n_new, lambda m: introducing_grids(new, m, self.grid_size, self._n(), rng)),
+            ("random", n_random, lambda m: self._random(m, rng)),
+            ("focus", n_focus, lambda m: local(m, focus)),
+            ("local", n_local, local),
+        ]
+        return [(purpose, self._fresh(make, m)) for purpose, m, make in wanted if m or not n]
+
+    def mark_asked(self, grids: ArrayLike) -> Self:
+        """Take grids (n, S) as asked, whether or not answers to them come; -1 pads."""
+        before = self.asked_ if hasattr(self, "asked_") else self._nothing_asked()
+        rows = as_index_array("grids", grids, 2)
+        self.asked_ = before.plus(np.delete(rows, before.repeats(rows), axis=0))
+        return self
+
+    def update(
+        self,
+        groupings: Groupings,
+        progress: Progress | None = None,
+        learn: bool = True,
+    ) -> Self:
+        """Take in the answers of one round (the new ones only) and end the phase.
+
+        progress(done, total, {}) is called while it learns. learn=False only takes the
+        answers in, for rounds long past: the next update learns from them. Raises
+        ValueError when the answers are about fewer images or hold no informative pair.
         """
         self._check_parameters()
-        if groupings.n_images != self.n_images:
-            raise ValueError(
-                f"answers about {groupings.n_images} images, not n_images={self.n_images}"
-            )
-        asked, votes = pair_votes(groupings)
-        if not len(asked):
+        if groupings.n_images < self._n():
+            raise ValueError(f"answers about {groupings.n_images} images, not n_images={self._n()}")
+        informative = groupings.informative_grids().any()
+        # The default learns from all answers: a silent round harms it only if it is the first.
+        if self.algorithm == "likelihood" and hasattr(self, "_answers"):
+            informative |= self._answers.informative_grids().any()
+        if learn and not informative:
             raise ValueError(f"{len(groupings)} answers hold no informative pair")
         rng = self._generator("update")
-        start = self._starting_embedding(rng)
-        everything = np.union1d(getattr(self, "asked_pairs_", asked), asked)
-        i, j = np.divmod(everything, self.n_images)
-        target = np.linalg.norm(start[i] - start[j], axis=1)
-        target = np.maximum(target, _SMALLEST_DISTANCE * np.median(target))
-        # Algorithm 1, UpdateDistances: D / beta or D * beta by majority, ties unchanged.
-        target[np.searchsorted(everything, asked)] *= self.beta ** -np.sign(votes)
-        self.embedding_ = sammon_projection(
-            start, i, j, target, self.epsilon, self.n_iterations, rng
-        )
-        self.asked_pairs_ = everything
+        self._take_in(groupings)
+        if self.algorithm == "paper":
+            self._update_paper(groupings, rng)
+        elif learn:
+            self._learn(rng, progress)
         self.n_phases_seen_ = self._phase() + 1
         return self
 
@@ -143,21 +216,82 @@ class CrowdSter(Estimator):
 
     def n_neighbors_at(self, phase: int) -> int:
         """k of the given phase (0, the random one, sees all): geometric from wide to local."""
+        n_images = self._n()
         if phase == 0:
-            return self.n_images
+            return n_images
         end = self.neighbors_end * self.grid_size
-        start = max(end, self.neighbors_start * self.n_images)
+        start = max(end, self.neighbors_start * n_images)
         part = min(1.0, (phase - 1) / max(1, self.n_phases - 2))
         k = round(start ** (1 - part) * end**part)
-        return int(np.clip(k, self.grid_size, self.n_images))
+        return int(np.clip(k, self.grid_size, n_images))
+
+    def _update_paper(self, groupings: Groupings, rng: np.random.Generator) -> None:
+        n_dimensions = self.n_dimensions or _PAPER_DIMENSIONS
+        start = getattr(self, "embedding_", None)
+        if start is not None and len(start) < groupings.n_images:
+            raise ValueError('images cannot join a campaign of algorithm "paper"')
+        self.embedding_, self._asked_pairs = one_phase(
+            groupings,
+            start,
+            getattr(self, "_asked_pairs", np.empty(0, np.int64)),
+            n_dimensions,
+            self.beta,
+            self.epsilon,
+            self.n_iterations,
+            rng,
+        )
+        self.n_dimensions_ = n_dimensions
+
+    def _learn(self, rng: np.random.Generator, progress: Progress | None) -> None:
+        # Imported here: selecting grids needs no torch.
+        from learning.binning.model import learn
+
+        known = self.n_dimensions
+        if known is None and len(self._answers) < _GROWTH * getattr(self, "_n_looked_at", 0):
+            known = self.n_dimensions_
+        told = learn(self._answers, known, int(rng.integers(2**31)), self.device, progress)
+        if known is None:
+            self._n_looked_at = len(self._answers)
+        self.embedding_, self.uncertainty_ = told.embedding, told.uncertainty
+        self.carelessness_, self.held_out_ = told.carelessness, told.held_out
+        self.n_dimensions_ = self.embedding_.shape[1]
+
+    def _take_in(self, groupings: Groupings) -> None:
+        earlier = [self._answers] if hasattr(self, "_answers") else []
+        self._answers = Groupings.concatenate([*earlier, groupings])
+        before = self.asked_ if hasattr(self, "asked_") else self._nothing_asked()
+        if before.n_images < groupings.n_images:
+            self.asked_ = AskedGrids(before.grids, groupings.n_images)
+        self.mark_asked(groupings.images)
+
+    def _fresh(self, make: Callable[[int], IntArray], n: int) -> IntArray:
+        """n grids of `make`, those that were asked before made anew; they count as asked."""
+        grids = make(n)
+        before = self.asked_ if hasattr(self, "asked_") else self._nothing_asked()
+        for _ in range(_ATTEMPTS):
+            again = before.repeats(grids)
+            if not len(again):
+                break
+            grids[again] = make(len(again))
+        self.asked_ = before.plus(grids)
+        return grids
+
+    def _random(self, n: int, rng: np.random.Generator) -> IntArray:
+        return random_grids(n, self.grid_size, self._n(), rng)
+
+    def _placed(self) -> IntArray:
+        """(N,) how often each image was put in a bin."""
+        placed = self._answers.images[self._answers.groups >= 0]
+        return np.bincount(placed, minlength=self._n())
+
+    def _n(self) -> int:
+        return self.asked_.n_images if hasattr(self, "asked_") else self.n_images
+
+    def _nothing_asked(self) -> AskedGrids:
+        return AskedGrids(np.empty((0, self.grid_size), np.int64), self.n_images)
 
     def _phase(self) -> int:
         return getattr(self, "n_phases_seen_", 0)
-
-    def _starting_embedding(self, rng: np.random.Generator) -> FloatArray:
-        if hasattr(self, "embedding_"):
-            return self.embedding_
-        return random_scatter(self.n_images, self.n_dimensions, rng)
 
     def _generator(self, purpose: str) -> np.random.Generator:
         """A generator of its own for every call, so that a loaded model goes on alike."""
@@ -176,7 +310,8 @@ class CrowdSter(Estimator):
         check_count("n_images", self.n_images, minimum=2)
         check_count("grid_size", self.grid_size, minimum=2)
         check_count("n_bins", self.n_bins)
-        check_count("n_dimensions", self.n_dimensions)
+        if self.n_dimensions is not None:
+            check_count("n_dimensions", self.n_dimensions)
         check_count("n_phases", self.n_phases)
         check_count("n_iterations", self.n_iterations)
         check_count("n_excluded", self.n_excluded, minimum=0)
@@ -184,31 +319,50 @@ class CrowdSter(Estimator):
         check_positive("epsilon", self.epsilon, strict=False)
         check_positive("neighbors_start", self.neighbors_start)
         check_positive("neighbors_end", self.neighbors_end)
+        check_positive("random_share", self.random_share, strict=False)
+        if self.random_share > 1:
+            raise ValueError(f"random_share must be at most 1, got {self.random_share!r}")
         if self.grid_size > self.n_images:
             raise ValueError(f"grid_size must be at most n_images, got {self.grid_size}")
-        if self.algorithm != "paper":
-            raise ValueError(f"algorithm must be 'paper', got {self.algorithm!r}")
+        if self.algorithm not in ALGORITHMS:
+            raise ValueError(f"algorithm must be one of {ALGORITHMS}, got {self.algorithm!r}")
 
     def _learned(self) -> tuple[Arrays, State]:
-        arrays: Arrays = {"embedding": self.embedding_, "asked_pairs": self.asked_pairs_}
-        counts = {"seed": self.seed_, "calls": self.n_calls_, "phases": self.n_phases_seen_}
-        return arrays, counts
+        arrays: Arrays = {
+            "embedding": self.embedding_,
+            "asked": self.asked_.grids,
+            "images": self._answers.images,
+            "groups": self._answers.groups,
+            "annotators": self._answers.annotators,
+        }
+        for name in _OPTIONAL:
+            if hasattr(self, name):
+                arrays[name.strip("_")] = getattr(self, name)
+        state = {
+            "seed": self.seed_,
+            "calls": self.n_calls_,
+            "phases": self.n_phases_seen_,
+            "images": self._n(),
+            "annotators": self._answers.n_annotators,
+            "looked_at": getattr(self, "_n_looked_at", 0),
+        }
+        return arrays, state
 
     def _restore(self, arrays: Arrays, state: State) -> None:
         self.embedding_ = arrays["embedding"]
-        self.asked_pairs_ = arrays["asked_pairs"]
+        self.n_dimensions_ = self.embedding_.shape[1]
+        for name in _OPTIONAL:
+            if name.strip("_") in arrays:
+                setattr(self, name, arrays[name.strip("_")])
+        self.asked_ = AskedGrids(arrays["asked"], int(state["images"]))
+        self._answers = Groupings(
+            arrays["images"],
+            arrays["groups"],
+            arrays["annotators"],
+            int(state["images"]),
+            int(state["annotators"]),
+        )
+        self._n_looked_at = int(state["looked_at"])
         self.seed_ = int(state["seed"])
         self.n_calls_ = int(state["calls"])
         self.n_phases_seen_ = int(state["phases"])
-
-
-def pair_votes(groupings: Groupings) -> tuple[IntArray, IntArray]:
-    """Keys i * N + j (i < j) of the pairs asked, sorted, and votes for minus against each.
-
-    returns (P,) int64 and (P,) int64
-    """
-    pairs = groupings.pairs()
-    low, high = np.minimum(pairs.i, pairs.j), np.maximum(pairs.i, pairs.j)
-    asked, position = np.unique(low * groupings.n_images + high, return_inverse=True)
-    votes = np.bincount(position, weights=np.where(pairs.same, 1, -1), minlength=len(asked))
-    return asked, votes.astype(np.int64)

@@ -4,22 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial import cKDTree  # type: ignore[import-untyped, unused-ignore]
 from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
 
-from learning.arrays import BoolArray, FloatArray, IntArray, as_index_array, check_count
-
-
-def nearest_neighbors(points: FloatArray, k: int) -> IntArray:
-    """(N, k) indices of the nearest other points, nearest first. points: (N, D)."""
-    check_count("k", k)
-    if k >= len(points):
-        raise ValueError(f"k must be below {len(points)} points, got {k}")
-    _, found = cKDTree(points).query(points, k=k + 1)
-    # A point with an exact double need not come first in its own list.
-    own = found == np.arange(len(points))[:, None]
-    own[~own.any(axis=1), -1] = True
-    return np.asarray(found[~own].reshape(len(points), k), np.int64)
+from learning.arrays import BoolArray, FloatArray, as_index_array
 
 
 def neighbor_overlap(true: ArrayLike, found: ArrayLike) -> float:

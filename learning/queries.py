@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.spatial import cKDTree  # type: ignore[import-untyped, unused-ignore]
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist  # type: ignore[import-untyped, unused-ignore]
 
 from learning.arrays import FloatArray, IntArray, as_index_array, check_count, check_index_range
+from learning.asked import AskedGrids
+from learning.neighbors import nearest_points
 
 # Enough images for the mean distance of a random pair to three digits.
 _LOCALITY_SAMPLE = 1_500
+_SEEDS_PER_BLOCK = 256
+# Images of a hood that are looked at for one grid, in grids.
+_CANDIDATES = 4
+# How much an image is wanted less for each e-fold of grids it shared with the seed, and
+# for being shown as often again as the mean.
+_TOGETHER, _SEEN = 1.0, 1.0
 
 
 def random_grids(n: int, grid_size: int, n_images: int, rng: np.random.Generator) -> IntArray:
@@ -56,6 +63,8 @@ def local_grids(
     n_neighbors: int,
     rng: np.random.Generator,
     n_excluded: int = 10,
+    asked: AskedGrids | None = None,
+    among: ArrayLike | None = None,
 ) -> IntArray:
     """(n, grid_size) grids, each drawn from the neighbourhood of one seed image.
 
@@ -63,34 +72,106 @@ def local_grids(
     uniformly with no seed among the `n_excluded` nearest neighbours of another, starting
     over when none remains; a grid is a random subset of the seed's `n_neighbors` nearest
     images, the seed among them. The paper excludes nearest neighbours only; with less than
-    about ten some images are never shown.
+    about ten some images are never shown. A wide neighbourhood is thinned before it is
+    looked through, so that memory does not grow with it.
+
+    asked: grids asked before; images shown less often, and those not yet shown together
+    with the seed, are then preferred. among: images that seeds are taken from, all unless
+    told.
     """
     n_images = len(embedding)
+    check_count("n", n, minimum=0)
     check_count("grid_size", grid_size)
     if grid_size > n_images:
         raise ValueError(f"grid_size must be at most {n_images} images, got {grid_size}")
     n_neighbors = int(np.clip(n_neighbors, grid_size, n_images))
-    tree = cKDTree(embedding)
-    n_excluded = min(n_excluded, n_images - 1)
-    _, close = tree.query(embedding, k=n_excluded + 1)
-    seeds = spread_seeds(close.reshape(n_images, -1), n, rng)
-    distinct, position = np.unique(seeds, return_inverse=True)
-    _, hoods = tree.query(embedding[distinct], k=n_neighbors)
-    hoods = hoods.reshape(len(distinct), -1)[position]
-    return rng.permuted(hoods.astype(np.int64), axis=1)[:, :grid_size]
+    close = nearest_points(embedding, min(n_excluded, n_images - 1) + 1)
+    views = np.zeros(n_images) if asked is None else asked.views
+    seeds = spread_seeds(close, n, rng, views, among)
+    grids = np.empty((n, grid_size), np.int64)
+    for start in range(0, n, _SEEDS_PER_BLOCK):
+        rows = slice(start, start + _SEEDS_PER_BLOCK)
+        hoods = _neighborhoods(embedding, seeds[rows], n_neighbors, _CANDIDATES * grid_size, rng)
+        wish = _wishes(hoods, asked, rng)
+        best = np.argpartition(-wish, grid_size - 1, axis=1)[:, :grid_size]
+        grids[rows] = np.take_along_axis(hoods, best, axis=1)
+    return rng.permuted(grids, axis=1)
 
 
-def spread_seeds(close: NDArray[np.integer], n: int, rng: np.random.Generator) -> IntArray:
+def introducing_grids(
+    new: IntArray, n: int, grid_size: int, n_images: int, rng: np.random.Generator
+) -> IntArray:
+    """(n, grid_size) grids, half of images that are new, half of others from everywhere.
+
+    new: indices of images whose place is not known yet: the company shows where they belong.
+    """
+    if not n:
+        return np.empty((0, grid_size), np.int64)
+    old = np.setdiff1d(np.arange(n_images), new)
+    n_old = min(len(old), grid_size // 2)
+    if len(new) + n_old < grid_size:
+        n_old = grid_size - len(new)
+    fresh = random_grids(n, grid_size - n_old, len(new), rng)
+    company = random_grids(n, n_old, len(old), rng) if n_old else np.empty((n, 0), np.int64)
+    return rng.permuted(np.concatenate([new[fresh], old[company]], axis=1), axis=1)
+
+
+def _neighborhoods(
+    embedding: FloatArray, seeds: IntArray, k: int, most: int, rng: np.random.Generator
+) -> IntArray:
+    """(n, min(k, most)) the seed first, then images from among its k nearest."""
+    n_images = len(embedding)
+    if k <= most:
+        return _seed_first(seeds, nearest_points(embedding, k, embedding[seeds]))
+    # The `most` nearest of a random part of the collection stand for k nearest of all.
+    part = max(most, round(n_images * most / k))
+    sample = rng.permutation(n_images)[:part]
+    return _seed_first(seeds, sample[nearest_points(embedding[sample], most, embedding[seeds])])
+
+
+def _seed_first(seeds: IntArray, hoods: IntArray) -> IntArray:
+    """Hoods with the seed in the first place, in that of the farthest if it was not there."""
+    own = hoods == seeds[:, None]
+    own[~own.any(axis=1), -1] = True
+    others = hoods[~own].reshape(len(hoods), -1)
+    return np.concatenate([seeds[:, None], others], axis=1)
+
+
+def _wishes(hoods: IntArray, asked: AskedGrids | None, rng: np.random.Generator) -> FloatArray:
+    """(n, k) how much each image of a hood is wanted in the grid; the seed, first, always."""
+    wish: FloatArray = rng.gumbel(size=hoods.shape)
+    if asked is not None and len(asked):
+        wish -= _TOGETHER * np.log1p(asked.together(hoods[:, 0], hoods))
+        wish -= _SEEN * asked.views[hoods] / max(1.0, float(asked.views.mean()))
+    wish[:, 0] = np.inf
+    return wish
+
+
+def spread_seeds(
+    close: NDArray[np.integer],
+    n: int,
+    rng: np.random.Generator,
+    views: FloatArray | None = None,
+    among: ArrayLike | None = None,
+) -> IntArray:
     """(n,) seed images, none among the close images of another seed of the same pass.
 
     close: (N, c) indices of each image's nearest neighbours (itself may be among them).
+    views: (N,) how often each was shown; the least shown come first. among: images to
+    take seeds from.
     """
     n_images = len(close)
+    pool = np.arange(n_images) if among is None else as_index_array("among", among, 1)
+    check_index_range("among", pool, 0, n_images)
+    if n and not len(pool):
+        raise ValueError("among holds no image to take seeds from")
+    shown = np.zeros(n_images) if views is None else views
     seeds: list[int] = []
     while len(seeds) < n:
         taken = np.zeros(n_images, np.bool_)
         near_a_seed = np.zeros(n_images, np.bool_)
-        for image in rng.permutation(n_images):
+        order = rng.permutation(pool)
+        for image in order[np.argsort(shown[order], kind="stable")]:
             if near_a_seed[image] or taken[close[image]].any():
                 continue
             taken[image] = True

@@ -1,6 +1,7 @@
 """Taking in finished groupings.
 
-One transaction stores the answer, counts it and decides whether learning is due. A finished answer
+One transaction stores the answer, counts it, goes on to the next round when this one is full, and
+decides whether learning is due. A finished answer
 is never lost: if its grid has all it wanted, it is stored as surplus and counted for pay alike.
 """
 
@@ -17,6 +18,7 @@ from app.annotation.leases import live_leases, own_lease
 from app.annotation.models import Answer, Assignment
 from app.annotation.sessions import AnnotatorSession, complete_assignment
 from app.campaigns.models import Campaign, Grid, Round
+from app.campaigns.rounds import close_round, open_next
 from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
@@ -156,6 +158,9 @@ def _count(
     current.n_answers += 1
     grid.n_answers += 1
     round_is_full = current.n_answers == current.n_wanted
+    if round_is_full:
+        close_round(session, current)
+        open_next(session, campaign)
     if round_is_full or campaign.n_answers >= campaign.learn_at:
         campaign.learn_at = campaign.n_answers + campaign.learn_every
         request_job(session, campaign.id, campaign.n_answers)

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Answer, Assignment
 from app.annotation.sessions import AnnotatorSession, complete_assignment
 from app.campaigns.models import Campaign, Grid
-from app.campaigns.rounds import open_round_of
+from app.campaigns.rounds import awaits_grids, open_round_of
 from app.core.database import locked
 from app.core.errors import Conflict, NotFound
 from app.core.settings import get_settings
@@ -89,7 +89,7 @@ def live_leases_of(grid_id: ColumnElement[int]) -> ColumnElement[int]:
 def _claim(session: Session, who: AnnotatorSession) -> Handout:
     current = open_round_of(session, who.campaign)
     if current is None:
-        return _nothing_now(who, last_round=False, may_come_back=True)
+        return _nothing_now(who, last_grids=False, may_come_back=True)
     answered_by_me = select(Answer.id).where(
         Answer.grid_id == Grid.id,
         Answer.annotator_id == who.annotator_id,
@@ -110,11 +110,12 @@ def _claim(session: Session, who: AnnotatorSession) -> Handout:
         if session.scalar(still_free) is not None:
             return Handout("leased", _lease(session, who, grid), grid)
     may_come_back = session.scalar(select(Grid.id).where(unfilled).limit(1)) is not None
-    return _nothing_now(who, current.number == who.campaign.rounds, may_come_back)
+    last_grids = current.number == who.campaign.rounds and not awaits_grids(current)
+    return _nothing_now(who, last_grids, may_come_back)
 
 
-def _nothing_now(who: AnnotatorSession, last_round: bool, may_come_back: bool) -> Handout:
-    if last_round and not may_come_back:
+def _nothing_now(who: AnnotatorSession, last_grids: bool, may_come_back: bool) -> Handout:
+    if last_grids and not may_come_back:
         # Nothing will ever be left for this person: what they did is their whole assignment.
         if who.assignment.n_answered:
             complete_assignment(who.assignment)

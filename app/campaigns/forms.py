@@ -50,12 +50,16 @@ class CampaignForm:
         except ValueError as error:
             raise InvalidInput("Choose a collection.", code="bad_collection") from error
         strategy = self.get("strategy", "cen")
-        numbers = {name: self._number(name) for name in NUMBERS if self.get(name).strip()}
+        numbers: dict[str, Any] = {
+            name: self._number(name) for name in NUMBERS if self.get(name).strip()
+        }
+        if self.get("ready_share").strip():
+            numbers["ready_share"] = self._share("ready_share")
         texts = {name: self.get(name) for name in ("name", "question", "kind") if self.get(name)}
         if "name" not in texts:
             raise InvalidInput("Give the campaign a name.", code="bad_name")
         return CampaignPlan(
-            **{**texts, **numbers},  # type: ignore[arg-type]  # names and types match by design
+            **{**texts, **numbers},
             collection_id=collection_id,
             strategy=strategy,
             settings=self._settings(strategy),
@@ -76,4 +80,13 @@ class CampaignForm:
         except ValueError as error:
             raise InvalidInput(
                 f"{name} must be a whole number, not {text[:40]!r}.", code=f"bad_{name}"
+            ) from error
+
+    def _share(self, name: str) -> float:
+        text = self.get(name).strip()
+        try:
+            return float(text)
+        except ValueError as error:
+            raise InvalidInput(
+                f"{name} must be a number from 0 to 1, not {text[:40]!r}.", code=f"bad_{name}"
             ) from error

@@ -32,7 +32,8 @@ class Campaign(Identified, Base):
 
     `n_images` is frozen at the start; `n_answers` counts answers that filled a wanted place,
     `n_surplus` finished answers beyond that; `learn_at` is the number of answers at which the next
-    learning job is due.
+    learning job is due. `ready_share` of a round's grids are held ready before the model they
+    should be made from is there; 0 makes annotators wait for it.
     """
 
     __tablename__ = "campaign"
@@ -41,6 +42,7 @@ class Campaign(Identified, Base):
         CheckConstraint("kind IN ('grid', 'bins')", name="kind"),
         CheckConstraint("budget > 0 AND rounds > 0 AND grid_size > 1", name="sizes"),
         CheckConstraint("n_answers >= 0 AND n_answers <= budget", name="within_budget"),
+        CheckConstraint("ready_share BETWEEN 0 AND 1", name="ready_share"),
     )
 
     owner_id: Mapped[UUID] = mapped_column(ForeignKey("account.id"), index=True)
@@ -60,6 +62,7 @@ class Campaign(Identified, Base):
     answers_per_grid: Mapped[int] = mapped_column(default=1)
     grids_per_assignment: Mapped[int] = mapped_column(default=10)
     learn_every: Mapped[int]
+    ready_share: Mapped[float] = mapped_column(default=1.0, server_default="1")
     n_images: Mapped[int] = mapped_column(default=0)
     n_answers: Mapped[int] = mapped_column(default=0)
     n_surplus: Mapped[int] = mapped_column(default=0)
@@ -70,12 +73,17 @@ class Campaign(Identified, Base):
 
 
 class Round(Identified, Base):
-    """A batch of grids made from one state of the model; `number` starts at 1."""
+    """A batch of grids made from one state of the model; `number` starts at 1.
+
+    A `ready` round waits for the one before it to be full, so that nobody waits for a model. Its
+    grids come from an older model then; those that nobody has begun are replaced when the model is
+    there. `basis` is the number of full rounds that its newest grids were made from.
+    """
 
     __tablename__ = "round"
     __table_args__ = (
         UniqueConstraint("campaign_id", "number"),
-        CheckConstraint("state IN ('open', 'closed')", name="state"),
+        CheckConstraint("state IN ('ready', 'open', 'closed')", name="state"),
         CheckConstraint("n_answers >= 0 AND n_answers <= n_wanted", name="answers"),
         # One open round a campaign: the claim query and the learning job rest on it.
         Index("uq_round_open", "campaign_id", unique=True, postgresql_where=text("state = 'open'")),
@@ -88,13 +96,17 @@ class Round(Identified, Base):
     n_answers: Mapped[int] = mapped_column(default=0)
     locality: Mapped[float | None]
     model_version: Mapped[int | None]
+    basis: Mapped[int] = mapped_column(default=0, server_default="0")
     # How many grids are for what, and how far they spread; null for the first round.
     contents: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     closed_at: Mapped[datetime | None]
 
 
 class Grid(Base):
-    """An ordered set of images shown together; `images` are dense positions."""
+    """An ordered set of images shown together; `images` are dense positions.
+
+    `basis` is the number of full rounds that the model which chose it had learned from.
+    """
 
     __tablename__ = "grid"
     __table_args__ = (
@@ -120,4 +132,5 @@ class Grid(Base):
     n_answers: Mapped[int] = mapped_column(default=0)
     purpose: Mapped[str | None] = mapped_column(String(20))
     attribute: Mapped[int | None] = mapped_column(SmallInteger)
+    basis: Mapped[int] = mapped_column(default=0, server_default="0")
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

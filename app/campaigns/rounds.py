@@ -1,11 +1,18 @@
-"""Rounds: opening one with its grids, and what happens when it is full."""
+"""Rounds: laying them out with grids, opening and closing them.
 
+So that nobody waits while a round is learned, the round after it lies ready with grids from the
+model at hand. When the new model is there, its grids take the place of those not begun.
+"""
+
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import ceil
 
 import numpy as np
-from sqlalchemy import select
+from sqlalchemy import delete, func, insert, select
 from sqlalchemy.orm import Session
 
+from app.annotation.models import Answer
 from app.campaigns.models import Campaign, Grid, Round
 from app.core.events import campaign_changed
 from app.strategies.grids import NextGrids
@@ -19,47 +26,124 @@ def grids_in_round(campaign: Campaign, number: int) -> int:
     return share + (1 if number <= rest else 0)
 
 
+def grids_held_ready(campaign: Campaign, number: int) -> int:
+    """How many grids round `number` has before the model it should be made from is there."""
+    return ceil(campaign.ready_share * grids_in_round(campaign, number))
+
+
 def open_first_round(session: Session, campaign: Campaign) -> Round:
-    """The first round asks random grids: nothing is known yet."""
+    """The first round asks random grids: nothing is known yet. So does what follows it until
+    there is a model."""
     rng = np.random.default_rng(campaign.seed)
-    grids = random_grids(grids_in_round(campaign, 1), campaign.grid_size, campaign.n_images, rng)
-    return open_round(session, campaign, 1, NextGrids.alike(grids, "random"))
+    size, n_images = campaign.grid_size, campaign.n_images
+    numbers = [1, 2] if campaign.rounds > 1 else [1]
+    counts = [grids_in_round(campaign, 1), *(grids_held_ready(campaign, n) for n in numbers[1:])]
+    grids = random_grids(sum(counts), size, n_images, rng)
+    first = lay_out(
+        session, campaign, Batch(1, NextGrids.alike(grids[: counts[0]], "random"), basis=0)
+    )
+    if len(grids) > counts[0]:
+        second = NextGrids.alike(grids[counts[0] :], "random")
+        lay_out(session, campaign, Batch(2, second, basis=0))
+    open_next(session, campaign)
+    return first
 
 
-def open_round(
-    session: Session,
-    campaign: Campaign,
-    number: int,
-    grids: NextGrids,
-    locality: float | None = None,
-) -> Round:
-    """Store a round and its grids; the caller holds the campaign's row lock."""
+@dataclass(frozen=True)
+class Batch:
+    """Grids for round `number` from a model of `basis` full rounds, and their locality in it."""
+
+    number: int
+    grids: NextGrids
+    basis: int
+    locality: float | None = None
+
+
+def batches_wanted(session: Session, campaign: Campaign) -> list[tuple[int, int]]:
+    """(round, grids) that a model of all full rounds is to make: for the next round, and those
+    that the round after it holds ready."""
+    basis = n_full_rounds(session, campaign)
+    query = select(Round.number, Round.basis).where(Round.campaign_id == campaign.id)
+    known = {number: made_from for number, made_from in session.execute(query)}
+    wanted = []
+    for number in (basis + 1, basis + 2):
+        whole = number == basis + 1
+        n = grids_in_round(campaign, number) if whole else grids_held_ready(campaign, number)
+        if n and number <= campaign.rounds and known.get(number, -1) < basis:
+            wanted.append((number, n))
+    return wanted
+
+
+def n_full_rounds(session: Session, campaign: Campaign) -> int:
+    """Rounds that have all their answers; they come first."""
+    query = select(func.count()).where(
+        Round.campaign_id == campaign.id, Round.n_answers == Round.n_wanted
+    )
+    return session.scalar(query) or 0
+
+
+def lay_out(session: Session, campaign: Campaign, batch: Batch) -> Round:
+    """Give a round these grids in place of those that nobody has begun; make it if need be.
+
+    The caller holds the campaign's row lock. A closed round, or one with grids from as new a
+    model, stays as it is.
+    """
+    query = select(Round).where(Round.campaign_id == campaign.id, Round.number == batch.number)
+    one = session.scalar(query.with_for_update(key_share=True))
     wanted = campaign.answers_per_grid
-    opened = Round(
-        campaign_id=campaign.id,
-        number=number,
-        n_wanted=wanted * len(grids.images),
-        locality=locality,
-        contents=grids.contents,
-    )
-    session.add(opened)
-    session.flush()
-    session.add_all(
-        Grid(
-            round_id=opened.id,
-            campaign_id=campaign.id,
-            number=index,
-            images=[int(image) for image in images],
-            wanted=wanted,
-            purpose=purpose,
-            attribute=attribute,
-        )
-        for index, (images, purpose, attribute) in enumerate(
-            zip(grids.images, grids.purposes, grids.attributes, strict=True)
-        )
-    )
+    if one is None:
+        n_wanted = wanted * grids_in_round(campaign, batch.number)
+        one = Round(campaign_id=campaign.id, number=batch.number, n_wanted=n_wanted, state="ready")
+        session.add(one)
+        session.flush()
+    elif one.state == "closed" or one.basis >= batch.basis:
+        return one
+    n_kept = _drop_untouched(session, one)
+    grids = batch.grids.first(max(0, one.n_wanted // wanted - n_kept))
+    one.basis, one.locality = batch.basis, batch.locality
+    one.contents = {**grids.contents, "earlier": n_kept} if n_kept else grids.contents
+    _add_grids(session, one, grids, wanted)
     campaign_changed(session, campaign.id)
-    return opened
+    return one
+
+
+def _drop_untouched(session: Session, one: Round) -> int:
+    """Delete the grids of a round that nobody has begun; returns how many are left."""
+    begun = select(Answer.id).where(Answer.grid_id == Grid.id)
+    untouched = select(Grid.id).where(Grid.round_id == one.id, ~begun.exists())
+    # A grid handed out meanwhile is locked, or has a lease that the second look sees.
+    locked = session.scalars(untouched.with_for_update(of=Grid, skip_locked=True)).all()
+    session.execute(
+        delete(Grid)
+        .where(Grid.id.in_(locked), ~begun.exists())
+        .execution_options(synchronize_session=False)
+    )
+    return session.scalar(select(func.count()).where(Grid.round_id == one.id)) or 0
+
+
+def _add_grids(session: Session, one: Round, grids: NextGrids, wanted: int) -> None:
+    if not len(grids.images):
+        return
+    highest = session.scalar(select(func.max(Grid.number)).where(Grid.round_id == one.id))
+    first = 0 if highest is None else highest + 1
+    session.execute(
+        insert(Grid),
+        [
+            {
+                "round_id": one.id,
+                "campaign_id": one.campaign_id,
+                "number": first + index,
+                "images": [int(image) for image in images],
+                "wanted": wanted,
+                "purpose": purpose,
+                "attribute": attribute,
+                "basis": one.basis,
+            }
+            for index, (images, purpose, attribute) in enumerate(
+                zip(grids.images, grids.purposes, grids.attributes, strict=True)
+            )
+        ],
+    )
 
 
 def open_round_of(session: Session, campaign: Campaign, *, lock: bool = False) -> Round | None:
@@ -67,8 +151,28 @@ def open_round_of(session: Session, campaign: Campaign, *, lock: bool = False) -
     return session.scalar(query.with_for_update() if lock else query)
 
 
-def close_round(session: Session, closing: Round, model_version: int | None) -> None:
+def close_round(session: Session, closing: Round) -> None:
     closing.state = "closed"
     closing.closed_at = datetime.now(UTC)
-    closing.model_version = model_version
     session.flush()
+
+
+def open_next(session: Session, campaign: Campaign) -> None:
+    """Open the next round that is ready, unless one is open; the caller holds the campaign."""
+    if open_round_of(session, campaign) is not None:
+        return
+    ready = session.scalar(
+        select(Round)
+        .where(Round.campaign_id == campaign.id, Round.state == "ready")
+        .order_by(Round.number)
+        .limit(1)
+        .with_for_update(key_share=True)
+    )
+    if ready is not None:
+        ready.state = "open"
+        campaign_changed(session, campaign.id)
+
+
+def awaits_grids(one: Round) -> bool:
+    """Whether more grids are to come for the round: those of its own model."""
+    return one.basis < one.number - 1

@@ -25,6 +25,11 @@ class NewCampaign(BaseModel):
     answers_per_grid: int = 1
     grids_per_assignment: int = 10
     learn_every: int = 50
+    ready_share: float = Field(
+        default=1.0,
+        description="Part of a round's grids held ready while the round before is learned, so that "
+        "nobody waits; 0 makes annotators wait for the newest model.",
+    )
     settings: dict[str, Any] = Field(default_factory=dict)
     seed: int | None = None
 
@@ -47,6 +52,7 @@ class CampaignOut(BaseModel):
     answers_per_grid: int
     grids_per_assignment: int
     learn_every: int
+    ready_share: float
     settings: dict[str, Any]
     seed: int
     n_answers: int

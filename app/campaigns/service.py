@@ -51,6 +51,7 @@ class CampaignPlan:
     answers_per_grid: int = 1
     grids_per_assignment: int = 10
     learn_every: int = 50
+    ready_share: float = 1.0
     settings: dict[str, Any] = field(default_factory=dict)
     seed: int | None = None
 
@@ -81,6 +82,7 @@ def create_campaign(session: Session, owner: Account, plan: CampaignPlan) -> Cam
         answers_per_grid=plan.answers_per_grid,
         grids_per_assignment=plan.grids_per_assignment,
         learn_every=plan.learn_every,
+        ready_share=plan.ready_share,
     )
     _check(campaign, collection)
     session.add(campaign)
@@ -100,6 +102,7 @@ def _check(campaign: Campaign, collection: Collection) -> None:
         "answers_per_grid": (campaign.answers_per_grid, 1, 50, ""),
         "grids_per_assignment": (campaign.grids_per_assignment, 1, 1000, ""),
         "learn_every": (campaign.learn_every, 1, 1_000_000, "answers"),
+        "ready_share": (campaign.ready_share, 0, 1, ""),
         "seed": (campaign.seed, 0, 2**31 - 1, ""),
     }
     for name, (value, lowest, highest, unit) in ranges.items():

@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid, Round
+from app.campaigns.rounds import n_full_rounds
 from app.results.models import Model
 from app.strategies.base import LearningData
 from app.strategies.previous import PreviousModel
@@ -16,7 +19,14 @@ from learning.groupings import Groupings, from_answers
 def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
     """All finished answers of a campaign, by round; raises ValueError when there are none."""
     query = (
-        select(Round.number, Grid.images, Answer.groups, Annotator.position, Answer.descriptions)
+        select(
+            Round.number,
+            Grid.images,
+            Answer.groups,
+            Annotator.position,
+            Answer.descriptions,
+            Grid.purpose,
+        )
         .join(Grid, Answer.grid_id == Grid.id)
         .join(Round, Grid.round_id == Round.id)
         .join(Annotator, Answer.annotator_id == Annotator.id)
@@ -28,19 +38,32 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
         by_round.setdefault(number, []).append(tuple(answer))
     if not by_round:
         raise ValueError("There are no answers to learn from yet.")
+    numbers = sorted(by_round)
     return LearningData(
         rounds=[
             _groupings(by_round[number], campaign.n_images, campaign.n_annotators)
-            for number in sorted(by_round)
+            for number in numbers
         ],
         n_images=campaign.n_images,
         grid_size=campaign.grid_size,
         n_rounds=campaign.rounds,
         n_groups=campaign.max_groups,
         seed=campaign.seed,
-        words=[answer[3] or [] for number in sorted(by_round) for answer in by_round[number]],
+        words=[answer[3] or [] for number in numbers for answer in by_round[number]],
+        purposes=[answer[4] for number in numbers for answer in by_round[number]],
         previous=_previous(session, campaign),
+        n_full=n_full_rounds(session, campaign),
+        begun=_begun(session, campaign),
+        numbers=numbers,
     )
+
+
+def _begun(session: Session, campaign: Campaign) -> NDArray[np.int64]:
+    """(n, S) grids handed out at least once."""
+    begun = select(Answer.id).where(Answer.grid_id == Grid.id)
+    query = select(Grid.images).where(Grid.campaign_id == campaign.id, begun.exists())
+    rows = session.scalars(query).all()
+    return np.array(rows, np.int64).reshape(len(rows), campaign.grid_size)
 
 
 def _previous(session: Session, campaign: Campaign) -> PreviousModel | None:
@@ -56,5 +79,5 @@ def _previous(session: Session, campaign: Campaign) -> PreviousModel | None:
 
 
 def _groupings(rows: list[tuple[Any, ...]], n_images: int, n_annotators: int) -> Groupings:
-    images, groups, annotators, _ = zip(*rows, strict=True)
+    images, groups, annotators, _, _ = zip(*rows, strict=True)
     return from_answers(list(images), list(groups), list(annotators), n_images, n_annotators)

@@ -1,4 +1,4 @@
-"""What a model tells of attributes and annotators, and asking more about one attribute."""
+"""What a model tells of attributes and annotators, and asking more about some of it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,8 @@ from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.events import campaign_changed
 from app.results.models import Model
 from app.results.service import get_model, read_map
+from app.strategies import get_strategy
+from app.strategies.base import check_settings
 
 N_EXAMPLES = 5
 MAX_ANNOTATORS = 500
@@ -67,6 +69,32 @@ def set_focus(session: Session, campaign: Campaign, attribute: int | None) -> No
             code="unknown_attribute",
         )
     campaign.settings = {**campaign.settings, "focus": attribute}
+    campaign_changed(session, campaign.id)
+
+
+def set_focus_images(session: Session, campaign: Campaign, images: list[int]) -> None:
+    """Let the rounds to come ask more about the likes of some images, or about all alike.
+
+    images: positions. Raises Conflict for a finished campaign, InvalidInput for images that are
+    not the campaign's or a strategy that cannot ask about images.
+    """
+    campaign = locked(session, Campaign, campaign.id)
+    if campaign.state == "finished":
+        raise Conflict("This campaign is finished: no more rounds will be asked.")
+    strategy = get_strategy(campaign.strategy)
+    if "focus_images" not in strategy.settings_model.model_fields:
+        raise InvalidInput(
+            f"{strategy.title} cannot ask about single images.", code="no_focus_on_images"
+        )
+    unknown = [image for image in images if not 0 <= image < campaign.n_images]
+    if unknown:
+        raise InvalidInput(
+            f"Images of this campaign are numbered 0 to {campaign.n_images - 1}; "
+            f"there is no image {unknown[0]}.",
+            code="unknown_image",
+        )
+    chosen = {**campaign.settings, "focus_images": sorted(set(images))}
+    campaign.settings = check_settings(strategy, chosen)
     campaign_changed(session, campaign.id)
 
 

@@ -8,16 +8,19 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
-from app.campaigns.rounds import grids_in_round, open_round_of
+from app.campaigns.rounds import Batch, batches_wanted
 from app.core.database import transaction
 from app.core.storage import put_object
 from app.jobs.service import report_progress
 from app.results.dataset import load_learning_data
+from app.results.models import EmbeddedImage, Model
 from app.results.publish import TrainedModel, publish_model
+from app.results.stopping import neighbour_stability
 from app.strategies import Learned, LearningData, get_strategy
-from app.strategies.grids import NextGrids
 from learning.queries import grid_locality
 
 logger = logging.getLogger(__name__)
@@ -34,17 +37,33 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
         # One snapshot: counts, annotators and answers belong together.
         session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         campaign = session.get_one(Campaign, campaign_id)
-        current = open_round_of(session, campaign)
         data = load_learning_data(session, campaign)
-        round_number = current.number if current else campaign.rounds
-        full_round = current is not None and current.n_answers == current.n_wanted
+        wanted = batches_wanted(session, campaign)
+        before = vectors_of_earlier_round(session, campaign, data.numbers[-1])
     learned = get_strategy(campaign.strategy).learn(
         data, campaign.settings, _Reporter(job_id, epoch)
     )
-    trained = _trained(campaign, data, learned, round_number, full_round, f"{job_id}-{epoch}")
+    trained = _trained(campaign, data, learned, wanted, before, f"{job_id}-{epoch}")
     with transaction() as session:
         model = publish_model(session, campaign_id, job_id, epoch, trained)
         logger.info("campaign %s: published model %d", campaign_id, model.version)
+
+
+def vectors_of_earlier_round(
+    session: Session, campaign: Campaign, number: int
+) -> NDArray[np.float64] | None:
+    """(N, d) embedding of the newest model of a round before `number`, if there is one."""
+    earlier = session.scalar(
+        select(Model.id)
+        .where(Model.campaign_id == campaign.id, Model.round_number < number)
+        .order_by(Model.version.desc())
+        .limit(1)
+    )
+    if earlier is None:
+        return None
+    query = select(EmbeddedImage.vector).where(EmbeddedImage.model_id == earlier)
+    rows = session.scalars(query.order_by(EmbeddedImage.position)).all()
+    return np.array(rows, np.float64)
 
 
 class _Reporter:
@@ -64,16 +83,20 @@ def _trained(
     campaign: Campaign,
     data: LearningData,
     learned: Learned,
-    round_number: int,
-    full_round: bool,
+    wanted: list[tuple[int, int]],
+    before: NDArray[np.float64] | None,
     artifact_name: str,
 ) -> TrainedModel:
-    next_grids = None
-    if full_round and round_number < campaign.rounds and campaign.state != "finished":
-        next_grids = learned.select_grids(grids_in_round(campaign, round_number + 1))
+    batches = []
+    for number, n in wanted if campaign.state != "finished" else []:
+        grids = learned.select_grids(n, number)
+        locality = grid_locality(grids.images, learned.embedding)
+        batches.append(Batch(number, grids, data.n_full, locality))
     last_asked = data.rounds[-1].images
+    settled = {} if before is None else neighbour_stability(before, learned.embedding)
     metrics = {
         **learned.metrics,
+        **settled,
         "locality_of_last_round": grid_locality(last_asked, learned.embedding),
     }
     return TrainedModel(
@@ -81,18 +104,13 @@ def _trained(
         map_positions=map_of(learned.embedding),
         metrics={name: float(value) for name, value in metrics.items() if np.isfinite(value)},
         artifact_key=_store_artifact(campaign.id, artifact_name, learned),
-        round_number=round_number,
-        full_round=full_round,
-        next_grids=next_grids,
-        locality=_locality(next_grids, learned),
+        round_number=data.numbers[-1],
+        n_full=data.n_full,
+        batches=batches,
         n_answers=sum(len(answers.images) for answers in data.rounds),
         insight=learned.insight,
         notes=learned.notes,
     )
-
-
-def _locality(grids: NextGrids | None, learned: Learned) -> float | None:
-    return None if grids is None else grid_locality(grids.images, learned.embedding)
 
 
 def _store_artifact(campaign_id: UUID, name: str, learned: Learned) -> str:

@@ -11,16 +11,15 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign, Round
-from app.campaigns.rounds import close_round, open_round, open_round_of
+from app.campaigns.rounds import Batch, lay_out, open_next
 from app.core.database import locked
 from app.core.events import campaign_changed
 from app.jobs.service import complete_job
 from app.results.models import EmbeddedImage, Model
-from app.strategies.grids import NextGrids
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,9 @@ class TrainedModel:
     """What a learning job hands over.
 
     embedding:    (N, d) float64;  map_positions: (N, 2) float64 in [0, 1]
-    round_number: the round whose answers were learned last
-    full_round:   that round had all its answers in the data
-    next_grids:   for the round after it, None when there is none to open
-    locality:     of next_grids under this embedding
+    round_number: the newest round with answers in the data
+    n_full:       rounds whose answers are all in the data
+    batches:      grids for rounds to come
     n_answers:    finished answers in the data
     insight:      what the requester is told of attributes and annotators
     notes:        for the next fit
@@ -42,9 +40,8 @@ class TrainedModel:
     metrics: dict[str, float]
     artifact_key: str
     round_number: int
-    full_round: bool
-    next_grids: NextGrids | None
-    locality: float | None
+    n_full: int
+    batches: list[Batch]
     n_answers: int
     insight: dict[str, Any] | None = None
     notes: dict[str, Any] = field(default_factory=dict)
@@ -58,8 +55,7 @@ def publish_model(
     n_answers = campaign.n_answers + campaign.n_surplus
     complete_job(session, job_id, epoch, n_learned=trained.n_answers, n_answers=n_answers)
     model = _store_model(session, campaign, job_id, trained)
-    if trained.full_round:
-        _move_on(session, campaign, model.version, trained)
+    _move_on(session, campaign, model.version, trained)
     campaign_changed(session, campaign.id)
     return model
 
@@ -102,11 +98,20 @@ def _store_model(
 
 
 def _move_on(session: Session, campaign: Campaign, version: int, trained: TrainedModel) -> None:
-    current: Round | None = open_round_of(session, campaign, lock=True)
-    if current is None or current.number != trained.round_number:
+    """Lay out the rounds to come and open one, or finish the campaign after its last."""
+    if campaign.state == "finished":
         return
-    close_round(session, current, version)
-    if trained.next_grids is not None and campaign.state != "finished":
-        open_round(session, campaign, current.number + 1, trained.next_grids, trained.locality)
-    elif campaign.state != "finished":
+    session.execute(
+        update(Round)
+        .where(
+            Round.campaign_id == campaign.id,
+            Round.number <= trained.n_full,
+            Round.model_version.is_(None),
+        )
+        .values(model_version=version)
+    )
+    for batch in trained.batches:
+        lay_out(session, campaign, batch)
+    open_next(session, campaign)
+    if trained.n_full >= campaign.rounds:
         campaign.state, campaign.finished_at = "finished", datetime.now(UTC)

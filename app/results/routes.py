@@ -74,7 +74,10 @@ def set_focus(
     campaign_id: UUID, body: FocusIn, session: DatabaseSession, account: SignedIn
 ) -> None:
     campaign = get_campaign(session, account, campaign_id)
-    insight.set_focus(session, campaign, body.attribute)
+    if body.images is not None:
+        insight.set_focus_images(session, campaign, body.images)
+    else:
+        insight.set_focus(session, campaign, body.attribute)
 
 
 @api.get("/export/attributes.csv", response_class=Response)

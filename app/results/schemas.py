@@ -11,6 +11,7 @@ from app.collections.models import Image
 from app.results.insight import Insight
 from app.results.models import EmbeddedImage
 from app.results.service import Progress
+from app.results.stopping import MORE
 
 
 class RoundOut(BaseModel):
@@ -41,6 +42,20 @@ class ModelOut(BaseModel):
     has_insight: bool
 
 
+class OutlookOut(BaseModel):
+    """What the next `answers` answers would buy, with standard errors; null while unknown.
+
+    `agreement`: rise in the share of unseen placements foretold; `neighbours`: share of nearest
+    neighbours that would still change.
+    """
+
+    answers: int
+    agreement: float | None
+    agreement_error: float | None
+    neighbours: float | None
+    neighbours_error: float | None
+
+
 class ProgressOut(BaseModel):
     id: UUID
     state: str
@@ -55,6 +70,8 @@ class ProgressOut(BaseModel):
     job: JobOut | None
     models: list[ModelOut]
     answers_by_minute: list[tuple[str, int]]
+    outlook: OutlookOut
+    focus_images: list[int] | None
 
     @classmethod
     def of(cls, progress: Progress) -> "ProgressOut":
@@ -103,6 +120,8 @@ class ProgressOut(BaseModel):
                 for model in progress.models
             ],
             answers_by_minute=progress.answers_by_minute,
+            outlook=OutlookOut(answers=MORE, **vars(progress.outlook)),
+            focus_images=campaign.settings.get("focus_images"),
         )
 
 
@@ -245,6 +264,8 @@ def _examples(images: list[Image]) -> list[ExampleOut]:
 
 
 class FocusIn(BaseModel, extra="forbid"):
-    """The attribute that the rounds to come ask about; null for all in turn."""
+    """What the rounds to come ask about: one attribute (null: all in turn), or the likes of some
+    `images` (none: of all alike). Which of them a strategy takes is its own matter."""
 
-    attribute: int | None
+    attribute: int | None = None
+    images: list[int] | None = None

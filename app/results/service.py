@@ -14,6 +14,7 @@ from app.core.errors import InvalidInput, NotFound
 from app.jobs.models import Job
 from app.jobs.service import latest_job
 from app.results.models import EmbeddedImage, Model
+from app.results.stopping import Known, Outlook, outlook
 
 
 @dataclass(frozen=True)
@@ -26,16 +27,22 @@ class Progress:
     job: Job | None
     live_leases: int
     answers_by_minute: list[tuple[str, int]]
+    outlook: Outlook
 
 
 def read_progress(session: Session, campaign: Campaign) -> Progress:
     rounds = session.scalars(
-        select(Round).where(Round.campaign_id == campaign.id).order_by(Round.number)
+        select(Round)
+        .where(Round.campaign_id == campaign.id, Round.state != "ready")
+        .order_by(Round.number)
     )
+    models = list_models(session, campaign)
+    last_of_round = {model.round_number: model for model in models}
     return Progress(
         campaign=campaign,
         rounds=list(rounds),
-        models=list_models(session, campaign),
+        models=models,
+        outlook=outlook([Known(one.n_answers, one.metrics) for one in last_of_round.values()]),
         job=latest_job(session, campaign.id),
         live_leases=count_live_leases(session, campaign),
         answers_by_minute=_answers_by_minute(session, campaign),

@@ -26,8 +26,12 @@ class LearningData:
     """What a learning job learns from.
 
     rounds:      answers of each round so far, oldest first; one annotator index throughout
+    n_full:      rounds among them that have all their answers
+    begun:       (n, S) grids that somebody has begun, answered or not
     words:       group descriptions of every answer, in the order of `all_answers`
     previous:    the campaign's newest model, if it has one
+    numbers:     of the rounds
+    purposes:    what the grid of every answer was for, in the order of `all_answers`
     n_images:    N, number of images of the campaign
     grid_size:   S, images per grid
     n_rounds:    rounds planned
@@ -43,6 +47,10 @@ class LearningData:
     seed: int
     words: list[list[str]] = field(default_factory=list)
     previous: PreviousModel | None = None
+    n_full: int = 0
+    begun: NDArray[np.int64] | None = None
+    numbers: list[int] = field(default_factory=list)
+    purposes: list[str | None] = field(default_factory=list)
 
     @property
     def all_answers(self) -> Groupings:
@@ -54,7 +62,7 @@ class Learned:
     """A trained model as campaigns see it.
 
     embedding:    (N, d) float64
-    select_grids: n -> n grids for the next round
+    select_grids: (n, number) -> n grids for round `number`
     save:         writes the model (safetensors and JSON) to a path
     insight:      what the requester is told of attributes and annotators, as JSON
     notes:        what the next fit needs to know of this one, as JSON
@@ -62,7 +70,7 @@ class Learned:
 
     embedding: NDArray[np.float64]
     metrics: dict[str, float]
-    select_grids: Callable[[int], NextGrids]
+    select_grids: Callable[[int, int], NextGrids]
     save: Callable[[Path], None]
     insight: dict[str, Any] | None = None
     notes: dict[str, Any] = field(default_factory=dict)

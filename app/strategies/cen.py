@@ -119,7 +119,7 @@ class CenStrategy:
         return Learned(
             embedding=np.asarray(model.embedding_, dtype=np.float64),
             metrics=metrics,
-            select_grids=lambda n: next_grids(model, chosen, data, known, n),
+            select_grids=lambda n, number: next_grids(model, chosen, data, known, n, number),
             save=model.save,
             insight=insight,
             notes=notes,
@@ -172,9 +172,13 @@ def next_grids(
     data: LearningData,
     attributes: dict[int, dict[str, Any]],
     n: int,
+    number: int,
 ) -> NextGrids:
-    """n grids in the shares of the settings. attributes: those in use with their words."""
-    seed = data.seed + len(data.rounds)
+    """n grids for round `number` in the shares of the settings.
+
+    attributes: those in use with their words.
+    """
+    seed = data.seed + number
     size, n_images = data.grid_size, data.n_images
     in_use = list(attributes)
     n_uncertain = round(n * settings.uncertain_share)
@@ -182,7 +186,7 @@ def next_grids(
     # An attribute that later answers do not bear out cannot be asked about: all in turn.
     wanted = [settings.focus] if settings.focus in in_use else in_use
     n_random = n - n_uncertain - n_about
-    rng = np.random.default_rng([data.seed, len(data.rounds)])
+    rng = np.random.default_rng([data.seed, number])
     parts: list[tuple[str, int | None, NDArray[np.int64]]] = [
         ("random", None, random_grids(n_random, size, n_images, rng)),
         ("uncertain", None, model.uncertain_grids(n_uncertain, size, seed)),

@@ -1,10 +1,11 @@
 """Strategy `crowdster`: the progressive query generator, grids that become more local."""
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from app.strategies.agreement import agreement_of
 from app.strategies.base import (
     Learned,
     LearningData,
@@ -14,22 +15,43 @@ from app.strategies.base import (
 )
 from app.strategies.grids import NextGrids
 
+if TYPE_CHECKING:
+    from learning.crowdster import CrowdSter
+
 
 class CrowdsterSettings(StrategySettings):
-    n_dimensions: int = Field(
-        default=3,
-        ge=2,
+    algorithm: Literal["likelihood", "paper"] = Field(
+        default="likelihood",
+        title="Algorithm",
+        description="likelihood: learns from all answers, trusts annotators as far as they agree; "
+        "paper: CrowdSter as published.",
+    )
+    n_dimensions: int | None = Field(
+        default=None,
+        ge=1,
         le=32,
         title="Dimensions",
-        description="Of the embedding. Three suit most collections; more suit likeness with many "
-        "independent sides.",
+        description="Of the embedding. Empty: as many as the answers bear out (paper: 3).",
+    )
+    random_share: float = Field(
+        default=0.05,
+        ge=0.0,
+        le=1.0,
+        title="Share of random grids",
+        description="Of the later rounds' grids: a control on which rounds can be compared.",
     )
     beta: float = Field(
         default=4.0,
         ge=1.5,
         le=16.0,
-        title="β",
+        title="β (paper)",
         description="Factor by which the distance of a pair shrinks or grows after an answer.",
+    )
+    focus_images: list[int] = Field(
+        default=[],
+        max_length=1_000,
+        title="Images to ask about",
+        description="Half of the later rounds' local grids are about what is near these images.",
     )
 
 
@@ -54,21 +76,42 @@ class CrowdsterStrategy:
             grid_size=data.grid_size,
             n_bins=data.n_groups,
             n_dimensions=chosen.n_dimensions,
+            algorithm=chosen.algorithm,
+            random_share=chosen.random_share,
             beta=chosen.beta,
             n_phases=data.n_rounds,
             random_state=data.seed,
         )
         # Replayed from the first round: the result depends on the answers alone, not on which
         # of the jobs before this one came through.
+        last = len(data.rounds)
         for done, answers in enumerate(data.rounds, start=1):
-            model.update(answers)
-            progress(done / len(data.rounds))
+            model.update(answers, lambda d, t, _: progress(d / t), learn=done == last)
+        if data.begun is not None:
+            model.mark_asked(data.begun)
         return Learned(
             embedding=np.asarray(model.embedding_, dtype=np.float64),
-            metrics={},
-            select_grids=lambda n: NextGrids.alike(model.select_grids(n), "local"),
+            metrics=_metrics(model, data),
+            select_grids=lambda n, number: _next_grids(model, chosen, data, n, number),
             save=model.save,
         )
+
+
+def _metrics(model: "CrowdSter", data: LearningData) -> dict[str, float]:
+    metrics = {"dimensions": float(model.n_dimensions_)}
+    if model.algorithm == "likelihood":
+        control = [purpose == "random" for purpose in data.purposes]
+        metrics |= agreement_of(model.held_out_, control)
+    return metrics
+
+
+def _next_grids(
+    model: "CrowdSter", settings: CrowdsterSettings, data: LearningData, n: int, number: int
+) -> NextGrids:
+    known = [image for image in settings.focus_images if 0 <= image < data.n_images]
+    # A round that only waits in case is made for the neighbourhoods that this model can tell.
+    parts = model.plan_grids(n, known or None, phase=data.n_full)
+    return NextGrids.mixed([(purpose, None, grids) for purpose, grids in parts], data.seed + number)
 
 
 register(CrowdsterStrategy())

@@ -12,7 +12,7 @@ class NextGrids:
     """Grids of the next round.
 
     images:     (n, S) int64
-    purposes:   n of "random", "attribute", "uncertain", "local"
+    purposes:   n of "random", "attribute", "uncertain", "local", "focus", "new"
     attributes: n dimensions that "attribute" grids are about, None for the others
     contents:   what the round consists of, for the requester
     """
@@ -38,3 +38,10 @@ class NextGrids:
         purposes = [labels[index][0] for index in order]
         contents = {purpose: purposes.count(purpose) for purpose in dict.fromkeys(purposes)}
         return cls(images[order], purposes, [labels[index][1] for index in order], contents)
+
+    def first(self, n: int) -> Self:
+        """The first n of them."""
+        purposes = self.purposes[:n]
+        counts = {purpose: purposes.count(purpose) for purpose in dict.fromkeys(self.purposes)}
+        contents = {**self.contents, **counts}
+        return type(self)(self.images[:n], purposes, self.attributes[:n], contents)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn import functional
 
+from learning.answers import table_rows
 from learning.arrays import (
     BoolArray,
     FloatArray,
@@ -27,7 +28,6 @@ from learning.baselines.common import (
 )
 from learning.devices import cores_for, pick_device
 from learning.groupings import Groupings
-from learning.latent.answers import table_rows
 
 
 class ConditionalSimilarity(EmbeddingBaseline):

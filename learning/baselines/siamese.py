@@ -13,10 +13,10 @@ from pytorch_metric_learning.losses import (  # type: ignore[import-untyped, unu
 )
 from torch import Tensor
 
+from learning.answers import table_rows
 from learning.base import Progress
 from learning.baselines.common import EmbeddingBaseline, flat_pairs, train_table
 from learning.groupings import Groupings
-from learning.latent.answers import table_rows
 
 
 class SiameseEmbedding(EmbeddingBaseline):

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from learning.latent.answers import Answers
+from learning.answers import Answers
 
 # Answers about none of the attributes have likelihood ratio 1 against chance, so that
 # noise finds no attribute; these keep the ratio finite when groups are pure.

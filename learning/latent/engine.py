@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from learning.answers import Answers
 from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.base import Arrays, Progress
 from learning.groupings import Groupings
 from learning.latent import model as latent
-from learning.latent.answers import Answers
 from learning.latent.habits import grid_spread
 from learning.latent.pair_model import N_LEVELS
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from learning.latent.answers import Answers, table_rows
+from learning.answers import Answers, table_rows
 from learning.latent.pair_model import N_LEVELS, N_NOISE, minimise
 
 _MIN_SPREAD_DEVIATION = 0.02

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
-from learning.latent.answers import BLOCK, Answers
+from learning.answers import BLOCK, Answers
 from learning.latent.discovery import Attributes, find_attributes, settle
 from learning.latent.habits import Habits, all_spreads, fit_habits, grid_spread
 from learning.latent.pair_model import (

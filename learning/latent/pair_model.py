@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from learning.latent.answers import Answers, pair_index, table_rows
+from learning.answers import Answers, pair_index, table_rows
 
 N_LEVELS = 2
 # Answers of one single group, and answers scattered over the groups (learned).

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from learning.answers import pair_index
 from learning.base import Progress
-from learning.latent.answers import pair_index
 from learning.paper_cen.network import PaperNetwork
 
 _TINY = 1e-6

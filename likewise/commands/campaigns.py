@@ -43,6 +43,9 @@ def create(
     budget: Annotated[int, typer.Option(help="Answers wanted in all.")] = 100,
     rounds: int | None = None,
     grid_size: int | None = None,
+    ready_share: Annotated[
+        float, typer.Option(help="Part of a round held ready; 0: wait for the newest model.")
+    ] = CampaignPlan.ready_share,
     owner: Annotated[str, typer.Option(help="E-mail of the owner; the first account's.")] = "",
     start: Annotated[bool, typer.Option(help="Start it at once.")] = False,
 ) -> None:
@@ -68,6 +71,7 @@ def create(
             budget=budget,
             rounds=rounds,
             grid_size=grid_size,
+            ready_share=ready_share,
         )
         campaign = create_campaign(session, account, plan)
         if start:

@@ -45,6 +45,7 @@ def seed_demo(session: Session, owner: Account) -> list[Campaign]:
             question="Which of these pictures belong together? Group them as you see fit.",
             budget=240,
             rounds=4,
+            ready_share=0.25,
             learn_every=60,
             seed=1,
         ),
@@ -56,6 +57,8 @@ def seed_demo(session: Session, owner: Account) -> list[Campaign]:
             question="Put alike colours into the same bin.",
             budget=235,
             rounds=5,
+            # The simulated crowd is quicker than people: it would use up grids held ready.
+            ready_share=0.25,
             seed=1,
         ),
     ]

@@ -106,8 +106,8 @@ def test_a_campaign_goes_through_its_states_and_refuses_wrong_steps(
     with transaction() as session:
         grids = session.scalars(select(Grid)).all()
         actions = session.scalars(select(AuditEvent.action).order_by(AuditEvent.id)).all()
-    # Seven answers in two rounds: four grids in the first.
-    assert len(grids) == 4
+    # Seven answers in two rounds: four grids in the first, three ready for the second.
+    assert len(grids) == 7
     assert all(len(set(grid.images)) == 6 for grid in grids)
     assert actions[-4:] == [
         "campaign.running",

@@ -78,7 +78,7 @@ def test_attributes_are_named_and_annotators_told_apart() -> None:
 
 def test_rounds_have_the_shares_of_the_settings() -> None:
     learned = learn(DATA, attribute_share=0.5, uncertain_share=0.25)
-    grids = learned.select_grids(40)
+    grids = learned.select_grids(40, 2)
     assert grids.images.shape == (40, SIZE)
     assert {p: grids.purposes.count(p) for p in set(grids.purposes)} == {
         "attribute": 20,
@@ -100,7 +100,7 @@ def test_rounds_have_the_shares_of_the_settings() -> None:
 def test_grids_about_one_attribute_spread_on_it() -> None:
     wanted = named(LEARNED)["size"]
     learned = learn(DATA, attribute_share=1.0, uncertain_share=0.0, focus=wanted)
-    grids = learned.select_grids(12)
+    grids = learned.select_grids(12, 2)
     assert set(grids.attributes) == {wanted}
     spread = grids.contents["spread"][0]
     assert spread["attribute"] == wanted
@@ -116,7 +116,7 @@ def test_grids_about_one_attribute_spread_on_it() -> None:
 
 def test_an_attribute_that_is_not_in_use_gives_way_to_all_in_turn() -> None:
     learned = learn(DATA, attribute_share=1.0, uncertain_share=0.0, focus=7)
-    grids = learned.select_grids(10)
+    grids = learned.select_grids(10, 2)
     assert set(grids.attributes) == set(named(learned).values())
     assert grids.contents["focus"] is None
     assert learned.notes["focus_not_in_use"] == 7
@@ -169,7 +169,7 @@ def test_few_answers_and_no_words_are_no_trouble() -> None:
     learned = learn(
         LearningData(data.rounds, N_IMAGES, SIZE, n_rounds=2, n_groups=10, seed=0), n_dimensions=30
     )
-    assert learned.select_grids(9).images.shape == (9, SIZE)
+    assert learned.select_grids(9, 2).images.shape == (9, SIZE)
     assert learned.insight is not None
     assert all(one["low"] == [] for one in learned.insight["attributes"])
     assert learned.metrics == {}
@@ -187,4 +187,4 @@ def test_answers_that_part_nothing_leave_random_grids() -> None:
     learned = learn(LearningData([alike], N_IMAGES, SIZE, n_rounds=2, n_groups=10, seed=0))
     assert learned.insight is not None
     assert learned.insight["attributes"] == []
-    assert "attribute" not in learned.select_grids(10).purposes
+    assert "attribute" not in learned.select_grids(10, 2).purposes

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
 
-from app.campaigns.models import Campaign, Round
+from app.campaigns.models import Campaign
 from app.core.database import locked, transaction
 from app.core.outbox import OutboxMessage
 from app.jobs.models import Job
@@ -24,7 +24,6 @@ from app.jobs.service import (
 )
 from app.results.models import Model
 from app.results.publish import TrainedModel, publish_model
-from app.strategies.grids import NextGrids
 from tests.support.builders import a_campaign
 
 pytestmark = pytest.mark.usefixtures("environment")
@@ -61,9 +60,8 @@ def a_model(campaign: Campaign, **changes: object) -> TrainedModel:
         "metrics": {},
         "artifact_key": "models/test",
         "round_number": 1,
-        "full_round": False,
-        "next_grids": None,
-        "locality": None,
+        "n_full": 0,
+        "batches": [],
         "n_answers": 1,
         **changes,
     }
@@ -170,20 +168,3 @@ def test_a_queued_job_whose_message_was_lost_is_sent_again() -> None:
             select(OutboxMessage.job_id).where(OutboxMessage.dispatched_at.is_(None))
         ).all()
     assert waiting == [job_id]
-
-
-def test_a_full_round_closes_and_the_next_opens_with_the_model() -> None:
-    campaign = a_campaign(budget=4, rounds=2)
-    job = claimed(a_queued_job(campaign))
-    assert job is not None
-    grids = np.arange(12).reshape(2, 6)
-    publish(
-        campaign, job, full_round=True, next_grids=NextGrids.alike(grids, "local"), locality=0.4
-    )
-    with transaction() as session:
-        rounds = session.scalars(select(Round).order_by(Round.number)).all()
-    assert [(one.state, one.n_wanted, one.locality) for one in rounds] == [
-        ("closed", 2, None),
-        ("open", 2, pytest.approx(0.4)),
-    ]
-    assert rounds[0].model_version == 1

@@ -1,6 +1,7 @@
 """Facts about CrowdSter."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ from sklearn.exceptions import NotFittedError  # type: ignore[import-untyped, un
 
 from learning.crowdster import CrowdSter
 from learning.groupings import Groupings, from_answers
-from learning.metrics import nearest_neighbors, neighbor_overlap
+from learning.metrics import neighbor_overlap
+from learning.neighbors import nearest_neighbors
 from learning.simulation import FeatureCrowd
 
 COLOURS = np.random.default_rng(7).random((300, 3))
@@ -19,18 +21,114 @@ def asked(model: CrowdSter, n: int) -> Groupings:
     return CROWD.answer_grids(model.select_grids(n), np.zeros(n, np.int64), "bins")
 
 
-def after_phases(n_phases: int, per_phase: int, **parameters: float) -> CrowdSter:
-    model = CrowdSter(300, random_state=0, **parameters)  # type: ignore[arg-type]
+def after_phases(n_phases: int, per_phase: int, **parameters: Any) -> CrowdSter:
+    model = CrowdSter(300, random_state=0, **parameters)
     for _ in range(n_phases):
         model.update(asked(model, per_phase))
     return model
 
 
-def test_local_phases_find_40_percent_more_neighbors_than_random_grids() -> None:
-    true = nearest_neighbors(COLOURS, 10)
-    local = neighbor_overlap(true, after_phases(5, 47).kneighbors(10))
-    random = neighbor_overlap(true, after_phases(1, 235).kneighbors(10))
-    assert local >= 1.4 * random
+TRUE = nearest_neighbors(COLOURS, 10)
+
+
+def found(model: CrowdSter) -> float:
+    return neighbor_overlap(TRUE, model.kneighbors(10))
+
+
+def test_local_phases_find_more_neighbors_than_random_grids() -> None:
+    paper = {"algorithm": "paper", "neighbors_start": 0.15, "neighbors_end": 1.75}
+    assert found(after_phases(5, 47, **paper)) >= 1.4 * found(after_phases(1, 235, **paper))
+    assert found(after_phases(5, 47)) >= 1.25 * found(after_phases(1, 235))
+
+
+def test_the_default_finds_as_many_with_half_the_answers_and_knows_the_dimensions() -> None:
+    model = after_phases(5, 24)
+    assert found(model) > found(after_phases(5, 47, algorithm="paper"))
+    assert model.n_dimensions_ in (3, 4)
+
+
+def test_careless_annotators_are_known_and_do_little_harm() -> None:
+    rng = np.random.default_rng(0)
+    model = CrowdSter(300, random_state=0)
+    for _ in range(5):
+        right = asked(model, 60)
+        who = np.arange(60) % 6
+        stray = (rng.random(right.groups.shape) < 0.7) & (who[:, None] < 2)
+        groups = np.where(stray, rng.integers(0, 4, right.groups.shape), right.groups)
+        model.update(Groupings(right.images, groups, who, 300, 6))
+    assert model.carelessness_[:2].min() > 0.5
+    assert model.carelessness_[2:].max() < 0.2
+    assert found(model) > 6.5
+
+
+def test_images_may_join_and_are_asked_about_first() -> None:
+    model = CrowdSter(250, random_state=0)
+    before, now = FeatureCrowd(COLOURS[:250], 1), FeatureCrowd(COLOURS, 1)
+    nobody = np.zeros(40, np.int64)
+    model.update(before.answer_grids(model.select_grids(40), nobody, "bins"))
+    model.update(now.answer_grids(model.select_grids(40), nobody, "bins"))
+    assert model.embedding_.shape[0] == 300
+    grids = model.select_grids(40)
+    assert ((grids >= 250).sum(axis=1)[:5] == 10).all()
+    assert set(range(250, 300)) <= set(grids[:5].ravel().tolist())
+    model.update(now.answer_grids(grids, nobody, "bins"))
+    assert "new" not in dict(model.plan_grids(20))
+
+
+def test_grids_have_purposes_in_the_shares_wanted() -> None:
+    model = CrowdSter(300, random_share=0.2, random_state=0)
+    assert [(purpose, len(grids)) for purpose, grids in model.plan_grids(20)] == [("random", 20)]
+    model.update(asked(model, 40))
+    planned = {purpose: len(grids) for purpose, grids in model.plan_grids(20, focus=[3, 4])}
+    assert planned == {"random": 4, "focus": 8, "local": 8}
+    focused = dict(model.plan_grids(20, focus=[3, 4]))["focus"]
+    assert np.isin(focused, [3, 4]).any(axis=1).all()
+
+
+def test_no_set_of_images_is_asked_twice() -> None:
+    model = CrowdSter(60, random_state=0)
+    seen: set[frozenset[int]] = set()
+    for _ in range(4):
+        grids = model.select_grids(30)
+        sets = {frozenset(grid) for grid in grids.tolist()}
+        assert len(sets) == 30
+        assert not sets & seen
+        seen |= sets
+        rng = np.random.default_rng(len(seen))
+        groups = rng.integers(0, 4, grids.shape)
+        model.update(Groupings(grids, groups, np.zeros(30, np.int64), 60, 1))
+    model.mark_asked(grids[:3])
+    assert len(model.asked_) == 120
+
+
+def test_uncertainty_is_largest_for_images_seen_least() -> None:
+    model = CrowdSter(300, random_state=0)
+    for _ in range(3):
+        grids = model.select_grids(40)
+        model.update(CROWD.answer_grids(grids, np.zeros(40, np.int64), "bins"))
+    views = np.bincount(model.asked_.grids.ravel(), minlength=300)
+    few, many = views <= np.quantile(views, 0.2), views >= np.quantile(views, 0.8)
+    assert model.uncertainty_[few].mean() > model.uncertainty_[many].mean()
+    assert (model.uncertainty_ > 0).all()
+
+
+def test_what_was_held_out_says_how_well_answers_are_foretold() -> None:
+    model = after_phases(3, 40)
+    foretold, asked_for = model.held_out_.sum(axis=0)
+    assert len(model.held_out_) == 120
+    assert 0.05 < asked_for / (120 * 20) < 0.15
+    assert foretold > 0.7 * asked_for
+
+
+def test_answers_may_be_taken_in_without_learning() -> None:
+    one, other = CrowdSter(300, random_state=0), CrowdSter(300, random_state=0)
+    first = asked(one, 40)
+    one.update(first)
+    second = asked(one, 40)
+    one.update(second)
+    other.update(first, learn=False).update(second)
+    assert found(other) > 0.8 * found(one)
+    assert other.n_phases_seen_ == 2
 
 
 def test_neighborhoods_narrow_from_phase_to_phase() -> None:
@@ -38,7 +136,7 @@ def test_neighborhoods_narrow_from_phase_to_phase() -> None:
     widths = [model.n_neighbors_at(phase) for phase in range(7)]
     assert widths[0] == 1_000
     assert widths == sorted(widths, reverse=True)
-    assert widths[4:] == [35, 35, 35]
+    assert widths[4:] == [25, 25, 25]
 
 
 def test_the_same_random_state_repeats_everything() -> None:
@@ -52,8 +150,9 @@ def test_two_calls_in_a_phase_give_different_grids() -> None:
     assert not np.array_equal(model.select_grids(5), model.select_grids(5))
 
 
-def test_a_loaded_model_goes_on_alike(tmp_path: Path) -> None:
-    model = after_phases(2, 20)
+@pytest.mark.parametrize("algorithm", ["likelihood", "paper"])
+def test_a_loaded_model_goes_on_alike(tmp_path: Path, algorithm: str) -> None:
+    model = after_phases(2, 20, algorithm=algorithm)
     model.save(tmp_path / "model")
     loaded = CrowdSter.load(tmp_path / "model")
     assert loaded.get_params() == model.get_params()
@@ -63,7 +162,8 @@ def test_a_loaded_model_goes_on_alike(tmp_path: Path) -> None:
 
 
 def test_pairs_never_asked_may_have_a_small_weight() -> None:
-    assert np.isfinite(after_phases(2, 20, epsilon=0.01).embedding_).all()
+    model = after_phases(2, 20, algorithm="paper", epsilon=0.01)
+    assert np.isfinite(model.embedding_).all()
 
 
 def test_answers_that_agree_on_everything_stay_finite() -> None:
@@ -92,5 +192,8 @@ def test_bad_input_is_refused_with_the_offending_value() -> None:
         CrowdSter(300, algorithm="oracle").select_grids(1)
     with pytest.raises(ValueError, match="beta"):
         CrowdSter(300, beta=0.5).select_grids(1)
+    paper = after_phases(1, 20, algorithm="paper")
+    with pytest.raises(ValueError, match="images cannot join"):
+        paper.update(from_answers([[0, 300]], [[0, 0]], [0], 301, 1))
     with pytest.raises(ValueError, match="grid_size"):
         CrowdSter(10).select_grids(1)

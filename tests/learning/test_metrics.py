@@ -10,17 +10,10 @@ from sklearn.metrics import (  # type: ignore[import-untyped, unused-ignore]
 from learning.metrics import (
     balanced_accuracy,
     majority_rate,
-    nearest_neighbors,
     neighbor_overlap,
     pair_accuracy,
     pair_auc,
 )
-
-
-def test_neighbors_come_nearest_first_without_the_image_itself() -> None:
-    points = np.array([[0.0], [1.0], [3.0], [3.0]])
-    assert nearest_neighbors(points, 2)[0].tolist() == [1, 2]
-    assert all(image not in row for image, row in enumerate(nearest_neighbors(points, 2)))
 
 
 def test_overlap_counts_shared_neighbors_in_any_order() -> None:

@@ -160,7 +160,7 @@ def test_files_become_a_campaign_that_people_answer_and_that_learns(
     bins_link = create_campaign(
         requester,
         {"name": "Bins", "budget": "8", "rounds": "2", "grid_size": "9",
-         "grids_per_assignment": "8"},
+         "grids_per_assignment": "8", "ready_share": "0"},
         kind="bins",
         strategy="crowdster",
     )  # fmt: skip

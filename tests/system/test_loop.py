@@ -74,6 +74,7 @@ def test_a_bins_campaign_learns_and_its_rounds_become_more_local(system: System)
         rounds=3,
         grid_size=10,
         grids_per_assignment=5,
+        ready_share=0.0,
     )
     run = a_crowd(system, campaign, annotators=6, by="features")
     run.play()
@@ -130,6 +131,7 @@ def test_a_crowd_of_two_kinds_is_told_apart_and_asked_about_one_attribute(
         rounds=3,
         grid_size=12,
         grids_per_assignment=5,
+        ready_share=0.0,
         settings={"attribute_share": 0.5, "uncertain_share": 0.2},
     )
     run = a_crowd(system, campaign, annotators=8, by="colour,size", noise=0.02)

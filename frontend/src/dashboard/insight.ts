@@ -41,6 +41,9 @@ const PURPOSES: [string, string][] = [
   ['attribute', 'about one attribute'],
   ['uncertain', 'of little-known images'],
   ['local', 'of images that seem alike'],
+  ['focus', 'of the likes of chosen images'],
+  ['new', 'of images not placed yet'],
+  ['earlier', 'from the model before, begun meanwhile'],
 ];
 
 /** "12 random, 6 about one attribute, 4 of little-known images". */

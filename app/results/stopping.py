@@ -1,0 +1,90 @@
+"""When is it enough? How models settle from round to round, and what more answers would buy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learning.neighbors import nearest_neighbors
+
+NEIGHBOURS = 10
+MORE = 100
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a round's last model says: answers it learned from, and its metrics."""
+
+    n_answers: int
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What the next `MORE` answers would buy, each with its standard error.
+
+    agreement: rise in the share of unseen placements foretold; None before three rounds
+    neighbours: share of nearest neighbours that would still change; None before two models
+    """
+
+    agreement: float | None
+    agreement_error: float | None
+    neighbours: float | None
+    neighbours_error: float | None
+
+
+def neighbour_stability(before: NDArray[np.float64], now: NDArray[np.float64]) -> dict[str, float]:
+    """Share of nearest neighbours in common of two embeddings (N, d) and (N, d'), with error.
+
+    Images that only the later one knows are left out. Empty with fewer than three images.
+    """
+    n = min(len(before), len(now))
+    k = min(NEIGHBOURS, n - 1)
+    if k < 1 or n < 3:
+        return {}
+    one, other = nearest_neighbors(before[:n], k), nearest_neighbors(now[:n], k)
+    shared = (one[:, :, None] == other[:, None, :]).any(axis=2).mean(axis=1)
+    return {
+        "neighbour_stability": float(shared.mean()),
+        "neighbour_stability_error": float(shared.std(ddof=1) / sqrt(n)),
+    }
+
+
+def outlook(known: Sequence[Known]) -> Outlook:
+    """known: of each round's last model, oldest first."""
+    return Outlook(*_agreement_to_come(known), *_changes_to_come(known))
+
+
+def _agreement_to_come(known: Sequence[Known]) -> tuple[float | None, float | None]:
+    """Extrapolates agreement = limit - cost / answers, fitted by weighted least squares.
+
+    On random grids if there are enough: these are alike in all rounds.
+    """
+    for name in ("control_agreement", "agreement"):
+        points = [
+            (one.n_answers, one.metrics[name], one.metrics[f"{name}_error"])
+            for one in known
+            if one.metrics.get(f"{name}_error", 0.0) > 0
+        ]
+        if len(points) >= 3:
+            n, share, error = np.array(points).T
+            design = np.stack([np.ones_like(n), -1 / n], axis=1) / error[:, None]
+            covariance = np.linalg.pinv(design.T @ design)
+            cost = float((covariance @ design.T @ (share / error))[1])
+            fewer = 1 / n[-1] - 1 / (n[-1] + MORE)
+            return cost * fewer, float(sqrt(covariance[1, 1])) * fewer
+    return None, None
+
+
+def _changes_to_come(known: Sequence[Known]) -> tuple[float | None, float | None]:
+    """As many neighbours change as changed in the last round, for each e-fold of answers."""
+    if len(known) < 2 or "neighbour_stability" not in known[-1].metrics:
+        return None, None
+    before, now = known[-2].n_answers, known[-1].n_answers
+    if now <= before:
+        return None, None
+    part = min(1.0, log((now + MORE) / now) / log(now / before))
+    changed = 1 - known[-1].metrics["neighbour_stability"]
+    return changed * part, known[-1].metrics["neighbour_stability_error"] * part

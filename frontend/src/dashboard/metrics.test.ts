@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { metricsOf, outlookSentences } from './metrics';
+
+describe('metrics', () => {
+  it('stand beside their errors', () => {
+    expect(metricsOf({ agreement: 0.7123, agreement_error: 0.0081, dimensions: 3 })).toEqual([
+      { name: 'unseen placements foretold', value: '0.712 ± 0.008' },
+      { name: 'dimensions', value: '3' },
+    ]);
+  });
+
+  it('keep an error that belongs to nothing', () => {
+    expect(metricsOf({ training_error: 0.5 })).toEqual([
+      { name: 'training error', value: '0.500' },
+    ]);
+  });
+});
+
+describe('the outlook', () => {
+  const unknown = {
+    agreement: null,
+    agreement_error: null,
+    neighbours: null,
+    neighbours_error: null,
+  };
+
+  it('says nothing that is not known', () => {
+    expect(outlookSentences({ answers: 100, ...unknown })).toEqual([]);
+  });
+
+  it('says what the next answers would change, with errors', () => {
+    const outlook = { answers: 100, ...unknown, neighbours: 0.123, neighbours_error: 0.004 };
+    expect(outlookSentences(outlook)).toEqual([
+      'The next 100 answers would change about 12.3 % (± 0.4) of the nearest neighbours.',
+    ]);
+  });
+});

@@ -1,0 +1,67 @@
+"""Which grids were asked before."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from scipy.sparse import csr_array  # type: ignore[import-untyped, unused-ignore]
+
+from learning.arrays import FloatArray, IntArray, as_index_array, check_index_range
+
+
+class AskedGrids:
+    """Grids asked so far, answered or not. grids: (G, S), -1 pads; raises ValueError."""
+
+    def __init__(self, grids: IntArray, n_images: int) -> None:
+        self.grids = as_index_array("grids", grids, 2)
+        check_index_range("grids", self.grids, -1, n_images)
+        self.n_images = n_images
+        row, place = np.nonzero(self.grids >= 0)
+        image = self.grids[row, place]
+        shape = (n_images, len(self.grids))
+        self._shown = csr_array((np.ones(len(row), np.int32), (image, row)), shape=shape)
+        self.views: FloatArray = np.bincount(image, minlength=n_images).astype(np.float64)
+        self._sets = {_key(grid) for grid in self.grids}
+
+    def __len__(self) -> int:
+        return len(self.grids)
+
+    def plus(self, grids: IntArray) -> Self:
+        """With more grids; narrow ones are padded."""
+        width = max(self.grids.shape[1], grids.shape[1])
+        both = [_padded(part, width) for part in (self.grids, grids)]
+        return type(self)(np.concatenate(both), self.n_images)
+
+    def together(self, image: IntArray, others: IntArray) -> IntArray:
+        """(n, k) grids that showed an image (n,) and each of its others (n, k)."""
+        rows = (self._shown[image] @ self._shown.T).tocsr()
+        counts = np.zeros(others.shape, np.int64)
+        for row in range(len(image)):
+            span = slice(rows.indptr[row], rows.indptr[row + 1])
+            met, times = rows.indices[span], rows.data[span]
+            order = np.argsort(met)
+            met, times = met[order], times[order]
+            place = np.searchsorted(met, others[row]).clip(max=max(0, len(met) - 1))
+            if len(met):
+                counts[row] = np.where(met[place] == others[row], times[place], 0)
+        return counts
+
+    def repeats(self, grids: IntArray) -> IntArray:
+        """Rows of grids (n, S) that show the same images as one asked or one before them."""
+        known = set(self._sets)
+        rows = []
+        for row, grid in enumerate(grids):
+            key = _key(grid)
+            if key in known:
+                rows.append(row)
+            known.add(key)
+        return np.array(rows, np.int64)
+
+
+def _key(grid: IntArray) -> bytes:
+    return np.sort(grid[grid >= 0]).astype(np.int32).tobytes()
+
+
+def _padded(grids: IntArray, width: int) -> IntArray:
+    return np.pad(grids, ((0, 0), (0, width - grids.shape[1])), constant_values=-1)

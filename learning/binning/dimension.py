@@ -1,0 +1,125 @@
+"""How many coordinates the answers ask for: the likelihood of placements held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from learning.answers import Answers
+from learning.arrays import FloatArray
+from learning.binning.fitting import Fit, Step, climb, narrowed, unit
+from learning.binning.likelihood import PairCurve, Shown, placements
+from learning.binning.start import spectral_start
+from learning.binning.trust import Trust, honest
+
+CANDIDATES = (12, 8, 6, 5, 4, 3, 2)
+_SHARE = 0.1
+_WIDE, _WIDE_EPOCHS = 16, 10
+EPOCHS = 6
+# At a first guess everybody looks careless.
+_EPOCHS_OF_GRACE = 5
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A number of dimensions with its fit to the placements kept and its worth.
+
+    log_likelihood: (G,) of each grid's held-out placements
+    hits: (G, 2) how many of them it foretold, and how many there are
+    """
+
+    n_dimensions: int
+    fit: Fit
+    log_likelihood: Tensor
+    hits: Tensor
+
+
+def n_epochs(candidates: Sequence[int]) -> int:
+    """Epochs that `try_dimensions` takes."""
+    return _WIDE_EPOCHS + EPOCHS * len(candidates)
+
+
+def try_dimensions(
+    answers: Answers, n_bins: int, candidates: Sequence[int], seed: int, step: Step
+) -> list[Tried]:
+    """Fits in ever fewer dimensions, each begun at the one before.
+
+    Nothing, not even the start, may see the placements that are to judge.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    kept, held = _held_out(answers, generator)
+    fit = _begin(spectral_start(kept, _WIDE, seed), kept, generator)
+    fit = climb(fit, kept, n_bins, _WIDE_EPOCHS, generator, step, _EPOCHS_OF_GRACE)
+    tried: list[Tried] = []
+    for n_dimensions in candidates:
+        fit = replace(fit, embedding=narrowed(fit.embedding, n_dimensions))
+        fit = climb(fit, kept, n_bins, EPOCHS, generator, step)
+        fit = replace(fit, trust=_honest(fit, answers, held, n_bins))
+        tried.append(Tried(n_dimensions, fit, *_held_out_worth(fit, answers, held, n_bins)))
+    return tried
+
+
+def _held_out(answers: Answers, generator: torch.Generator) -> tuple[Answers, Tensor]:
+    """Answers without a tenth of their placements, and (G, S) bool, which those are."""
+    grouped = answers.groups >= 0
+    chance = torch.rand(grouped.shape, generator=generator).to(answers.device)
+    held = grouped & (chance < _SHARE)
+    kept = replace(
+        answers,
+        present=answers.present & ~held,
+        groups=answers.groups.masked_fill(held, -1),
+    )
+    return kept, held
+
+
+def _begin(places: FloatArray, answers: Answers, generator: torch.Generator) -> Fit:
+    start = torch.as_tensor(places.astype(np.float32))
+    # Images no answer has placed must not all lie on one point.
+    start = start + 1e-3 * torch.randn(start.shape, generator=generator)
+    embedding = unit(start.to(answers.device))
+    return Fit(embedding, PairCurve.start(answers.device), Trust.start(answers))
+
+
+def best(tried: list[Tried]) -> Tried:
+    """That of the fewest dimensions within one standard error of the best."""
+    top = max(tried, key=lambda one: float(one.log_likelihood.sum()))
+    for one in reversed(tried):
+        gap = top.log_likelihood - one.log_likelihood
+        error = float(gap.std()) * len(gap) ** 0.5
+        if float(gap.sum()) <= error:
+            return one
+    return top
+
+
+@torch.no_grad()
+def _honest(fit: Fit, answers: Answers, held: Tensor, n_bins: int) -> Trust:
+    ps, who, used = [], [], []
+    for rows, block in answers.blocks():
+        told = placements(
+            Shown.of(fit.embedding, block), fit.trust.genuine[rows] * ~held[rows], n_bins
+        )
+        asked = told.counted & held[rows]
+        ps.append(told.log_own[asked].exp())
+        who.append(block.annotators.unsqueeze(1).expand_as(asked)[asked])
+        used.append(told.n_used.unsqueeze(1).expand_as(asked)[asked])
+    return honest(fit.trust, torch.cat(ps), torch.cat(who), torch.cat(used))
+
+
+@torch.no_grad()
+def _held_out_worth(
+    fit: Fit, answers: Answers, held: Tensor, n_bins: int
+) -> tuple[Tensor, Tensor]:
+    gains, hits = [], []
+    for rows, block in answers.blocks():
+        genuine = fit.trust.genuine[rows] * ~held[rows]
+        told = placements(Shown.of(fit.embedding, block), genuine, n_bins)
+        p = told.probability(fit.trust.carelessness[block.annotators])
+        asked = told.counted & held[rows]
+        gains.append((p.clamp(min=1e-8).log() * asked).sum(dim=1))
+        hit = (told.log_bins.argmax(dim=2) == block.groups) & asked
+        hits.append(torch.stack([hit.sum(dim=1), asked.sum(dim=1)], dim=1))
+    return torch.cat(gains), torch.cat(hits)

@@ -1,0 +1,168 @@
+"""The probability of bins, given where the images lie.
+
+An answer says nothing of the scale of its grid: distances count in units of the grid's own
+spread. Two views of one answer are added up: every image chooses the bin whose centroid is
+near (sharp, but misled by strays), and every pair shares a bin the likelier the nearer it is
+(blunt, but hard to mislead; leftovers speak here, as pairs kept apart).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from learning.answers import Answers
+
+# Squared distance to a centroid, in units of the grid's mean squared deviation, that halves
+# the odds e-fold. Learned from the answers it shrinks towards zero and overfits.
+_TEMPERATURE = 0.3
+# A bin's centroid without an image that makes up nearly all of it is not to be had.
+_LEAST_OTHERS = 0.3
+_TINY = 1e-8
+
+
+@dataclass(frozen=True)
+class PairCurve:
+    """P(same bin) = sigmoid(offset - exp(log_slope) * distance); both are scalars."""
+
+    offset: Tensor
+    log_slope: Tensor
+
+    @classmethod
+    def start(cls, device: torch.device) -> PairCurve:
+        """A curve that a fit begins with."""
+        return cls(torch.tensor(1.0, device=device), torch.tensor(0.7, device=device))
+
+
+@dataclass(frozen=True)
+class Placements:
+    """What one block of answers says of the places of its images in bins.
+
+    log_own:   (B, S) log probability of the bin an image is in, were nobody careless
+    log_bins:  (B, S, C) the same for every bin of the grid, -inf for an empty one
+    counted:   (B, S) bool, the placements that tell something
+    n_used:    (B,) bins in use
+    """
+
+    log_own: Tensor
+    log_bins: Tensor
+    counted: Tensor
+    n_used: Tensor
+
+    def probability(self, carelessness: Tensor) -> Tensor:
+        """(B, S) when an image goes to any bin with odds `carelessness` (B,)."""
+        stray = carelessness.unsqueeze(1)
+        return (1 - stray) * self.log_own.exp() + stray / self.n_used.clamp(min=1).unsqueeze(1)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Images of a block of grids about their own middle, in units of their own spread.
+
+    places: (B, S, d) root mean square 1 per grid; groups: (B, S), -1 for none
+    present: (B, S) bool; spread: (B, 1, 1) the unit, in those of the embedding
+    """
+
+    places: Tensor
+    groups: Tensor
+    present: Tensor
+    spread: Tensor
+
+    @classmethod
+    def of(cls, embedding: Tensor, block: Answers) -> Shown:
+        """The block's images as the embedding (N, d) has them."""
+        # Unlike indexing, embedding() adds up gradients in one order on any number of cores.
+        places = functional.embedding(block.images, embedding)
+        present = block.present.unsqueeze(2).to(places.dtype)
+        count = present.sum(dim=1, keepdim=True).clamp(min=1)
+        centred = (places - (places * present).sum(dim=1, keepdim=True) / count) * present
+        variance = (centred**2).sum(dim=2, keepdim=True).sum(dim=1, keepdim=True) / count
+        spread = (variance + _TINY).sqrt()
+        return cls(centred / spread, block.groups, block.present, spread)
+
+    def members(self, n_bins: int) -> Tensor:
+        """(B, S, C) 1 where an image is in a bin."""
+        one_hot = functional.one_hot(self.groups.clamp(min=0), n_bins)
+        grouped = (self.groups >= 0).unsqueeze(2)
+        return (one_hot * grouped).to(self.places.dtype)
+
+
+def placements(shown: Shown, genuine: Tensor, n_bins: int) -> Placements:
+    """How well the bins' centroids explain where each image was put.
+
+    genuine: (B, S) odds that a placement was meant; strays count less for the centroids,
+    and those held out, 0, not at all.
+    An image is compared to the centroid of the *others* in its bin: else a bin of one
+    explains itself.
+    """
+    members = shown.members(n_bins)
+    weights, total, middles = _middles(shown, members, genuine)
+    own_square = (shown.places**2).sum(dim=2, keepdim=True)
+    cross = shown.places @ middles.transpose(1, 2)
+    squared = own_square - 2 * cross + (middles**2).sum(dim=2).unsqueeze(1)
+    all_in_bin = (members * total.unsqueeze(1)).sum(dim=2)
+    others = all_in_bin - weights.sum(dim=2)
+    away = (all_in_bin / others.clamp(min=_LEAST_OTHERS)) ** 2
+    squared = torch.where(members > 0, squared * away.unsqueeze(2), squared)
+    used = total > _TINY
+    logits = (-squared / _TEMPERATURE).masked_fill(~used.unsqueeze(1), -torch.inf)
+    log_bins = torch.log_softmax(logits, dim=2)
+    n_used = used.sum(dim=1)
+    counted = (others > _TINY) & (n_used > 1).unsqueeze(1)
+    log_own = log_bins.gather(2, shown.groups.clamp(min=0).unsqueeze(2)).squeeze(2)
+    return Placements(log_own.masked_fill(~counted, 0.0), log_bins, counted, n_used)
+
+
+def _middles(shown: Shown, members: Tensor, genuine: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Weights (B, S, C) of images in bins, their sums (B, C) and the centroids (B, C, d)."""
+    weights = members * genuine.unsqueeze(2)
+    total = weights.sum(dim=1)
+    middles = weights.transpose(1, 2) @ shown.places / total.clamp(min=_TINY).unsqueeze(2)
+    return weights, total, middles
+
+
+def bin_pull(shown: Shown, told: Placements, genuine: Tensor) -> Tensor:
+    """(B, S, d, d) information that a placement holds on the place of its image.
+
+    Fisher's, of the choice among the bins: 4 / T^2 times the covariance of the centroids
+    under the probabilities of the bins, less where the placement may be a stray.
+    """
+    n_bins = told.log_bins.shape[2]
+    _, _, middles = _middles(shown, shown.members(n_bins), genuine)
+    p = told.log_bins.exp()
+    mean = p @ middles
+    second = torch.einsum("bsc,bcd,bce->bsde", p, middles, middles)
+    covariance = second - mean.unsqueeze(3) * mean.unsqueeze(2)
+    scale = (2 / (_TEMPERATURE * shown.spread)) ** 2 * genuine.unsqueeze(2)
+    return covariance * scale.unsqueeze(3)
+
+
+def placement_loss(told: Placements, carelessness: Tensor) -> Tensor:
+    """Mean negative log likelihood of the placements."""
+    log_likelihood = (told.probability(carelessness) + _TINY).log() * told.counted
+    return -log_likelihood.sum() / told.counted.sum().clamp(min=1)
+
+
+def pair_loss(shown: Shown, curve: PairCurve, carelessness: Tensor) -> Tensor:
+    """Mean negative log likelihood of the pairs; two leftovers are no pair."""
+    squared = (shown.places**2).sum(dim=2)
+    cross = shown.places @ shown.places.transpose(1, 2)
+    gaps = squared.unsqueeze(2) + squared.unsqueeze(1) - 2 * cross
+    # Two images of a grid are sqrt(2) spreads apart in the mean square.
+    distance = (gaps.clamp(min=0) / 2 + _TINY).sqrt()
+    grouped = shown.groups >= 0
+    same = (shown.groups.unsqueeze(2) == shown.groups.unsqueeze(1)) & grouped.unsqueeze(2)
+    both = shown.present.unsqueeze(2) & shown.present.unsqueeze(1)
+    told = both & (grouped.unsqueeze(2) | grouped.unsqueeze(1))
+    told = told.triu(diagonal=1)
+    clean = torch.sigmoid(curve.offset - curve.log_slope.exp() * distance)
+    stray = 1 - (1 - carelessness) ** 2
+    count = told.sum(dim=(1, 2)).clamp(min=1)
+    base = ((same & told).sum(dim=(1, 2)) / count).clamp(_TINY, 1 - _TINY)
+    stray, base = stray[:, None, None], base[:, None, None]
+    p = (1 - stray) * clean + stray * base
+    likelihood = torch.where(same, p, 1 - p).clamp(min=_TINY)
+    return -(likelihood.log() * told).sum() / told.sum().clamp(min=1)

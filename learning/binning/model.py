@@ -1,0 +1,87 @@
+"""A fit to all answers: from nothing, or from the fit of the round before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from learning.answers import Answers
+from learning.arrays import FloatArray, IntArray
+from learning.base import Progress
+from learning.binning.certainty import uncertainty
+from learning.binning.dimension import CANDIDATES, best, n_epochs, try_dimensions
+from learning.binning.fitting import climb
+from learning.devices import cores_for, pick_device
+from learning.groupings import Groupings
+
+_FINAL_EPOCHS = 25
+
+
+@dataclass(frozen=True)
+class Learned:
+    """embedding: (N, d); uncertainty: (N,); carelessness: (W,); held_out: (G, 2).
+
+    `CrowdSter` says what they are.
+    """
+
+    embedding: FloatArray
+    uncertainty: FloatArray
+    carelessness: FloatArray
+    held_out: IntArray
+
+
+def learn(
+    groupings: Groupings,
+    n_dimensions: int | None,
+    seed: int,
+    device: str,
+    progress: Progress | None = None,
+) -> Learned:
+    """The embedding of all images that explains all answers.
+
+    Without `n_dimensions` the answers say how many.
+    """
+    with cores_for(len(groupings)):
+        return _learn(groupings, n_dimensions, seed, device, progress)
+
+
+def _learn(
+    groupings: Groupings,
+    n_dimensions: int | None,
+    seed: int,
+    device: str,
+    progress: Progress | None,
+) -> Learned:
+    answers = Answers.of(groupings, pick_device(device))
+    n_bins = int(answers.groups.max()) + 1
+    candidates = CANDIDATES if n_dimensions is None else _towards(n_dimensions)
+    step = _Steps(n_epochs(candidates) + _FINAL_EPOCHS, progress)
+    tried = try_dimensions(answers, n_bins, candidates, seed, step)
+    chosen = best(tried) if n_dimensions is None else tried[-1]
+    generator = torch.Generator().manual_seed(seed)
+    found = climb(chosen.fit, answers, n_bins, _FINAL_EPOCHS, generator, step)
+    return Learned(
+        found.embedding.double().cpu().numpy(),
+        uncertainty(found, answers, n_bins).double().cpu().numpy(),
+        found.trust.carelessness.double().cpu().numpy(),
+        chosen.hits.cpu().numpy(),
+    )
+
+
+def _towards(n_dimensions: int) -> tuple[int, ...]:
+    """From many to the number wanted: a start in many dimensions avoids local minima."""
+    wide = max(2 * n_dimensions, 10)
+    return (wide, round((wide * n_dimensions) ** 0.5), n_dimensions)
+
+
+class _Steps:
+    """Counts epochs and reports them."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self.done, self.total, self.progress = 0, total, progress
+
+    def __call__(self) -> None:
+        self.done += 1
+        if self.progress is not None:
+            self.progress(self.done, self.total, {})

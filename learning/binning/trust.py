@@ -1,0 +1,79 @@
+"""How far each annotator is believed: expectation-maximisation over careless placements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from learning.answers import Answers
+from learning.binning.likelihood import Shown, placements
+
+# Placements that all annotators' common carelessness counts for, in each one's own.
+_COMMON_PLACEMENTS = 100.0
+# Prior of the common carelessness: two strays among twenty placements.
+_PRIOR_STRAYS, _PRIOR_PLACEMENTS = 2.0, 20.0
+_START = 0.1
+_LEAST, _MOST = 0.005, 0.9
+
+
+@dataclass(frozen=True)
+class Trust:
+    """carelessness: (W,) odds of a random bin; genuine: (G, S) odds a placement was meant."""
+
+    carelessness: Tensor
+    genuine: Tensor
+    optimism: float = 1.0
+
+    @classmethod
+    def start(cls, answers: Answers) -> Trust:
+        """Everybody a little careless, every placement meant."""
+        device = answers.device
+        careless = torch.full((answers.n_annotators,), _START, device=device)
+        return cls(careless, torch.ones(answers.images.shape, device=device))
+
+    @property
+    def mean(self) -> float:
+        """Of the annotators' carelessness."""
+        return float(self.carelessness.mean()) if len(self.carelessness) else _START
+
+
+@torch.no_grad()
+def believe(trust: Trust, embedding: Tensor, answers: Answers, n_bins: int) -> Trust:
+    """One step of expectation-maximisation, the embedding (N, d) given."""
+    n_annotators = len(trust.carelessness)
+    strays = torch.zeros(n_annotators, device=answers.device)
+    counted = torch.zeros_like(strays)
+    genuine = torch.ones_like(trust.genuine)
+    for rows, block in answers.blocks():
+        careless = trust.carelessness[block.annotators]
+        told = placements(Shown.of(embedding, block), trust.genuine[rows], n_bins)
+        meant = (1 - careless).unsqueeze(1) * told.log_own.exp() / told.probability(careless)
+        genuine[rows] = torch.where(told.counted, meant, 1.0)
+        strays.index_add_(0, block.annotators, ((1 - meant) * told.counted).sum(dim=1))
+        counted.index_add_(0, block.annotators, told.counted.sum(dim=1).to(strays.dtype))
+    common = (strays.sum() + _PRIOR_STRAYS) / (counted.sum() + _PRIOR_PLACEMENTS)
+    own = (strays + _COMMON_PLACEMENTS * common) / (counted + _COMMON_PLACEMENTS)
+    honest = (own * trust.optimism).clamp(_LEAST, _MOST)
+    return replace(trust, carelessness=honest, genuine=genuine)
+
+
+@torch.no_grad()
+def honest(trust: Trust, probability: Tensor, annotators: Tensor, n_used: Tensor) -> Trust:
+    """Carelessness scaled to what placements held out say of it.
+
+    probability: (M,) of held-out placements were nobody careless; annotators, n_used: (M,).
+    A fit explains the strays that it was fitted to, the more the more dimensions it has.
+    """
+    if not len(probability):
+        return trust
+    own = trust.carelessness / trust.optimism
+    scale = trust.optimism
+    for _ in range(30):
+        stray = (own * scale).clamp(_LEAST, _MOST)[annotators]
+        mixed = (1 - stray) * probability + stray / n_used
+        odds = stray / n_used / mixed
+        common = (odds.sum() + _PRIOR_STRAYS) / (len(odds) + _PRIOR_PLACEMENTS)
+        scale = float(common / own[annotators].mean())
+    return replace(trust, carelessness=(own * scale).clamp(_LEAST, _MOST), optimism=scale)

@@ -1,0 +1,160 @@
+"""Rounds: the next one lies ready, opens when one is full, and is renewed by its own model."""
+
+import threading
+from collections import Counter
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import select
+
+from app.campaigns.models import Campaign, Grid, Round
+from app.campaigns.rounds import Batch, batches_wanted, lay_out
+from app.campaigns.service import CampaignPlan, create_campaign
+from app.core.database import transaction
+from app.core.errors import InvalidInput
+from app.jobs.models import Job
+from app.jobs.service import claim_job
+from app.results.publish import TrainedModel, publish_model
+from app.strategies.grids import NextGrids
+from tests.app.test_annotation import a_lease, a_session, submit
+from tests.support.builders import a_campaign, a_collection, an_account, reloaded
+
+
+def rounds() -> list[Round]:
+    with transaction() as session:
+        return list(session.scalars(select(Round).order_by(Round.number)))
+
+
+def grids(number: int) -> list[Grid]:
+    with transaction() as session:
+        query = select(Grid).join(Round).where(Round.number == number).order_by(Grid.number)
+        return list(session.scalars(query))
+
+
+def local_grids(n: int, first: int = 0) -> NextGrids:
+    return NextGrids.alike(np.arange(6)[None, :] + first + np.arange(n)[:, None], "local")
+
+
+def learned(campaign: Campaign, n_full: int, *batches: Batch) -> None:
+    """What a worker does with the job that waits."""
+    with transaction() as session:
+        job_id = session.scalars(select(Job.id).where(Job.state == "queued")).one()
+        job = claim_job(session, job_id, "worker")
+        assert job is not None
+    n = campaign.n_images
+    model = TrainedModel(
+        embedding=np.zeros((n, 2)),
+        map_positions=np.zeros((n, 2)),
+        metrics={},
+        artifact_key="models/test",
+        round_number=n_full,
+        n_full=n_full,
+        batches=list(batches),
+        n_answers=n_full,
+    )
+    with transaction() as session:
+        publish_model(session, campaign.id, job_id, job.epoch, model)
+
+
+def fill(client: TestClient, who: dict[str, str], n: int) -> None:
+    for _ in range(n):
+        assert submit(client, who, a_lease(client, who)).json()["status"] == "stored"
+
+
+def test_nobody_waits_while_a_round_is_learned(client: TestClient) -> None:
+    campaign = a_campaign(budget=6, rounds=3)
+    who = a_session(client, campaign)
+    assert [(one.state, len(grids(one.number))) for one in rounds()] == [("open", 2), ("ready", 2)]
+    fill(client, who, 2)
+    assert [one.state for one in rounds()] == ["closed", "open"]
+    fill(client, who, 1)
+    learned(campaign, 1, Batch(2, local_grids(2), 1, 0.4), Batch(3, local_grids(2, 9), 1, 0.5))
+
+    # One grid of the second round was begun before: it stays, and one of the new ones comes.
+    assert [(grid.basis, grid.n_answers) for grid in grids(2)] == [(0, 1), (1, 0)]
+    second = rounds()[1]
+    assert second.contents == {"local": 1, "earlier": 1}
+    assert second.locality == pytest.approx(0.4)
+    assert [(one.state, one.basis) for one in rounds()] == [
+        ("closed", 0),
+        ("open", 1),
+        ("ready", 1),
+    ]
+    assert rounds()[0].model_version == 1
+    fill(client, who, 1)
+    assert [one.state for one in rounds()] == ["closed", "closed", "open"]
+
+
+def test_with_nothing_held_ready_annotators_wait_for_the_newest_model(client: TestClient) -> None:
+    campaign = a_campaign(budget=4, rounds=2, ready_share=0.0)
+    who = a_session(client, campaign)
+    fill(client, who, 2)
+    assert client.post("/api/annotate/leases", headers=who).json()["status"] == "wait"
+    learned(campaign, 1, Batch(2, local_grids(2), 1, 0.4))
+    assert [(one.state, one.basis) for one in rounds()] == [("closed", 0), ("open", 1)]
+    fill(client, who, 2)
+    learned(campaign, 2)
+    assert reloaded(campaign.id).state == "finished"
+
+
+def test_who_has_used_up_a_ready_last_round_waits_for_the_rest(client: TestClient) -> None:
+    campaign = a_campaign(budget=8, rounds=2, ready_share=0.25)
+    who = a_session(client, campaign)
+    fill(client, who, 5)
+    assert client.post("/api/annotate/leases", headers=who).json()["status"] == "wait"
+    learned(campaign, 1, Batch(2, local_grids(4), 1))
+    assert Counter(grid.basis for grid in grids(2)) == {0: 1, 1: 3}
+    fill(client, who, 3)
+
+
+def test_a_model_is_asked_for_what_it_can_better(client: TestClient) -> None:
+    campaign = a_campaign(budget=12, rounds=4, ready_share=0.5)
+    who = a_session(client, campaign)
+    with transaction() as session:
+        assert batches_wanted(session, campaign) == []
+    fill(client, who, 3)
+    with transaction() as session:
+        assert batches_wanted(session, campaign) == [(2, 3), (3, 2)]
+    learned(campaign, 1, Batch(2, local_grids(3), 1), Batch(3, local_grids(2), 1))
+    with transaction() as session:
+        assert batches_wanted(session, campaign) == []
+    fill(client, who, 3)
+    with transaction() as session:
+        assert batches_wanted(session, campaign) == [(3, 3), (4, 2)]
+
+
+def test_a_grid_being_handed_out_is_not_replaced(client: TestClient) -> None:
+    campaign = a_campaign(budget=40, rounds=2, grids_per_assignment=50)
+    who = [a_session(client, campaign, f"annotator-{index:06d}") for index in range(8)]
+    fill(client, who[0], 20)
+    start = threading.Barrier(9)
+    kept: list[str] = []
+
+    def hand_out(one: dict[str, str]) -> None:
+        start.wait()
+        kept.append(a_lease(client, one)["id"])
+
+    threads = [threading.Thread(target=hand_out, args=(one,)) for one in who]
+    for thread in threads:
+        thread.start()
+    with transaction() as session:
+        held = session.get_one(Campaign, campaign.id, with_for_update={"key_share": True})
+        start.wait()
+        lay_out(session, held, Batch(2, local_grids(20), 1))
+    for thread in threads:
+        thread.join()
+    assert len(kept) == 8
+    assert len(grids(2)) == 20
+    for one in who:
+        assert submit(client, one, a_lease(client, one)).json()["status"] == "stored"
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_share_beyond_one_is_refused() -> None:
+    owner = an_account()
+    collection = a_collection(owner)
+    with transaction() as session, pytest.raises(InvalidInput, match="ready_share"):
+        create_campaign(
+            session, owner, CampaignPlan(name="C", collection_id=collection.id, ready_share=1.5)
+        )
