@@ -24,7 +24,7 @@ from learning.queries import introducing_grids, local_grids, random_grids
 
 _PAPER_DIMENSIONS = 3
 # The number of dimensions is looked for anew when there are so many times the answers.
-_GROWTH = 1.5
+_GROWTH = 2.0
 # How often grids that were asked before are made anew; in a tiny collection there are no others.
 _ATTEMPTS = 5
 # Of the local grids, when there is a focus.

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Answer, Assignment
 from app.annotation.sessions import AnnotatorSession, complete_assignment
 from app.campaigns.models import Campaign, Grid
-from app.campaigns.rounds import awaits_grids, open_round_of
+from app.campaigns.rounds import awaits_grids, n_full_rounds, open_round_of
 from app.core.database import locked
 from app.core.errors import Conflict, NotFound
 from app.core.settings import get_settings
@@ -89,7 +89,8 @@ def live_leases_of(grid_id: ColumnElement[int]) -> ColumnElement[int]:
 def _claim(session: Session, who: AnnotatorSession) -> Handout:
     current = open_round_of(session, who.campaign)
     if current is None:
-        return _nothing_now(who, last_grids=False, may_come_back=True)
+        all_full = n_full_rounds(session, who.campaign) == who.campaign.rounds
+        return _nothing_now(who, last_grids=all_full, may_come_back=not all_full)
     answered_by_me = select(Answer.id).where(
         Answer.grid_id == Grid.id,
         Answer.annotator_id == who.annotator_id,

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from app.collections.media import image_url
 from app.collections.models import Image
@@ -269,3 +269,9 @@ class FocusIn(BaseModel, extra="forbid"):
 
     attribute: int | None = None
     images: list[int] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> "FocusIn":
+        if len(self.model_fields_set) != 1:
+            raise ValueError("name either an attribute or images")
+        return self

@@ -134,6 +134,22 @@ def test_an_impossible_focus_is_refused(client: TestClient, owner: Account) -> N
     assert reloaded(campaign.id).settings["focus"] is None
 
 
+def test_later_rounds_ask_more_about_the_likes_of_chosen_images(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_campaign(owner, strategy="crowdster", kind="bins")
+    path = f"/api/campaigns/{campaign.id}"
+    assert client.post(f"{path}/focus", json={"images": [7, 3, 7]}).status_code == 204
+    assert client.get(f"{path}/progress").json()["focus_images"] == [3, 7]
+    unknown = client.post(f"{path}/focus", json={"images": [30]})
+    assert (unknown.status_code, unknown.json()["code"]) == (422, "unknown_image")
+    assert client.post(f"{path}/focus", json={"images": []}).status_code == 204
+    assert reloaded(campaign.id).settings["focus_images"] == []
+    other = a_told_campaign(owner)
+    refused = client.post(f"/api/campaigns/{other.id}/focus", json={"images": [1]})
+    assert (refused.status_code, refused.json()["code"]) == (422, "no_focus_on_images")
+
+
 def test_before_the_first_model_there_is_nothing_to_focus_on(
     client: TestClient, owner: Account
 ) -> None:

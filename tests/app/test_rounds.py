@@ -94,6 +94,8 @@ def test_with_nothing_held_ready_annotators_wait_for_the_newest_model(client: Te
     learned(campaign, 1, Batch(2, local_grids(2), 1, 0.4))
     assert [(one.state, one.basis) for one in rounds()] == [("closed", 0), ("open", 1)]
     fill(client, who, 2)
+    # Nothing is left to do, whether or not the last model comes about.
+    assert client.post("/api/annotate/leases", headers=who).json()["status"] == "done"
     learned(campaign, 2)
     assert reloaded(campaign.id).state == "finished"
 

@@ -1,0 +1,46 @@
+"""Plots of the report, as SVG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("svg")
+# The same results give the same file.
+mpl.rcParams["svg.hashsalt"] = "likewise"
+
+from matplotlib import pyplot as plt  # noqa: E402
+
+Row = dict[str, Any]
+
+
+def draw_all(results: dict[str, list[Row]], folder: Path) -> None:
+    """Those plots whose part was measured."""
+    if results.get("budget"):
+        _draw_budget(results["budget"], folder / "crowdster_budget.svg")
+
+
+def _draw_budget(rows: list[Row], path: Path) -> None:
+    """Neighbours found against answers, a panel a space."""
+    spaces = list(dict.fromkeys(row["space"] for row in rows))
+    figure, panels = plt.subplots(1, len(spaces), figsize=(4 * len(spaces), 4), squeeze=False)
+    for panel, space in zip(panels[0], spaces, strict=True):
+        here = [row for row in rows if row["space"] == space]
+        for method in dict.fromkeys(row["method"] for row in here):
+            own = [row for row in here if row["method"] == method]
+            counts = sorted({row["answers"] for row in own})
+            found = [[r["found"] for r in own if r["answers"] == n] for n in counts]
+            errors = [stdev(values) if len(values) > 1 else 0.0 for values in found]
+            width = 2.5 if "default)" in method else 1.0
+            middle = [mean(values) for values in found]
+            panel.errorbar(counts, middle, errors, fmt="o-", ms=3, lw=width, label=method)
+        panel.set(title=space, xlabel="answers", ylim=(0, 10))
+    panels[0][0].set_ylabel("true neighbours found, of 10")
+    handles, labels = panels[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncol=3, fontsize=8)
+    figure.tight_layout(rect=(0, 0.14, 1, 1))
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)

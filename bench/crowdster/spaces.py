@@ -1,0 +1,143 @@
+"""True spaces of images, and annotators who put what is near into the same bin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+from sklearn.decomposition import PCA  # type: ignore[import-untyped, unused-ignore]
+
+from learning.arrays import FloatArray, IntArray
+from learning.groupings import Groupings
+
+N_ANNOTATORS = 30
+_STARTS, _STEPS = 6, 25
+# Beyond these a block of grids x images x bins would not stay small.
+_BLOCK = 2_048
+
+FONTS = (
+    "DejaVuSans.ttf",
+    "DejaVuSans-Bold.ttf",
+    "DejaVuSansMono.ttf",
+    "DejaVuSerif.ttf",
+    "DejaVuSerif-Italic.ttf",
+    "DejaVuSansMono-BoldOblique.ttf",
+    "STIXGeneral.ttf",
+    "STIXGeneralBolIta.ttf",
+    "cmr10.ttf",
+    "cmss10.ttf",
+    "cmtt10.ttf",
+    "cmti10.ttf",
+)
+LETTERS = "abdefghkmnpqrst"
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Annotators who bin by k-means of true features (N, D); `noise` of images go astray."""
+
+    features: FloatArray
+    noise: float = 0.0
+    n_bins: int = 4
+
+    def answer(self, grids: IntArray, rng: np.random.Generator) -> Groupings:
+        """Their bins for grids (G, S)."""
+        groups = np.concatenate(
+            [
+                self._bins(grids[start : start + _BLOCK], rng)
+                for start in range(0, len(grids), _BLOCK)
+            ]
+        )
+        stray = rng.random(groups.shape) < self.noise
+        groups = np.where(stray, rng.integers(0, self.n_bins, groups.shape), groups)
+        who = rng.integers(0, N_ANNOTATORS, len(grids))
+        return Groupings(grids, groups, who, len(self.features), N_ANNOTATORS)
+
+    def _bins(self, grids: IntArray, rng: np.random.Generator) -> IntArray:
+        """K-means of every grid at once: k-means++ starts, then Lloyd's steps; best of some."""
+        shown = self.features[grids]
+        best = np.full(len(grids), np.inf)
+        bins = np.zeros(grids.shape, np.int64)
+        for _ in range(_STARTS):
+            found, inertia = _lloyd(shown, _spread_starts(shown, self.n_bins, rng))
+            better = inertia < best
+            bins[better], best[better] = found[better], inertia[better]
+        return bins
+
+
+def _spread_starts(shown: FloatArray, n_bins: int, rng: np.random.Generator) -> FloatArray:
+    rows = np.arange(len(shown))
+    middles = np.empty((len(shown), n_bins, shown.shape[2]))
+    middles[:, 0] = shown[rows, rng.integers(0, shown.shape[1], len(shown))]
+    gaps = ((shown - middles[:, [0]]) ** 2).sum(axis=2)
+    for k in range(1, n_bins):
+        odds = gaps + 1e-12
+        odds /= odds.sum(axis=1, keepdims=True)
+        chosen = (odds.cumsum(axis=1) > rng.random((len(shown), 1))).argmax(axis=1)
+        middles[:, k] = shown[rows, chosen]
+        gaps = np.minimum(gaps, ((shown - middles[:, [k]]) ** 2).sum(axis=2))
+    return middles
+
+
+def _lloyd(shown: FloatArray, middles: FloatArray) -> tuple[IntArray, FloatArray]:
+    n_bins = middles.shape[1]
+    for _ in range(_STEPS):
+        gaps = ((shown[:, :, None] - middles[:, None]) ** 2).sum(axis=3)
+        bins = gaps.argmin(axis=2)
+        members = np.eye(n_bins)[bins]
+        count = members.sum(axis=1)
+        moved = np.einsum("gsc,gsd->gcd", members, shown) / np.maximum(count, 1)[..., None]
+        middles = np.where(count[..., None] > 0, moved, middles)
+    return bins, gaps.min(axis=2).sum(axis=1)
+
+
+def space(name: str, n: int, rng: np.random.Generator) -> FloatArray:
+    """(n, D) true features of one of SPACES."""
+    if name == "colours":
+        return rng.random((n, 3))
+    if name == "plane":
+        return rng.random((n, 2))
+    if name == "clusters":
+        middles = 1.5 * rng.normal(size=(25, 3))
+        return np.asarray(middles[rng.integers(0, 25, n)] + 0.3 * rng.normal(size=(n, 3)))
+    if name == "features":
+        # Forty features bent from six latent ones.
+        latent = rng.normal(size=(n, 6))
+        return np.asarray(np.tanh(latent @ rng.normal(size=(6, 40)) / 2.5))
+    raise ValueError(f"no space {name!r}; there are {', '.join(SPACES)}")
+
+
+SPACES = ("colours", "plane", "clusters", "features")
+
+
+@cache
+def letters() -> tuple[FloatArray, FloatArray, IntArray]:
+    """How 180 letters of 12 fonts look, as people see fonts; their pixels; their fonts.
+
+    The style of a font is what its letters have in common beyond the letter itself:
+    pixels less the mean of the same letter in all fonts, averaged over the letters, in
+    the directions that tell fonts apart; each letter shows it a little differently.
+    returns (180, 11), (180, P), (180,)
+    """
+    folder = Path(mpl.get_data_path()) / "fonts" / "ttf"
+    pixels = np.stack([[_rendered(folder / font, one) for one in LETTERS] for font in FONTS])
+    style = pixels - pixels.mean(axis=0)
+    common = style.mean(axis=1)
+    seen = PCA(len(FONTS) - 1).fit(common)
+    own = seen.transform(style.reshape(-1, style.shape[2])).reshape(*style.shape[:2], -1)
+    shared = seen.transform(common)[:, None]
+    appearance = shared + 0.1 * (own - own.mean(axis=1, keepdims=True))
+    fonts = np.repeat(np.arange(len(FONTS)), len(LETTERS))
+    return appearance.reshape(len(fonts), -1), pixels.reshape(len(fonts), -1), fonts
+
+
+def _rendered(font: Path, letter: str) -> FloatArray:
+    """(32 * 32,) ink of a letter, centred on its baseline."""
+    canvas = Image.new("L", (32, 32))
+    draw = ImageDraw.Draw(canvas)
+    draw.text((16, 23), letter, fill=255, font=ImageFont.truetype(str(font), 24), anchor="ms")
+    return np.asarray(canvas, np.float64).ravel() / 255
