@@ -184,8 +184,13 @@ class CrowdSter(Estimator):
         groupings: Groupings,
         progress: Progress | None = None,
         learn: bool = True,
+        features: ArrayLike | None = None,
     ) -> Self:
         """Take in the answers of one round (the new ones only) and end the phase.
+
+        features: (N, F) "likelihood": what is known of the images beforehand. Images are
+        expected where images with like features lie, as far as that foretells held-out
+        placements; it helps early and counts for less with every answer.
 
         progress(done, total, {}) is called while it learns. learn=False only takes the
         answers in, for rounds long past: the next update learns from them. Raises
@@ -205,7 +210,7 @@ class CrowdSter(Estimator):
         if self.algorithm == "paper":
             self._update_paper(groupings, rng)
         elif learn:
-            self._learn(rng, progress)
+            self._learn(rng, progress, self._checked_features(features))
         self.n_phases_seen_ = self._phase() + 1
         return self
 
@@ -242,19 +247,32 @@ class CrowdSter(Estimator):
         )
         self.n_dimensions_ = n_dimensions
 
-    def _learn(self, rng: np.random.Generator, progress: Progress | None) -> None:
+    def _learn(
+        self, rng: np.random.Generator, progress: Progress | None, features: FloatArray | None
+    ) -> None:
         # Imported here: selecting grids needs no torch.
         from learning.binning.model import learn
 
         known = self.n_dimensions
         if known is None and len(self._answers) < _GROWTH * getattr(self, "_n_looked_at", 0):
             known = self.n_dimensions_
-        told = learn(self._answers, known, int(rng.integers(2**31)), self.device, progress)
+        seed = int(rng.integers(2**31))
+        told = learn(self._answers, known, seed, self.device, progress, features)
         if known is None:
             self._n_looked_at = len(self._answers)
         self.embedding_, self.uncertainty_ = told.embedding, told.uncertainty
         self.carelessness_, self.held_out_ = told.carelessness, told.held_out
         self.n_dimensions_ = self.embedding_.shape[1]
+
+    def _checked_features(self, features: ArrayLike | None) -> FloatArray | None:
+        if features is None:
+            return None
+        given = np.asarray(features, np.float64)
+        if given.ndim != 2 or not given.shape[1] or len(given) != self._n():
+            raise ValueError(f"features must be ({self._n()}, F), got shape {given.shape}")
+        if not np.isfinite(given).all():
+            raise ValueError("features must be finite numbers")
+        return given
 
     def _take_in(self, groupings: Groupings) -> None:
         earlier = [self._answers] if hasattr(self, "_answers") else []

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 # Below it, threads of one fit wait for each other more than they compute.
 _ANSWERS_FOR_SEVERAL_CORES = 20_000
@@ -23,15 +24,18 @@ def pick_device(device: str) -> torch.device:
 
 @contextmanager
 def cores_for(n_answers: int) -> Iterator[None]:
-    """Inside, torch computes on one core unless there are many answers.
+    """Inside, torch and numpy compute on one core unless there are many answers.
 
     On a machine that does other work, too, threads that wait for each other make a fit of
     hundreds of answers several times slower; and sums of one thread repeat to the bit.
     """
-    usual = torch.get_num_threads()
-    if n_answers < _ANSWERS_FOR_SEVERAL_CORES:
-        torch.set_num_threads(1)
-    try:
+    if n_answers >= _ANSWERS_FOR_SEVERAL_CORES:
         yield
+        return
+    usual = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
     finally:
         torch.set_num_threads(usual)

@@ -2,6 +2,7 @@
 
 import logging
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from app.core.database import transaction
 from app.core.storage import put_object
 from app.jobs.service import report_progress
 from app.results.dataset import load_learning_data
+from app.results.features import features_wanted
 from app.results.models import EmbeddedImage, Model
 from app.results.publish import TrainedModel, publish_model
 from app.results.stopping import neighbour_stability
@@ -39,7 +41,9 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
         campaign = session.get_one(Campaign, campaign_id)
         data = load_learning_data(session, campaign)
         wanted = batches_wanted(session, campaign)
+        features = features_wanted(session, campaign)
         before = vectors_of_earlier_round(session, campaign, data.numbers[-1])
+    data = replace(data, features=features())
     learned = get_strategy(campaign.strategy).learn(
         data, campaign.settings, _Reporter(job_id, epoch)
     )

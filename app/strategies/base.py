@@ -31,6 +31,7 @@ class LearningData:
     words:       group descriptions of every answer, in the order of `all_answers`
     previous:    the campaign's newest model, if it has one
     numbers:     of the rounds
+    features:    (N, F) what is known of the images beforehand, if the settings ask for it
     purposes:    what the grid of every answer was for, in the order of `all_answers`
     n_images:    N, number of images of the campaign
     grid_size:   S, images per grid
@@ -51,6 +52,7 @@ class LearningData:
     begun: NDArray[np.int64] | None = None
     numbers: list[int] = field(default_factory=list)
     purposes: list[str | None] = field(default_factory=list)
+    features: NDArray[np.float64] | None = None
 
     @property
     def all_answers(self) -> Groupings:

@@ -33,6 +33,12 @@ class CrowdsterSettings(StrategySettings):
         title="Dimensions",
         description="Of the embedding. Empty: as many as the answers bear out (paper: 3).",
     )
+    start_from: Literal["nothing", "features", "appearance"] = Field(
+        default="nothing",
+        title="Start from",
+        description="features: those of the collection's table; appearance: colours and edges. "
+        "A start helps early, as far as it tells something, and fades with the answers.",
+    )
     random_share: float = Field(
         default=0.05,
         ge=0.0,
@@ -86,7 +92,12 @@ class CrowdsterStrategy:
         # of the jobs before this one came through.
         last = len(data.rounds)
         for done, answers in enumerate(data.rounds, start=1):
-            model.update(answers, lambda d, t, _: progress(d / t), learn=done == last)
+            model.update(
+                answers,
+                lambda d, t, _: progress(d / t),
+                learn=done == last,
+                features=data.features,
+            )
         if data.begun is not None:
             model.mark_asked(data.begun)
         return Learned(

@@ -11,15 +11,21 @@ from torch import Tensor
 
 from learning.answers import Answers
 from learning.arrays import FloatArray
+from learning.binning.certainty import uncertainty
 from learning.binning.fitting import Fit, Step, climb, narrowed, unit
 from learning.binning.likelihood import PairCurve, Shown, placements
+from learning.binning.prior import prior_of
 from learning.binning.start import spectral_start
 from learning.binning.trust import Trust, honest
 
 CANDIDATES = (12, 8, 6, 5, 4, 3, 2)
 _SHARE = 0.1
+# That a regression on features can be judged by.
+_FEWEST_IMAGES = 20
 _WIDE, _WIDE_EPOCHS = 16, 10
 EPOCHS = 6
+# Of a prior from features, in units of the trust that its errors ask for.
+OTHER_STRENGTHS = (0.1, 10.0)
 # At a first guess everybody looks careless.
 _EPOCHS_OF_GRACE = 5
 
@@ -38,9 +44,10 @@ class Tried:
     hits: Tensor
 
 
-def n_epochs(candidates: Sequence[int]) -> int:
-    """Epochs that `try_dimensions` takes."""
-    return _WIDE_EPOCHS + EPOCHS * len(candidates)
+def n_epochs(candidates: Sequence[int], with_features: bool) -> int:
+    """Epochs that `try_dimensions` takes, and `try_features`."""
+    n_trials = len(candidates) * (1 + with_features) + with_features * len(OTHER_STRENGTHS)
+    return _WIDE_EPOCHS + EPOCHS * n_trials
 
 
 def try_dimensions(
@@ -51,20 +58,50 @@ def try_dimensions(
     Nothing, not even the start, may see the placements that are to judge.
     """
     generator = torch.Generator().manual_seed(seed)
-    kept, held = _held_out(answers, generator)
+    kept, held = _held_out(answers, seed)
     fit = _begin(spectral_start(kept, _WIDE, seed), kept, generator)
     fit = climb(fit, kept, n_bins, _WIDE_EPOCHS, generator, step, _EPOCHS_OF_GRACE)
     tried: list[Tried] = []
     for n_dimensions in candidates:
         fit = replace(fit, embedding=narrowed(fit.embedding, n_dimensions))
         fit = climb(fit, kept, n_bins, EPOCHS, generator, step)
-        fit = replace(fit, trust=_honest(fit, answers, held, n_bins))
-        tried.append(Tried(n_dimensions, fit, *_held_out_worth(fit, answers, held, n_bins)))
+        tried.append(_judged(fit, answers, held, n_bins))
     return tried
 
 
-def _held_out(answers: Answers, generator: torch.Generator) -> tuple[Answers, Tensor]:
+def try_features(
+    tried: list[Tried], features: FloatArray, answers: Answers, n_bins: int, seed: int, step: Step
+) -> Tried:
+    """The best of the fits, each also tried with trust in features (N, F), more or less."""
+    kept, held = _held_out(answers, seed)
+    placed = kept.images[kept.groups >= 0].bincount(minlength=kept.n_images) > 0
+    if int(placed.sum()) < _FEWEST_IMAGES:
+        return best(tried)
+
+    def trusting(one: Tried, strength: float) -> Tried:
+        variance = (uncertainty(one.fit, kept, n_bins) ** 2)[placed].mean() / one.n_dimensions
+        # From a fit without it: a prior that has drawn the images would confirm itself.
+        prior = prior_of(features, one.fit.embedding, placed, float(variance), seed)
+        generator = torch.Generator().manual_seed(seed)
+        start = replace(one.fit, prior=prior.times(strength))
+        rival = climb(start, kept, n_bins, EPOCHS, generator, step)
+        return _judged(rival, answers, held, n_bins)
+
+    rivals = [*tried, *(trusting(one, 1.0) for one in tried)]
+    found = best(sorted(rivals, key=lambda one: -one.n_dimensions))
+    plain = next(one for one in tried if one.n_dimensions == found.n_dimensions)
+    rivals = [found, *(trusting(plain, strength) for strength in OTHER_STRENGTHS)]
+    return max(rivals, key=lambda one: float(one.log_likelihood.sum()))
+
+
+def _judged(fit: Fit, answers: Answers, held: Tensor, n_bins: int) -> Tried:
+    fit = replace(fit, trust=_honest(fit, answers, held, n_bins))
+    return Tried(fit.embedding.shape[1], fit, *_held_out_worth(fit, answers, held, n_bins))
+
+
+def _held_out(answers: Answers, seed: int) -> tuple[Answers, Tensor]:
     """Answers without a tenth of their placements, and (G, S) bool, which those are."""
+    generator = torch.Generator().manual_seed(seed)
     grouped = answers.groups >= 0
     chance = torch.rand(grouped.shape, generator=generator).to(answers.device)
     held = grouped & (chance < _SHARE)
@@ -110,9 +147,7 @@ def _honest(fit: Fit, answers: Answers, held: Tensor, n_bins: int) -> Trust:
 
 
 @torch.no_grad()
-def _held_out_worth(
-    fit: Fit, answers: Answers, held: Tensor, n_bins: int
-) -> tuple[Tensor, Tensor]:
+def _held_out_worth(fit: Fit, answers: Answers, held: Tensor, n_bins: int) -> tuple[Tensor, Tensor]:
     gains, hits = [], []
     for rows, block in answers.blocks():
         genuine = fit.trust.genuine[rows] * ~held[rows]

@@ -16,6 +16,7 @@ from learning.binning.likelihood import (
     placement_loss,
     placements,
 )
+from learning.binning.prior import Prior
 from learning.binning.trust import Trust, believe
 
 _LEARNING_RATE = 0.05
@@ -41,17 +42,7 @@ class Fit:
     embedding: Tensor
     curve: PairCurve
     trust: Trust
-
-
-@dataclass(frozen=True)
-class Prior:
-    """Where images are expected from their features: normal about `mean` (N, d).
-
-    precision: scalar, of every coordinate, in placements.
-    """
-
-    mean: Tensor
-    precision: float
+    prior: Prior | None = None
 
 
 def unit(embedding: Tensor) -> Tensor:
@@ -84,6 +75,7 @@ def climb(
     trust = start.trust
     size = min(max(_SMALLEST_STEP, len(answers) // _STEPS_PER_EPOCH), _LARGEST_STEP)
     n_steps = n_epochs * -(-len(answers) // size)
+    n_placed = max(1, int((answers.groups >= 0).sum()))
     adam = torch.optim.Adam([embedding, offset, log_slope], lr=_LEARNING_RATE, betas=(0.9, 0.99))
     schedule = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.02, n_steps)
     for epoch in range(n_epochs):
@@ -93,12 +85,14 @@ def climb(
         for rows in torch.split(order, size):
             adam.zero_grad()
             loss = _loss(embedding, PairCurve(offset, log_slope), trust, answers, rows, n_bins)
+            if start.prior is not None:
+                loss = loss + start.prior.loss(embedding) / n_placed
             loss.backward()  # type: ignore[no-untyped-call, unused-ignore]
             adam.step()
             schedule.step()
         step()
     curve = PairCurve(offset.detach(), log_slope.detach())
-    return Fit(unit(embedding.detach()), curve, trust)
+    return Fit(unit(embedding.detach()), curve, trust, start.prior)
 
 
 def _loss(

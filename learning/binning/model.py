@@ -10,7 +10,13 @@ from learning.answers import Answers
 from learning.arrays import FloatArray, IntArray
 from learning.base import Progress
 from learning.binning.certainty import uncertainty
-from learning.binning.dimension import CANDIDATES, best, n_epochs, try_dimensions
+from learning.binning.dimension import (
+    CANDIDATES,
+    best,
+    n_epochs,
+    try_dimensions,
+    try_features,
+)
 from learning.binning.fitting import climb
 from learning.devices import cores_for, pick_device
 from learning.groupings import Groupings
@@ -37,13 +43,15 @@ def learn(
     seed: int,
     device: str,
     progress: Progress | None = None,
+    features: FloatArray | None = None,
 ) -> Learned:
     """The embedding of all images that explains all answers.
 
-    Without `n_dimensions` the answers say how many.
+    Without `n_dimensions` the answers say how many. features: (N, F), taken into account
+    if that foretells held-out placements better.
     """
     with cores_for(len(groupings)):
-        return _learn(groupings, n_dimensions, seed, device, progress)
+        return _learn(groupings, n_dimensions, seed, device, progress, features)
 
 
 def _learn(
@@ -52,13 +60,18 @@ def _learn(
     seed: int,
     device: str,
     progress: Progress | None,
+    features: FloatArray | None,
 ) -> Learned:
     answers = Answers.of(groupings, pick_device(device))
     n_bins = int(answers.groups.max()) + 1
     candidates = CANDIDATES if n_dimensions is None else _towards(n_dimensions)
-    step = _Steps(n_epochs(candidates) + _FINAL_EPOCHS, progress)
+    step = _Steps(n_epochs(candidates, features is not None) + _FINAL_EPOCHS, progress)
     tried = try_dimensions(answers, n_bins, candidates, seed, step)
-    chosen = best(tried) if n_dimensions is None else tried[-1]
+    tried = tried if n_dimensions is None else tried[-1:]
+    if features is None:
+        chosen = best(tried)
+    else:
+        chosen = try_features(tried, features, answers, n_bins, seed, step)
     generator = torch.Generator().manual_seed(seed)
     found = climb(chosen.fit, answers, n_bins, _FINAL_EPOCHS, generator, step)
     return Learned(

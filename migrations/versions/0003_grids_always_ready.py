@@ -30,9 +30,7 @@ def upgrade() -> None:
         """
     )
     op.execute("UPDATE round SET basis = number - 1")
-    op.execute(
-        "UPDATE grid SET basis = round.number - 1 FROM round WHERE round.id = grid.round_id"
-    )
+    op.execute("UPDATE grid SET basis = round.number - 1 FROM round WHERE round.id = grid.round_id")
     op.drop_constraint(op.f("ck_round_state"), "round")
     op.create_check_constraint(
         op.f("ck_round_state"), "round", "state IN ('ready', 'open', 'closed')"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError  # type: ignore[import-untyped, unused-ignore]
 
+from learning.arrays import FloatArray
 from learning.crowdster import CrowdSter
 from learning.groupings import Groupings, from_answers
 from learning.metrics import neighbor_overlap
@@ -118,6 +119,29 @@ def test_what_was_held_out_says_how_well_answers_are_foretold() -> None:
     assert len(model.held_out_) == 120
     assert 0.05 < asked_for / (120 * 20) < 0.15
     assert foretold > 0.7 * asked_for
+
+
+def after_two_rounds(features: FloatArray | None) -> float:
+    model = CrowdSter(300, random_state=0)
+    for _ in range(2):
+        model.update(asked(model, 20), features=features)
+    return found(model)
+
+
+def test_features_help_early_as_far_as_they_tell_something() -> None:
+    rng = np.random.default_rng(0)
+    plain = after_two_rounds(None)
+    assert after_two_rounds(COLOURS + 0.1 * rng.normal(size=COLOURS.shape)) > plain + 0.5
+    assert after_two_rounds(rng.normal(size=(300, 8))) > plain - 0.3
+
+
+def test_features_of_the_wrong_shape_are_refused() -> None:
+    model = CrowdSter(300, random_state=0)
+    answers = asked(model, 20)
+    with pytest.raises(ValueError, match=r"features must be \(300, F\), got shape \(299, 3\)"):
+        model.update(answers, features=COLOURS[:299])
+    with pytest.raises(ValueError, match="finite"):
+        model.update(answers, features=np.full((300, 2), np.nan))
 
 
 def test_answers_may_be_taken_in_without_learning() -> None:

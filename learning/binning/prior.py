@@ -1,0 +1,81 @@
+"""Where images are expected from what is known of them beforehand: their features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from sklearn.kernel_approximation import (  # type: ignore[import-untyped, unused-ignore]
+    Nystroem,
+)
+from sklearn.linear_model import RidgeCV  # type: ignore[import-untyped, unused-ignore]
+from sklearn.model_selection import (  # type: ignore[import-untyped, unused-ignore]
+    KFold,
+    cross_val_predict,
+)
+from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped, unused-ignore]
+from sklearn.preprocessing import (  # type: ignore[import-untyped, unused-ignore]
+    StandardScaler,
+)
+from torch import Tensor
+
+from learning.arrays import FloatArray
+
+_COMPONENTS, _FOLDS = 150, 5
+# A regression learns little from more.
+_MOST_IMAGES = 4_000
+_RIDGES = (1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
+# Of an embedding's deviation from what features foretell, at least this part is real.
+_LEAST_PART = 0.1
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Each coordinate of each image is normal about `mean` (N, d) with `precision` (d,)."""
+
+    mean: Tensor
+    precision: Tensor
+
+    def times(self, strength: float) -> Prior:
+        """Trusted more or less."""
+        return replace(self, precision=strength * self.precision)
+
+    def loss(self, embedding: Tensor) -> Tensor:
+        """Negative log density of all images, less constants."""
+        return 0.5 * ((embedding - self.mean) ** 2 * self.precision).sum()
+
+
+def prior_of(
+    features: FloatArray, embedding: Tensor, placed: Tensor, variance: float, seed: int
+) -> Prior:
+    """What features (N, F) foretell of an embedding (N, d), as far as they do.
+
+    A ridge regression on features and their radial similarities, judged on images left
+    out: where it foretells nothing the prior is flat. placed: (N,) bool, images that
+    answers have placed; variance: that the embedding's own error adds to a coordinate.
+    """
+    wanted = embedding.double().cpu().numpy()
+    known = np.flatnonzero(placed.cpu().numpy())
+    known = np.random.default_rng(seed).permutation(known)[:_MOST_IMAGES]
+    scaled = StandardScaler().fit_transform(features)
+    # The mean squared distance of two images in standard units is twice their number.
+    gamma = 0.5 / scaled.shape[1]
+    components = min(_COMPONENTS, len(known) // 2)
+    similar = Nystroem(gamma=gamma, n_components=components, random_state=seed)
+    basis = np.concatenate([scaled, similar.fit(scaled[known]).transform(scaled)], axis=1)
+    ridge = make_pipeline(StandardScaler(), RidgeCV(_RIDGES, alpha_per_target=True))
+    folds = KFold(_FOLDS, shuffle=True, random_state=seed)
+    left_out = cross_val_predict(ridge, basis[known], wanted[known], cv=folds)
+    total = wanted[known].var(axis=0)
+    missed = ((wanted[known] - left_out) ** 2).mean(axis=0)
+    mean = ridge.fit(basis[known], wanted[known]).predict(basis)
+    # Images that taught the regression would be foretold too well by it.
+    mean[known] = left_out
+    real = np.clip(missed - variance, _LEAST_PART * missed, None)
+    precision = np.where(missed < total, 1 / np.maximum(real, 1e-6), 0.0)
+    device = embedding.device
+    return Prior(
+        torch.as_tensor(mean, dtype=embedding.dtype).to(device),
+        torch.as_tensor(precision, dtype=embedding.dtype).to(device),
+    )

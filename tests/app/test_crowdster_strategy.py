@@ -1,0 +1,139 @@
+"""The CrowdSter strategy: shares of grids, a start from features, agreement and stability."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import select
+
+from app.core.database import transaction
+from app.jobs.models import Job
+from app.jobs.service import claim_job
+from app.results.learn import run_learning_job
+from app.results.models import EmbeddedImage, Model
+from app.results.service import read_progress
+from app.strategies import Learned, LearningData, get_strategy
+from learning.groupings import Groupings
+from learning.queries import random_grids
+from learning.simulation import FeatureCrowd
+from tests.app.test_annotation import a_lease, a_session, submit
+from tests.support.builders import a_campaign, a_collection, an_account, reloaded
+
+N_IMAGES, SIZE = 120, 10
+POINTS = np.random.default_rng(0).random((N_IMAGES, 2))
+CROWD = FeatureCrowd(POINTS, 5)
+
+
+def answers(n: int, seed: int) -> Groupings:
+    grids = random_grids(n, SIZE, N_IMAGES, np.random.default_rng(seed))
+    return CROWD.answer_grids(grids, np.arange(n) % 5, "bins")
+
+
+def learn(rounds: list[Groupings], settings: dict[str, Any], **changes: Any) -> Learned:
+    data = LearningData(
+        rounds=rounds,
+        n_images=N_IMAGES,
+        grid_size=SIZE,
+        n_rounds=4,
+        n_groups=4,
+        seed=0,
+        n_full=len(rounds),
+        numbers=list(range(1, len(rounds) + 1)),
+        purposes=["random"] * sum(len(one) for one in rounds),
+        **changes,
+    )
+    return get_strategy("crowdster").learn(data, settings, lambda done: None)
+
+
+def test_later_rounds_mix_local_random_and_focused_grids() -> None:
+    learned = learn([answers(60, 0)], {"random_share": 0.25, "focus_images": [5, 500]})
+    grids = learned.select_grids(16, 2)
+    assert grids.contents == {"random": 4, "focus": 6, "local": 6}
+    focused = [g for g, p in zip(grids.images, grids.purposes, strict=True) if p == "focus"]
+    assert all(5 in grid for grid in focused)
+
+
+def test_grids_begun_are_not_asked_again() -> None:
+    first = learn([answers(60, 0)], {"random_share": 0.0})
+    begun = first.select_grids(20, 2).images
+    again = learn([answers(60, 0)], {"random_share": 0.0}, begun=begun).select_grids(20, 2)
+    sets = {frozenset(grid) for grid in begun.tolist()}
+    assert not sets & {frozenset(grid) for grid in again.images.tolist()}
+
+
+def test_metrics_tell_agreement_with_its_error() -> None:
+    metrics = learn([answers(60, 0), answers(60, 1)], {}).metrics
+    assert metrics["dimensions"] in (2.0, 3.0)
+    assert 0.5 < metrics["agreement"] <= 1.0
+    assert 0 < metrics["agreement_error"] < 0.1
+    assert metrics["control_agreement"] == metrics["agreement"]
+
+
+def test_the_paper_s_algorithm_is_a_setting() -> None:
+    learned = learn([answers(60, 0)], {"algorithm": "paper"})
+    assert learned.embedding.shape == (N_IMAGES, 3)
+    assert learned.metrics == {"dimensions": 3.0}
+
+
+def answer(client: TestClient, who: dict[str, str], n: int) -> None:
+    """Answer n grids: images with the same remainder belong together."""
+    for _ in range(n):
+        lease = a_lease(client, who)
+        groups = [shown["image"] % 3 for shown in lease["images"]]
+        assert submit(client, who, lease, groups=groups).json()["status"] == "stored"
+
+
+def run_job() -> None:
+    with transaction() as session:
+        job_id = session.scalars(select(Job.id).where(Job.state == "queued")).one()
+        job = claim_job(session, job_id, "worker")
+        assert job is not None
+    run_learning_job(job.campaign_id, job.id, job.epoch)
+
+
+@pytest.mark.parametrize("start", ["features", "appearance"])
+def test_rounds_have_agreement_stability_and_an_outlook(client: TestClient, start: str) -> None:
+    owner = an_account()
+    campaign = a_campaign(
+        owner,
+        a_collection(owner, n=45),
+        kind="bins",
+        strategy="crowdster",
+        budget=90,
+        rounds=3,
+        grids_per_assignment=90,
+        settings={"start_from": start},
+    )
+    who = a_session(client, campaign)
+    for _ in range(3):
+        answer(client, who, 30)
+        run_job()
+    with transaction() as session:
+        progress = read_progress(session, reloaded(campaign.id))
+        models = list(session.scalars(select(Model).order_by(Model.version)))
+        n_places = len(session.scalars(select(EmbeddedImage.position)).all())
+    assert progress.campaign.state == "finished"
+    assert n_places == 3 * 45
+    assert "neighbour_stability" not in models[0].metrics
+    for model in models[1:]:
+        assert 0 < model.metrics["neighbour_stability"] <= 1
+        assert 0 <= model.metrics["neighbour_stability_error"] < 0.2
+        assert model.metrics["agreement_error"] >= 0
+    assert progress.outlook.neighbours is not None
+    assert 0 <= progress.outlook.neighbours < 1
+
+
+def test_a_start_from_features_that_are_not_there_says_what_to_do(client: TestClient) -> None:
+    owner = an_account()
+    table = b"filename,colour\n" + b"".join(b"image-%03d.png,red\n" % k for k in range(30))
+    campaign = a_campaign(
+        owner,
+        a_collection(owner, table=table),
+        kind="bins",
+        strategy="crowdster",
+        settings={"start_from": "features"},
+    )
+    answer(client, a_session(client, campaign), 8)
+    with pytest.raises(ValueError, match="columns feature_0"):
+        run_job()
