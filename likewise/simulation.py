@@ -8,6 +8,7 @@ import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -99,6 +100,15 @@ class Stored:
     groups: list[int]
 
 
+@dataclass(frozen=True)
+class Handout:
+    """What one request for the next grid got ("leased", "wait", "done"), when, and how fast."""
+
+    status: str
+    at: datetime
+    seconds: float
+
+
 @dataclass
 class CrowdRun:
     """Plays a crowd against one campaign; `log` holds every answer the server acknowledged."""
@@ -112,6 +122,7 @@ class CrowdRun:
     pace: float = 0.0
     limit: int = 10**9
     log: list[Stored] = field(default_factory=list)
+    handouts: list[Handout] = field(default_factory=list)
     seconds: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -127,7 +138,8 @@ class CrowdRun:
 
     def _play_one(self, person: int) -> None:
         with httpx.Client(base_url=self.base_url, timeout=60) as http:
-            annotator = SimulatedAnnotator(http, self.link, f"simulated-{self.seed}-{person:05d}")
+            key = f"simulated-{self.seed}-{person:05d}"
+            annotator = SimulatedAnnotator(http, self.link, key, self.handouts)
             while not self._enough():
                 lease = annotator.next_lease(self._enough)
                 if lease is None:
@@ -150,8 +162,8 @@ class CrowdRun:
 class SimulatedAnnotator:
     """One annotator's conversation with the server."""
 
-    def __init__(self, http: httpx.Client, link: str, key: str) -> None:
-        self.http, self.link, self.key = http, link, key
+    def __init__(self, http: httpx.Client, link: str, key: str, handouts: list[Handout]) -> None:
+        self.http, self.link, self.key, self.handouts = http, link, key, handouts
         self._open()
 
     def _open(self) -> dict[str, Any]:
@@ -163,7 +175,9 @@ class SimulatedAnnotator:
     def next_lease(self, give_up: Any) -> dict[str, Any] | None:
         """The next lease, waiting for the next round if need be; None when all work is done."""
         while not give_up():
+            began, started = datetime.now(UTC), time.perf_counter()
             handout = self._call("POST", "/api/annotate/leases")
+            self.handouts.append(Handout(handout["status"], began, time.perf_counter() - started))
             if handout["status"] == "leased":
                 lease: dict[str, Any] = handout["lease"]
                 return lease

@@ -18,11 +18,14 @@ from app.jobs.service import LostLease, fail_job
 from app.results.learn import run_learning_job
 
 logger = logging.getLogger(__name__)
+NICENESS = 10
 
 
 def main(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     """Learn and publish; an error of the data is recorded as final, retrying would not help."""
     _die_with_parent()
+    # People who wait for the next page come before the next model.
+    os.nice(NICENESS)
     try:
         run_learning_job(campaign_id, job_id, epoch)
     except LostLease as error:

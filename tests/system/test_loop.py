@@ -97,6 +97,34 @@ def test_a_bins_campaign_learns_and_its_rounds_become_more_local(system: System)
     assert places == 90
 
 
+def test_nobody_waits_while_rounds_are_learned(system: System) -> None:
+    owner = an_account()
+    campaign = a_campaign(
+        owner,
+        a_collection(owner, n=300),
+        kind="bins",
+        strategy="crowdster",
+        budget=450,
+        rounds=3,
+        grid_size=12,
+        grids_per_assignment=60,
+    )
+    run = a_crowd(system, campaign, annotators=12, by="features")
+    # Six answers a second: a round of 150 takes longer than it takes to learn one.
+    run.pace = 2.0
+    run.play()
+    wait_until("the campaign to end", lambda: is_finished(campaign))
+    check_log_against_database(run, campaign)
+    assert Counter(one.status for one in run.handouts).keys() <= {"leased", "done"}
+    with transaction() as session:
+        rows = session.execute(select(Round.number, Grid.basis).join(Grid)).all()
+        models = session.scalars(select(Model).order_by(Model.version)).all()
+    made = Counter((number, number - 1 - basis) for number, basis in rows)
+    assert {behind for _, behind in made} <= {0, 1}, "a grid was two models behind"
+    assert all(made[(number, 0)] > 75 for number in (2, 3)), "most grids are of the newest model"
+    assert all("neighbour_stability" in model.metrics for model in models[1:])
+
+
 def test_two_hundred_annotators_at_once_fill_every_grid_exactly(system: System) -> None:
     campaign = a_campaign(
         budget=900, answers_per_grid=3, rounds=1, grids_per_assignment=10, learn_every=10_000

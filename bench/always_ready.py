@@ -1,0 +1,129 @@
+"""Does anybody wait while a round is learned? Fifty annotators and 1,000 colours.
+
+The running system (`make up`), a bins campaign of five rounds of 240 answers; the simulated
+annotators take some seconds a grid. Measured is how long "next grid" takes as they see it,
+while a learning job runs and else, who had to wait, and how old grids were. Writes
+`docs/benchmarks/always_ready.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import select
+
+from app.campaigns.models import Campaign, Grid, Round
+from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.core.database import transaction
+from app.jobs.models import Job
+from demo.colours import write_colours
+from likewise import environment
+from likewise.commands.collections import collection_from_folder
+from likewise.commands.shared import owner_of
+from likewise.commands.simulate import run_crowd
+from likewise.simulation import CrowdTraits, Handout
+
+REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "always_ready.md"
+ANNOTATORS, IMAGES, BUDGET, ROUNDS = 50, 1_000, 1_200, 5
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pace", type=float, default=4.0, help="seconds a grid and annotator")
+    pace = parser.parse_args().pace
+    environment.load()
+    campaign = _start()
+    run = run_crowd(str(campaign.id), "features", CrowdTraits(ANNOTATORS, 0.0), pace)
+    while not _is_finished(campaign):
+        time.sleep(0.5)
+    text = report(campaign, run.handouts, run.seconds, pace)
+    REPORT.write_text(text)
+    print(text)
+
+
+def _start() -> Campaign:
+    with tempfile.TemporaryDirectory() as folder, transaction() as session:
+        files = write_colours(Path(folder), IMAGES, seed=7)
+        owner = owner_of(session, "")
+        name = f"Bench ready {time.time():.0f}"
+        collection, _ = collection_from_folder(session, owner, files, name)
+        plan = CampaignPlan(
+            name=name,
+            collection_id=collection.id,
+            kind="bins",
+            strategy="crowdster",
+            budget=BUDGET,
+            rounds=ROUNDS,
+            learn_every=BUDGET,
+            grids_per_assignment=100,
+            seed=0,
+        )
+        campaign = create_campaign(session, owner, plan)
+        return start_campaign(session, owner, campaign.id)
+
+
+def _is_finished(campaign: Campaign) -> bool:
+    with transaction() as session:
+        return session.get_one(Campaign, campaign.id).state == "finished"
+
+
+def report(campaign: Campaign, handouts: list[Handout], seconds: float, pace: float) -> str:
+    """What was measured, as Markdown."""
+    with transaction() as session:
+        jobs = session.scalars(select(Job).where(Job.campaign_id == campaign.id)).all()
+        rows = session.execute(
+            select(Round.number, Grid.basis).join(Grid).where(Round.campaign_id == campaign.id)
+        ).all()
+    spans = [(one.started_at, one.finished_at) for one in jobs]
+    learning = [any(a and b and a <= one.at <= b for a, b in spans) for one in handouts]
+    behind = Counter((number, number - 1 - basis) for number, basis in rows)
+    n_waits = sum(one.status == "wait" for one in handouts)
+    lines = [
+        "# Nobody waits",
+        "",
+        f"{ANNOTATORS} simulated annotators, {pace:g} s a grid, {IMAGES:,} colours, {BUDGET:,}",
+        f"answers in {ROUNDS} rounds, played in {seconds:.0f} s on the machine that also runs the",
+        "server, the database and the learning (two cores). `python -m bench.always_ready`.",
+        "",
+        "| next grid, as annotators see it | requests | median, ms | 99th percentile, ms |",
+        "|---|---|---|---|",
+        _times("while a round is learned", handouts, learning),
+        _times("else", handouts, [not one for one in learning]),
+        "",
+        f"Told to wait: {n_waits} of {len(handouts)} requests.",
+        f"Learning jobs took {_durations(jobs)} s, the start of the process included.",
+        "",
+        "| round | grids of the newest model | one model behind | more |",
+        "|---|---|---|---|",
+    ]
+    for number in range(1, ROUNDS + 1):
+        more = sum(n for (one, late), n in behind.items() if one == number and late > 1)
+        lines.append(f"| {number} | {behind[(number, 0)]} | {behind[(number, 1)]} | {more} |")
+    return "\n".join(lines) + "\n"
+
+
+def _times(name: str, handouts: list[Handout], chosen: list[bool]) -> str:
+    times = [1_000 * one.seconds for one, here in zip(handouts, chosen, strict=True) if here]
+    if not times:
+        return f"| {name} | 0 | | |"
+    middle, slow = np.quantile(times, [0.5, 0.99])
+    return f"| {name} | {len(times)} | {middle:.0f} | {slow:.0f} |"
+
+
+def _durations(jobs: Sequence[Job]) -> str:
+    took = sorted(
+        (one.finished_at - one.started_at).total_seconds()
+        for one in jobs
+        if one.finished_at and one.started_at
+    )
+    return f"{took[0]:.1f} … {took[-1]:.1f}"
+
+
+if __name__ == "__main__":
+    main()
