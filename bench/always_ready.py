@@ -83,7 +83,9 @@ def report(campaign: Campaign, handouts: list[Handout], seconds: float, pace: fl
     spans = [(one.started_at, one.finished_at) for one in jobs]
     learning = [any(a and b and a <= one.at <= b for a, b in spans) for one in handouts]
     behind = Counter((number, number - 1 - basis) for number, basis in rows)
-    n_waits = sum(one.status == "wait" for one in handouts)
+    # At the very end some wait whether a grid that others hold comes back.
+    last_lease = max(one.at for one in handouts if one.status == "leased")
+    n_waits = sum(one.status == "wait" and one.at < last_lease for one in handouts)
     lines = [
         "# Nobody waits",
         "",

@@ -27,6 +27,9 @@ _PAPER_DIMENSIONS = 3
 _GROWTH = 2.0
 # How often grids that were asked before are made anew; in a tiny collection there are no others.
 _ATTEMPTS = 5
+# The first local grids of a small collection are drawn from a hood of so many grids: drawn
+# closer, they keep together groups that no grid shows side by side.
+_WIDEST_GRIDS = 3.5
 # Of the local grids, when there is a focus.
 _FOCUS_SHARE = 0.5
 # What only one of the algorithms learns.
@@ -60,7 +63,7 @@ class CrowdSter(Estimator):
     n_dimensions : coordinates of the embedding; None: the answers say ("paper": 3).
     algorithm : "likelihood" or "paper".
     n_phases : phases the schedule of k is laid out for; later phases stay at its end.
-    neighbors_start : k of the second phase, as a part of the collection.
+    neighbors_start : k of the second phase, as a part of the collection (3.5 grids at least).
     neighbors_end : k of the last phase, in grids.
     n_excluded : nearest neighbours of a seed that may not be seeds too.
     random_share : part of the grids that are random, to measure against.
@@ -225,7 +228,7 @@ class CrowdSter(Estimator):
         if phase == 0:
             return n_images
         end = self.neighbors_end * self.grid_size
-        start = max(end, self.neighbors_start * n_images)
+        start = max(end, self.neighbors_start * n_images, _WIDEST_GRIDS * self.grid_size)
         part = min(1.0, (phase - 1) / max(1, self.n_phases - 2))
         k = round(start ** (1 - part) * end**part)
         return int(np.clip(k, self.grid_size, n_images))

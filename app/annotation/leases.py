@@ -17,8 +17,8 @@ from sqlalchemy.orm import Session
 
 from app.annotation.models import Answer, Assignment
 from app.annotation.sessions import AnnotatorSession, complete_assignment
-from app.campaigns.models import Campaign, Grid
-from app.campaigns.rounds import awaits_grids, n_full_rounds, open_round_of
+from app.campaigns.models import Campaign, Grid, Round
+from app.campaigns.rounds import awaits_grids, n_full_rounds, rounds_at_work
 from app.core.database import locked
 from app.core.errors import Conflict, NotFound
 from app.core.settings import get_settings
@@ -87,32 +87,47 @@ def live_leases_of(grid_id: ColumnElement[int]) -> ColumnElement[int]:
 
 
 def _claim(session: Session, who: AnnotatorSession) -> Handout:
-    current = open_round_of(session, who.campaign)
-    if current is None:
+    at_work = rounds_at_work(session, who.campaign)
+    for one in at_work:
+        grid = _take_free_grid(session, who, one)
+        if grid is not None:
+            return Handout("leased", _lease(session, who, grid), grid)
+    if not at_work:
         all_full = n_full_rounds(session, who.campaign) == who.campaign.rounds
         return _nothing_now(who, last_grids=all_full, may_come_back=not all_full)
+    may_come_back = any(
+        session.scalar(select(Grid.id).where(_unfilled(who, one)).limit(1)) is not None
+        for one in at_work
+    )
+    last = at_work[-1]
+    last_grids = last.number == who.campaign.rounds and not awaits_grids(last)
+    return _nothing_now(who, last_grids, may_come_back)
+
+
+def _unfilled(who: AnnotatorSession, one: Round) -> ColumnElement[bool]:
+    """SQL: grids of a round that want an answer, and one of this annotator's."""
     answered_by_me = select(Answer.id).where(
         Answer.grid_id == Grid.id,
         Answer.annotator_id == who.annotator_id,
         Answer.state != "leased",
     )
-    unfilled = and_(
-        Grid.round_id == current.id, Grid.n_answers < Grid.wanted, ~answered_by_me.exists()
-    )
+    return and_(Grid.round_id == one.id, Grid.n_answers < Grid.wanted, ~answered_by_me.exists())
+
+
+def _take_free_grid(session: Session, who: AnnotatorSession, one: Round) -> Grid | None:
+    """A grid of the round that nobody works on, under its row lock."""
     free = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
-    candidates = select(Grid).where(unfilled, free).order_by(Grid.number).limit(1)
+    candidates = select(Grid).where(_unfilled(who, one), free).order_by(Grid.number).limit(1)
     # The snapshot that chose the grid may be older than a lease committed just before the grid was
     # locked, so the count is taken again under the lock, by a statement that sees it.
     for _ in range(50):
         grid = session.scalar(candidates.with_for_update(of=Grid, skip_locked=True))
         if grid is None:
-            break
+            return None
         still_free = select(Grid.id).where(Grid.id == grid.id, free)
         if session.scalar(still_free) is not None:
-            return Handout("leased", _lease(session, who, grid), grid)
-    may_come_back = session.scalar(select(Grid.id).where(unfilled).limit(1)) is not None
-    last_grids = current.number == who.campaign.rounds and not awaits_grids(current)
-    return _nothing_now(who, last_grids, may_come_back)
+            return grid
+    return None
 
 
 def _nothing_now(who: AnnotatorSession, last_grids: bool, may_come_back: bool) -> Handout:

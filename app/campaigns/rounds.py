@@ -75,11 +75,21 @@ def batches_wanted(session: Session, campaign: Campaign) -> list[tuple[int, int]
 
 
 def n_full_rounds(session: Session, campaign: Campaign) -> int:
-    """Rounds that have all their answers; they come first."""
-    query = select(func.count()).where(
-        Round.campaign_id == campaign.id, Round.n_answers == Round.n_wanted
+    """Number of the last round that has all its answers, as have all before it."""
+    query = select(Round.number, Round.n_answers == Round.n_wanted).where(
+        Round.campaign_id == campaign.id
     )
-    return session.scalar(query) or 0
+    full = {number: is_full for number, is_full in session.execute(query.order_by(Round.number))}
+    return next((number - 1 for number, is_full in full.items() if not is_full), len(full))
+
+
+def rounds_at_work(session: Session, campaign: Campaign) -> list[Round]:
+    """Rounds whose grids are handed out: the open one, then what lies ready, so that nobody
+    waits for the last answers of a round either."""
+    query = select(Round).where(
+        Round.campaign_id == campaign.id, Round.state.in_(("open", "ready"))
+    )
+    return list(session.scalars(query.order_by(Round.number)))
 
 
 def lay_out(session: Session, campaign: Campaign, batch: Batch) -> Round:
@@ -146,9 +156,10 @@ def _add_grids(session: Session, one: Round, grids: NextGrids, wanted: int) -> N
     )
 
 
-def open_round_of(session: Session, campaign: Campaign, *, lock: bool = False) -> Round | None:
-    query = select(Round).where(Round.campaign_id == campaign.id, Round.state == "open")
-    return session.scalar(query.with_for_update() if lock else query)
+def open_round_of(session: Session, campaign: Campaign) -> Round | None:
+    return session.scalar(
+        select(Round).where(Round.campaign_id == campaign.id, Round.state == "open")
+    )
 
 
 def close_round(session: Session, closing: Round) -> None:

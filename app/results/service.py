@@ -33,7 +33,7 @@ class Progress:
 def read_progress(session: Session, campaign: Campaign) -> Progress:
     rounds = session.scalars(
         select(Round)
-        .where(Round.campaign_id == campaign.id, Round.state != "ready")
+        .where(Round.campaign_id == campaign.id, (Round.state != "ready") | (Round.n_answers > 0))
         .order_by(Round.number)
     )
     models = list_models(session, campaign)

@@ -12,7 +12,7 @@ from torch import Tensor
 from learning.answers import Answers
 from learning.arrays import FloatArray
 from learning.binning.certainty import uncertainty
-from learning.binning.fitting import Fit, Step, climb, narrowed, unit
+from learning.binning.fitting import Fit, Step, climb, enough_epochs, narrowed, unit
 from learning.binning.likelihood import PairCurve, Shown, placements
 from learning.binning.prior import prior_of
 from learning.binning.start import spectral_start
@@ -44,10 +44,10 @@ class Tried:
     hits: Tensor
 
 
-def n_epochs(candidates: Sequence[int], with_features: bool) -> int:
+def n_epochs(n_answers: int, candidates: Sequence[int], with_features: bool) -> int:
     """Epochs that `try_dimensions` takes, and `try_features`."""
     n_trials = len(candidates) * (1 + with_features) + with_features * len(OTHER_STRENGTHS)
-    return _WIDE_EPOCHS + EPOCHS * n_trials
+    return enough_epochs(_WIDE_EPOCHS, n_answers) + n_trials * enough_epochs(EPOCHS, n_answers)
 
 
 def try_dimensions(
@@ -72,7 +72,11 @@ def try_dimensions(
 def try_features(
     tried: list[Tried], features: FloatArray, answers: Answers, n_bins: int, seed: int, step: Step
 ) -> Tried:
-    """The best of the fits, each also tried with trust in features (N, F), more or less."""
+    """The best of the fits, each also tried with trust in features (N, F), more or less.
+
+    Features must help by more than one standard error: the best of many trials helps by
+    chance.
+    """
     kept, held = _held_out(answers, seed)
     placed = kept.images[kept.groups >= 0].bincount(minlength=kept.n_images) > 0
     if int(placed.sum()) < _FEWEST_IMAGES:
@@ -87,11 +91,13 @@ def try_features(
         rival = climb(start, kept, n_bins, EPOCHS, generator, step)
         return _judged(rival, answers, held, n_bins)
 
-    rivals = [*tried, *(trusting(one, 1.0) for one in tried)]
-    found = best(sorted(rivals, key=lambda one: -one.n_dimensions))
+    without = best(tried)
+    found = best([trusting(one, 1.0) for one in tried])
     plain = next(one for one in tried if one.n_dimensions == found.n_dimensions)
     rivals = [found, *(trusting(plain, strength) for strength in OTHER_STRENGTHS)]
-    return max(rivals, key=lambda one: float(one.log_likelihood.sum()))
+    found = max(rivals, key=lambda one: float(one.log_likelihood.sum()))
+    gain, error = _gap(found, without)
+    return found if gain > error else without
 
 
 def _judged(fit: Fit, answers: Answers, held: Tensor, n_bins: int) -> Tried:
@@ -125,11 +131,16 @@ def best(tried: list[Tried]) -> Tried:
     """That of the fewest dimensions within one standard error of the best."""
     top = max(tried, key=lambda one: float(one.log_likelihood.sum()))
     for one in reversed(tried):
-        gap = top.log_likelihood - one.log_likelihood
-        error = float(gap.std()) * len(gap) ** 0.5
-        if float(gap.sum()) <= error:
+        gap, error = _gap(top, one)
+        if gap <= error:
             return one
     return top
+
+
+def _gap(one: Tried, other: Tried) -> tuple[float, float]:
+    """How much likelier one makes the held-out placements, and the standard error of that."""
+    gap = one.log_likelihood - other.log_likelihood
+    return float(gap.sum()), float(gap.std()) * len(gap) ** 0.5
 
 
 @torch.no_grad()

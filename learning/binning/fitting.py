@@ -59,6 +59,16 @@ def narrowed(embedding: Tensor, n_dimensions: int) -> Tensor:
     return unit(centred @ directions[:n_dimensions].T)
 
 
+def enough_epochs(n_epochs: int, n_answers: int) -> int:
+    """Fewer when there are many answers: these make many steps an epoch."""
+    per_epoch = -(-n_answers // _step_size(n_answers))
+    return max(1, round(n_epochs * min(1.0, 2 * _STEPS_PER_EPOCH / per_epoch)))
+
+
+def _step_size(n_answers: int) -> int:
+    return min(max(_SMALLEST_STEP, n_answers // _STEPS_PER_EPOCH), _LARGEST_STEP)
+
+
 def climb(
     start: Fit,
     answers: Answers,
@@ -73,7 +83,8 @@ def climb(
     offset = start.curve.offset.clone().requires_grad_()
     log_slope = start.curve.log_slope.clone().requires_grad_()
     trust = start.trust
-    size = min(max(_SMALLEST_STEP, len(answers) // _STEPS_PER_EPOCH), _LARGEST_STEP)
+    size = _step_size(len(answers))
+    n_epochs = enough_epochs(n_epochs, len(answers))
     n_steps = n_epochs * -(-len(answers) // size)
     n_placed = max(1, int((answers.groups >= 0).sum()))
     adam = torch.optim.Adam([embedding, offset, log_slope], lr=_LEARNING_RATE, betas=(0.9, 0.99))

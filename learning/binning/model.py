@@ -17,7 +17,7 @@ from learning.binning.dimension import (
     try_dimensions,
     try_features,
 )
-from learning.binning.fitting import climb
+from learning.binning.fitting import climb, enough_epochs
 from learning.devices import cores_for, pick_device
 from learning.groupings import Groupings
 
@@ -65,7 +65,9 @@ def _learn(
     answers = Answers.of(groupings, pick_device(device))
     n_bins = int(answers.groups.max()) + 1
     candidates = CANDIDATES if n_dimensions is None else _towards(n_dimensions)
-    step = _Steps(n_epochs(candidates, features is not None) + _FINAL_EPOCHS, progress)
+    n = len(answers)
+    total = n_epochs(n, candidates, features is not None) + enough_epochs(_FINAL_EPOCHS, n)
+    step = _Steps(total, progress)
     tried = try_dimensions(answers, n_bins, candidates, seed, step)
     tried = tried if n_dimensions is None else tried[-1:]
     if features is None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from learning.answers import Answers
-from learning.binning.likelihood import Shown, placements
+from learning.binning.likelihood import Placements, Shown, placements
 
 # Placements that all annotators' common carelessness counts for, in each one's own.
 _COMMON_PLACEMENTS = 100.0
@@ -47,16 +47,23 @@ def believe(trust: Trust, embedding: Tensor, answers: Answers, n_bins: int) -> T
     counted = torch.zeros_like(strays)
     genuine = torch.ones_like(trust.genuine)
     for rows, block in answers.blocks():
-        careless = trust.carelessness[block.annotators]
         told = placements(Shown.of(embedding, block), trust.genuine[rows], n_bins)
-        meant = (1 - careless).unsqueeze(1) * told.log_own.exp() / told.probability(careless)
-        genuine[rows] = torch.where(told.counted, meant, 1.0)
-        strays.index_add_(0, block.annotators, ((1 - meant) * told.counted).sum(dim=1))
+        careless = trust.carelessness[block.annotators]
+        genuine[rows] = torch.where(told.counted, _meant(told, careless), 1.0)
+        # What is scaled afterwards must be counted unscaled, or it would grow every time.
+        strayed = 1 - _meant(told, careless / trust.optimism)
+        strays.index_add_(0, block.annotators, (strayed * told.counted).sum(dim=1))
         counted.index_add_(0, block.annotators, told.counted.sum(dim=1).to(strays.dtype))
     common = (strays.sum() + _PRIOR_STRAYS) / (counted.sum() + _PRIOR_PLACEMENTS)
     own = (strays + _COMMON_PLACEMENTS * common) / (counted + _COMMON_PLACEMENTS)
     honest = (own * trust.optimism).clamp(_LEAST, _MOST)
     return replace(trust, carelessness=honest, genuine=genuine)
+
+
+def _meant(told: Placements, carelessness: Tensor) -> Tensor:
+    """(B, S) odds that a placement was meant, given how careless each annotator (B,) is."""
+    own = (1 - carelessness).unsqueeze(1) * told.log_own.exp()
+    return own / told.probability(carelessness)
 
 
 @torch.no_grad()

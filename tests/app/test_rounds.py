@@ -86,6 +86,22 @@ def test_nobody_waits_while_a_round_is_learned(client: TestClient) -> None:
     assert [one.state for one in rounds()] == ["closed", "closed", "open"]
 
 
+def test_nobody_waits_for_the_last_answer_of_a_round(client: TestClient) -> None:
+    campaign = a_campaign(budget=6, rounds=3)
+    slow, quick = (a_session(client, campaign, f"annotator-{k:06d}") for k in range(2))
+    held = a_lease(client, slow)
+    fill(client, quick, 3)
+    assert [(one.state, one.n_answers) for one in rounds()] == [("open", 1), ("closed", 2)]
+    assert client.post("/api/annotate/leases", headers=quick).json()["status"] == "wait"
+    with transaction() as session:
+        assert batches_wanted(session, reloaded(campaign.id)) == []
+    assert submit(client, slow, held).json()["status"] == "stored"
+    with transaction() as session:
+        assert batches_wanted(session, reloaded(campaign.id)) == [(3, 2)]
+    learned(campaign, 2, Batch(3, local_grids(2), 2, 0.4))
+    fill(client, quick, 2)
+
+
 def test_with_nothing_held_ready_annotators_wait_for_the_newest_model(client: TestClient) -> None:
     campaign = a_campaign(budget=4, rounds=2, ready_share=0.0)
     who = a_session(client, campaign)

@@ -221,3 +221,13 @@ def test_bad_input_is_refused_with_the_offending_value() -> None:
         paper.update(from_answers([[0, 300]], [[0, 0]], [0], 301, 1))
     with pytest.raises(ValueError, match="grid_size"):
         CrowdSter(10).select_grids(1)
+
+
+def test_progress_ends_at_its_total() -> None:
+    heard: list[tuple[int, int]] = []
+    model = CrowdSter(300, random_state=0)
+    for features in (None, COLOURS):
+        heard.clear()
+        model.update(asked(model, 30), lambda d, t, _: heard.append((d, t)), features=features)
+        assert heard[-1][0] == heard[-1][1]
+        assert [done for done, _ in heard] == list(range(1, len(heard) + 1))
