@@ -54,7 +54,6 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
         previous=_previous(session, campaign),
         n_full=n_full_rounds(session, campaign),
         begun=_begun(session, campaign),
-        numbers=numbers,
     )
 
 

@@ -42,7 +42,7 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
         data = load_learning_data(session, campaign)
         wanted = batches_wanted(session, campaign)
         features = features_wanted(session, campaign)
-        before = vectors_of_earlier_round(session, campaign, data.numbers[-1])
+        before = vectors_of_earlier_round(session, campaign, data.newest_round)
     data = replace(data, features=features())
     learned = get_strategy(campaign.strategy).learn(
         data, campaign.settings, _Reporter(job_id, epoch)
@@ -96,7 +96,7 @@ def _trained(
         grids = learned.select_grids(n, number)
         locality = grid_locality(grids.images, learned.embedding)
         batches.append(Batch(number, grids, data.n_full, locality))
-    last_asked = data.rounds[-1].images
+    last_asked = data.rounds[data.newest_round - 1].images
     settled = {} if before is None else neighbour_stability(before, learned.embedding)
     metrics = {
         **learned.metrics,
@@ -108,7 +108,7 @@ def _trained(
         map_positions=map_of(learned.embedding),
         metrics={name: float(value) for name, value in metrics.items() if np.isfinite(value)},
         artifact_key=_store_artifact(campaign.id, artifact_name, learned),
-        round_number=data.numbers[-1],
+        round_number=data.newest_round,
         n_full=data.n_full,
         batches=batches,
         n_answers=sum(len(answers.images) for answers in data.rounds),

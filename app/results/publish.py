@@ -27,7 +27,7 @@ class TrainedModel:
     """What a learning job hands over.
 
     embedding:    (N, d) float64;  map_positions: (N, 2) float64 in [0, 1]
-    round_number: the newest round with answers in the data
+    round_number: the last round whose answers are all in the data, at least 1
     n_full:       rounds whose answers are all in the data
     batches:      grids for rounds to come
     n_answers:    finished answers in the data

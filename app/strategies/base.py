@@ -30,7 +30,6 @@ class LearningData:
     begun:       (n, S) grids that somebody has begun, answered or not
     words:       group descriptions of every answer, in the order of `all_answers`
     previous:    the campaign's newest model, if it has one
-    numbers:     of the rounds
     features:    (N, F) what is known of the images beforehand, if the settings ask for it
     purposes:    what the grid of every answer was for, in the order of `all_answers`
     n_images:    N, number of images of the campaign
@@ -50,9 +49,13 @@ class LearningData:
     previous: PreviousModel | None = None
     n_full: int = 0
     begun: NDArray[np.int64] | None = None
-    numbers: list[int] = field(default_factory=list)
     purposes: list[str | None] = field(default_factory=list)
     features: NDArray[np.float64] | None = None
+
+    @property
+    def newest_round(self) -> int:
+        """Number of the last full round, of the first while that is open."""
+        return max(1, self.n_full)
 
     @property
     def all_answers(self) -> Groupings:

@@ -37,10 +37,10 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
-def play(crowd: Crowd, model: CrowdSter, per_round: list[int], seed: int, k: int = K) -> list[Row]:
-    """Rounds of answers; a row after each with the true neighbours found, of k."""
+def play(crowd: Crowd, model: CrowdSter, per_round: list[int], seed: int) -> list[Row]:
+    """Rounds of answers; a row after each with the true neighbours found."""
     rng = np.random.default_rng(seed)
-    true = nearest_neighbors(crowd.features, k)
+    true = nearest_neighbors(crowd.features, K)
     rows, answers = [], 0
     for number, n in enumerate(per_round, start=1):
         began = time.perf_counter()
@@ -55,7 +55,7 @@ def play(crowd: Crowd, model: CrowdSter, per_round: list[int], seed: int, k: int
             {
                 "round": number,
                 "answers": answers,
-                "found": neighbor_overlap(true, model.kneighbors(k)),
+                "found": neighbor_overlap(true, model.kneighbors(K)),
                 "dimensions": model.n_dimensions_,
                 "select_seconds": selected - began,
                 "learn_seconds": learned - answered,

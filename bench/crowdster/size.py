@@ -9,45 +9,57 @@ from __future__ import annotations
 import json
 import resource
 import sys
+import time
 
 import numpy as np
 import torch
 
-from bench.crowdster.parts import play
 from bench.crowdster.spaces import Crowd, space
+from learning.arrays import FloatArray
 from learning.crowdster import CrowdSter
+from learning.neighbors import nearest_points
 
 # Of 10**5 images the answers of the issue: two an image.
 ANSWERS = {1_000: 1_200, 10_000: 12_000, 100_000: 200_000}
 NEXT_GRIDS = 10_000
+_SAMPLE = 2_000
 
 
 def main(n_images: int, name: str) -> None:
     """Play, time, print."""
     torch.set_num_threads(2)
-    crowd = Crowd(space(name, n_images, np.random.default_rng(0)))
+    rng = np.random.default_rng(0)
+    crowd = Crowd(space(name, n_images, rng))
     model = CrowdSter(n_images, random_state=0)
-    # The nearest 1 %, in tenths: at 1,000 images the ten nearest.
-    k = n_images // 100
-    rows = play(crowd, model, [ANSWERS[n_images] // 5] * 5, 0, k)
+    for _ in range(5):
+        answers = crowd.answer(model.select_grids(ANSWERS[n_images] // 5), rng)
+        began = time.perf_counter()
+        model.update(answers)
+        learn_seconds = time.perf_counter() - began
+    n_next = min(NEXT_GRIDS, n_images)
+    began = time.perf_counter()
+    model.select_grids(n_next)
     row = {
-        **rows[-1],
-        "found": rows[-1]["found"] * 10 / k,
         "space": name,
         "images": n_images,
-        "next_grids": min(NEXT_GRIDS, n_images),
-        "next_grids_seconds": _seconds_of_next_grids(model, min(NEXT_GRIDS, n_images)),
+        "answers": ANSWERS[n_images],
+        "dimensions": model.n_dimensions_,
+        "learn_seconds": learn_seconds,
+        "next_grids": n_next,
+        "next_grids_seconds": time.perf_counter() - began,
         "peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        # The nearest 1 %, in tenths: at 1,000 images the ten nearest.
+        "found": 10 * _overlap(crowd.features, model.embedding_, n_images // 100, rng),
     }
     print(json.dumps(row))
 
 
-def _seconds_of_next_grids(model: CrowdSter, n: int) -> float:
-    import time
-
-    began = time.perf_counter()
-    model.select_grids(n)
-    return time.perf_counter() - began
+def _overlap(true: FloatArray, found: FloatArray, k: int, rng: np.random.Generator) -> float:
+    """Share of the k nearest in common, over a sample of images; an image is among its own."""
+    sample = rng.permutation(len(true))[:_SAMPLE]
+    one, other = (nearest_points(places, k + 1, places[sample]) for places in (true, found))
+    shared = [len(np.intersect1d(a, b)) - 1 for a, b in zip(one, other, strict=True)]
+    return float(np.mean(shared)) / k
 
 
 if __name__ == "__main__":

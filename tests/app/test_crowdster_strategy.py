@@ -39,7 +39,6 @@ def learn(rounds: list[Groupings], settings: dict[str, Any], **changes: Any) -> 
         n_groups=4,
         seed=0,
         n_full=len(rounds),
-        numbers=list(range(1, len(rounds) + 1)),
         purposes=["random"] * sum(len(one) for one in rounds),
         **changes,
     )
