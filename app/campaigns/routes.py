@@ -20,7 +20,7 @@ from app.strategies import all_strategies, get_strategy
 
 api = APIRouter(prefix="/api/campaigns", tags=["campaigns"])
 pages = APIRouter(include_in_schema=False)
-Action = Literal["start", "pause", "resume", "finish", "retry"]
+Action = Literal["start", "pause", "resume", "finish", "retry", "admit"]
 
 
 async def _sent_form(request: Request) -> CampaignForm:

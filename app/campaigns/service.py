@@ -202,12 +202,30 @@ def retry_learning(session: Session, owner: Account, campaign_id: UUID) -> Campa
     return campaign
 
 
+def admit_new_images(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
+    """Let images that joined the collection after the start take part from the next model on.
+
+    Raises Conflict when there are none.
+    """
+    campaign = _in_state(session, owner, campaign_id, "admit images to", "running", "paused")
+    collection = get_collection(session, owner, campaign.collection_id)
+    if collection.n_images <= campaign.n_images:
+        raise Conflict(
+            f"All {campaign.n_images} images of the collection take part already. Add images to "
+            "it first.",
+            code="no_new_images",
+        )
+    campaign.n_images = collection.n_images
+    return _moved(session, owner, campaign, campaign.state, "images_admitted")
+
+
 ACTIONS = {
     "start": start_campaign,
     "pause": pause_campaign,
     "resume": resume_campaign,
     "finish": finish_campaign,
     "retry": retry_learning,
+    "admit": admit_new_images,
 }
 
 
@@ -222,8 +240,10 @@ def _in_state(
     return campaign
 
 
-def _moved(session: Session, owner: Account, campaign: Campaign, state: str) -> Campaign:
+def _moved(
+    session: Session, owner: Account, campaign: Campaign, state: str, event: str = ""
+) -> Campaign:
     campaign.state = state
-    record_audit(session, owner.id, f"campaign.{state}", "campaign", campaign.id)
+    record_audit(session, owner.id, f"campaign.{event or state}", "campaign", campaign.id)
     campaign_changed(session, campaign.id)
     return campaign

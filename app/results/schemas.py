@@ -72,6 +72,7 @@ class ProgressOut(BaseModel):
     answers_by_minute: list[tuple[str, int]]
     outlook: OutlookOut
     focus_images: list[int] | None
+    new_images: int
 
     @classmethod
     def of(cls, progress: Progress) -> "ProgressOut":
@@ -121,6 +122,7 @@ class ProgressOut(BaseModel):
             ],
             answers_by_minute=progress.answers_by_minute,
             outlook=OutlookOut(answers=MORE, **vars(progress.outlook)),
+            new_images=progress.n_new_images,
             focus_images=campaign.settings.get("focus_images"),
         )
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session, aliased
 from app.annotation.leases import count_live_leases
 from app.annotation.models import Answer
 from app.campaigns.models import Campaign, Round
-from app.collections.models import Image
+from app.collections.models import Collection, Image
 from app.core.errors import InvalidInput, NotFound
 from app.jobs.models import Job
 from app.jobs.service import latest_job
@@ -28,6 +28,7 @@ class Progress:
     live_leases: int
     answers_by_minute: list[tuple[str, int]]
     outlook: Outlook
+    n_new_images: int
 
 
 def read_progress(session: Session, campaign: Campaign) -> Progress:
@@ -38,10 +39,12 @@ def read_progress(session: Session, campaign: Campaign) -> Progress:
     )
     models = list_models(session, campaign)
     last_of_round = {model.round_number: model for model in models}
+    collection = session.get_one(Collection, campaign.collection_id)
     return Progress(
         campaign=campaign,
         rounds=list(rounds),
         models=models,
+        n_new_images=collection.n_images - campaign.n_images if campaign.started_at else 0,
         outlook=outlook([Known(one.n_answers, one.metrics) for one in last_of_round.values()]),
         job=latest_job(session, campaign.id),
         live_leases=count_live_leases(session, campaign),

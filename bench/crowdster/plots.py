@@ -17,10 +17,23 @@ from matplotlib import pyplot as plt  # noqa: E402
 Row = dict[str, Any]
 
 
+# Part: what it varies, what it measures, and the label of that.
+LINES = {
+    "phases": ("phases", "found", "true neighbours found, of 10"),
+    "noise": ("noise", "found", "true neighbours found, of 10"),
+    "fonts": ("round", "wrong", "letters in the wrong cluster"),
+    "triplets": ("triplets", "found", "true neighbours found, of 10"),
+}
+
+
 def draw_all(results: dict[str, list[Row]], folder: Path) -> None:
     """Those plots whose part was measured."""
     if results.get("budget"):
         _draw_budget(results["budget"], folder / "crowdster_budget.svg")
+    for part, (over, what, label) in LINES.items():
+        if results.get(part):
+            path = folder / f"crowdster_{part}.svg"
+            _draw_lines(results[part], over, what, label, path)
 
 
 def _draw_budget(rows: list[Row], path: Path) -> None:
@@ -42,5 +55,23 @@ def _draw_budget(rows: list[Row], path: Path) -> None:
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncol=3, fontsize=8)
     figure.tight_layout(rect=(0, 0.14, 1, 1))
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def _draw_lines(rows: list[Row], over: str, what: str, label: str, path: Path) -> None:
+    """Mean and deviation of a figure over one variable, a line a method."""
+    figure, panel = plt.subplots(figsize=(6, 4))
+    for method in dict.fromkeys(row["method"] for row in rows):
+        own = [row for row in rows if row["method"] == method]
+        values = sorted({row[over] for row in own})
+        figures = [[row[what] for row in own if row[over] == value] for value in values]
+        errors = [stdev(one) if len(one) > 1 else 0.0 for one in figures]
+        width = 2.5 if "default)" in method else 1.0
+        middle = [mean(one) for one in figures]
+        panel.errorbar(values, middle, errors, fmt="o-", ms=3, lw=width, label=method)
+    panel.set(xlabel=over, ylabel=label)
+    panel.legend(fontsize=8)
+    figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)

@@ -82,9 +82,11 @@ def create(
 @cli.command("act")
 def act(
     campaign: Annotated[str, typer.Argument(help="Name or id.")],
-    action: Annotated[str, typer.Argument(help="start, pause, resume, finish or retry.")],
+    action: Annotated[
+        str, typer.Argument(help="start, pause, resume, finish, retry or admit (new images).")
+    ],
 ) -> None:
-    """Start, pause, resume or finish a campaign, or retry its learning."""
+    """Start, pause, resume or finish a campaign, retry its learning, or admit new images."""
     environment.load()
     from app.accounts.models import Account
     from app.core.database import transaction

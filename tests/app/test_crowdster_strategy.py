@@ -7,6 +7,9 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
+from app.campaigns.models import Grid
+from app.collections.models import Collection
+from app.collections.service import add_files
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.jobs.service import claim_job
@@ -18,7 +21,7 @@ from learning.groupings import Groupings
 from learning.queries import random_grids
 from learning.simulation import FeatureCrowd
 from tests.app.test_annotation import a_lease, a_session, submit
-from tests.support.builders import a_campaign, a_collection, an_account, reloaded
+from tests.support.builders import a_campaign, a_collection, a_png, an_account, reloaded, sign_in
 
 N_IMAGES, SIZE = 120, 10
 POINTS = np.random.default_rng(0).random((N_IMAGES, 2))
@@ -136,3 +139,37 @@ def test_a_start_from_features_that_are_not_there_says_what_to_do(client: TestCl
     answer(client, a_session(client, campaign), 8)
     with pytest.raises(ValueError, match="columns feature_0"):
         run_job()
+
+
+def test_images_may_join_a_running_campaign_and_are_asked_about_first(client: TestClient) -> None:
+    owner = an_account()
+    collection = a_collection(owner, n=45)
+    campaign = a_campaign(
+        owner,
+        collection,
+        kind="bins",
+        strategy="crowdster",
+        budget=90,
+        rounds=3,
+        grids_per_assignment=90,
+    )
+    who = a_session(client, campaign)
+    answer(client, who, 30)
+    sign_in(client, owner)
+    path = f"/api/campaigns/{campaign.id}"
+    nothing = client.post(f"{path}/actions/admit")
+    assert (nothing.status_code, nothing.json()["code"]) == (409, "no_new_images")
+    with transaction() as session:
+        files = [(f"later-{k}.png", a_png(1_000 + k)) for k in range(5)]
+        add_files(session, owner, session.get_one(Collection, collection.id), files)
+    assert client.get(f"{path}/progress").json()["new_images"] == 5
+    assert client.post(f"{path}/actions/admit").json()["new_images"] == 0
+    run_job()
+    with transaction() as session:
+        query = select(Grid).where(Grid.purpose == "new", Grid.basis == 1)
+        asked = [set(grid.images) for grid in session.scalars(query)]
+        places = session.scalars(select(EmbeddedImage.position)).all()
+    assert set(range(45, 50)) <= set.union(*asked)
+    assert len(places) == 50
+    answer(client, who, 30)
+    run_job()
