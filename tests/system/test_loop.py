@@ -97,20 +97,21 @@ def test_a_bins_campaign_learns_and_its_rounds_become_more_local(system: System)
     assert places == 90
 
 
-def test_nobody_waits_while_rounds_are_learned(system: System) -> None:
+def test_nobody_waits_while_a_round_is_learned(system: System) -> None:
     owner = an_account()
     campaign = a_campaign(
         owner,
-        a_collection(owner, n=300),
+        a_collection(owner, n=120),
         kind="bins",
         strategy="crowdster",
-        budget=450,
-        rounds=3,
-        grid_size=12,
-        grids_per_assignment=60,
+        budget=120,
+        rounds=2,
+        grid_size=10,
+        grids_per_assignment=30,
+        learn_every=1_000,
     )
-    run = a_crowd(system, campaign, annotators=12, by="features")
-    # Six answers a second: a round of 150 takes longer than it takes to learn one.
+    run = a_crowd(system, campaign, annotators=6, by="features")
+    # Three answers a second: a round of 60 takes longer than it takes to learn one.
     run.pace = 2.0
     run.play()
     wait_until("the campaign to end", lambda: is_finished(campaign))
@@ -121,10 +122,9 @@ def test_nobody_waits_while_rounds_are_learned(system: System) -> None:
     with transaction() as session:
         rows = session.execute(select(Round.number, Grid.basis).join(Grid)).all()
         models = session.scalars(select(Model).order_by(Model.version)).all()
-    made = Counter((number, number - 1 - basis) for number, basis in rows)
-    assert {behind for _, behind in made} <= {0, 1}, "a grid was two models behind"
-    assert all(made[(number, 0)] > 0 for number in (2, 3)), "no grid is of the newest model"
-    assert all("neighbour_stability" in model.metrics for model in models[1:])
+    behind = Counter(number - 1 - basis for number, basis in rows if number == 2)
+    assert behind.keys() == {0, 1}, "grids of the newest model, and some of the one before"
+    assert "neighbour_stability" in models[-1].metrics
 
 
 def test_two_hundred_annotators_at_once_fill_every_grid_exactly(system: System) -> None:
