@@ -50,6 +50,8 @@ def write_report(results: dict[str, list[Row]], folder: Path) -> None:
     for part, section in sections.items():
         if results.get(part):
             lines += [*section(results[part]), ""]
+            if seeds := {row["seed"] for row in results[part] if "seed" in row}:
+                lines += [f"{len(seeds)} seeds.", ""]
             if part in plots.LINES:
                 lines += [f"![{part.capitalize()}](crowdster_{part}.svg)", ""]
     (folder / "crowdster.md").write_text("\n".join(lines).rstrip() + "\n")
