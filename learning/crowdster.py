@@ -229,7 +229,9 @@ class CrowdSter(Estimator):
             return n_images
         end = self.neighbors_end * self.grid_size
         start = max(end, self.neighbors_start * n_images, _WIDEST_GRIDS * self.grid_size)
-        part = min(1.0, (phase - 1) / max(1, self.n_phases - 2))
+        # A single local phase is best drawn from close by.
+        n_steps = self.n_phases - 2
+        part = min(1.0, (phase - 1) / n_steps) if n_steps > 0 else 1.0
         k = round(start ** (1 - part) * end**part)
         return int(np.clip(k, self.grid_size, n_images))
 
