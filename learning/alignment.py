@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
+from scipy.optimize import linear_sum_assignment
 
 from learning.arrays import FloatArray, IntArray
 

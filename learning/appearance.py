@@ -41,7 +41,7 @@ def appearance_features(images: Iterable[NDArray[np.uint8]]) -> FloatArray:
 
 
 def _parts(image: NDArray[np.uint8]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    small: FloatArray = resize(image, (_SIDE, _SIDE), anti_aliasing=True)  # type: ignore[no-untyped-call]
+    small: FloatArray = resize(image, (_SIDE, _SIDE), anti_aliasing=True)
     lab = rgb2lab(small)
     cells = lab.reshape(4, _SIDE // 4, 4, _SIDE // 4, 3).mean(axis=(1, 3))
     levels = [

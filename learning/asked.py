@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from scipy.sparse import csr_array  # type: ignore[import-untyped, unused-ignore]
+from scipy.sparse import csr_array
 
 from learning.arrays import FloatArray, IntArray, as_index_array, check_index_range
 

@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
-from sklearn.base import BaseEstimator  # type: ignore[import-untyped, unused-ignore]
-from sklearn.exceptions import NotFittedError  # type: ignore[import-untyped, unused-ignore]
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
 Progress = Callable[[int, int, Mapping[str, float]], None]
 Arrays = dict[str, NDArray[Any]]

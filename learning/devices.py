@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
+from threadpoolctl import threadpool_limits
 
 # Below it, threads of one fit wait for each other more than they compute.
 _ANSWERS_FOR_SEVERAL_CORES = 20_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
+from scipy.stats import rankdata
 
 from learning.arrays import BoolArray, FloatArray, as_index_array
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import cKDTree  # type: ignore[import-untyped, unused-ignore]
+from scipy.spatial import cKDTree
 
 from learning.arrays import FloatArray, IntArray, check_count
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import pdist  # type: ignore[import-untyped, unused-ignore]
+from scipy.spatial.distance import pdist
 
 from learning.arrays import FloatArray, IntArray, as_index_array, check_count, check_index_range
 from learning.asked import AskedGrids

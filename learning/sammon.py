@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize  # type: ignore[import-untyped, unused-ignore]
-from scipy.sparse import csr_array  # type: ignore[import-untyped, unused-ignore]
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
 
 from learning.arrays import FloatArray, IntArray
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_softmax  # type: ignore[import-untyped, unused-ignore]
+from scipy.special import log_softmax
 
 from learning.arrays import FloatArray, IntArray, check_count
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_matrix  # type: ignore[import-untyped, unused-ignore]
-from sklearn.feature_extraction.text import (  # type: ignore[import-untyped, unused-ignore]
+from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import (
     CountVectorizer,
 )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
-from sklearn.cluster import KMeans  # type: ignore[import-untyped, unused-ignore]
-from sklearn.metrics import (  # type: ignore[import-untyped, unused-ignore]
+from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import KMeans
+from sklearn.metrics import (
     confusion_matrix,
     matthews_corrcoef,
 )

@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
-from sklearn.cluster import KMeans  # type: ignore[import-untyped, unused-ignore]
+from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import KMeans
 
 from bench.crowdster import triplets
 from bench.crowdster.spaces import Crowd, letters, space

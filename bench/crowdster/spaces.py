@@ -9,7 +9,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
-from sklearn.decomposition import PCA  # type: ignore[import-untyped, unused-ignore]
+from sklearn.decomposition import PCA
 
 from learning.arrays import FloatArray, IntArray
 from learning.groupings import Groupings

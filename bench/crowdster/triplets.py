@@ -47,7 +47,7 @@ def embed(triplets: IntArray, n: int, d: int, method: str, seed: int) -> FloatAr
         for rows in torch.split(torch.randperm(len(told), generator=generator), _BATCH):
             adam.zero_grad()
             loss = loss_of(functional.embedding(told[rows], places))
-            loss.backward()  # type: ignore[no-untyped-call, unused-ignore]
+            loss.backward()
             adam.step()
             schedule.step()
     return places.detach().double().numpy()

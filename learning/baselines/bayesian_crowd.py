@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import expit  # type: ignore[import-untyped, unused-ignore]
-from sklearn.exceptions import (  # type: ignore[import-untyped, unused-ignore]
+from scipy.special import expit
+from sklearn.exceptions import (
     ConvergenceWarning,
 )
-from sklearn.mixture import (  # type: ignore[import-untyped, unused-ignore]
+from sklearn.mixture import (
     BayesianGaussianMixture,
 )
 

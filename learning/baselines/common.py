@@ -133,7 +133,7 @@ def train_table(
                 adam.zero_grad(set_to_none=True)
                 told = loss(table, data.images[rows], data.labels[rows], generator)
                 if told is not None:
-                    told.backward()  # type: ignore[no-untyped-call, unused-ignore]
+                    told.backward()
                     adam.step()
             if progress is not None:
                 progress(epoch + 1, model.n_epochs, {})

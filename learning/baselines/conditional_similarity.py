@@ -96,7 +96,7 @@ class ConditionalSimilarity(EmbeddingBaseline):
                     if not len(triplets):
                         continue
                     adam.zero_grad(set_to_none=True)
-                    self._loss(table, masks, images, attribute[rows], triplets).backward()  # type: ignore[no-untyped-call, unused-ignore]
+                    self._loss(table, masks, images, attribute[rows], triplets).backward()
                     adam.step()
                 if progress is not None:
                     progress(epoch + 1, self.n_epochs, {})

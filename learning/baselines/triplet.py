@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Self
 
 import torch
-from pytorch_metric_learning.distances import (  # type: ignore[import-untyped, unused-ignore]
+from pytorch_metric_learning.distances import (
     LpDistance,
 )
-from pytorch_metric_learning.losses import (  # type: ignore[import-untyped, unused-ignore]
+from pytorch_metric_learning.losses import (
     TripletMarginLoss,
 )
 from torch import Tensor

@@ -98,7 +98,7 @@ def climb(
             loss = _loss(embedding, PairCurve(offset, log_slope), trust, answers, rows, n_bins)
             if start.prior is not None:
                 loss = loss + start.prior.loss(embedding) / n_placed
-            loss.backward()  # type: ignore[no-untyped-call, unused-ignore]
+            loss.backward()
             adam.step()
             schedule.step()
         step()

@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from sklearn.kernel_approximation import (  # type: ignore[import-untyped, unused-ignore]
+from sklearn.kernel_approximation import (
     Nystroem,
 )
-from sklearn.linear_model import RidgeCV  # type: ignore[import-untyped, unused-ignore]
-from sklearn.model_selection import (  # type: ignore[import-untyped, unused-ignore]
+from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import (
     KFold,
     cross_val_predict,
 )
-from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped, unused-ignore]
-from sklearn.preprocessing import (  # type: ignore[import-untyped, unused-ignore]
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
     StandardScaler,
 )
 from torch import Tensor

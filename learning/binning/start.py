@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array  # type: ignore[import-untyped, unused-ignore]
-from sklearn.utils.extmath import (  # type: ignore[import-untyped, unused-ignore]
+from scipy.sparse import csr_array
+from sklearn.utils.extmath import (
     randomized_svd,
 )
 

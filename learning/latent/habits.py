@@ -178,7 +178,7 @@ def _fit_map(
             + 0.5 * (gain / _GAIN_DEVIATION) ** 2
         )
         total = prior - evidence.sum()
-        total.backward()  # type: ignore[no-untyped-call, unused-ignore]
+        total.backward()
         return total.detach()
 
     minimise([bias, preference, detail, carelessness, gain], loss, n_iterations)

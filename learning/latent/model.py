@@ -290,7 +290,7 @@ class _Fit:
                 fitted, same.float(), weight, reduction="sum"
             )
             total = error + 10.0 * ((line - identity) ** 2).sum()
-            total.backward()  # type: ignore[no-untyped-call, unused-ignore]
+            total.backward()
             return total.detach()
 
         minimise([line], loss, 20)

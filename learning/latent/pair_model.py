@@ -143,7 +143,7 @@ def fit_positions(model: PairModel, data: Assigned, n_iterations: int) -> PairMo
 
     def loss() -> Tensor:
         total = _SHRINKAGE * (positions**2).sum()
-        total.backward()  # type: ignore[no-untyped-call, unused-ignore]
+        total.backward()
         return total.detach() + _pair_loss(data, positions, model.thresholds, model.slips)
 
     minimise([positions], loss, n_iterations)
@@ -171,11 +171,11 @@ def fit_thresholds(model: PairModel, data: Assigned, n_iterations: int = 25) -> 
                 thresholds,
                 torch.sigmoid(slip_odds) / 2,
             )
-            one.backward()  # type: ignore[no-untyped-call, unused-ignore]
+            one.backward()
             total += float(one.detach())
         prior = 0.1 * ((thresholds - usual) ** 2).sum() + (log_scale**2).sum()
         prior = prior + 0.25 * ((slip_odds + 2.0) ** 2).sum()
-        prior.backward()  # type: ignore[no-untyped-call, unused-ignore]
+        prior.backward()
         return prior.detach() + total
 
     minimise([log_scale, thresholds, slip_odds], loss, n_iterations)
@@ -220,7 +220,7 @@ def _pair_loss(data: Assigned, positions: Tensor, thresholds: Tensor, slips: Ten
     total = positions.new_zeros(())
     for part in _parts(data):
         one = _block_loss(part, positions, thresholds, slips)
-        one.backward()  # type: ignore[no-untyped-call, unused-ignore]
+        one.backward()
         total += one.detach()
     return total
 
@@ -249,4 +249,4 @@ def minimise(parameters: list[Tensor], loss: Callable[[], Tensor], n_iterations:
         optimiser.zero_grad()
         return float(loss())
 
-    optimiser.step(closure)  # type: ignore[no-untyped-call, unused-ignore]
+    optimiser.step(closure)

@@ -63,7 +63,7 @@ def train(
         for batch_loss in _batches(network, data, settings, generator):
             adam.zero_grad(set_to_none=True)
             loss = batch_loss()
-            loss.backward()  # type: ignore[no-untyped-call, unused-ignore]
+            loss.backward()
             adam.step()
             total, count = total + float(loss.detach()), count + 1
         loss_of_epoch = total / count

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import softmax  # type: ignore[import-untyped, unused-ignore]
+from scipy.special import softmax
 
 from learning.arrays import (
     BoolArray,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr  # type: ignore[import-untyped, unused-ignore]
+from scipy.special import ndtr
 
 from learning.arrays import FloatArray
 

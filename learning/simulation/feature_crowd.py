@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.cluster import KMeans  # type: ignore[import-untyped, unused-ignore]
-from sklearn.exceptions import (  # type: ignore[import-untyped, unused-ignore]
+from sklearn.cluster import KMeans
+from sklearn.exceptions import (
     ConvergenceWarning,
 )
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from sklearn.exceptions import NotFittedError  # type: ignore[import-untyped, unused-ignore]
+from sklearn.exceptions import NotFittedError
 
 from learning.baselines import (
     BayesianCrowdClustering,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError  # type: ignore[import-untyped, unused-ignore]
+from sklearn.exceptions import NotFittedError
 
 from learning.arrays import FloatArray
 from learning.crowdster import CrowdSter

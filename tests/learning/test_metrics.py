@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import (  # type: ignore[import-untyped, unused-ignore]
+from sklearn.metrics import (
     balanced_accuracy_score,
     roc_auc_score,
 )
