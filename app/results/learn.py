@@ -96,7 +96,8 @@ def _trained(
         grids = learned.select_grids(n, number)
         locality = grid_locality(grids.images, learned.embedding)
         batches.append(Batch(number, grids, data.n_full, locality))
-    last_asked = data.rounds[data.newest_round - 1].images
+    # A round whose grids all went to a later one has no answers of its own (migration 0003).
+    last_asked = data.rounds[min(data.newest_round, len(data.rounds)) - 1].images
     settled = {} if before is None else neighbour_stability(before, learned.embedding)
     metrics = {
         **learned.metrics,

@@ -4,13 +4,19 @@ import os
 import subprocess
 import sys
 import uuid
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
+from fastapi.testclient import TestClient
 
 from app.core import database
 from app.core.database import transaction
+from app.strategies import get_strategy
+from app.strategies.base import check_settings
 from app.tables import metadata
+from tests.app.test_annotation import a_lease, a_session, submit
+from tests.app.test_crowdster_strategy import run_job
 from tests.conftest import forget_settings
 from tests.support.builders import a_campaign, reloaded
 from tests.support.servers import ROOT, Servers
@@ -30,10 +36,35 @@ def alembic(url: str, *arguments: str) -> str:
     return done.stdout
 
 
-def tables(url: str) -> set[str]:
+def migrate(url: str, direction: str, revision: str) -> None:
+    """Run alembic on the database that this process works with."""
+    database.get_engine().dispose()
+    alembic(url, direction, revision)
+
+
+def query(url: str, statement: LiteralString) -> list[tuple[Any, ...]]:
     with psycopg.connect(url.replace("postgresql+psycopg://", "postgresql://")) as connection:
-        query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
-        return {str(row[0]) for row in connection.execute(query)}
+        return connection.execute(statement).fetchall()
+
+
+def tables(url: str) -> set[str]:
+    rows = query(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    return {str(row[0]) for row in rows}
+
+
+def settings(url: str) -> dict[str, object]:
+    """Those of the only campaign."""
+    [(found,)] = query(url, "SELECT settings FROM campaign")
+    return dict(found)
+
+
+def rounds(url: str) -> list[tuple[Any, ...]]:
+    """Number, state, answers and answers wanted of each."""
+    return query(url, "SELECT number, state, n_answers, n_wanted FROM round ORDER BY number")
+
+
+def answers(url: str) -> list[tuple[Any, ...]]:
+    return query(url, "SELECT id, grid_id, state, groups FROM answer ORDER BY id")
 
 
 def test_models_and_migrations_agree(environment: dict[str, str]) -> None:
@@ -67,37 +98,101 @@ def test_down_and_up_again_on_a_database_that_holds_data(
         servers.drop_database(url)
 
 
-def test_cen_settings_are_translated_both_ways(
-    servers: Servers, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+def test_cen_settings_are_translated_both_ways(environment: dict[str, str]) -> None:
+    url = environment["DATABASE_URL"]
+    a_campaign(settings={"n_dimensions": 3, "attribute_share": 0.25, "uncertain_share": 0.25})
+    migrate(url, "downgrade", "0001")
+    assert settings(url) == {"n_dimensions": 3, "variant": "mixture", "random_share": 0.5}
+    migrate(url, "upgrade", "head")
+    assert settings(url) == {
+        "n_dimensions": 3,
+        "variant": "mixture",
+        "attribute_share": 0.5,
+        "uncertain_share": 0.0,
+        "focus": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("chosen", "before"), [({"n_dimensions": 1, "start_from": "features"}, 2), ({}, 3)]
+)
+def test_crowdster_settings_are_translated_both_ways(
+    environment: dict[str, str], chosen: dict[str, object], before: int
 ) -> None:
-    url = servers.postgres.create_database(f"test_{uuid.uuid4().hex}")
-    database.get_engine().dispose()
-    monkeypatch.setenv("DATABASE_URL", url)
-    forget_settings()
+    url = environment["DATABASE_URL"]
+    a_campaign(kind="bins", strategy="crowdster", settings=chosen)
+    migrate(url, "downgrade", "0002")
+    # What 0002 knew, and no less than the two dimensions it asked for.
+    assert settings(url) == {"n_dimensions": before, "beta": 4.0}
+    migrate(url, "upgrade", "head")
+    after = settings(url)
+    assert after == {"n_dimensions": before, "beta": 4.0, "algorithm": "paper", "random_share": 0}
+    assert check_settings(get_strategy("crowdster"), after)["random_share"] == 0.0
 
-    def settings() -> dict[str, object]:
-        plain = url.replace("postgresql+psycopg://", "postgresql://")
-        with psycopg.connect(plain) as connection:
-            row = connection.execute("SELECT settings FROM campaign").fetchone()
-        assert row is not None
-        found: dict[str, object] = row[0]
-        return found
 
-    try:
-        alembic(url, "upgrade", "head")
-        chosen = {"n_dimensions": 3, "attribute_share": 0.25, "uncertain_share": 0.25}
-        a_campaign(settings=chosen)
-        database.get_engine().dispose()
-        alembic(url, "downgrade", "0001")
-        assert settings() == {"n_dimensions": 3, "variant": "mixture", "random_share": 0.5}
-        alembic(url, "upgrade", "head")
-        assert settings() == {
-            "n_dimensions": 3,
-            "variant": "mixture",
-            "attribute_share": 0.5,
-            "uncertain_share": 0.0,
-            "focus": None,
-        }
-    finally:
-        database.get_engine().dispose()
-        servers.drop_database(url)
+def test_answers_outlive_a_downgrade_in_one_open_round(client: TestClient) -> None:
+    url = os.environ["DATABASE_URL"]
+    campaign = a_campaign(budget=9, rounds=3)
+    slow, quick = (a_session(client, campaign, f"annotator-{k:06d}") for k in range(2))
+    held = a_lease(client, slow)
+    # Of the first round all but the grid that is held, and one of the round that lies ready.
+    for _ in range(3):
+        assert submit(client, quick, a_lease(client, quick)).json()["status"] == "stored"
+    before = answers(url)
+    assert rounds(url) == [(1, "open", 2, 3), (2, "ready", 1, 3)]
+    migrate(url, "downgrade", "0002")
+    assert answers(url) == before
+    assert rounds(url) == [(1, "closed", 2, 2), (2, "open", 1, 4)]
+    assert query(url, "SELECT n_answers FROM campaign") == [(3,)]
+    # The grid that is held lies where grids are handed out.
+    [(number,)] = query(
+        url,
+        "SELECT round.number FROM answer JOIN grid ON grid.id = grid_id "
+        "JOIN round ON round.id = round_id WHERE answer.state = 'leased'",
+    )
+    assert number == 2
+    migrate(url, "upgrade", "head")
+    assert submit(client, slow, held).json()["status"] == "stored"
+    assert rounds(url) == [(1, "closed", 2, 2), (2, "open", 2, 4)]
+
+
+def test_a_round_without_answers_does_no_harm_after_a_downgrade(client: TestClient) -> None:
+    url = os.environ["DATABASE_URL"]
+    campaign = a_campaign(kind="bins", strategy="crowdster", budget=4, rounds=2)
+    holders = [a_session(client, campaign, f"annotator-{k:06d}") for k in range(2)]
+    held = [(who, a_lease(client, who)) for who in holders]
+    quick = a_session(client, campaign, "annotator-000009")
+    assert submit(client, quick, a_lease(client, quick)).json()["status"] == "stored"
+    migrate(url, "downgrade", "0002")
+    assert rounds(url) == [(1, "closed", 0, 0), (2, "open", 1, 4)]
+    migrate(url, "upgrade", "head")
+    for who, lease in [*held, (quick, a_lease(client, quick))]:
+        assert submit(client, who, lease).json()["status"] == "stored"
+    run_job()
+    assert query(url, "SELECT state FROM campaign") == [("finished",)]
+
+
+def test_a_round_nobody_has_begun_is_made_again_after_a_downgrade(client: TestClient) -> None:
+    url = os.environ["DATABASE_URL"]
+    campaign = a_campaign(budget=6, rounds=3)
+    who = a_session(client, campaign)
+    migrate(url, "downgrade", "0002")
+    assert rounds(url) == [(1, "open", 0, 2)]
+    migrate(url, "upgrade", "head")
+    for _ in range(2):
+        assert submit(client, who, a_lease(client, who)).json()["status"] == "stored"
+    assert rounds(url) == [(1, "closed", 2, 2)]
+
+
+def test_a_full_round_that_waits_for_its_model_is_closed_by_the_upgrade(
+    client: TestClient,
+) -> None:
+    url = os.environ["DATABASE_URL"]
+    campaign = a_campaign(budget=4, rounds=2, ready_share=0.0)
+    who = a_session(client, campaign)
+    for _ in range(2):
+        assert submit(client, who, a_lease(client, who)).json()["status"] == "stored"
+    migrate(url, "downgrade", "0002")
+    assert rounds(url) == [(1, "open", 2, 2)]
+    migrate(url, "upgrade", "head")
+    assert rounds(url) == [(1, "closed", 2, 2)]
