@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil
 from typing import Self
 
 import numpy as np
@@ -30,8 +31,10 @@ _ATTEMPTS = 5
 # The first local grids of a small collection are drawn from a hood of so many grids: drawn
 # closer, they keep together groups that no grid shows side by side.
 _WIDEST_GRIDS = 3.5
-# Of the local grids, when there is a focus.
+# Of the grids that are not random, when there is a focus.
 _FOCUS_SHARE = 0.5
+# Of the grids neither random nor of the focus: what is known must be refined meanwhile.
+_MOST_NEW = 0.5
 # What only one of the algorithms learns.
 _OPTIONAL = ("uncertainty_", "carelessness_", "held_out_", "_asked_pairs")
 ALGORITHMS = ("likelihood", "paper")
@@ -130,6 +133,7 @@ class CrowdSter(Estimator):
     _answers: Groupings
     _asked_pairs: IntArray
     _n_looked_at: int
+    _n_asked_then: int
     seed_: int
     n_calls_: int
 
@@ -137,8 +141,9 @@ class CrowdSter(Estimator):
         """(n, grid_size) grids for the next round; random ones before the first update.
 
         Successive calls give different grids, and no set of images is asked twice while
-        there are others. Images that no answer has placed yet come first. focus: images to
-        ask more about: half of the local grids are about their neighbourhoods.
+        there are others. Images that nobody was shown yet come first, in up to half of the
+        grids. focus: images to ask more about: half of the grids that are not random are
+        about their neighbourhoods.
         """
         return np.concatenate([grids for _, grids in self.plan_grids(n, focus)])
 
@@ -154,11 +159,12 @@ class CrowdSter(Estimator):
         rng = self._generator("grids")
         if not hasattr(self, "embedding_"):
             return [("random", self._fresh(lambda m: self._random(m, rng), n))]
-        new = np.flatnonzero(self._placed() == 0)
-        n_new = min(n, -(-len(new) * 2 // self.grid_size))
-        n_random = round(self.random_share * (n - n_new))
-        n_focus = 0 if focus is None else round(_FOCUS_SHARE * (n - n_new - n_random))
-        n_local = n - n_new - n_random - n_focus
+        new = self._never_shown()
+        n_random = round(self.random_share * n)
+        n_focus = 0 if focus is None else round(_FOCUS_SHARE * (n - n_random))
+        n_others = n - n_random - n_focus
+        n_new = min(-(-len(new) * 2 // self.grid_size), ceil(_MOST_NEW * n_others))
+        n_local = n_others - n_new
         k = self.n_neighbors_at(self.n_phases_seen_ if phase is None else phase)
 
         def local(m: int, among: ArrayLike | None = None) -> IntArray:
@@ -214,6 +220,7 @@ class CrowdSter(Estimator):
             self._update_paper(groupings, rng)
         elif learn:
             self._learn(rng, progress, self._checked_features(features))
+        self._n_asked_then = len(self.asked_)
         self.n_phases_seen_ = self._phase() + 1
         return self
 
@@ -302,10 +309,11 @@ class CrowdSter(Estimator):
     def _random(self, n: int, rng: np.random.Generator) -> IntArray:
         return random_grids(n, self.grid_size, self._n(), rng)
 
-    def _placed(self) -> IntArray:
-        """(N,) how often each image was put in a bin."""
-        placed = self._answers.images[self._answers.groups >= 0]
-        return np.bincount(placed, minlength=self._n())
+    def _never_shown(self) -> IntArray:
+        """Images that no answer has shown, be it as leftovers, and no grid selected since."""
+        pending = self.asked_.grids[self._n_asked_then :]
+        shown = np.concatenate([self._answers.images.ravel(), pending.ravel()])
+        return np.flatnonzero(np.bincount(shown[shown >= 0], minlength=self._n()) == 0)
 
     def _n(self) -> int:
         return self.asked_.n_images if hasattr(self, "asked_") else self.n_images
@@ -368,6 +376,7 @@ class CrowdSter(Estimator):
             "images": self._n(),
             "annotators": self._answers.n_annotators,
             "looked_at": getattr(self, "_n_looked_at", 0),
+            "asked_then": self._n_asked_then,
         }
         return arrays, state
 
@@ -386,6 +395,8 @@ class CrowdSter(Estimator):
             int(state["annotators"]),
         )
         self._n_looked_at = int(state["looked_at"])
+        # Models saved before it was kept: as if all had been answered.
+        self._n_asked_then = int(state.get("asked_then", len(self.asked_)))
         self.seed_ = int(state["seed"])
         self.n_calls_ = int(state["calls"])
         self.n_phases_seen_ = int(state["phases"])

@@ -76,6 +76,29 @@ def test_images_may_join_and_are_asked_about_first() -> None:
     assert "new" not in dict(model.plan_grids(20))
 
 
+def test_images_always_left_over_are_not_new_for_ever() -> None:
+    model = CrowdSter(300, random_state=0)
+    grids = model.select_grids(40)
+    right = CROWD.answer_grids(grids, np.zeros(40, np.int64), "bins")
+    groups = np.where(grids % 3 == 0, -1, right.groups)
+    model.update(Groupings(grids, groups, right.annotators, 300, 1))
+    assert [purpose for purpose, _ in model.plan_grids(20)] == ["local"]
+
+
+def test_a_collection_not_covered_yet_leaves_the_shares_as_they_are(tmp_path: Path) -> None:
+    model = CrowdSter(300, random_share=0.2, random_state=0)
+    model.update(asked(model, 5))
+    model.save(tmp_path / "model")
+    for one in (model, CrowdSter.load(tmp_path / "model")):
+        planned = {purpose: len(grids) for purpose, grids in one.plan_grids(20, focus=[3, 4])}
+        assert planned == {"new": 4, "random": 4, "focus": 8, "local": 4}
+        one.plan_grids(60)
+        # What is planned already is not new a second time, unless no answers come.
+        assert "new" not in dict(one.plan_grids(20))
+        one.update(Groupings(np.array([[0, 1]]), np.array([[0, 0]]), np.zeros(1, np.int64), 300, 1))
+        assert "new" in dict(one.plan_grids(20))
+
+
 def test_grids_have_purposes_in_the_shares_wanted() -> None:
     model = CrowdSter(300, random_share=0.2, random_state=0)
     assert [(purpose, len(grids)) for purpose, grids in model.plan_grids(20)] == [("random", 20)]
