@@ -59,7 +59,8 @@ def try_dimensions(
     """
     generator = torch.Generator().manual_seed(seed)
     kept, held = _held_out(answers, seed)
-    fit = _begin(spectral_start(kept, _WIDE, seed), kept, generator)
+    wide = max(_WIDE, *candidates)
+    fit = _begin(spectral_start(kept, wide, seed), kept, generator)
     fit = climb(fit, kept, n_bins, _WIDE_EPOCHS, generator, step, _EPOCHS_OF_GRACE)
     tried: list[Tried] = []
     for n_dimensions in candidates:

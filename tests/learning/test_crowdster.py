@@ -12,10 +12,14 @@ from learning.crowdster import CrowdSter
 from learning.groupings import Groupings, from_answers
 from learning.metrics import neighbor_overlap
 from learning.neighbors import nearest_neighbors
+from learning.queries import random_grids
 from learning.simulation import FeatureCrowd
 
 COLOURS = np.random.default_rng(7).random((300, 3))
 CROWD = FeatureCrowd(COLOURS, 1)
+ANSWERS = CROWD.answer_grids(
+    random_grids(20, 20, 300, np.random.default_rng(0)), np.zeros(20, np.int64), "bins"
+)
 
 
 def asked(model: CrowdSter, n: int) -> Groupings:
@@ -46,6 +50,13 @@ def test_the_default_finds_as_many_with_half_the_answers_and_knows_the_dimension
     model = after_phases(5, 24)
     assert found(model) > found(after_phases(5, 47, algorithm="paper"))
     assert model.n_dimensions_ in (3, 4)
+
+
+@pytest.mark.parametrize("n_dimensions", [1, 20])
+def test_as_many_dimensions_as_wanted(n_dimensions: int) -> None:
+    model = CrowdSter(300, n_dimensions=n_dimensions, random_state=0).update(ANSWERS)
+    assert model.embedding_.shape == (300, n_dimensions)
+    assert model.n_dimensions_ == n_dimensions
 
 
 def test_careless_annotators_are_known_and_do_little_harm() -> None:
