@@ -35,6 +35,8 @@ _WIDEST_GRIDS = 3.5
 _FOCUS_SHARE = 0.5
 # Of the grids neither random nor of the focus: what is known must be refined meanwhile.
 _MOST_NEW = 0.5
+# Squares of larger ones, summed up, leave the range of floats.
+_LARGEST_FEATURE = 1e100
 # What only one of the algorithms learns.
 _OPTIONAL = ("uncertainty_", "carelessness_", "held_out_", "_asked_pairs")
 ALGORITHMS = ("likelihood", "paper")
@@ -62,7 +64,9 @@ class CrowdSter(Estimator):
     Parameters
     ----------
     n_images : images of the collection, N. Answers may bring more: they join.
-    grid_size, n_bins : images of a grid (n_q) and the bins an annotator has (n_c).
+    grid_size : images of a grid (n_q).
+    n_bins : bins an annotator has (n_c). It is kept with the model; nothing is computed
+        from it, for the answers say how many bins each of them used.
     n_dimensions : coordinates of the embedding; None: the answers say ("paper": 3).
     algorithm : "likelihood" or "paper".
     n_phases : phases the schedule of k is laid out for; later phases stay at its end.
@@ -202,24 +206,28 @@ class CrowdSter(Estimator):
         placements; it helps early and counts for less with every answer.
 
         progress(done, total, {}) is called while it learns. learn=False only takes the
-        answers in, for rounds long past: the next update learns from them. Raises
-        ValueError when the answers are about fewer images or hold no informative pair.
+        answers in, for rounds long past: the next update learns from them ("paper" always
+        learns, for it needs the rounds one by one). Raises ValueError, and changes nothing,
+        when the answers are about fewer images, or when they and all before them hold no
+        informative pair, unless learn is False.
         """
         self._check_parameters()
-        if groupings.n_images < self._n():
-            raise ValueError(f"answers about {groupings.n_images} images, not n_images={self._n()}")
-        informative = groupings.informative_grids().any()
-        # The default learns from all answers: a silent round harms it only if it is the first.
-        if self.algorithm == "likelihood" and hasattr(self, "_answers"):
-            informative |= self._answers.informative_grids().any()
-        if learn and not informative:
-            raise ValueError(f"{len(groupings)} answers hold no informative pair")
+        n_images = groupings.n_images
+        if n_images < self._n():
+            raise ValueError(f"answers about {n_images} images, not n_images={self._n()}")
+        given = self._checked_features(features, n_images)
+        self._check_device()
+        self._check_joining(n_images)
+        earlier = [self._answers] if hasattr(self, "_answers") else []
+        answers = Groupings.concatenate([*earlier, groupings])
+        if learn and not answers.informative_grids().any():
+            raise ValueError(f"{len(answers)} answers hold no informative pair")
         rng = self._generator("update")
-        self._take_in(groupings)
         if self.algorithm == "paper":
             self._update_paper(groupings, rng)
         elif learn:
-            self._learn(rng, progress, self._checked_features(features))
+            self._learn(answers, rng, progress, given)
+        self._take_in(answers, groupings.images)
         self._n_asked_then = len(self.asked_)
         self.n_phases_seen_ = self._phase() + 1
         return self
@@ -245,8 +253,9 @@ class CrowdSter(Estimator):
     def _update_paper(self, groupings: Groupings, rng: np.random.Generator) -> None:
         n_dimensions = self.n_dimensions or _PAPER_DIMENSIONS
         start = getattr(self, "embedding_", None)
-        if start is not None and len(start) < groupings.n_images:
-            raise ValueError('images cannot join a campaign of algorithm "paper"')
+        # Nothing is known yet: the next grids are to be random ones still.
+        if start is None and not groupings.informative_grids().any():
+            return
         self.embedding_, self._asked_pairs = one_phase(
             groupings,
             start,
@@ -260,39 +269,55 @@ class CrowdSter(Estimator):
         self.n_dimensions_ = n_dimensions
 
     def _learn(
-        self, rng: np.random.Generator, progress: Progress | None, features: FloatArray | None
+        self,
+        answers: Groupings,
+        rng: np.random.Generator,
+        progress: Progress | None,
+        features: FloatArray | None,
     ) -> None:
         # Imported here: selecting grids needs no torch.
         from learning.binning.model import learn
 
         known = self.n_dimensions
-        if known is None and len(self._answers) < _GROWTH * getattr(self, "_n_looked_at", 0):
+        if known is None and len(answers) < _GROWTH * getattr(self, "_n_looked_at", 0):
             known = self.n_dimensions_
         seed = int(rng.integers(2**31))
-        told = learn(self._answers, known, seed, self.device, progress, features)
+        told = learn(answers, known, seed, self.device, progress, features)
         if known is None:
-            self._n_looked_at = len(self._answers)
+            self._n_looked_at = len(answers)
         self.embedding_, self.uncertainty_ = told.embedding, told.uncertainty
         self.carelessness_, self.held_out_ = told.carelessness, told.held_out
         self.n_dimensions_ = self.embedding_.shape[1]
 
-    def _checked_features(self, features: ArrayLike | None) -> FloatArray | None:
+    def _checked_features(self, features: ArrayLike | None, n_images: int) -> FloatArray | None:
         if features is None:
             return None
         given = np.asarray(features, np.float64)
-        if given.ndim != 2 or not given.shape[1] or len(given) != self._n():
-            raise ValueError(f"features must be ({self._n()}, F), got shape {given.shape}")
-        if not np.isfinite(given).all():
-            raise ValueError("features must be finite numbers")
+        if given.ndim != 2 or not given.shape[1] or len(given) != n_images:
+            raise ValueError(f"features must be ({n_images}, F), got shape {given.shape}")
+        if not (np.abs(given) < _LARGEST_FEATURE).all():
+            raise ValueError(f"features must be finite numbers below {_LARGEST_FEATURE:g}")
         return given
 
-    def _take_in(self, groupings: Groupings) -> None:
-        earlier = [self._answers] if hasattr(self, "_answers") else []
-        self._answers = Groupings.concatenate([*earlier, groupings])
+    def _check_device(self) -> None:
+        if self.algorithm == "likelihood":
+            # Imported here: selecting grids needs no torch.
+            from learning.devices import pick_device
+
+            pick_device(self.device)
+
+    def _check_joining(self, n_images: int) -> None:
+        places = getattr(self, "embedding_", None)
+        if self.algorithm == "paper" and places is not None and len(places) < n_images:
+            raise ValueError('images cannot join a campaign of algorithm "paper"')
+
+    def _take_in(self, answers: Groupings, grids: IntArray) -> None:
+        """All answers so far, the newest of them to these grids."""
+        self._answers = answers
         before = self.asked_ if hasattr(self, "asked_") else self._nothing_asked()
-        if before.n_images < groupings.n_images:
-            self.asked_ = AskedGrids(before.grids, groupings.n_images)
-        self.mark_asked(groupings.images)
+        if before.n_images < answers.n_images:
+            self.asked_ = AskedGrids(before.grids, answers.n_images)
+        self.mark_asked(grids)
 
     def _fresh(self, make: Callable[[int], IntArray], n: int) -> IntArray:
         """n grids of `make`, those that were asked before made anew; they count as asked."""
@@ -343,6 +368,8 @@ class CrowdSter(Estimator):
         check_count("n_bins", self.n_bins)
         if self.n_dimensions is not None:
             check_count("n_dimensions", self.n_dimensions)
+        if self.random_state is not None:
+            check_count("random_state", self.random_state, minimum=0)
         check_count("n_phases", self.n_phases)
         check_count("n_iterations", self.n_iterations)
         check_count("n_excluded", self.n_excluded, minimum=0)

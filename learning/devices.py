@@ -13,13 +13,21 @@ _ANSWERS_FOR_SEVERAL_CORES = 20_000
 
 
 def pick_device(device: str) -> torch.device:
-    """The device of a setting: "auto" takes a GPU when there is one."""
+    """The device of a setting: "auto" takes a GPU when there is one.
+
+    Raises ValueError for one that is unknown or cannot compute here.
+    """
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        return torch.device(device)
-    except RuntimeError as error:
-        raise ValueError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}") from error
+        chosen = torch.device(device)
+        # A GPU may be missing, and "meta" holds no numbers: only use tells.
+        torch.zeros(1, device=chosen).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ValueError(
+            f"device must be 'auto', 'cpu' or, where there is one, 'cuda'; got {device!r}"
+        ) from error
+    return chosen
 
 
 @contextmanager

@@ -27,10 +27,13 @@ def one_phase(
 
     Algorithm 1, lines 6-8. embedding: of the phase before, None for a random one;
     asked: (P,) sorted keys i * N + j, i < j, of the pairs of all phases before.
+    A phase without an informative pair changes nothing.
     """
     n_images = groupings.n_images
     pairs, votes = pair_votes(groupings)
     start = random_scatter(n_images, n_dimensions, rng) if embedding is None else embedding
+    if not len(pairs):
+        return start, asked
     everything = np.union1d(asked, pairs)
     i, j = np.divmod(everything, n_images)
     target = np.linalg.norm(start[i] - start[j], axis=1)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from learning.arrays import FloatArray
+from learning.arrays import FloatArray, IntArray
 from learning.crowdster import CrowdSter
 from learning.groupings import Groupings, from_answers
 from learning.metrics import neighbor_overlap
@@ -169,13 +169,59 @@ def test_features_help_early_as_far_as_they_tell_something() -> None:
     assert after_two_rounds(rng.normal(size=(300, 8))) > plain - 0.3
 
 
-def test_features_of_the_wrong_shape_are_refused() -> None:
+@pytest.mark.parametrize(
+    ("features", "reason"),
+    [
+        (COLOURS[:299], r"features must be \(300, F\), got shape \(299, 3\)"),
+        (np.full((300, 2), np.nan), "finite numbers below 1e\\+100"),
+        (1e200 * COLOURS, "finite numbers below 1e\\+100"),
+    ],
+)
+def test_refused_features_leave_the_model_as_it_was(features: FloatArray, reason: str) -> None:
     model = CrowdSter(300, random_state=0)
-    answers = asked(model, 20)
-    with pytest.raises(ValueError, match=r"features must be \(300, F\), got shape \(299, 3\)"):
-        model.update(answers, features=COLOURS[:299])
-    with pytest.raises(ValueError, match="finite"):
-        model.update(answers, features=np.full((300, 2), np.nan))
+    with pytest.raises(ValueError, match=reason):
+        model.update(ANSWERS, features=features)
+    assert not hasattr(model, "n_phases_seen_")
+    # Every answer was taken in once.
+    assert len(model.update(ANSWERS).held_out_) == len(ANSWERS)
+
+
+@pytest.mark.parametrize("device", ["bogus", "meta", "cuda:99"])
+def test_a_device_that_cannot_compute_is_refused_before_anything_changes(device: str) -> None:
+    model = CrowdSter(300, device=device, random_state=0)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=f"device must be .* got '{device}'"):
+            model.update(ANSWERS)
+    assert len(model.set_params(device="cpu").update(ANSWERS).held_out_) == len(ANSWERS)
+
+
+def test_images_that_cannot_join_leave_the_model_as_it_was() -> None:
+    model = CrowdSter(300, algorithm="paper", random_state=0).update(ANSWERS)
+    with pytest.raises(ValueError, match="images cannot join"):
+        model.update(from_answers([[0, 300]], [[0, 0]], [0], 301, 1))
+    assert model.select_grids(40).max() < 300
+    assert model.update(ANSWERS).n_phases_seen_ == 2
+
+
+def only_leftovers(grids: IntArray) -> Groupings:
+    return Groupings(grids, np.full(grids.shape, -1), np.zeros(len(grids), np.int64), 300, 1)
+
+
+@pytest.mark.parametrize("algorithm", ["likelihood", "paper"])
+@pytest.mark.filterwarnings("error")
+def test_a_round_of_leftovers_only_does_no_harm(algorithm: str) -> None:
+    model = CrowdSter(300, algorithm=algorithm, random_state=0)
+    silent = only_leftovers(model.select_grids(2))
+    with pytest.raises(ValueError, match="no informative pair"):
+        model.update(silent)
+    model.update(silent, learn=False)
+    assert dict(model.plan_grids(2)).keys() == {"random"}
+    model.update(ANSWERS)
+    before = model.embedding_
+    model.update(only_leftovers(model.select_grids(1)))
+    assert model.n_phases_seen_ == 3
+    if algorithm == "paper":
+        assert np.array_equal(model.embedding_, before)
 
 
 def test_answers_may_be_taken_in_without_learning() -> None:
@@ -250,9 +296,9 @@ def test_bad_input_is_refused_with_the_offending_value() -> None:
         CrowdSter(300, algorithm="oracle").select_grids(1)
     with pytest.raises(ValueError, match="beta"):
         CrowdSter(300, beta=0.5).select_grids(1)
-    paper = after_phases(1, 20, algorithm="paper")
-    with pytest.raises(ValueError, match="images cannot join"):
-        paper.update(from_answers([[0, 300]], [[0, 0]], [0], 301, 1))
+    for random_state in (1.5, -1):
+        with pytest.raises(ValueError, match=f"random_state .* {random_state}"):
+            CrowdSter(300).set_params(random_state=random_state).select_grids(1)
     with pytest.raises(ValueError, match="grid_size"):
         CrowdSter(10).select_grids(1)
 
