@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -14,15 +16,18 @@ class AskedGrids:
     """Grids asked so far, answered or not. grids: (G, S), -1 pads; raises ValueError."""
 
     def __init__(self, grids: IntArray, n_images: int) -> None:
-        self.grids = as_index_array("grids", grids, 2)
-        check_index_range("grids", self.grids, -1, n_images)
         self.n_images = n_images
+        self._take(grids)
+        self._sets = _keys(self.grids)
+
+    def _take(self, grids: IntArray) -> None:
+        self.grids = as_index_array("grids", grids, 2)
+        check_index_range("grids", self.grids, -1, self.n_images)
         row, place = np.nonzero(self.grids >= 0)
         image = self.grids[row, place]
-        shape = (n_images, len(self.grids))
+        shape = (self.n_images, len(self.grids))
         self._shown = csr_array((np.ones(len(row), np.int32), (image, row)), shape=shape)
-        self.views: FloatArray = np.bincount(image, minlength=n_images).astype(np.float64)
-        self._sets = {_key(grid) for grid in self.grids}
+        self.views: FloatArray = np.bincount(image, minlength=self.n_images).astype(np.float64)
 
     def __len__(self) -> int:
         return len(self.grids)
@@ -30,8 +35,11 @@ class AskedGrids:
     def plus(self, grids: IntArray) -> Self:
         """With more grids; narrow ones are padded."""
         width = max(self.grids.shape[1], grids.shape[1])
-        both = [_padded(part, width) for part in (self.grids, grids)]
-        return type(self)(np.concatenate(both), self.n_images)
+        more = copy(self)
+        more._take(np.concatenate([_padded(part, width) for part in (self.grids, grids)]))
+        # Those known already are not looked at again.
+        more._sets = self._sets.union(_keys(grids))
+        return more
 
     def together(self, image: IntArray, others: IntArray) -> IntArray:
         """(n, k) grids that showed an image (n,) and each of its others (n, k)."""
@@ -51,16 +59,22 @@ class AskedGrids:
         """Rows of grids (n, S) that show the same images as one asked or one before them."""
         known = set(self._sets)
         rows = []
-        for row, grid in enumerate(grids):
-            key = _key(grid)
+        for row, key in enumerate(_keys_in_order(grids)):
             if key in known:
                 rows.append(row)
             known.add(key)
         return np.array(rows, np.int64)
 
 
-def _key(grid: IntArray) -> bytes:
-    return np.sort(grid[grid >= 0]).astype(np.int32).tobytes()
+def _keys(grids: IntArray) -> set[bytes]:
+    return set(_keys_in_order(grids))
+
+
+def _keys_in_order(grids: IntArray) -> Iterator[bytes]:
+    """One for each grid (G, S), the same for the same images in any order; -1 pads."""
+    ordered = np.sort(grids, axis=1).astype(np.int32)
+    padding = (ordered < 0).sum(axis=1).tolist()
+    return (row[n:].tobytes() for row, n in zip(ordered, padding, strict=True))
 
 
 def _padded(grids: IntArray, width: int) -> IntArray:

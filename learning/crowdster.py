@@ -160,7 +160,7 @@ class CrowdSter(Estimator):
         """
         self._check_parameters()
         check_count("n", n, minimum=0)
-        rng = self._generator("grids")
+        rng = self._generator("grids", self._phase())
         if not hasattr(self, "embedding_"):
             return [("random", self._fresh(lambda m: self._random(m, rng), n))]
         new = self._never_shown()
@@ -198,8 +198,12 @@ class CrowdSter(Estimator):
         progress: Progress | None = None,
         learn: bool = True,
         features: ArrayLike | None = None,
+        n_phases: int = 1,
     ) -> Self:
         """Take in the answers of one round (the new ones only) and end the phase.
+
+        n_phases: rounds that these answers are from, if from several: what "likelihood"
+        learns depends on all answers alone, not on how they came.
 
         features: (N, F) "likelihood": what is known of the images beforehand. Images are
         expected where images with like features lie, as far as that foretells held-out
@@ -215,6 +219,9 @@ class CrowdSter(Estimator):
         n_images = groupings.n_images
         if n_images < self._n():
             raise ValueError(f"answers about {n_images} images, not n_images={self._n()}")
+        check_count("n_phases", n_phases)
+        if self.algorithm == "paper" and n_phases > 1:
+            raise ValueError(f'"paper" learns from one round at a time, got n_phases={n_phases}')
         given = self._checked_features(features, n_images)
         self._check_device()
         self._check_joining(n_images)
@@ -222,14 +229,14 @@ class CrowdSter(Estimator):
         answers = Groupings.concatenate([*earlier, groupings])
         if learn and not answers.informative_grids().any():
             raise ValueError(f"{len(answers)} answers hold no informative pair")
-        rng = self._generator("update")
+        rng = self._generator("update", self._phase() + n_phases - 1)
         if self.algorithm == "paper":
             self._update_paper(groupings, rng)
         elif learn:
             self._learn(answers, rng, progress, given)
         self._take_in(answers, groupings.images)
         self._n_asked_then = len(self.asked_)
-        self.n_phases_seen_ = self._phase() + 1
+        self.n_phases_seen_ = self._phase() + n_phases
         return self
 
     def kneighbors(self, k: int) -> IntArray:
@@ -349,7 +356,7 @@ class CrowdSter(Estimator):
     def _phase(self) -> int:
         return getattr(self, "n_phases_seen_", 0)
 
-    def _generator(self, purpose: str) -> np.random.Generator:
+    def _generator(self, purpose: str, phase: int) -> np.random.Generator:
         """A generator of its own for every call, so that a loaded model goes on alike."""
         if not hasattr(self, "seed_"):
             self.seed_ = (
@@ -360,7 +367,7 @@ class CrowdSter(Estimator):
             self.n_calls_ = 0
         self.n_calls_ += 1
         key = [self.seed_, ("grids", "update").index(purpose)]
-        return np.random.default_rng([*key, self._phase(), self.n_calls_])
+        return np.random.default_rng([*key, phase, self.n_calls_])
 
     def _check_parameters(self) -> None:
         check_count("n_images", self.n_images, minimum=2)

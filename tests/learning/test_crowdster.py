@@ -235,6 +235,16 @@ def test_answers_may_be_taken_in_without_learning() -> None:
     assert other.n_phases_seen_ == 2
 
 
+def test_several_rounds_may_be_taken_in_at_once() -> None:
+    one, other = CrowdSter(300, random_state=0), CrowdSter(300, random_state=0)
+    one.update(ANSWERS, learn=False).update(ANSWERS, learn=False).update(ANSWERS)
+    other.update(Groupings.concatenate([ANSWERS] * 3), n_phases=3)
+    assert other.n_phases_seen_ == one.n_phases_seen_ == 3
+    assert abs(found(one) - found(other)) < 0.5
+    with pytest.raises(ValueError, match="one round at a time, got n_phases=3"):
+        CrowdSter(300, algorithm="paper").update(ANSWERS, n_phases=3)
+
+
 def test_neighborhoods_narrow_from_phase_to_phase() -> None:
     model = CrowdSter(1_000)
     widths = [model.n_neighbors_at(phase) for phase in range(7)]
