@@ -18,6 +18,12 @@ from app.strategies.grids import NextGrids
 if TYPE_CHECKING:
     from learning.crowdster import CrowdSter
 
+# The neighbourhoods that suit the paper's update; those of the estimator suit its default.
+_SCHEDULES: dict[str, dict[str, Any]] = {
+    "likelihood": {},
+    "paper": {"neighbors_start": 0.15, "neighbors_end": 1.75},
+}
+
 
 class CrowdsterSettings(StrategySettings):
     algorithm: Literal["likelihood", "paper"] = Field(
@@ -87,17 +93,9 @@ class CrowdsterStrategy:
             beta=chosen.beta,
             n_phases=data.n_rounds,
             random_state=data.seed,
+            **_SCHEDULES[chosen.algorithm],
         )
-        # Replayed from the first round: the result depends on the answers alone, not on which
-        # of the jobs before this one came through.
-        last = len(data.rounds)
-        for done, answers in enumerate(data.rounds, start=1):
-            model.update(
-                answers,
-                lambda d, t, _: progress(d / t),
-                learn=done == last,
-                features=data.features,
-            )
+        _learn_all(model, data, progress)
         if data.begun is not None:
             model.mark_asked(data.begun)
         return Learned(
@@ -106,6 +104,24 @@ class CrowdsterStrategy:
             select_grids=lambda n, number: _next_grids(model, chosen, data, n, number),
             save=model.save,
         )
+
+
+def _learn_all(model: "CrowdSter", data: LearningData, progress: Progress) -> None:
+    """From the first answer on: the result depends on the answers alone, not on which of the
+    jobs before this one came through."""
+    n = len(data.rounds)
+    if model.algorithm == "likelihood":
+        model.update(
+            data.all_answers,
+            lambda done, total, _: progress(done / total),
+            features=data.features,
+            n_phases=n,
+        )
+        return
+    for number, answers in enumerate(data.rounds, start=1):
+        # A round of leftovers only is no harm, unless all are.
+        model.update(answers, learn=number == n)
+        progress(number / n)
 
 
 def _metrics(model: "CrowdSter", data: LearningData) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """The CrowdSter strategy: shares of grids, a start from features, agreement and stability."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from app.results.learn import run_learning_job
 from app.results.models import EmbeddedImage, Model
 from app.results.service import read_progress
 from app.strategies import Learned, LearningData, get_strategy
+from learning.crowdster import CrowdSter
 from learning.groupings import Groupings
-from learning.queries import random_grids
+from learning.queries import grid_locality, random_grids
 from learning.simulation import FeatureCrowd
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.support.builders import a_campaign, a_collection, a_png, an_account, reloaded, sign_in
@@ -33,8 +35,8 @@ def answers(n: int, seed: int) -> Groupings:
     return CROWD.answer_grids(grids, np.arange(n) % 5, "bins")
 
 
-def learn(rounds: list[Groupings], settings: dict[str, Any], **changes: Any) -> Learned:
-    data = LearningData(
+def learning_data(rounds: list[Groupings], **changes: Any) -> LearningData:
+    return LearningData(
         rounds=rounds,
         n_images=N_IMAGES,
         grid_size=SIZE,
@@ -45,6 +47,10 @@ def learn(rounds: list[Groupings], settings: dict[str, Any], **changes: Any) -> 
         purposes=["random"] * sum(len(one) for one in rounds),
         **changes,
     )
+
+
+def learn(rounds: list[Groupings], settings: dict[str, Any], **changes: Any) -> Learned:
+    data = learning_data(rounds, **changes)
     return get_strategy("crowdster").learn(data, settings, lambda done: None)
 
 
@@ -76,6 +82,49 @@ def test_the_paper_s_algorithm_is_a_setting() -> None:
     learned = learn([answers(60, 0)], {"algorithm": "paper"})
     assert learned.embedding.shape == (N_IMAGES, 3)
     assert learned.metrics == {"dimensions": 3.0}
+
+
+def test_the_paper_s_neighbourhoods_are_wider_than_the_default_s() -> None:
+    def locality(algorithm: str) -> float:
+        learned = learn([answers(60, k) for k in range(3)], {"algorithm": algorithm})
+        return grid_locality(learned.select_grids(40, 4).images, POINTS)
+
+    assert locality("paper") > 1.1 * locality("likelihood")
+
+
+@pytest.mark.parametrize("algorithm", ["likelihood", "paper"])
+def test_a_round_of_leftovers_only_fails_no_job(algorithm: str) -> None:
+    silent = replace(answers(1, 1), groups=np.full((1, SIZE), -1))
+    for rounds in ([answers(60, 0), silent], [silent, answers(60, 0)]):
+        learned = learn(rounds, {"algorithm": algorithm})
+        assert np.isfinite(learned.embedding).all()
+    with pytest.raises(ValueError, match="no informative pair"):
+        learn([silent, silent], {"algorithm": algorithm})
+
+
+@pytest.mark.parametrize(("algorithm", "updates"), [("likelihood", 1), ("paper", 4)])
+def test_only_the_paper_s_algorithm_goes_through_the_rounds_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, algorithm: str, updates: int
+) -> None:
+    heard: list[int] = []
+    update = CrowdSter.update
+
+    def counted(model: CrowdSter, groupings: Groupings, *rest: Any, **named: Any) -> CrowdSter:
+        heard.append(len(groupings))
+        return update(model, groupings, *rest, **named)
+
+    monkeypatch.setattr(CrowdSter, "update", counted)
+    learn([answers(10, k) for k in range(4)], {"algorithm": algorithm})
+    assert (len(heard), sum(heard)) == (updates, 40)
+
+
+@pytest.mark.parametrize("algorithm", ["likelihood", "paper"])
+def test_progress_ends_at_one(algorithm: str) -> None:
+    heard: list[float] = []
+    data = learning_data([answers(30, k) for k in range(3)])
+    get_strategy("crowdster").learn(data, {"algorithm": algorithm}, heard.append)
+    assert heard == sorted(heard)
+    assert heard[-1] == 1.0
 
 
 def answer(client: TestClient, who: dict[str, str], n: int) -> None:
