@@ -1,17 +1,22 @@
 """Rounds: the next one lies ready, opens when one is full, and is renewed by its own model."""
 
 import threading
+import time
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import select
+from sqlalchemy import event, select, text
 
+from app.annotation.leases import lease_next_grid
+from app.annotation.models import Answer
+from app.annotation.sessions import session_of_token
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.rounds import Batch, batches_wanted, lay_out
 from app.campaigns.service import CampaignPlan, create_campaign
-from app.core.database import transaction
+from app.core.database import get_engine, transaction
 from app.core.errors import InvalidInput
 from app.jobs.models import Job
 from app.jobs.service import claim_job
@@ -142,30 +147,73 @@ def test_a_model_is_asked_for_what_it_can_better(client: TestClient) -> None:
         assert batches_wanted(session, campaign) == [(3, 3), (4, 2)]
 
 
-def test_a_grid_being_handed_out_is_not_replaced(client: TestClient) -> None:
-    campaign = a_campaign(budget=40, rounds=2, grids_per_assignment=50)
-    who = [a_session(client, campaign, f"annotator-{index:06d}") for index in range(8)]
-    fill(client, who[0], 20)
-    start = threading.Barrier(9)
-    kept: list[str] = []
-
-    def hand_out(one: dict[str, str]) -> None:
-        start.wait()
-        kept.append(a_lease(client, one)["id"])
-
-    threads = [threading.Thread(target=hand_out, args=(one,)) for one in who]
-    for thread in threads:
-        thread.start()
+def renew_second_round(campaign: Campaign) -> None:
     with transaction() as session:
+        # Whoever waits for a lock that an annotator holds fails.
+        session.execute(text("SET LOCAL lock_timeout = '3s'"))
         held = session.get_one(Campaign, campaign.id, with_for_update={"key_share": True})
-        start.wait()
         lay_out(session, held, Batch(2, local_grids(20), 1))
-    for thread in threads:
-        thread.join()
-    assert len(kept) == 8
-    assert len(grids(2)) == 20
-    for one in who:
-        assert submit(client, one, a_lease(client, one)).json()["status"] == "stored"
+
+
+def grids_of_leases() -> dict[str, int]:
+    """Which grid each lease is of."""
+    with transaction() as session:
+        query = select(Answer.id, Answer.grid_id).where(Answer.state == "leased")
+        return {str(lease): grid for lease, grid in session.execute(query)}
+
+
+def test_a_grid_handed_out_or_being_handed_out_is_not_replaced(client: TestClient) -> None:
+    campaign = a_campaign(budget=40, rounds=2, grids_per_assignment=50)
+    early, late = (a_session(client, campaign, f"annotator-{k:06d}") for k in range(2))
+    fill(client, early, 20)
+    kept = [a_lease(client, early)["id"]]
+    token = late["Authorization"].removeprefix("Bearer ")
+    with transaction() as session:
+        handout = lease_next_grid(session, session_of_token(session, token))
+        assert handout.lease is not None
+        kept.append(str(handout.lease.id))
+        # The grid is locked, and its lease not to be seen yet.
+        renew_second_round(campaign)
+    assert set(grids_of_leases()) == set(kept)
+    assert [grid.basis for grid in grids(2)] == [0, 0, *[1] * 18]
+    assert {grid.id for grid in grids(2)[:2]} == set(grids_of_leases().values())
+    for who, lease in zip((early, late), kept, strict=True):
+        again = a_lease(client, who)
+        assert again["id"] == lease
+        assert submit(client, who, again).json()["status"] == "stored"
+
+
+def test_a_grid_handed_out_while_others_are_looked_for_is_not_replaced(client: TestClient) -> None:
+    campaign = a_campaign(budget=40, rounds=2, grids_per_assignment=50)
+    who = a_session(client, campaign)
+    fill(client, who, 20)
+    looking = threading.Event()
+
+    # The search for grids that nobody has begun sees the moment it began, however long it takes.
+    def slow_down(_c: Any, _k: Any, statement: str, parameters: Any, *_: Any) -> tuple[str, Any]:
+        if "FOR UPDATE OF grid SKIP LOCKED" in statement and "LIMIT" not in statement:
+            looking.set()
+            found = "WHERE grid.round_id"
+            assert found in statement
+            statement = statement.replace(
+                found, "WHERE pg_sleep(0.05) IS NOT NULL AND grid.round_id"
+            )
+        return statement, parameters
+
+    event.listen(get_engine(), "before_cursor_execute", slow_down, retval=True)
+    try:
+        renewing = threading.Thread(target=renew_second_round, args=(campaign,))
+        renewing.start()
+        assert looking.wait(5)
+        time.sleep(0.3)
+        lease = a_lease(client, who)
+        assert renewing.is_alive()
+        renewing.join()
+    finally:
+        event.remove(get_engine(), "before_cursor_execute", slow_down)
+    assert set(grids_of_leases()) == {lease["id"]}
+    assert [grid.basis for grid in grids(2)] == [0, *[1] * 19]
+    assert submit(client, who, lease).json()["status"] == "stored"
 
 
 @pytest.mark.usefixtures("environment")
