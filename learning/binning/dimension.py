@@ -44,10 +44,18 @@ class Tried:
     hits: Tensor
 
 
-def n_epochs(n_answers: int, candidates: Sequence[int], with_features: bool) -> int:
-    """Epochs that `try_dimensions` takes, and `try_features`."""
-    n_trials = len(candidates) * (1 + with_features) + with_features * len(OTHER_STRENGTHS)
+def n_epochs(n_answers: int, n_candidates: int, n_with_features: int = 0) -> int:
+    """Epochs that `try_dimensions` takes, and `try_features` with so many of the fits."""
+    n_trials = n_candidates
+    if n_with_features:
+        n_trials += n_with_features + len(OTHER_STRENGTHS)
     return enough_epochs(_WIDE_EPOCHS, n_answers) + n_trials * enough_epochs(EPOCHS, n_answers)
+
+
+def enough_for_features(answers: Answers, seed: int) -> bool:
+    """Whether a regression on features can be judged."""
+    kept, _ = _held_out(answers, seed)
+    return int(_placed(kept).sum()) >= _FEWEST_IMAGES
 
 
 def try_dimensions(
@@ -79,9 +87,7 @@ def try_features(
     chance.
     """
     kept, held = _held_out(answers, seed)
-    placed = kept.images[kept.groups >= 0].bincount(minlength=kept.n_images) > 0
-    if int(placed.sum()) < _FEWEST_IMAGES:
-        return best(tried)
+    placed = _placed(kept)
 
     def trusting(one: Tried, strength: float) -> Tried:
         variance = (uncertainty(one.fit, kept, n_bins) ** 2)[placed].mean() / one.n_dimensions
@@ -99,6 +105,11 @@ def try_features(
     found = max(rivals, key=lambda one: float(one.log_likelihood.sum()))
     gain, error = _gap(found, without)
     return found if gain > error else without
+
+
+def _placed(answers: Answers) -> Tensor:
+    """(N,) bool, images that were put in a bin."""
+    return answers.images[answers.groups >= 0].bincount(minlength=answers.n_images) > 0
 
 
 def _judged(fit: Fit, answers: Answers, held: Tensor, n_bins: int) -> Tried:
@@ -141,6 +152,9 @@ def best(tried: list[Tried]) -> Tried:
 def _gap(one: Tried, other: Tried) -> tuple[float, float]:
     """How much likelier one makes the held-out placements, and the standard error of that."""
     gap = one.log_likelihood - other.log_likelihood
+    # One answer alone tells nothing of how much answers differ.
+    if len(gap) < 2:
+        return float(gap.sum()), float("inf")
     return float(gap.sum()), float(gap.std()) * len(gap) ** 0.5
 
 

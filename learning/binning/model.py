@@ -1,4 +1,4 @@
-"""A fit to all answers: from nothing, or from the fit of the round before."""
+"""A fit to all answers, from nothing: how many dimensions, with what trust in features."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from learning.binning.certainty import uncertainty
 from learning.binning.dimension import (
     CANDIDATES,
     best,
+    enough_for_features,
     n_epochs,
     try_dimensions,
     try_features,
@@ -66,10 +67,13 @@ def _learn(
     n_bins = int(answers.groups.max()) + 1
     candidates = CANDIDATES if n_dimensions is None else _towards(n_dimensions)
     n = len(answers)
-    total = n_epochs(n, candidates, features is not None) + enough_epochs(_FINAL_EPOCHS, n)
-    step = _Steps(total, progress)
-    tried = try_dimensions(answers, n_bins, candidates, seed, step)
-    tried = tried if n_dimensions is None else tried[-1:]
+    # Of a known number of dimensions the wider fits are only the way there.
+    n_rivals = len(candidates) if n_dimensions is None else 1
+    if features is not None and not enough_for_features(answers, seed):
+        features = None
+    epochs = n_epochs(n, len(candidates), 0 if features is None else n_rivals)
+    step = _Steps(epochs + enough_epochs(_FINAL_EPOCHS, n), progress)
+    tried = try_dimensions(answers, n_bins, candidates, seed, step)[-n_rivals:]
     if features is None:
         chosen = best(tried)
     else:

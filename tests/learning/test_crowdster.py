@@ -313,11 +313,21 @@ def test_bad_input_is_refused_with_the_offending_value() -> None:
         CrowdSter(10).select_grids(1)
 
 
-def test_progress_ends_at_its_total() -> None:
+@pytest.mark.parametrize("features", [None, COLOURS])
+@pytest.mark.parametrize("n_dimensions", [None, 3])
+@pytest.mark.parametrize("n_answers", [1, 20])
+def test_progress_ends_at_its_total(
+    features: FloatArray | None, n_dimensions: int | None, n_answers: int
+) -> None:
     heard: list[tuple[int, int]] = []
-    model = CrowdSter(300, random_state=0)
-    for features in (None, COLOURS):
-        heard.clear()
-        model.update(asked(model, 30), lambda d, t, _: heard.append((d, t)), features=features)
-        assert heard[-1][0] == heard[-1][1]
-        assert [done for done, _ in heard] == list(range(1, len(heard) + 1))
+    model = CrowdSter(300, n_dimensions=n_dimensions, random_state=0)
+    answers = ANSWERS.subset(np.arange(n_answers))
+    model.update(answers, lambda d, t, _: heard.append((d, t)), features=features)
+    assert heard[-1][0] == heard[-1][1]
+    assert [done for done, _ in heard] == list(range(1, len(heard) + 1))
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_answer_gives_no_reason_for_more_than_two_dimensions() -> None:
+    model = CrowdSter(300, random_state=0).update(ANSWERS.subset([0]))
+    assert model.n_dimensions_ == 2
