@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from learning.arrays import FloatArray, IntArray, check_count
 
 # Beyond both, a k-d tree looks at nearly all points, and HNSW is faster.
 _DIMENSIONS_OF_TREES = 8
-_POINTS_OF_TREES = 20_000
+POINTS_OF_TREES = 20_000
 _LINKS, _BREADTH = 32, 80
+_LOOKS_FOR_SEVERAL_CORES = 5_000
+# (M, d) points and k to (M, k) indices.
+Search = Callable[[FloatArray, int], NDArray[np.integer]]
+
+
+class NearestPoints:
+    """Points (N, d) laid out once, to look up the nearest of them many times.
+
+    Approximate (Malkov & Yashunin, 2018) beyond 20,000 points in more than 8 dimensions.
+    """
+
+    def __init__(self, points: FloatArray) -> None:
+        self._points = points
+        few = points.shape[1] <= _DIMENSIONS_OF_TREES or len(points) <= POINTS_OF_TREES
+        self._search = _in_tree(points) if few else _in_graph(points)
+
+    def query(self, k: int, of: FloatArray | None = None) -> IntArray:
+        """(M, k) indices of the points nearest to each of `of` (M, d), nearest first.
+
+        of: the points themselves unless told; a point is then among its own. Raises
+        ValueError when there are fewer than k points.
+        """
+        check_count("k", k)
+        if k > len(self._points):
+            raise ValueError(f"k must be at most {len(self._points)} points, got {k}")
+        asked = self._points if of is None else of
+        return np.asarray(self._search(asked, k), np.int64).reshape(len(asked), k)
 
 
 def nearest_points(points: FloatArray, k: int, of: FloatArray | None = None) -> IntArray:
-    """(M, k) indices of the points (N, d) nearest to each of `of` (M, d), nearest first.
-
-    of: the points themselves unless told; a point is then among its own. Approximate
-    (Malkov & Yashunin, 2018) beyond 20,000 points in more than 8 dimensions. Raises
-    ValueError when there are fewer than k points.
-    """
-    check_count("k", k)
-    if k > len(points):
-        raise ValueError(f"k must be at most {len(points)} points, got {k}")
-    asked = points if of is None else of
-    if points.shape[1] <= _DIMENSIONS_OF_TREES or len(points) <= _POINTS_OF_TREES:
-        _, found = cKDTree(points).query(asked, k=k, workers=-1)
-        return np.asarray(found, np.int64).reshape(len(asked), k)
-    return _approximate(points, k, asked)
+    """(M, k) the same for points that are looked at once."""
+    return NearestPoints(points).query(k, of)
 
 
 def nearest_neighbors(points: FloatArray, k: int) -> IntArray:
@@ -43,19 +61,35 @@ def nearest_neighbors(points: FloatArray, k: int) -> IntArray:
     return others
 
 
-def _approximate(points: FloatArray, k: int, asked: FloatArray) -> IntArray:
+def _in_tree(points: FloatArray) -> Search:
+    tree = cKDTree(points)
+
+    def search(asked: FloatArray, k: int) -> NDArray[np.integer]:
+        # Other work on the machine is not to wait for what takes a moment on one core.
+        n_cores = -1 if len(asked) > _LOOKS_FOR_SEVERAL_CORES else 1
+        found: NDArray[np.integer] = tree.query(asked, k=k, workers=n_cores)[1]
+        return found
+
+    return search
+
+
+def _in_graph(points: FloatArray) -> Search:
     # Imported here: few collections are so large, and it takes a while to load.
     import faiss
 
     n_threads = faiss.omp_get_max_threads()
     index = faiss.IndexHNSWFlat(points.shape[1], _LINKS)
     index.hnsw.efConstruction = _BREADTH
-    index.hnsw.efSearch = max(_BREADTH, 2 * k)
     try:
         # Several threads would link the points in another order every time.
         faiss.omp_set_num_threads(1)
         index.add(np.ascontiguousarray(points, np.float32))
     finally:
         faiss.omp_set_num_threads(n_threads)
-    _, found = index.search(np.ascontiguousarray(asked, np.float32), k)
-    return np.asarray(found, np.int64)
+
+    def search(asked: FloatArray, k: int) -> NDArray[np.integer]:
+        index.hnsw.efSearch = max(_BREADTH, 2 * k)
+        found: NDArray[np.integer] = index.search(np.ascontiguousarray(asked, np.float32), k)[1]
+        return found
+
+    return search

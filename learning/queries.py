@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist
 
 from learning.arrays import FloatArray, IntArray, as_index_array, check_count, check_index_range
 from learning.asked import AskedGrids
-from learning.neighbors import nearest_points
+from learning.neighbors import POINTS_OF_TREES, NearestPoints, nearest_points
 
 # Enough images for the mean distance of a random pair to three digits.
 _LOCALITY_SAMPLE = 1_500
@@ -85,13 +85,15 @@ def local_grids(
     if grid_size > n_images:
         raise ValueError(f"grid_size must be at most {n_images} images, got {grid_size}")
     n_neighbors = int(np.clip(n_neighbors, grid_size, n_images))
-    close = nearest_points(embedding, min(n_excluded, n_images - 1) + 1)
+    nearest = NearestPoints(embedding)
+    close = nearest.query(min(n_excluded, n_images - 1) + 1)
     views = np.zeros(n_images) if asked is None else asked.views
     seeds = spread_seeds(close, n, rng, views, among)
     grids = np.empty((n, grid_size), np.int64)
     for start in range(0, n, _SEEDS_PER_BLOCK):
         rows = slice(start, start + _SEEDS_PER_BLOCK)
-        hoods = _neighborhoods(embedding, seeds[rows], n_neighbors, _CANDIDATES * grid_size, rng)
+        most = _CANDIDATES * grid_size
+        hoods = _neighborhoods(embedding, nearest, seeds[rows], n_neighbors, most, rng)
         wish = _wishes(hoods, asked, rng)
         best = np.argpartition(-wish, grid_size - 1, axis=1)[:, :grid_size]
         grids[rows] = np.take_along_axis(hoods, best, axis=1)
@@ -117,16 +119,32 @@ def introducing_grids(
 
 
 def _neighborhoods(
-    embedding: FloatArray, seeds: IntArray, k: int, most: int, rng: np.random.Generator
+    embedding: FloatArray,
+    nearest: NearestPoints,
+    seeds: IntArray,
+    k: int,
+    most: int,
+    rng: np.random.Generator,
 ) -> IntArray:
     """(n, min(k, most)) the seed first, then images from among its k nearest."""
     n_images = len(embedding)
     if k <= most:
-        return _seed_first(seeds, nearest_points(embedding, k, embedding[seeds]))
-    # The `most` nearest of a random part of the collection stand for k nearest of all.
+        return _seed_first(seeds, nearest.query(k, embedding[seeds]))
     part = max(most, round(n_images * most / k))
+    if part > POINTS_OF_TREES:
+        hoods = _seed_first(seeds, nearest.query(k, embedding[seeds]))
+        return _thinned(hoods, most, rng)
+    # The `most` nearest of a random part of the collection stand for k nearest of all.
     sample = rng.permutation(n_images)[:part]
     return _seed_first(seeds, sample[nearest_points(embedding[sample], most, embedding[seeds])])
+
+
+def _thinned(hoods: IntArray, most: int, rng: np.random.Generator) -> IntArray:
+    """(n, most) the first of each hood (n, k) and others of it at random."""
+    order = rng.random((len(hoods), hoods.shape[1] - 1))
+    chosen = np.argpartition(order, most - 2, axis=1)[:, : most - 1]
+    others = np.take_along_axis(hoods[:, 1:], chosen, axis=1)
+    return np.concatenate([hoods[:, :1], others], axis=1)
 
 
 def _seed_first(seeds: IntArray, hoods: IntArray) -> IntArray:

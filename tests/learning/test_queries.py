@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from learning import neighbors, queries
+from learning.arrays import FloatArray
 from learning.queries import grid_locality, local_grids, random_grids, spread_seeds
 
 
@@ -31,6 +33,29 @@ def test_local_grids_are_distinct_images_of_one_neighborhood() -> None:
     assert all(len(set(grid)) == 20 for grid in grids.tolist())
     assert grid_locality(grids, points) < 0.5
     assert grid_locality(random_grids(60, 20, 400, rng), points) == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("n_neighbors", [30, 120])
+def test_a_large_collection_is_indexed_once(
+    monkeypatch: pytest.MonkeyPatch, n_neighbors: int
+) -> None:
+    made: list[int] = []
+    in_graph = neighbors._in_graph
+
+    def counted(points: FloatArray) -> neighbors.Search:
+        made.append(len(points))
+        return in_graph(points)
+
+    monkeypatch.setattr(neighbors, "_in_graph", counted)
+    for module in (neighbors, queries):
+        monkeypatch.setattr(module, "POINTS_OF_TREES", 900)
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(1_500, 10))
+    grids = local_grids(points, 600, 20, n_neighbors, rng)
+    assert made == [1_500]
+    assert all(len(set(grid)) == 20 for grid in grids.tolist())
+    assert grid_locality(grids, points) < 0.85
+    assert len(np.unique(grids)) > 1_450
 
 
 def test_local_grids_show_almost_every_image() -> None:
