@@ -60,7 +60,8 @@ def outlook(known: Sequence[Known]) -> Outlook:
 def _agreement_to_come(known: Sequence[Known]) -> tuple[float | None, float | None]:
     """Extrapolates agreement = limit - cost / answers, fitted by weighted least squares.
 
-    On random grids if there are enough: these are alike in all rounds.
+    On random grids if there are enough: these are alike in all rounds. None when the models do
+    not differ in their answers.
     """
     for name in ("control_agreement", "agreement"):
         points = [
@@ -68,14 +69,24 @@ def _agreement_to_come(known: Sequence[Known]) -> tuple[float | None, float | No
             for one in known
             if one.metrics.get(f"{name}_error", 0.0) > 0
         ]
-        if len(points) >= 3:
+        if len(points) >= 3 and len({n for n, _, _ in points}) > 1:
             n, share, error = np.array(points).T
-            design = np.stack([np.ones_like(n), -1 / n], axis=1) / error[:, None]
-            covariance = np.linalg.pinv(design.T @ design)
-            cost = float((covariance @ design.T @ (share / error))[1])
-            fewer = 1 / n[-1] - 1 / (n[-1] + MORE)
-            return cost * fewer, float(sqrt(covariance[1, 1])) * fewer
+            cost, cost_error = _slope(-n[-1] / n, share, error)
+            fewer = float(MORE / (n[-1] + MORE))
+            return cost * fewer, cost_error * fewer
     return None, None
+
+
+def _slope(
+    x: NDArray[np.float64], y: NDArray[np.float64], error: NDArray[np.float64]
+) -> tuple[float, float]:
+    """Of the line through points (P,) with standard errors (P,), and its standard error."""
+    weight = error**-2
+    # From the mean: answers of a large campaign differ by little, which a cut-off would take for
+    # nothing at all.
+    away = x - np.average(x, weights=weight)
+    spread = float((weight * away**2).sum())
+    return float((weight * away * y).sum()) / spread, 1 / sqrt(spread)
 
 
 def _changes_to_come(known: Sequence[Known]) -> tuple[float | None, float | None]:
