@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Self
 
@@ -10,6 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from learning.arrays import FloatArray, IntArray, as_index_array, check_index_range
+
+_ATTEMPTS = 5
 
 
 class AskedGrids:
@@ -64,6 +66,20 @@ class AskedGrids:
                 rows.append(row)
             known.add(key)
         return np.array(rows, np.int64)
+
+
+def without_repeats(make: Callable[[int], IntArray], n: int, before: AskedGrids) -> IntArray:
+    """n grids of `make`; those asked before, or made twice, are made anew a few times.
+
+    In a tiny collection there may be no others.
+    """
+    grids = make(n)
+    for _ in range(_ATTEMPTS):
+        again = before.repeats(grids)
+        if not len(again):
+            break
+        grids[again] = make(len(again))
+    return grids
 
 
 def _keys(grids: IntArray) -> set[bytes]:

@@ -16,7 +16,7 @@ from learning.arrays import (
     check_count,
     check_positive,
 )
-from learning.asked import AskedGrids
+from learning.asked import AskedGrids, without_repeats
 from learning.base import Arrays, Estimator, Progress, State
 from learning.groupings import Groupings
 from learning.neighbors import nearest_neighbors
@@ -26,8 +26,6 @@ from learning.queries import introducing_grids, local_grids, random_grids
 _PAPER_DIMENSIONS = 3
 # The number of dimensions is looked for anew when there are so many times the answers.
 _GROWTH = 2.0
-# How often grids that were asked before are made anew; in a tiny collection there are no others.
-_ATTEMPTS = 5
 # The first local grids of a small collection are drawn from a hood of so many grids: drawn
 # closer, they keep together groups that no grid shows side by side.
 _WIDEST_GRIDS = 3.5
@@ -327,14 +325,9 @@ class CrowdSter(Estimator):
         self.mark_asked(grids)
 
     def _fresh(self, make: Callable[[int], IntArray], n: int) -> IntArray:
-        """n grids of `make`, those that were asked before made anew; they count as asked."""
-        grids = make(n)
+        """n grids of `make`, none asked before if that can be; they count as asked."""
         before = self.asked_ if hasattr(self, "asked_") else self._nothing_asked()
-        for _ in range(_ATTEMPTS):
-            again = before.repeats(grids)
-            if not len(again):
-                break
-            grids[again] = make(len(again))
+        grids = without_repeats(make, n, before)
         self.asked_ = before.plus(grids)
         return grids
 

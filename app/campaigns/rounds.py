@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.orm import Session
 
@@ -16,6 +17,7 @@ from app.annotation.models import Answer
 from app.campaigns.models import Campaign, Grid, Round
 from app.core.events import campaign_changed
 from app.strategies.grids import NextGrids
+from learning.asked import AskedGrids, without_repeats
 from learning.queries import random_grids
 
 
@@ -34,11 +36,9 @@ def grids_held_ready(campaign: Campaign, number: int) -> int:
 def open_first_round(session: Session, campaign: Campaign) -> Round:
     """The first round asks random grids: nothing is known yet. So does what follows it until
     there is a model."""
-    rng = np.random.default_rng(campaign.seed)
-    size, n_images = campaign.grid_size, campaign.n_images
     numbers = [1, 2] if campaign.rounds > 1 else [1]
     counts = [grids_in_round(campaign, 1), *(grids_held_ready(campaign, n) for n in numbers[1:])]
-    grids = random_grids(sum(counts), size, n_images, rng)
+    grids = _first_grids(campaign, sum(counts))
     first = lay_out(
         session, campaign, Batch(1, NextGrids.alike(grids[: counts[0]], "random"), basis=0)
     )
@@ -49,9 +49,18 @@ def open_first_round(session: Session, campaign: Campaign) -> Round:
     return first
 
 
+def _first_grids(campaign: Campaign, n: int) -> NDArray[np.int64]:
+    """(n, S) random grids, no two alike as long as there are others."""
+    rng = np.random.default_rng(campaign.seed)
+    size, n_images = campaign.grid_size, campaign.n_images
+    nothing = AskedGrids(np.empty((0, size), np.int64), n_images)
+    return without_repeats(lambda m: random_grids(m, size, n_images, rng), n, nothing)
+
+
 @dataclass(frozen=True)
 class Batch:
-    """Grids for round `number` from a model of `basis` full rounds, and their locality in it."""
+    """Grids for round `number` from a model of `basis` full rounds, and their mean locality in
+    it; as they are in random order, those that find room in the round are much alike in it."""
 
     number: int
     grids: NextGrids
@@ -110,7 +119,9 @@ def lay_out(session: Session, campaign: Campaign, batch: Batch) -> Round:
         return one
     n_kept = _drop_untouched(session, one)
     grids = batch.grids.first(max(0, one.n_wanted // wanted - n_kept))
-    one.basis, one.locality = batch.basis, batch.locality
+    one.basis = batch.basis
+    # A round whose grids are all begun keeps the locality of these.
+    one.locality = batch.locality if len(grids.images) else one.locality
     one.contents = {**grids.contents, "earlier": n_kept} if n_kept else grids.contents
     _add_grids(session, one, grids, wanted)
     campaign_changed(session, campaign.id)

@@ -91,6 +91,25 @@ def test_nobody_waits_while_a_round_is_learned(client: TestClient) -> None:
     assert [one.state for one in rounds()] == ["closed", "closed", "open"]
 
 
+def test_a_round_whose_grids_are_all_begun_keeps_its_locality(client: TestClient) -> None:
+    campaign = a_campaign(budget=4, rounds=2, answers_per_grid=2)
+    one, other = (a_session(client, campaign, f"annotator-{k:06d}") for k in range(2))
+    fill(client, one, 2)
+    fill(client, other, 1)
+    learned(campaign, 1, Batch(2, local_grids(1), 1, 0.4))
+    assert [(grid.basis, grid.purpose) for grid in grids(2)] == [(0, "random")]
+    assert rounds()[1].locality is None
+
+
+@pytest.mark.usefixtures("environment")
+def test_the_first_rounds_ask_no_set_of_images_twice() -> None:
+    # Pairs out of six images: fifteen sets, of which random grids soon repeat one.
+    owner = an_account()
+    a_campaign(owner, a_collection(owner, n=6), grid_size=2, budget=10, rounds=2)
+    sets = [frozenset(grid.images) for number in (1, 2) for grid in grids(number)]
+    assert len(set(sets)) == len(sets) == 10
+
+
 def test_nobody_waits_for_the_last_answer_of_a_round(client: TestClient) -> None:
     campaign = a_campaign(budget=6, rounds=3)
     slow, quick = (a_session(client, campaign, f"annotator-{k:06d}") for k in range(2))
