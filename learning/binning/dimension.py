@@ -14,7 +14,7 @@ from learning.arrays import FloatArray
 from learning.binning.certainty import uncertainty
 from learning.binning.fitting import Fit, Step, climb, enough_epochs, narrowed, unit
 from learning.binning.likelihood import PairCurve, Shown, placements
-from learning.binning.prior import prior_of
+from learning.binning.prior import describe, prior_of
 from learning.binning.start import spectral_start
 from learning.binning.trust import Trust, honest
 
@@ -88,11 +88,12 @@ def try_features(
     """
     kept, held = _held_out(answers, seed)
     placed = _placed(kept)
+    described = describe(features, placed, seed)
 
     def trusting(one: Tried, strength: float) -> Tried:
         variance = (uncertainty(one.fit, kept, n_bins) ** 2)[placed].mean() / one.n_dimensions
         # From a fit without it: a prior that has drawn the images would confirm itself.
-        prior = prior_of(features, one.fit.embedding, placed, float(variance), seed)
+        prior = prior_of(described, one.fit.embedding, float(variance), seed)
         generator = torch.Generator().manual_seed(seed)
         start = replace(one.fit, prior=prior.times(strength))
         rival = climb(start, kept, n_bins, EPOCHS, generator, step)

@@ -20,7 +20,7 @@ from sklearn.preprocessing import (
 )
 from torch import Tensor
 
-from learning.arrays import FloatArray
+from learning.arrays import FloatArray, IntArray
 
 _COMPONENTS, _FOLDS = 150, 5
 # A regression learns little from more.
@@ -46,16 +46,19 @@ class Prior:
         return 0.5 * ((embedding - self.mean) ** 2 * self.precision).sum()
 
 
-def prior_of(
-    features: FloatArray, embedding: Tensor, placed: Tensor, variance: float, seed: int
-) -> Prior:
-    """What features (N, F) foretell of an embedding (N, d), as far as they do.
+@dataclass(frozen=True)
+class Described:
+    """What a regression is taught with, the same for every embedding it is to foretell.
 
-    A ridge regression on features and their radial similarities, judged on images left
-    out: where it foretells nothing the prior is flat. placed: (N,) bool, images that
-    answers have placed; variance: that the embedding's own error adds to a coordinate.
+    basis: (N, B) features and their radial similarities; known: (M,) images to learn from
     """
-    wanted = embedding.double().cpu().numpy()
+
+    basis: FloatArray
+    known: IntArray
+
+
+def describe(features: FloatArray, placed: Tensor, seed: int) -> Described:
+    """features: (N, F); placed: (N,) bool, images that answers have placed."""
     known = np.flatnonzero(placed.cpu().numpy())
     known = np.random.default_rng(seed).permutation(known)[:_MOST_IMAGES]
     scaled = StandardScaler().fit_transform(features)
@@ -64,6 +67,18 @@ def prior_of(
     components = min(_COMPONENTS, len(known) // 2)
     similar = Nystroem(gamma=gamma, n_components=components, random_state=seed)
     basis = np.concatenate([scaled, similar.fit(scaled[known]).transform(scaled)], axis=1)
+    return Described(basis, known)
+
+
+def prior_of(described: Described, embedding: Tensor, variance: float, seed: int) -> Prior:
+    """What features foretell of an embedding (N, d), as far as they do.
+
+    A ridge regression on features and their radial similarities, judged on images left
+    out: where it foretells nothing the prior is flat. variance: that the embedding's own
+    error adds to a coordinate.
+    """
+    basis, known = described.basis, described.known
+    wanted = embedding.double().cpu().numpy()
     ridge = make_pipeline(StandardScaler(), RidgeCV(_RIDGES, alpha_per_target=True))
     folds = KFold(_FOLDS, shuffle=True, random_state=seed)
     left_out = cross_val_predict(ridge, basis[known], wanted[known], cv=folds)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.kernel_approximation import Nystroem
 
 from learning.arrays import FloatArray, IntArray
 from learning.crowdster import CrowdSter
@@ -167,6 +168,19 @@ def test_features_help_early_as_far_as_they_tell_something() -> None:
     plain = after_two_rounds(None)
     assert after_two_rounds(COLOURS + 0.1 * rng.normal(size=COLOURS.shape)) > plain + 0.5
     assert after_two_rounds(rng.normal(size=(300, 8))) > plain - 0.3
+
+
+def test_features_are_prepared_once_for_all_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared: list[int] = []
+    fit = Nystroem.fit
+
+    def counted(self: Any, table: FloatArray) -> Any:
+        prepared.append(len(table))
+        return fit(self, table)
+
+    monkeypatch.setattr(Nystroem, "fit", counted)
+    CrowdSter(300, random_state=0).update(ANSWERS, features=COLOURS)
+    assert len(prepared) == 1
 
 
 @pytest.mark.parametrize(
