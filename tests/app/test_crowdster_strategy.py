@@ -14,6 +14,7 @@ from app.collections.service import add_files
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.jobs.service import claim_job
+from app.results.features import features_of_table
 from app.results.learn import run_learning_job
 from app.results.models import EmbeddedImage, Model
 from app.results.service import read_progress
@@ -192,6 +193,13 @@ def test_a_start_from_features_that_are_not_there_says_what_to_do(client: TestCl
     answer(client, a_session(client, campaign), 8)
     with pytest.raises(ValueError, match="columns feature_0"):
         run_job()
+
+
+def test_images_without_features_have_the_mean_of_the_others() -> None:
+    table = features_of_table(iter([[1.0, 2.0], None, [3.0, 6.0]]), 3)
+    assert table.tolist() == [[1, 2], [2, 4], [3, 6]]
+    with pytest.raises(ValueError, match=r"differently many features \(2 and 1\)"):
+        features_of_table(iter([[1.0, 2.0], [3.0]]), 2)
 
 
 def test_images_may_join_a_running_campaign_and_are_asked_about_first(client: TestClient) -> None:
