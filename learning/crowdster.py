@@ -24,7 +24,8 @@ from learning.paper_crowdster import one_phase
 from learning.queries import introducing_grids, local_grids, random_grids
 
 _PAPER_DIMENSIONS = 3
-# The number of dimensions is looked for anew when there are so many times the answers.
+# The number of dimensions is looked for anew when there are so many times the answers; campaigns
+# look every time, for each of their jobs makes a model of its own.
 _GROWTH = 2.0
 # The first local grids of a small collection are drawn from a hood of so many grids: drawn
 # closer, they keep together groups that no grid shows side by side.
