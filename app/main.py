@@ -7,6 +7,8 @@ from fastapi.staticfiles import StaticFiles
 from sqlalchemy import text
 
 from app.accounts import routes as accounts
+from app.annotation import pages as annotation_pages
+from app.annotation import requester, settings_page
 from app.annotation import routes as annotation
 from app.campaigns import routes as campaigns
 from app.collections import media
@@ -42,13 +44,19 @@ def create_app() -> FastAPI:
         campaigns.pages,
         results.api,
         annotation.api,
-        annotation.pages,
+        annotation_pages.pages,
+        requester.api,
+        settings_page.pages,
     ):
         app.include_router(router)
     app.add_api_route("/healthz", healthz, methods=["GET"], include_in_schema=False)
     assets.BUILD.mkdir(parents=True, exist_ok=True)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    templates.env.globals.update(script_of=assets.script_of, styles_of=assets.styles_of)
+    templates.env.globals.update(
+        script_of=assets.script_of,
+        styles_of=assets.styles_of,
+        imports_of=assets.imports_of,
+    )
     return app
 
 

@@ -7,15 +7,17 @@ is never lost: if its grid has all it wanted, it is stored as surplus and counte
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from app.annotation.checks import compare
 from app.annotation.leases import live_leases, own_lease
-from app.annotation.models import Answer, Assignment
+from app.annotation.models import Annotator, Answer, Assignment
+from app.annotation.quality import judge
 from app.annotation.sessions import AnnotatorSession, complete_assignment
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.rounds import close_round, open_next
@@ -58,6 +60,8 @@ class Submission:
     descriptions: list[str]
     elapsed_ms: int | None
     trace: list[Any]
+    device: dict[str, Any] | None = None
+    unseen: list[int] = field(default_factory=list)
 
     def digest(self) -> str:
         """Hash of the content, to tell a retry from another answer."""
@@ -78,7 +82,8 @@ def submit_answer(
     """
     found = own_lease(session, who, lease_id)
     campaign = locked(session, Campaign, found.campaign_id)
-    current = locked(session, Round, session.get_one(Grid, found.grid_id).round_id)
+    round_id = session.get_one(Grid, found.grid_id).round_id
+    current = locked(session, Round, round_id) if round_id is not None else None
     grid = locked(session, Grid, found.grid_id)
     answer = own_lease(session, who, lease_id, lock=True)
     assignment = locked(session, Assignment, answer.assignment_id)
@@ -87,7 +92,10 @@ def submit_answer(
         return answer, assignment
     groups = aligned_groups(grid, submission, campaign.max_groups)
     _store(session, answer, grid, groups, submission, idempotency_key)
-    _count(session, campaign, current, grid, answer)
+    if current is None:
+        _check(session, campaign, grid, answer)
+    else:
+        _count(session, campaign, current, grid, answer)
     assignment.n_answered += 1
     if assignment.n_answered >= assignment.target:
         complete_assignment(assignment)
@@ -121,6 +129,8 @@ def aligned_groups(grid: Grid, submission: Submission, max_groups: int) -> list[
         )
     if len(submission.descriptions) > max_groups:
         raise BadGroups(f"At most {max_groups} group descriptions are allowed.")
+    if not set(submission.unseen) <= set(grid.images):
+        raise UnknownImages("Only images of this grid can be reported as broken.")
     group_of = dict(zip(submission.images, submission.groups, strict=True))
     return [group_of[image] for image in grid.images]
 
@@ -135,16 +145,28 @@ def _store(
 ) -> None:
     others = live_leases(session, grid)
     is_live = answer.state == "leased" and answer.lease_expires_at > datetime.now(UTC)
-    wanted = grid.n_answers + others - int(is_live) < grid.wanted
+    wanted = grid.role != "ask" or grid.n_answers + others - int(is_live) < grid.wanted
     answer.state = "submitted" if wanted else "surplus"
     answer.groups = groups
     answer.descriptions = [text.replace("\0", "") for text in submission.descriptions]
     answer.elapsed_ms = submission.elapsed_ms
     answer.trace = submission.trace
+    answer.device = submission.device
+    answer.unseen = sorted(set(submission.unseen))
     answer.draft = None
     answer.submitted_at = datetime.now(UTC)
     answer.idempotency_key = idempotency_key
     answer.request_hash = submission.digest()
+
+
+def _check(session: Session, campaign: Campaign, grid: Grid, answer: Answer) -> None:
+    """A gold grid or a repeat: it tells about the annotator and fills no place."""
+    found = compare(session, grid, answer)
+    if found is not None:
+        answer.agreement, answer.chance = found.value, found.chance
+    session.flush()
+    annotator = locked(session, Annotator, answer.annotator_id)
+    judge(session, campaign, annotator)
 
 
 def _count(

@@ -15,16 +15,20 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, and_, func, select
 from sqlalchemy.orm import Session
 
-from app.annotation.models import Answer, Assignment
-from app.annotation.sessions import AnnotatorSession, complete_assignment
+from app.annotation.checks import next_check
+from app.annotation.models import Answer, Assignment, Remark
+from app.annotation.sessions import AnnotatorSession, complete_assignment, require_prepared
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.rounds import awaits_grids, n_full_rounds, rounds_at_work
 from app.core.database import locked
-from app.core.errors import Conflict, NotFound
+from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.events import campaign_changed
 from app.core.settings import get_settings
 
 WAIT_SECONDS = 2
 PAUSED_SECONDS = 20
+# Free places that stay for others before a grid is leased ahead.
+SPARE_GRIDS = 4
 
 
 class LeaseNotFound(NotFound):
@@ -43,34 +47,92 @@ class StaleDraft(Conflict):
 class Handout:
     """What an annotator who asks for work gets; `lease` and `grid` only when leased."""
 
-    status: Literal["leased", "wait", "done", "paused"]
+    status: Literal["leased", "wait", "done", "paused", "stopped"]
     lease: Answer | None = None
     grid: Grid | None = None
     retry_after_seconds: int | None = None
 
 
 def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
-    """The annotator's live lease, or a new one, or why there is none."""
+    """The annotator's grid at work, the one leased ahead, or a new one, or why there is none.
+
+    Raises NotPrepared.
+    """
+    require_prepared(who)
     # Two tabs of one annotator take turns here, so they share one lease.
     session.refresh(who.assignment, with_for_update=True)
+    if who.annotator.stopped_at is not None:
+        if who.assignment.n_answered:
+            complete_assignment(who.assignment)
+        return Handout("stopped")
     if who.assignment.state == "completed" or who.campaign.state == "finished":
         return Handout("done")
     if who.campaign.state == "paused":
         return Handout("paused", retry_after_seconds=PAUSED_SECONDS)
-    live = _live_lease(session, who)
-    if live is not None:
-        return Handout("leased", live, session.get_one(Grid, live.grid_id))
+    current = _live_lease(session, who) or _begun_lease(session, who)
+    if current is None:
+        current = _live_lease(session, who, ahead=True)
+        if current is not None:
+            current.ahead, current.leased_at = False, datetime.now(UTC)
+            current.lease_expires_at = _lease_end()
+    if current is not None:
+        return Handout("leased", current, session.get_one(Grid, current.grid_id))
     return _claim(session, who)
 
 
-def _live_lease(session: Session, who: AnnotatorSession) -> Answer | None:
+def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
+    """Lease the grid after the one at work, so that its images can be fetched meanwhile.
+
+    Only while there are plenty: near the end of a round nobody should wait for a grid that
+    somebody else has not begun. "wait" when there is none to have.
+    """
+    require_prepared(who)
+    session.refresh(who.assignment, with_for_update=True)
+    known = _live_lease(session, who, ahead=True)
+    if known is not None:
+        return Handout("leased", known, session.get_one(Grid, known.grid_id))
+    is_last = who.assignment.n_answered + 1 >= who.assignment.target
+    is_working = who.campaign.state == "running" and who.annotator.stopped_at is None
+    if is_last or not is_working or _live_lease(session, who) is None:
+        return Handout("wait", retry_after_seconds=WAIT_SECONDS)
+    n_leased = count_live_leases(session, who.campaign)
+    n_wanted = sum(one.n_wanted - one.n_answers for one in rounds_at_work(session, who.campaign))
+    if n_wanted - n_leased < n_leased + SPARE_GRIDS:
+        return Handout("wait", retry_after_seconds=WAIT_SECONDS)
+    return _claim(session, who, ahead=True)
+
+
+def _live_lease(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> Answer | None:
     return session.scalar(
         select(Answer).where(
             Answer.assignment_id == who.assignment.id,
             Answer.state == "leased",
+            Answer.ahead == ahead,
             Answer.lease_expires_at > func.now(),
         )
     )
+
+
+def _begun_lease(session: Session, who: AnnotatorSession) -> Answer | None:
+    """An expired lease with work in it: the annotator goes on where they were.
+
+    It lives again if its grid still has a free place; else its answer will be surplus, paid alike.
+    """
+    query = select(Answer).where(
+        Answer.assignment_id == who.assignment.id,
+        Answer.state == "leased",
+        Answer.draft.is_not(None),
+    )
+    begun = session.scalar(query.order_by(Answer.leased_at.desc()).limit(1))
+    if begun is None:
+        return None
+    free = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
+    place = select(Grid.id).where(Grid.id == begun.grid_id, free)
+    is_locked = session.scalar(place.with_for_update(of=Grid, skip_locked=True)) is not None
+    # Counted again under the lock: see _take_free_grid.
+    if is_locked and session.scalar(place) is not None:
+        begun.lease_expires_at = _lease_end()
+    return begun
 
 
 def live_leases_of(grid_id: ColumnElement[int]) -> ColumnElement[int]:
@@ -86,12 +148,17 @@ def live_leases_of(grid_id: ColumnElement[int]) -> ColumnElement[int]:
     )
 
 
-def _claim(session: Session, who: AnnotatorSession) -> Handout:
+def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> Handout:
     at_work = rounds_at_work(session, who.campaign)
+    check = next_check(session, who) if at_work else None
+    if check is not None:
+        return Handout("leased", _lease(session, who, check, ahead), check)
     for one in at_work:
         grid = _take_free_grid(session, who, one)
         if grid is not None:
-            return Handout("leased", _lease(session, who, grid), grid)
+            return Handout("leased", _lease(session, who, grid, ahead), grid)
+    if ahead:
+        return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     if not at_work:
         all_full = n_full_rounds(session, who.campaign) == who.campaign.rounds
         return _nothing_now(who, last_grids=all_full, may_come_back=not all_full)
@@ -139,7 +206,7 @@ def _nothing_now(who: AnnotatorSession, last_grids: bool, may_come_back: bool) -
     return Handout("wait", retry_after_seconds=WAIT_SECONDS)
 
 
-def _lease(session: Session, who: AnnotatorSession, grid: Grid) -> Answer:
+def _lease(session: Session, who: AnnotatorSession, grid: Grid, ahead: bool) -> Answer:
     expires = _lease_end()
     own = session.scalar(
         select(Answer).where(Answer.grid_id == grid.id, Answer.annotator_id == who.annotator_id)
@@ -151,12 +218,13 @@ def _lease(session: Session, who: AnnotatorSession, grid: Grid) -> Answer:
             annotator_id=who.annotator_id,
             assignment_id=who.assignment.id,
             lease_expires_at=expires,
+            ahead=ahead,
         )
         session.add(own)
     else:
         # The annotator's own expired lease: the same row, with its draft, goes on.
         own.lease_expires_at, own.assignment_id = expires, who.assignment.id
-        own.leased_at = datetime.now(UTC)
+        own.leased_at, own.ahead = datetime.now(UTC), ahead
     session.flush()
     return own
 
@@ -194,7 +262,7 @@ def save_draft(
         )
     lease.draft, lease.draft_version = draft, max(version, lease.draft_version)
     is_live = lease.lease_expires_at > datetime.now(UTC)
-    if is_live or grid.n_answers + live_leases(session, grid) < grid.wanted:
+    if is_live or grid.role != "ask" or grid.n_answers + live_leases(session, grid) < grid.wanted:
         lease.lease_expires_at = _lease_end()
     return lease
 
@@ -206,11 +274,44 @@ def live_leases(session: Session, grid: Grid) -> int:
     )
 
 
-def return_lease(session: Session, who: AnnotatorSession, lease_id: UUID) -> None:
+def return_lease(session: Session, who: AnnotatorSession, lease_id: UUID, why: str = "") -> None:
     """Give a grid back: it goes to somebody else, never to this annotator again."""
     lease = own_lease(session, who, lease_id, lock=True)
     if lease.state == "leased":
         lease.state = "returned"
+        remark(session, who, "skipped", why, grid_id=lease.grid_id)
+
+
+def remark(
+    session: Session,
+    who: AnnotatorSession,
+    kind: Literal["comment", "skipped", "broken_image"],
+    text: str,
+    *,
+    grid_id: int | None = None,
+    image: int | None = None,
+) -> None:
+    """Keep what an annotator tells, for the requester; empty comments are passed over.
+
+    Raises InvalidInput for a broken image that the grid does not show.
+    """
+    if kind == "comment" and not text.strip():
+        return
+    if image is not None and (
+        grid_id is None or image not in session.get_one(Grid, grid_id).images
+    ):
+        raise InvalidInput(f"Image {image} is not in this grid.", code="unknown_images")
+    session.add(
+        Remark(
+            campaign_id=who.campaign.id,
+            annotator_id=who.annotator_id,
+            grid_id=grid_id,
+            kind=kind,
+            image=image,
+            text=text.replace("\0", "").strip(),
+        )
+    )
+    campaign_changed(session, who.campaign.id)
 
 
 def count_live_leases(session: Session, campaign: Campaign) -> int:

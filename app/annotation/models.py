@@ -10,6 +10,7 @@ from sqlalchemy import (
     CheckConstraint,
     ForeignKey,
     Index,
+    Integer,
     SmallInteger,
     String,
     Text,
@@ -24,13 +25,26 @@ from app.core.database import Base, Identified
 
 
 class Annotator(Identified, Base):
-    """A person who groups images, as this campaign knows them: a dense position, no identity."""
+    """A person who groups images, as this campaign knows them: a dense position, no identity.
+
+    practice: agreement with the known answer of each practice grid done, a list per grid with one
+    number per attempt. Measures against careless work are times, null where not taken; once a
+    requester has decided about an annotator (`reviewed_at`), no rule decides any more.
+    """
 
     __tablename__ = "annotator"
     __table_args__ = (UniqueConstraint("campaign_id", "position"),)
 
     campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
     position: Mapped[int]
+    consented_at: Mapped[datetime | None]
+    instructed_at: Mapped[datetime | None]
+    practice: Mapped[list[list[float]]] = mapped_column(JSONB, default=list, server_default="[]")
+    warned_at: Mapped[datetime | None]
+    warning_seen_at: Mapped[datetime | None]
+    stopped_at: Mapped[datetime | None]
+    left_out_at: Mapped[datetime | None]
+    reviewed_at: Mapped[datetime | None]
 
 
 class AnnotatorIdentity(Base):
@@ -88,6 +102,11 @@ class Answer(Identified, Base):
     state: `leased` (live until `lease_expires_at`, free again after), `submitted`, `surplus`
     (finished, but the grid had all it wanted), `returned` (given back by the annotator).
     groups: aligned with the grid's `images`; group number, −1 for a leftover.
+    unseen: images that the annotator reported as broken; nothing is learned of them.
+    agreement: adjusted Rand index with the known or the repeated answer, and `chance` its standard
+    deviation were the images dealt out at random; null where there is nothing to compare.
+    trace: what was done when (docs/annotator-api.md), on what `device`.
+    ahead: leased before it is needed, so that its images are there in time.
     """
 
     __tablename__ = "answer"
@@ -122,7 +141,33 @@ class Answer(Identified, Base):
     descriptions: Mapped[list[str]] = mapped_column(ARRAY(Text), default=list)
     elapsed_ms: Mapped[int | None]
     trace: Mapped[list[Any]] = mapped_column(JSONB, default=list)
+    device: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    unseen: Mapped[list[int]] = mapped_column(ARRAY(Integer), default=list, server_default="{}")
+    agreement: Mapped[float | None]
+    chance: Mapped[float | None]
+    ahead: Mapped[bool] = mapped_column(default=False, server_default="false")
     draft: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     draft_version: Mapped[int] = mapped_column(default=0)
     idempotency_key: Mapped[str | None] = mapped_column(String(100))
     request_hash: Mapped[str | None] = mapped_column(String(64))
+
+
+class Remark(Identified, Base):
+    """What an annotator told: a comment, a grid given back, or an image that cannot be seen."""
+
+    __tablename__ = "remark"
+    __table_args__ = (
+        CheckConstraint("kind IN ('comment', 'skipped', 'broken_image')", name="kind"),
+        CheckConstraint("(kind = 'broken_image') = (image IS NOT NULL)", name="image"),
+    )
+
+    campaign_id: Mapped[UUID] = mapped_column(
+        ForeignKey("campaign.id", ondelete="CASCADE"), index=True
+    )
+    annotator_id: Mapped[UUID] = mapped_column(ForeignKey("annotator.id", ondelete="CASCADE"))
+    grid_id: Mapped[int | None] = mapped_column(
+        BigInteger, ForeignKey("grid.id", ondelete="SET NULL")
+    )
+    kind: Mapped[str] = mapped_column(String(20))
+    image: Mapped[int | None]
+    text: Mapped[str] = mapped_column(Text, default="")

@@ -16,6 +16,8 @@ class OpenSession(BaseModel):
 
 
 class CampaignForAnnotators(BaseModel):
+    """Texts of the requester come as safe HTML; empty: the page's own text."""
+
     id: UUID
     name: str
     kind: Literal["grid", "bins"]
@@ -23,14 +25,37 @@ class CampaignForAnnotators(BaseModel):
     max_groups: int
     grid_size: int
     columns: int
-    descriptions_required: bool
+    descriptions: Literal["required", "optional", "none"]
+    consent_html: str
+    instructions_html: str
+    thanks_html: str
+    completion: Literal["code", "none"]
+    completion_url: str
+    reward_cents: int
+    currency: str
 
 
-class SessionOut(BaseModel):
+class PracticeProgress(BaseModel):
+    done: int
+    total: int
+
+
+class StageOut(BaseModel):
+    """Where the annotator stands: what is shown before or instead of grids."""
+
+    stage: Literal["consent", "instructions", "practice", "warning", "work"]
+    practice: PracticeProgress
+
+
+class SessionOut(StageOut):
+    """`next` saves a request where work can begin at once; `seconds_spent` on this assignment."""
+
     token: str
     campaign: CampaignForAnnotators
     answered: int
     target: int
+    seconds_spent: float
+    next: "HandoutOut | None"
 
 
 class LeasedImage(BaseModel):
@@ -49,12 +74,13 @@ class LeaseOut(BaseModel):
     grid_id: int
     images: list[LeasedImage]
     expires_at: datetime
+    first_colour: int = Field(description="Colour of the first group: colours change places.")
     draft: DraftOut | None
     draft_version: int
 
 
 class HandoutOut(BaseModel):
-    status: Literal["leased", "wait", "done", "paused"]
+    status: Literal["leased", "wait", "done", "paused", "stopped"]
     answered: int
     target: int
     lease: LeaseOut | None = None
@@ -79,9 +105,61 @@ class AnswerIn(BaseModel):
     descriptions: list[Description] = Field(default_factory=list, max_length=10)
     elapsed_ms: int | None = Field(default=None, ge=0, le=2**31 - 1)
     trace: list[Any] = Field(default_factory=list, max_length=5000)
+    device: "Device | None" = None
+    unseen: list[int] = Field(
+        default_factory=list, max_length=100, description="Images that could not be seen."
+    )
+
+
+class Device(BaseModel):
+    """Size of the page in CSS pixels, pixels per CSS pixel, main pointer, language of the page."""
+
+    width: int = Field(ge=0, le=100_000)
+    height: int = Field(ge=0, le=100_000)
+    ratio: float = Field(ge=0, le=100)
+    pointer: Literal["fine", "coarse", "none"]
+    language: str = Field(max_length=20)
 
 
 class AnswerOut(BaseModel):
     status: Literal["stored", "surplus"]
     answered: int
     target: int
+    seconds_spent: float
+
+
+class StepIn(BaseModel):
+    step: Literal["consent", "instructions", "warning"]
+
+
+class ReturnIn(BaseModel):
+    why: str = Field(default="", max_length=2000)
+
+
+class RemarkIn(BaseModel):
+    """A comment, or an image of the leased grid that cannot be seen."""
+
+    kind: Literal["comment", "broken_image"]
+    text: str = Field(default="", max_length=2000)
+    lease_id: UUID | None = None
+    image: int | None = None
+
+
+class PracticeOut(BaseModel):
+    number: int
+    images: list[LeasedImage]
+    tries: int
+
+
+class PracticeIn(BaseModel):
+    images: Groups
+    groups: Groups
+
+
+class PracticeFeedback(BaseModel):
+    """truth: the known group of each image, as sent; agreement: 1 is perfect, 0 is chance."""
+
+    agreement: float
+    passed: bool
+    truth: list[int]
+    state: StageOut

@@ -7,20 +7,32 @@ signed token in the `Authorization` header names annotator and assignment.
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from app.annotation.models import Annotator, AnnotatorIdentity, Assignment
+from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment
+from app.annotation.settings import AnnotationSettings, annotation_of
 from app.campaigns.models import Campaign
-from app.core.errors import LikewiseError
+from app.core.errors import Conflict, LikewiseError
 from app.core.events import campaign_changed
 from app.core.security import pseudonym, sign_timed, unsign_timed
 
 TOKEN = "annotator-token"
 TOKEN_SECONDS = 12 * 3600
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+
+
+Stage = Literal["consent", "instructions", "practice", "warning", "work"]
+PRACTICE_TRIES = 2
+
+
+class NotPrepared(Conflict):
+    """Something comes before the grids: consent, or practice."""
+
+    code = "not_prepared"
 
 
 class BadToken(LikewiseError):
@@ -35,8 +47,16 @@ class AnnotatorSession:
     """The caller of the annotation API."""
 
     campaign: Campaign
-    annotator_id: UUID
+    annotator: Annotator
     assignment: Assignment
+
+    @property
+    def annotator_id(self) -> UUID:
+        return self.annotator.id
+
+    @property
+    def settings(self) -> AnnotationSettings:
+        return annotation_of(self.campaign.annotation)
 
 
 def open_session(
@@ -47,6 +67,7 @@ def open_session(
     A person whose last assignment is completed takes on another.
     """
     annotator_id = _annotator(session, campaign, annotator_key, channel)
+    annotator = session.get_one(Annotator, annotator_id)
     assignment = session.scalar(
         select(Assignment).where(
             Assignment.annotator_id == annotator_id, Assignment.state == "open"
@@ -62,7 +83,7 @@ def open_session(
         )
         session.add(assignment)
         session.flush()
-    return AnnotatorSession(campaign, annotator_id, assignment)
+    return AnnotatorSession(campaign, annotator, assignment)
 
 
 def _annotator(session: Session, campaign: Campaign, key: str, channel: str) -> UUID:
@@ -117,12 +138,63 @@ def session_of_token(session: Session, token: str) -> AnnotatorSession:
     """The annotator session behind a bearer token; raises BadToken."""
     value = unsign_timed(TOKEN, token, TOKEN_SECONDS)
     assignment = session.get(Assignment, UUID(value[1])) if value else None
-    campaign = session.get(Campaign, assignment.campaign_id) if assignment else None
-    if assignment is None or campaign is None:
+    if assignment is None:
         raise BadToken("Your session has run out. Open the link again to go on where you were.")
-    return AnnotatorSession(campaign, assignment.annotator_id, assignment)
+    campaign = session.get_one(Campaign, assignment.campaign_id)
+    annotator = session.get_one(Annotator, assignment.annotator_id)
+    return AnnotatorSession(campaign, annotator, assignment)
 
 
 def complete_assignment(assignment: Assignment) -> None:
     if assignment.state == "open":
         assignment.state, assignment.completed_at = "completed", datetime.now(UTC)
+
+
+def stage(who: AnnotatorSession) -> Stage:
+    """What the annotator's page shows next, before or instead of grids."""
+    settings, annotator = who.settings, who.annotator
+    if settings.consent.strip() and annotator.consented_at is None:
+        return "consent"
+    if settings.show_instructions and annotator.instructed_at is None:
+        return "instructions"
+    if practice_done(who) < settings.practice:
+        return "practice"
+    warned, seen = annotator.warned_at, annotator.warning_seen_at
+    if warned is not None and (seen is None or seen < warned):
+        return "warning"
+    return "work"
+
+
+def practice_done(who: AnnotatorSession) -> int:
+    """Number of practice grids passed, or tried often enough."""
+    passing = who.settings.practice_pass
+    return sum(
+        bool(tries) and (tries[-1] >= passing or len(tries) >= PRACTICE_TRIES)
+        for tries in who.annotator.practice
+    )
+
+
+def require_prepared(who: AnnotatorSession) -> None:
+    """Raises NotPrepared while consent or practice is missing; the rest is the page's concern."""
+    now = stage(who)
+    if now == "consent":
+        raise NotPrepared("Agree to the consent text first.")
+    if now == "practice" or (now == "instructions" and practice_done(who) < who.settings.practice):
+        raise NotPrepared("Do the practice grids first.")
+
+
+def take_step(who: AnnotatorSession, step: Stage) -> None:
+    """Record that the annotator agreed to the consent text, or read instructions or warning."""
+    columns = {
+        "consent": "consented_at",
+        "instructions": "instructed_at",
+        "warning": "warning_seen_at",
+    }
+    if step in columns:
+        setattr(who.annotator, columns[step], datetime.now(UTC))
+
+
+def seconds_spent(session: Session, assignment: Assignment) -> float:
+    """Time that the answers of an assignment took, in seconds."""
+    query = select(func.sum(Answer.elapsed_ms)).where(Answer.assignment_id == assignment.id)
+    return float(session.scalar(query) or 0) / 1000

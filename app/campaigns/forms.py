@@ -3,13 +3,15 @@
 A strategy's own fields are named `STRATEGY.FIELD` and come from its pydantic model.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from app.campaigns.service import CampaignPlan
 from app.core.errors import InvalidInput
 
+Number = TypeVar("Number", int, float)
 NUMBERS = (
     "budget",
     "rounds",
@@ -18,6 +20,7 @@ NUMBERS = (
     "answers_per_grid",
     "grids_per_assignment",
     "learn_every",
+    "reward_cents",
 )
 DEFAULTS = {
     "kind": "grid",
@@ -55,7 +58,11 @@ class CampaignForm:
         }
         if self.get("ready_share").strip():
             numbers["ready_share"] = self._share("ready_share")
-        texts = {name: self.get(name) for name in ("name", "question", "kind") if self.get(name)}
+        texts = {
+            name: self.get(name)
+            for name in ("name", "question", "kind", "currency")
+            if self.get(name)
+        }
         if "name" not in texts:
             raise InvalidInput("Give the campaign a name.", code="bad_name")
         return CampaignPlan(
@@ -74,19 +81,16 @@ class CampaignForm:
         }
 
     def _number(self, name: str) -> int:
-        text = self.get(name).strip()
-        try:
-            return int(text)
-        except ValueError as error:
-            raise InvalidInput(
-                f"{name} must be a whole number, not {text[:40]!r}.", code=f"bad_{name}"
-            ) from error
+        return self._parsed(name, int, "a whole number")
 
     def _share(self, name: str) -> float:
+        return self._parsed(name, float, "a number from 0 to 1")
+
+    def _parsed(self, name: str, parse: Callable[[str], Number], what: str) -> Number:
         text = self.get(name).strip()
         try:
-            return float(text)
+            return parse(text)
         except ValueError as error:
             raise InvalidInput(
-                f"{name} must be a number from 0 to 1, not {text[:40]!r}.", code=f"bad_{name}"
+                f"{name} must be {what}, not {text[:40]!r}.", code=f"bad_{name}"
             ) from error

@@ -33,7 +33,8 @@ class Campaign(Identified, Base):
     `n_images` is frozen at the start; `n_answers` counts answers that filled a wanted place,
     `n_surplus` finished answers beyond that; `learn_at` is the number of answers at which the next
     learning job is due. `ready_share` of a round's grids are held ready before the model they
-    should be made from is there; 0 makes annotators wait for it.
+    should be made from is there; 0 makes annotators wait for it. `reward_cents`, in hundredths of
+    the currency, is for a whole assignment.
     """
 
     __tablename__ = "campaign"
@@ -43,6 +44,7 @@ class Campaign(Identified, Base):
         CheckConstraint("budget > 0 AND rounds > 0 AND grid_size > 1", name="sizes"),
         CheckConstraint("n_answers >= 0 AND n_answers <= budget", name="within_budget"),
         CheckConstraint("ready_share BETWEEN 0 AND 1", name="ready_share"),
+        CheckConstraint("reward_cents >= 0", name="reward"),
     )
 
     owner_id: Mapped[UUID] = mapped_column(ForeignKey("account.id"), index=True)
@@ -63,6 +65,10 @@ class Campaign(Identified, Base):
     grids_per_assignment: Mapped[int] = mapped_column(default=10)
     learn_every: Mapped[int]
     ready_share: Mapped[float] = mapped_column(default=1.0, server_default="1")
+    # app.annotation.settings.AnnotationSettings
+    annotation: Mapped[dict[str, Any]] = mapped_column(JSONB, default=dict, server_default="{}")
+    reward_cents: Mapped[int] = mapped_column(default=0, server_default="0")
+    currency: Mapped[str] = mapped_column(String(3), default="USD", server_default="USD")
     n_images: Mapped[int] = mapped_column(default=0)
     n_answers: Mapped[int] = mapped_column(default=0)
     n_surplus: Mapped[int] = mapped_column(default=0)
@@ -105,6 +111,10 @@ class Round(Identified, Base):
 class Grid(Base):
     """An ordered set of images shown together; `images` are dense positions.
 
+    role: `ask` (of a round, for learning), or one of three that belong to no round, are outside the
+    budget and are never learned from: `practice` (before the first grid that counts), `gold` (its
+    answer is known), `repeat` (shows an annotator the images of `repeats` again, in other places).
+    truth: of practice and gold grids, the known groups, aligned with `images`.
     `basis` is the number of full rounds that the model which chose it had learned from.
     """
 
@@ -113,6 +123,16 @@ class Grid(Base):
         UniqueConstraint("round_id", "number"),
         CheckConstraint("n_answers >= 0 AND n_answers <= wanted", name="answers"),
         CheckConstraint("cardinality(images) > 1", name="images"),
+        CheckConstraint("role IN ('ask', 'practice', 'gold', 'repeat')", name="role"),
+        CheckConstraint("(role = 'ask') = (round_id IS NOT NULL)", name="of_a_round"),
+        CheckConstraint("(role IN ('practice', 'gold')) = (truth IS NOT NULL)", name="known"),
+        CheckConstraint("(role = 'repeat') = (repeats IS NOT NULL)", name="repeat"),
+        Index(
+            "ix_grid_check",
+            "campaign_id",
+            "role",
+            postgresql_where=text("role <> 'ask'"),
+        ),
         Index(
             "ix_grid_unfilled",
             "round_id",
@@ -122,9 +142,14 @@ class Grid(Base):
     )
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    round_id: Mapped[UUID] = mapped_column(ForeignKey("round.id", ondelete="CASCADE"))
+    round_id: Mapped[UUID | None] = mapped_column(ForeignKey("round.id", ondelete="CASCADE"))
     campaign_id: Mapped[UUID] = mapped_column(
         ForeignKey("campaign.id", ondelete="CASCADE"), index=True
+    )
+    role: Mapped[str] = mapped_column(String(10), default="ask", server_default="ask")
+    truth: Mapped[list[int] | None] = mapped_column(ARRAY(SmallInteger))
+    repeats: Mapped[int | None] = mapped_column(
+        BigInteger, ForeignKey("grid.id", ondelete="CASCADE"), index=True
     )
     number: Mapped[int]
     images: Mapped[list[int]] = mapped_column(ARRAY(Integer))

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from app.annotation.settings import AnnotationSettings
 from app.campaigns.models import Campaign
 from app.campaigns.service import CampaignPlan, annotator_link
 from app.core.settings import get_settings
@@ -30,6 +31,13 @@ class NewCampaign(BaseModel):
         description="Part of a round's grids held ready while the round before is learned, so that "
         "nobody waits; 0 makes annotators wait for the newest model.",
     )
+    annotation: dict[str, Any] = Field(
+        default_factory=dict, description="The annotators' pages: see AnnotationSettings."
+    )
+    reward_cents: int = Field(
+        default=0, description="For a whole assignment, in hundredths of the currency."
+    )
+    currency: str = "USD"
     settings: dict[str, Any] = Field(default_factory=dict)
     seed: int | None = None
 
@@ -53,6 +61,9 @@ class CampaignOut(BaseModel):
     grids_per_assignment: int
     learn_every: int
     ready_share: float
+    annotation: AnnotationSettings
+    reward_cents: int
+    currency: str
     settings: dict[str, Any]
     seed: int
     n_answers: int

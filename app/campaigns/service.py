@@ -11,6 +11,8 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
+from app.annotation.known import add_known_answers, require_known
+from app.annotation.settings import checked_annotation
 from app.campaigns import rounds
 from app.campaigns.models import Campaign
 from app.collections.models import Collection
@@ -52,6 +54,9 @@ class CampaignPlan:
     grids_per_assignment: int = 10
     learn_every: int = 50
     ready_share: float = 1.0
+    annotation: dict[str, Any] = field(default_factory=dict)
+    reward_cents: int = 0
+    currency: str = "USD"
     settings: dict[str, Any] = field(default_factory=dict)
     seed: int | None = None
 
@@ -83,10 +88,15 @@ def create_campaign(session: Session, owner: Account, plan: CampaignPlan) -> Cam
         grids_per_assignment=plan.grids_per_assignment,
         learn_every=plan.learn_every,
         ready_share=plan.ready_share,
+        annotation=checked_annotation(plan.annotation),
+        reward_cents=plan.reward_cents,
+        currency=plan.currency.strip().upper(),
     )
     _check(campaign, collection)
     session.add(campaign)
     session.flush()
+    if campaign.annotation["known_attribute"]:
+        require_known(session, campaign)
     record_audit(session, owner.id, "campaign.created", "campaign", campaign.id)
     return campaign
 
@@ -103,6 +113,7 @@ def _check(campaign: Campaign, collection: Collection) -> None:
         "grids_per_assignment": (campaign.grids_per_assignment, 1, 1000, ""),
         "learn_every": (campaign.learn_every, 1, 1_000_000, "answers"),
         "ready_share": (campaign.ready_share, 0, 1, ""),
+        "reward_cents": (campaign.reward_cents, 0, 10_000_000, ""),
         "seed": (campaign.seed, 0, 2**31 - 1, ""),
     }
     for name, (value, lowest, highest, unit) in ranges.items():
@@ -112,6 +123,11 @@ def _check(campaign: Campaign, collection: Collection) -> None:
                 + f"; it is {value}.",
                 code=f"bad_{name}",
             )
+    if not (len(campaign.currency) == 3 and campaign.currency.isalpha()):
+        raise InvalidInput(
+            f"The currency is a code of three letters such as USD, not {campaign.currency[:10]!r}.",
+            code="bad_currency",
+        )
     require_images(collection, campaign.grid_size)
     if campaign.budget < campaign.rounds * campaign.answers_per_grid:
         raise InvalidInput(
@@ -168,6 +184,7 @@ def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campa
     collection = get_collection(session, owner, campaign.collection_id)
     require_images(collection, campaign.grid_size)
     campaign.n_images = collection.n_images
+    require_known(session, campaign)
     campaign.started_at = datetime.now(UTC)
     campaign.learn_at = campaign.learn_every
     rounds.open_first_round(session, campaign)
@@ -217,6 +234,30 @@ def admit_new_images(session: Session, owner: Account, campaign_id: UUID) -> Cam
         )
     campaign.n_images = collection.n_images
     return _moved(session, owner, campaign, campaign.state, "images_admitted")
+
+
+def set_annotation(
+    session: Session, owner: Account, campaign_id: UUID, values: dict[str, Any]
+) -> Campaign:
+    """Change the annotators' pages, also of a running campaign; what is not named stays.
+
+    Raises InvalidInput with what is wrong; then nothing changes.
+    """
+    campaign = get_campaign(session, owner, campaign_id, lock=True)
+    before = campaign.annotation
+    campaign.annotation = checked_annotation({**before, **values})
+    if campaign.started_at is not None or campaign.annotation["known_attribute"]:
+        require_known(session, campaign)
+    record_audit(session, owner.id, "campaign.annotation", "campaign", campaign.id)
+    return campaign
+
+
+def add_known_list(session: Session, owner: Account, campaign_id: UUID, table: bytes) -> int:
+    """Known answers from a CSV (see add_known_answers); returns how many grids."""
+    campaign = get_campaign(session, owner, campaign_id, lock=True)
+    n_grids = add_known_answers(session, campaign, table)
+    record_audit(session, owner.id, "campaign.known_answers", "campaign", campaign.id)
+    return n_grids
 
 
 ACTIONS = {

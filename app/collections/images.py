@@ -1,4 +1,4 @@
-"""Uploaded files become safe images: decoded, checked, re-encoded as WebP in two sizes."""
+"""Uploaded files become safe images: decoded, checked, re-encoded as WebP in three sizes."""
 
 import hashlib
 import io
@@ -11,7 +11,8 @@ from PIL import ImageOps
 from app.core.errors import LikewiseError
 from app.core.settings import get_settings
 
-SIZES = {"thumb": 256, "large": 1024}
+# Longest edge in pixels. `small` is for small screens and slow lines.
+SIZES = {"small": 128, "thumb": 256, "large": 1024}
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 
 
@@ -91,6 +92,12 @@ def _decode(picture: PIL.Image.Image) -> PIL.Image.Image:
         raise RejectedImage(
             f"The image is damaged and cannot be decoded ({error}).", code="damaged_image"
         ) from error
+
+
+def smaller_copy(encoded: bytes, size: str) -> bytes:
+    """A prepared image as WebP in a smaller size."""
+    with PIL.Image.open(io.BytesIO(encoded), formats=("WEBP",)) as picture:
+        return _webp(picture, SIZES[size])
 
 
 def _webp(pixels: PIL.Image.Image, edge: int) -> bytes:

@@ -9,19 +9,36 @@ from uuid import UUID
 from fastapi import APIRouter
 from fastapi.responses import Response
 
+from app.collections.images import smaller_copy
 from app.collections.models import Image
 from app.collections.service import image_key
 from app.core.errors import NotFound
 from app.core.security import signature, signature_fits
-from app.core.storage import get_object
+from app.core.storage import get_object, put_object
 
 router = APIRouter(include_in_schema=False)
 
 
 def image_url(image: Image, size: str = "thumb") -> str:
-    """Address of an image for `<img src>`; `size` is 'thumb' or 'large'."""
+    """Address of an image for `<img src>`; `size` is a key of SIZES."""
     signed = signature("media", f"{image.collection_id}/{image.sha256}")
     return f"/media/{image.collection_id}/{image.sha256}/{size}.webp?s={signed}"
+
+
+def image_bytes(collection_id: UUID, sha256: str, size: str) -> bytes:
+    """WebP bytes of an image; raises FileNotFoundError.
+
+    Collections from before there was a small size get it when it is first asked for.
+    """
+    key = image_key(collection_id, sha256, size)
+    try:
+        return get_object(key)
+    except FileNotFoundError:
+        if size != "small":
+            raise
+    data = smaller_copy(get_object(image_key(collection_id, sha256, "thumb")), size)
+    put_object(key, data)
+    return data
 
 
 @router.get("/media/{collection_id}/{sha256}/{size}.webp")
@@ -29,7 +46,7 @@ def serve_image(collection_id: UUID, sha256: str, size: str, s: str = "") -> Res
     if not signature_fits("media", f"{collection_id}/{sha256}", s):
         raise NotFound("There is no such image.")
     try:
-        data = get_object(image_key(collection_id, sha256, size))
+        data = image_bytes(collection_id, sha256, size)
     except FileNotFoundError as error:
         raise NotFound("There is no such image.") from error
     headers = {"Cache-Control": "private, max-age=31536000, immutable"}

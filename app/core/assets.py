@@ -39,6 +39,12 @@ def script_of(entry: str) -> str:
     return f"/static/build/{_manifest()[f'src/{entry}.ts']['file']}"
 
 
+def imports_of(entry: str) -> list[str]:
+    """Addresses of the modules that an entry imports, to be fetched along with it."""
+    chunks = _with_imports(f"src/{entry}.ts", [])[1:]
+    return [f"/static/build/{_manifest()[chunk]['file']}" for chunk in chunks]
+
+
 def styles_of(entry: str) -> list[str]:
     """Addresses of all style sheets that an entry and its shared chunks need."""
     chunks = _with_imports(f"src/{entry}.ts", [])

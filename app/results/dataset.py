@@ -17,7 +17,11 @@ from learning.groupings import Groupings, from_answers
 
 
 def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
-    """All finished answers of a campaign, by round; raises ValueError when there are none."""
+    """All finished answers of a campaign, by round; raises ValueError when there are none.
+
+    Without checks of quality, which belong to no round, annotators that are left out, and images
+    that an annotator could not see.
+    """
     query = (
         select(
             Round.number,
@@ -26,11 +30,16 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
             Annotator.position,
             Answer.descriptions,
             Grid.purpose,
+            Answer.unseen,
         )
         .join(Grid, Answer.grid_id == Grid.id)
         .join(Round, Grid.round_id == Round.id)
         .join(Annotator, Answer.annotator_id == Annotator.id)
-        .where(Answer.campaign_id == campaign.id, Answer.state.in_(("submitted", "surplus")))
+        .where(
+            Answer.campaign_id == campaign.id,
+            Answer.state.in_(("submitted", "surplus")),
+            Annotator.left_out_at.is_(None),
+        )
         .order_by(Answer.submitted_at, Answer.id)
     )
     by_round: dict[int, list[tuple[Any, ...]]] = {}
@@ -60,7 +69,9 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
 def _begun(session: Session, campaign: Campaign) -> NDArray[np.int64]:
     """(n, S) grids handed out at least once."""
     begun = select(Answer.id).where(Answer.grid_id == Grid.id)
-    query = select(Grid.images).where(Grid.campaign_id == campaign.id, begun.exists())
+    query = select(Grid.images).where(
+        Grid.campaign_id == campaign.id, Grid.role == "ask", begun.exists()
+    )
     rows = session.scalars(query).all()
     return np.array(rows, np.int64).reshape(len(rows), campaign.grid_size)
 
@@ -78,5 +89,15 @@ def _previous(session: Session, campaign: Campaign) -> PreviousModel | None:
 
 
 def _groupings(rows: list[tuple[Any, ...]], n_images: int, n_annotators: int) -> Groupings:
-    images, groups, annotators, _, _ = zip(*rows, strict=True)
-    return from_answers(list(images), list(groups), list(annotators), n_images, n_annotators)
+    images, groups, annotators, _, _, unseen = zip(*rows, strict=True)
+    seen = [
+        [(image, group) for image, group in zip(*answer, strict=True) if image not in broken]
+        for *answer, broken in zip(images, groups, unseen, strict=True)
+    ]
+    return from_answers(
+        [[image for image, _ in answer] for answer in seen],
+        [[group for _, group in answer] for answer in seen],
+        list(annotators),
+        n_images,
+        n_annotators,
+    )

@@ -13,7 +13,9 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
+from app.annotation.quality import read_scores
 from app.campaigns.models import Campaign, Grid, Round
 from app.collections.models import Image
 from app.results.models import Model
@@ -37,15 +39,15 @@ def answer_records(session: Session, campaign: Campaign) -> Iterator[dict[str, A
         ).all()
     )
     query = (
-        select(Answer, Grid, Round.number, Annotator.position)
+        select(Answer, Grid, Round.number, Annotator.position, Annotator.left_out_at)
         .join(Grid, Answer.grid_id == Grid.id)
         .join(Round, Grid.round_id == Round.id)
         .join(Annotator, Answer.annotator_id == Annotator.id)
-        .where(Answer.campaign_id == campaign.id, Answer.state.in_(("submitted", "surplus")))
+        .where(Answer.campaign_id == campaign.id, Answer.state.in_(FINISHED))
         .order_by(Answer.submitted_at, Answer.id)
         .execution_options(yield_per=500)
     )
-    for answer, grid, number, annotator in session.execute(query):
+    for answer, grid, number, annotator, left_out_at in session.execute(query):
         submitted_at = answer.submitted_at
         yield {
             "answer": str(answer.id),
@@ -55,6 +57,8 @@ def answer_records(session: Session, campaign: Campaign) -> Iterator[dict[str, A
             "state": answer.state,
             "submitted_at": submitted_at.isoformat() if submitted_at else None,
             "elapsed_ms": answer.elapsed_ms,
+            "left_out": left_out_at is not None,
+            "unseen": answer.unseen,
             "images": grid.images,
             "filenames": [names[image] for image in grid.images],
             "groups": answer.groups,
@@ -69,7 +73,16 @@ def answers_jsonl(session: Session, campaign: Campaign) -> Iterator[str]:
 
 def answers_csv(session: Session, campaign: Campaign) -> Iterator[str]:
     """One line per image of every answer."""
-    columns = ["answer", "grid", "round", "annotator", "state", "submitted_at", "elapsed_ms"]
+    columns = [
+        "answer",
+        "grid",
+        "round",
+        "annotator",
+        "state",
+        "submitted_at",
+        "elapsed_ms",
+        "left_out",
+    ]
     yield _csv_line([*columns, "image", "filename", "group", "description"])
     for record in answer_records(session, campaign):
         head = [record[column] for column in columns]
@@ -78,6 +91,51 @@ def answers_csv(session: Session, campaign: Campaign) -> Iterator[str]:
         for image, filename, group in rows:
             word = words[group] if 0 <= group < len(words) else ""
             yield _csv_line([*head, image, neutral(filename), group, neutral(word)])
+
+
+def traces_jsonl(session: Session, campaign: Campaign) -> Iterator[str]:
+    """What was done when in every finished answer, checks of quality too."""
+    query = (
+        select(Answer, Grid, Annotator.position)
+        .join(Grid, Answer.grid_id == Grid.id)
+        .join(Annotator, Answer.annotator_id == Annotator.id)
+        .where(Answer.campaign_id == campaign.id, Answer.state.in_(FINISHED))
+        .order_by(Answer.submitted_at, Answer.id)
+        .execution_options(yield_per=500)
+    )
+    for answer, grid, annotator in session.execute(query):
+        record = {
+            "answer": str(answer.id),
+            "annotator": annotator,
+            "role": grid.role,
+            "images": grid.images,
+            "groups": answer.groups,
+            "truth": grid.truth,
+            "agreement": answer.agreement,
+            "elapsed_ms": answer.elapsed_ms,
+            "device": answer.device,
+            "trace": answer.trace,
+        }
+        yield json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def quality_csv(session: Session, campaign: Campaign) -> Iterator[str]:
+    """One line per annotator with an answer: scores, verdict, and what was done about it."""
+    kinds = ("gold", "repeat", "consensus")
+    measures = ("warned_at", "stopped_at", "left_out_at")
+    parts = [f"{kind}{part}" for kind in kinds for part in ("", "_band", "_n")]
+    yield _csv_line(
+        ["annotator", "n_answers", "verdict", *parts, "one_group", "seconds", "hasty", *measures]
+    )
+    for score in read_scores(session, campaign):
+        cells: list[Any] = []
+        for kind in kinds:
+            found = getattr(score, kind)
+            cells += [found.mean, found.band, found.n] if found else ["", "", 0]
+        times = [getattr(score.annotator, name) for name in measures]
+        head = [score.annotator.position, score.n_answers, score.verdict]
+        tail = [score.n_one_group, score.seconds, score.hasty]
+        yield _csv_line([*head, *cells, *tail, *(at.isoformat() if at else "" for at in times)])
 
 
 def embedding_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:

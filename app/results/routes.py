@@ -114,6 +114,18 @@ def export_answers_jsonl(
     return _stream(campaign, exports.answers_jsonl, "application/jsonl", "answers.jsonl")
 
 
+@api.get("/export/traces.jsonl", response_class=Response)
+def export_traces_jsonl(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> Response:
+    campaign = get_campaign(session, account, campaign_id)
+    return _stream(campaign, exports.traces_jsonl, "application/jsonl", "traces.jsonl")
+
+
+@api.get("/export/quality.csv", response_class=Response)
+def export_quality_csv(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> Response:
+    campaign = get_campaign(session, account, campaign_id)
+    return _stream(campaign, exports.quality_csv, "text/csv", "quality.csv")
+
+
 @api.get("/export/embedding.csv", response_class=Response)
 def export_embedding_csv(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn, version: int | None = None

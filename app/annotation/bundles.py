@@ -1,0 +1,46 @@
+"""All images of a grid in one reply.
+
+For each image in the grid's order: its length as four bytes, little-endian, then its WebP bytes;
+length 0 where an image is missing from storage, so that the rest can still be shown.
+"""
+
+import logging
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.campaigns.models import Campaign
+from app.collections.media import image_bytes
+from app.collections.models import Image
+
+BUNDLE_TYPE = "application/vnd.likewise.images"
+
+logger = logging.getLogger(__name__)
+
+
+def images_at(session: Session, campaign: Campaign, positions: Sequence[int]) -> list[Image]:
+    """The images at these positions, in this order."""
+    rows = session.scalars(
+        select(Image).where(
+            Image.collection_id == campaign.collection_id, Image.position.in_(positions)
+        )
+    )
+    found = {image.position: image for image in rows}
+    return [found[position] for position in positions]
+
+
+def bundle_of(images: Sequence[Image], size: str) -> bytes:
+    parts: list[bytes] = []
+    for image in images:
+        data = _bytes_of(image, size)
+        parts += [len(data).to_bytes(4, "little"), data]
+    return b"".join(parts)
+
+
+def _bytes_of(image: Image, size: str) -> bytes:
+    try:
+        return image_bytes(image.collection_id, image.sha256, size)
+    except FileNotFoundError:
+        logger.error("image %s of collection %s is missing", image.sha256, image.collection_id)
+        return b""

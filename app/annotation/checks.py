@@ -1,0 +1,150 @@
+"""Gold grids and hidden repeats: when an annotator gets which, and what their answers say."""
+
+import hashlib
+from math import ceil, floor
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from app.annotation.known import known_grid
+from app.annotation.models import Answer
+from app.annotation.sessions import AnnotatorSession
+from app.annotation.settings import annotation_of
+from app.campaigns.models import Grid
+from learning.quality import Agreement, agreement, consistency
+
+FINISHED = ("submitted", "surplus")
+# A repeat comes after other grids, so that it is not answered from memory.
+GRIDS_BETWEEN = 3
+# Checks come early in their stretch, so that one that is put off still falls into it.
+EARLY = 0.8
+
+
+def due(annotator_id: UUID, kind: str, share: float, index: int) -> int:
+    """How many checks of a kind an annotator should have had by grid `index` (from 0).
+
+    One in every stretch of 1 / share grids, at a place that the annotator cannot guess.
+    """
+    if share <= 0:
+        return 0
+    n_stretches = floor((index + 1) * share) + 1
+    return sum(_place(annotator_id, kind, share, n) <= index for n in range(n_stretches))
+
+
+def _place(annotator_id: UUID, kind: str, share: float, stretch: int) -> int:
+    first, last = ceil(stretch / share), ceil((stretch + 1) / share)
+    digest = hashlib.sha256(f"{annotator_id}/{kind}/{stretch}".encode()).digest()
+    return first + int.from_bytes(digest[:4]) % max(1, floor(EARLY * (last - first)))
+
+
+def next_check(session: Session, who: AnnotatorSession) -> Grid | None:
+    """The check that is this annotator's next grid, or None when it is an ordinary one's turn."""
+    settings = annotation_of(who.campaign.annotation)
+    if not settings.gold_share and not settings.repeat_share:
+        return None
+    had = _grids_had(session, who)
+    index = sum(had.values())
+    if due(who.annotator_id, "gold", settings.gold_share, index) > had.get("gold", 0):
+        gold = _unseen_gold(session, who)
+        if gold is not None:
+            return gold
+    if due(who.annotator_id, "repeat", settings.repeat_share, index) > had.get("repeat", 0):
+        return _repeat(session, who, index)
+    return None
+
+
+def _grids_had(session: Session, who: AnnotatorSession) -> dict[str, int]:
+    """Grids that the annotator answered or works on, by role."""
+    query = (
+        select(Grid.role, func.count())
+        .join(Answer, Answer.grid_id == Grid.id)
+        .where(Answer.annotator_id == who.annotator_id, _taken_on())
+        .group_by(Grid.role)
+    )
+    return {role: n for role, n in session.execute(query)}
+
+
+def _taken_on() -> ColumnElement[bool]:
+    """SQL: answers that are finished, at work, or begun; not leases that ran out unused."""
+    at_work = or_(Answer.lease_expires_at > func.now(), Answer.draft.is_not(None))
+    return or_(Answer.state.in_(FINISHED), and_(Answer.state == "leased", at_work))
+
+
+def _unseen_gold(session: Session, who: AnnotatorSession) -> Grid | None:
+    mine = select(Answer.id).where(
+        Answer.grid_id == Grid.id,
+        Answer.annotator_id == who.annotator_id,
+        or_(_taken_on(), Answer.state == "returned"),
+    )
+    of_campaign = (Grid.campaign_id == who.campaign.id, Grid.role == "gold")
+    query = select(Grid).where(*of_campaign, ~mine.exists()).order_by(Grid.number).limit(1)
+    found = session.scalar(query)
+    if found is not None:
+        return found
+    number = session.scalar(select(func.count()).where(*of_campaign)) or 0
+    return known_grid(session, who.campaign, "gold", number)
+
+
+def _repeat(session: Session, who: AnnotatorSession, index: int) -> Grid | None:
+    """An own earlier grid in other places; None while there is none."""
+    again = aliased(Grid)
+    repeated = (
+        select(Answer.id)
+        .join(again, Answer.grid_id == again.id)
+        .where(again.repeats == Grid.id, Answer.annotator_id == who.annotator_id)
+    )
+    query = (
+        select(Grid)
+        .join(Answer, Answer.grid_id == Grid.id)
+        .where(
+            Answer.annotator_id == who.annotator_id,
+            Answer.state.in_(FINISHED),
+            Grid.role == "ask",
+            ~repeated.exists(),
+        )
+        .order_by(Answer.submitted_at.desc())
+        .offset(GRIDS_BETWEEN)
+    )
+    earlier = session.scalars(query).all()
+    if not earlier:
+        return None
+    rng = np.random.default_rng([who.campaign.seed, who.annotator_id.int % 2**32, index])
+    one = earlier[int(rng.integers(len(earlier)))]
+    grid = Grid(
+        campaign_id=who.campaign.id,
+        role="repeat",
+        repeats=one.id,
+        number=0,
+        images=[int(image) for image in rng.permutation(one.images)],
+        wanted=1,
+    )
+    session.add(grid)
+    session.flush()
+    return grid
+
+
+def compare(session: Session, grid: Grid, answer: Answer) -> Agreement | None:
+    """Agreement of a check's answer with the known one, or with the annotator's earlier one."""
+    given = dict(zip(grid.images, answer.groups or [], strict=True))
+    if grid.truth is not None:
+        seen = [k for k, image in enumerate(grid.images) if image not in answer.unseen]
+        return agreement([grid.truth[k] for k in seen], [given[grid.images[k]] for k in seen])
+    if grid.repeats is None:
+        return None
+    earlier = session.scalar(
+        select(Answer).where(
+            Answer.grid_id == grid.repeats, Answer.annotator_id == answer.annotator_id
+        )
+    )
+    if earlier is None or earlier.groups is None:
+        return None
+    images = session.get_one(Grid, grid.repeats).images
+    unseen = {*answer.unseen, *earlier.unseen}
+    pairs = [
+        (group, given[image])
+        for image, group in zip(images, earlier.groups, strict=True)
+        if image not in unseen
+    ]
+    return consistency([one for one, _ in pairs], [other for _, other in pairs])

@@ -1,0 +1,220 @@
+"""Known answers: grids whose groups everybody should find, for practice and for gold grids.
+
+They come from an attribute of the collection (images with the same value belong together) or from
+a requester's own list.
+"""
+
+import csv
+import io
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.annotation.models import Answer
+from app.annotation.settings import annotation_of
+from app.campaigns.models import Campaign, Grid
+from app.collections.models import Collection, Image
+from app.core.errors import InvalidInput
+
+MOST_GROUPS = 4
+PRACTICE_SIZE = 12
+COLUMNS = ("grid", "filename", "group")
+
+
+class BadKnownAnswers(InvalidInput):
+    """Known answers that cannot be used."""
+
+    code = "bad_known_answers"
+
+
+@dataclass(frozen=True)
+class KnownAnswer:
+    """images: dense positions; truth: the group of each."""
+
+    images: list[int]
+    truth: list[int]
+
+
+def known_from_values(
+    values: dict[str, list[int]], size: int, max_groups: int, rng: np.random.Generator
+) -> KnownAnswer:
+    """A grid of at most `size` images with two to four values of an attribute, in random places.
+
+    values: positions of the images with each value. Raises BadKnownAnswers when fewer than two
+    values have two images or more.
+    """
+    usable = [value for value, images in sorted(values.items()) if len(images) > 1]
+    most = min(MOST_GROUPS, max_groups, len(usable), size // 2)
+    if most < 2:
+        raise BadKnownAnswers(
+            "Known answers need an attribute with two values or more, each of two images or more."
+        )
+    n_groups = int(rng.integers(2, most + 1))
+    chosen = rng.permutation(len(usable))[:n_groups]
+    shares = np.full(n_groups, size // n_groups)
+    shares[: size % n_groups] += 1
+    placed = [
+        (int(image), group)
+        for group, (which, share) in enumerate(zip(chosen, shares, strict=True))
+        for image in rng.permutation(values[usable[which]])[:share]
+    ]
+    order = rng.permutation(len(placed))
+    return KnownAnswer([placed[k][0] for k in order], [placed[k][1] for k in order])
+
+
+def values_of(session: Session, campaign: Campaign, attribute: str) -> dict[str, list[int]]:
+    """Positions of the campaign's images by value of an attribute; those without it left out."""
+    query = select(Image.position, Image.attributes[attribute].astext).where(
+        Image.collection_id == campaign.collection_id, Image.attributes.has_key(attribute)
+    )
+    values: dict[str, list[int]] = defaultdict(list)
+    for position, value in session.execute(query.order_by(Image.position)):
+        if value and (not campaign.n_images or position < campaign.n_images):
+            values[value].append(position)
+    return dict(values)
+
+
+def require_known(session: Session, campaign: Campaign) -> None:
+    """Raises BadKnownAnswers when practice or gold grids are wanted and nothing is known."""
+    settings = annotation_of(campaign.annotation)
+    if settings.known_attribute:
+        values = values_of(session, campaign, settings.known_attribute)
+        try:
+            known_from_values(
+                values, campaign.grid_size, campaign.max_groups, np.random.default_rng(0)
+            )
+        except BadKnownAnswers as error:
+            raise BadKnownAnswers(f"{settings.known_attribute!r}: {error}") from error
+    elif settings.practice or settings.gold_share:
+        listed = session.scalar(
+            select(func.count()).where(
+                Grid.campaign_id == campaign.id, Grid.role.in_(("gold", "practice"))
+            )
+        )
+        needed = settings.practice + bool(settings.gold_share)
+        if not listed or listed < needed:
+            raise BadKnownAnswers(
+                "Practice and gold grids need known answers: choose an attribute of the "
+                f"collection, or add a list of at least {needed}."
+            )
+
+
+def known_grid(session: Session, campaign: Campaign, role: str, number: int) -> Grid | None:
+    """A new grid made from the campaign's attribute, or None if it has none."""
+    settings = annotation_of(campaign.annotation)
+    if not settings.known_attribute:
+        return None
+    seed = [campaign.seed, {"practice": 1, "gold": 2}[role], number]
+    size = min(campaign.grid_size, PRACTICE_SIZE) if role == "practice" else campaign.grid_size
+    values = values_of(session, campaign, settings.known_attribute)
+    known = known_from_values(values, size, campaign.max_groups, np.random.default_rng(seed))
+    return _add(session, campaign, role, number, known)
+
+
+def _add(session: Session, campaign: Campaign, role: str, number: int, known: KnownAnswer) -> Grid:
+    grid = Grid(
+        campaign_id=campaign.id,
+        role=role,
+        number=number,
+        images=known.images,
+        truth=known.truth,
+        wanted=1,
+    )
+    session.add(grid)
+    session.flush()
+    return grid
+
+
+def practice_grid(session: Session, campaign: Campaign, number: int) -> Grid | None:
+    """Practice grid `number`, the same for everybody; None when no known answer is left."""
+    query = select(Grid).where(
+        Grid.campaign_id == campaign.id, Grid.role == "practice", Grid.number == number
+    )
+    found = session.scalar(query)
+    if found is not None:
+        return found
+    # Two newcomers must not make two of it.
+    session.refresh(campaign, with_for_update={"key_share": True})
+    found = session.scalar(query) or known_grid(session, campaign, "practice", number)
+    return found if found is not None else _listed_for_practice(session, campaign, number)
+
+
+def _listed_for_practice(session: Session, campaign: Campaign, number: int) -> Grid | None:
+    """One of the requester's list, which is no gold grid any more then."""
+    shown = select(Answer.id).where(Answer.grid_id == Grid.id)
+    unused = select(Grid).where(
+        Grid.campaign_id == campaign.id, Grid.role == "gold", ~shown.exists()
+    )
+    grid = session.scalar(unused.order_by(Grid.number).limit(1).with_for_update(skip_locked=True))
+    if grid is not None:
+        grid.role, grid.number = "practice", number
+    return grid
+
+
+def add_known_answers(session: Session, campaign: Campaign, table: bytes) -> int:
+    """Take in a CSV with columns grid, filename, group: one line per image; returns how many grids.
+
+    Raises BadKnownAnswers naming the line or grid that is wrong; then nothing is taken in.
+    """
+    collection = session.get_one(Collection, campaign.collection_id)
+    rows = session.execute(
+        select(Image.filename, Image.position).where(Image.collection_id == collection.id)
+    )
+    position_of = {filename: position for filename, position in rows}
+    found = _read_table(table, position_of)
+    for name, known in found.items():
+        _check_known(name, known, campaign)
+    last = session.scalar(
+        select(func.max(Grid.number)).where(Grid.campaign_id == campaign.id, Grid.role == "gold")
+    )
+    first = 0 if last is None else last + 1
+    for index, known in enumerate(found.values()):
+        _add(session, campaign, "gold", first + index, known)
+    return len(found)
+
+
+def _read_table(table: bytes, position_of: dict[str, int]) -> dict[str, KnownAnswer]:
+    try:
+        lines = csv.DictReader(io.StringIO(table.decode("utf-8-sig"), newline=""), strict=True)
+        names = tuple(lines.fieldnames or ())
+        if not set(COLUMNS) <= set(names):
+            raise BadKnownAnswers(
+                f"The table needs the columns {', '.join(COLUMNS)}; it has "
+                f"{', '.join(names)[:200] or 'none'}."
+            )
+        found: dict[str, KnownAnswer] = {}
+        groups: dict[str, dict[str, int]] = defaultdict(dict)
+        for line in lines:
+            grid, filename, group = (str(line[name] or "").strip() for name in COLUMNS)
+            if filename not in position_of:
+                raise BadKnownAnswers(
+                    f"Line {lines.line_num}: the collection has no image {filename[:200]!r}."
+                )
+            number = groups[grid].setdefault(group, len(groups[grid]))
+            known = found.setdefault(grid, KnownAnswer([], []))
+            known.images.append(position_of[filename])
+            known.truth.append(number)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadKnownAnswers(f"The table is not CSV in UTF-8: {error}.") from error
+    if not found:
+        raise BadKnownAnswers("The table has no lines.")
+    return found
+
+
+def _check_known(name: str, known: KnownAnswer, campaign: Campaign) -> None:
+    n_groups = max(known.truth) + 1
+    if len(set(known.images)) != len(known.images):
+        raise BadKnownAnswers(f"Grid {name!r} names an image twice.")
+    if len(known.images) > campaign.grid_size:
+        raise BadKnownAnswers(
+            f"Grid {name!r} has {len(known.images)} images; grids of this campaign have "
+            f"{campaign.grid_size}."
+        )
+    if not 2 <= n_groups <= campaign.max_groups or n_groups == len(known.images):
+        raise BadKnownAnswers(
+            f"Grid {name!r} has {n_groups} groups of {len(known.images)} images; it needs 2 to "
+            f"{campaign.max_groups} groups, one of them with two images or more."
+        )

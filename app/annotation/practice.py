@@ -1,0 +1,49 @@
+"""Practice grids: known answers with feedback, before the first grid that counts."""
+
+from sqlalchemy.orm import Session
+
+from app.annotation.answers import BadGroups, UnknownImages
+from app.annotation.known import practice_grid
+from app.annotation.sessions import AnnotatorSession, practice_done, stage
+from app.campaigns.models import Grid
+from app.core.errors import Conflict, NotFound
+from learning.quality import agreement
+
+
+def current_practice(session: Session, who: AnnotatorSession) -> tuple[int, Grid, int]:
+    """Number, grid and earlier tries of the annotator's practice grid; raises Conflict."""
+    if stage(who) != "practice":
+        raise Conflict("There is nothing to practise.", code="no_practice")
+    number = practice_done(who)
+    grid = practice_grid(session, who.campaign, number)
+    if grid is None:
+        raise NotFound("This campaign has no more known answers to practise with.")
+    return number, grid, len(_tries(who, number))
+
+
+def _tries(who: AnnotatorSession, number: int) -> list[float]:
+    done = who.annotator.practice
+    return done[number] if number < len(done) else []
+
+
+def try_practice(
+    session: Session, who: AnnotatorSession, images: list[int], groups: list[int]
+) -> tuple[float, list[int]]:
+    """Agreement with the known answer, and the known group of each image as sent.
+
+    Raises Conflict, UnknownImages, BadGroups.
+    """
+    session.refresh(who.annotator, with_for_update={"key_share": True})
+    number, grid, _ = current_practice(session, who)
+    if sorted(images) != sorted(grid.images):
+        raise UnknownImages("The answer must name each image of this grid exactly once.")
+    if len(groups) != len(images):
+        raise BadGroups(f"{len(images)} images came with {len(groups)} groups.")
+    known = dict(zip(grid.images, grid.truth or [], strict=True))
+    truth = [known[image] for image in images]
+    found = agreement(truth, groups)
+    value = 0.0 if found is None else found.value
+    tries = [*who.annotator.practice]
+    tries[number:] = [[*_tries(who, number), round(value, 4)]]
+    who.annotator.practice = tries
+    return value, truth

@@ -1,0 +1,99 @@
+"""The requester's page about the annotators' pages: texts, practice, checks of quality."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, File, Request, UploadFile
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.routes import SignedIn
+from app.annotation.settings import MEASURES, AnnotationSettings
+from app.campaigns.models import Campaign, Grid
+from app.campaigns.service import add_known_list, get_campaign, set_annotation
+from app.collections.service import attribute_names, get_collection
+from app.core.errors import LikewiseError
+from app.core.web import DatabaseSession, templates
+
+pages = APIRouter(include_in_schema=False)
+
+
+async def _sent(request: Request) -> dict[str, Any]:
+    """Settings by name; what a form leaves out (an unticked box) is false or empty."""
+    form = await request.form()
+    values: dict[str, Any] = {name: str(value) for name, value in form.items()}
+    values["measures"] = [str(one) for one in form.getlist("measures")]
+    values["show_instructions"] = "show_instructions" in form
+    return values
+
+
+@pages.get("/campaigns/{campaign_id}/annotation", response_class=HTMLResponse)
+def annotation_page(
+    request: Request, campaign_id: UUID, session: DatabaseSession, account: SignedIn
+) -> Response:
+    campaign = get_campaign(session, account, campaign_id)
+    return _page(request, session, account, campaign, campaign.annotation)
+
+
+@pages.post("/campaigns/{campaign_id}/annotation", response_class=HTMLResponse)
+def change_from_form(
+    request: Request,
+    campaign_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    sent: Annotated[dict[str, Any], Depends(_sent)],
+) -> Response:
+    """A mistake shows the form again, as it was filled in, with what is wrong."""
+    try:
+        with session.begin_nested():
+            set_annotation(session, account, campaign_id, sent)
+    except LikewiseError as error:
+        campaign = get_campaign(session, account, campaign_id)
+        return _page(request, session, account, campaign, sent, error)
+    return RedirectResponse(f"/campaigns/{campaign_id}", status_code=303)
+
+
+@pages.post("/campaigns/{campaign_id}/known-answers", response_class=HTMLResponse)
+def add_from_form(
+    request: Request,
+    campaign_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    file: Annotated[UploadFile, File()],
+) -> Response:
+    try:
+        with session.begin_nested():
+            add_known_list(session, account, campaign_id, file.file.read())
+    except LikewiseError as error:
+        campaign = get_campaign(session, account, campaign_id)
+        return _page(request, session, account, campaign, campaign.annotation, error)
+    return RedirectResponse(f"/campaigns/{campaign_id}/annotation", status_code=303)
+
+
+def _page(
+    request: Request,
+    session: Session,
+    account: Account,
+    campaign: Campaign,
+    values: dict[str, Any],
+    error: LikewiseError | None = None,
+) -> Response:
+    collection = get_collection(session, account, campaign.collection_id)
+    listed = select(func.count()).where(
+        Grid.campaign_id == campaign.id, Grid.role.in_(("gold", "practice"))
+    )
+    context = {
+        "account": account,
+        "campaign": campaign,
+        "error": error,
+        "values": {**AnnotationSettings().model_dump(), **values},
+        "fields": AnnotationSettings.model_json_schema()["properties"],
+        "measures": MEASURES,
+        "attributes": attribute_names(session, collection),
+        "n_known": session.scalar(listed) or 0,
+    }
+    status = error.status if error else 200
+    template = "campaigns/annotation.html"
+    return templates.TemplateResponse(request, template, context, status_code=status)

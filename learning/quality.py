@@ -1,0 +1,154 @@
+"""How far annotators agree with known answers, with themselves and with each other.
+
+Agreement of two groupings of the same images is the adjusted Rand index (Hubert and Arabie 1985):
+1 for the same groups, 0 on average where images are dealt out at random.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+# One-sided, of the normal distribution: a random annotator stays below in 99.5 % of cases.
+BAND = 2.576
+ENOUGH_EVIDENCE = 2
+ENOUGH_ANSWERS = 5
+ONE_GROUP = 0.9
+OFTEN = 0.8
+HASTY = 0.25
+
+Verdict = Literal["unknown", "good", "chance", "one_group"]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Adjusted Rand index, and its standard deviation were the given groups dealt out at random."""
+
+    value: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Mean agreement of an annotator, and what a random one stays below (`band`)."""
+
+    mean: float
+    band: float
+    n: int
+
+
+def agreement(known: ArrayLike, given: ArrayLike) -> Agreement | None:
+    """Agreement of two groupings (S,), with −1 for a leftover, which counts as a group of its own.
+
+    None where there is nothing to compare: one of them has a single group, or only leftovers, and
+    so would agree as well with any other. A given grouping like that, against a known one that is
+    none, is no agreement: 0.
+    Raises ValueError when they differ in length.
+    """
+    one, other = _partition(known), _partition(given)
+    if len(one) != len(other):
+        raise ValueError(f"Groupings of {len(one)} and {len(other)} images cannot be compared.")
+    if _is_trivial(one):
+        return None
+    if _is_trivial(other):
+        return Agreement(0.0, 0.0)
+    return Agreement(_adjusted_rand(one, other), _chance_deviation(one, other))
+
+
+def consistency(earlier: ArrayLike, later: ArrayLike) -> Agreement | None:
+    """Agreement of an annotator's two answers to the same images.
+
+    None where either has a single group: who never sorts repeats perfectly.
+    """
+    if _is_trivial(_partition(later)):
+        return None
+    return agreement(earlier, later)
+
+
+def _partition(groups: ArrayLike) -> NDArray[np.int64]:
+    """(S,) dense group numbers in which each leftover is alone."""
+    given = np.asarray(groups, np.int64)
+    alone = given < 0
+    apart = given.copy()
+    apart[alone] = given.max(initial=0) + 1 + np.arange(alone.sum())
+    return np.unique(apart, return_inverse=True)[1]
+
+
+def _is_trivial(partition: NDArray[np.int64]) -> bool:
+    n_groups = len(np.unique(partition))
+    return n_groups <= 1 or n_groups == len(partition)
+
+
+def _pairs(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    return counts * (counts - 1) / 2
+
+
+def _adjusted_rand(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+    together, expected, most = _rand_terms(one, other)
+    return float((together - expected) / (most - expected))
+
+
+def _rand_terms(one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[float, float, float]:
+    """Pairs together in both; how many by chance; how many at most."""
+    table = np.zeros((one.max() + 1, other.max() + 1), np.int64)
+    np.add.at(table, (one, other), 1)
+    a, b = _pairs(table.sum(1)).sum(), _pairs(table.sum(0)).sum()
+    expected = a * b / _pairs(np.array([len(one)]))[0]
+    return float(_pairs(table).sum()), float(expected), float((a + b) / 2)
+
+
+def _chance_deviation(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+    """Standard deviation of the index over all ways to deal out `other`.
+
+    In closed form: the variance of the number of pairs together in two random partitions of given
+    sizes (Mantel 1967's permutation moments for 0/1 matrices).
+    """
+    n = len(one)
+    degree = [np.bincount(part)[part] - 1.0 for part in (one, other)]
+    pairs = [row.sum() for row in degree]  # ordered pairs together
+    paths = [(row * (row - 1)).sum() for row in degree]  # ordered pairs of pairs that share one
+    apart = [m * m - 2 * m - 4 * p for m, p in zip(pairs, paths, strict=True)]
+    square = 2 * pairs[0] * pairs[1] / (n * (n - 1))
+    if n > 2:
+        square += 4 * paths[0] * paths[1] / (n * (n - 1) * (n - 2))
+    if n > 3:
+        square += apart[0] * apart[1] / (n * (n - 1) * (n - 2) * (n - 3))
+    mean = pairs[0] * pairs[1] / (n * (n - 1))
+    _, expected, most = _rand_terms(one, other)
+    # Ordered pairs count each pair twice.
+    return float(np.sqrt(max(0.0, square - mean * mean)) / 2 / (most - expected))
+
+
+def evidence(agreements: Sequence[Agreement]) -> Evidence | None:
+    """The mean of several agreements with its chance band; None for none."""
+    if not agreements:
+        return None
+    n = len(agreements)
+    deviation = float(np.sqrt(sum(one.chance**2 for one in agreements))) / n
+    return Evidence(sum(one.value for one in agreements) / n, BAND * deviation, n)
+
+
+def is_one_group(groups: ArrayLike) -> bool:
+    """Whether (nearly) all images of an answer are in one group, or in none."""
+    given = np.asarray(groups, np.int64)
+    return bool(np.bincount(given + 1).max(initial=0) >= ONE_GROUP * len(given))
+
+
+def verdict(found: Evidence | None, n_answers: int, n_one_group: int) -> Verdict:
+    """What the evidence says of an annotator.
+
+    `one_group`: hardly ever sorts at all. `chance`: agrees no better than random groups do.
+    `unknown`: too little evidence.
+    """
+    if n_answers >= ENOUGH_ANSWERS and n_one_group >= OFTEN * n_answers:
+        return "one_group"
+    if found is None or found.n < ENOUGH_EVIDENCE:
+        return "unknown"
+    return "chance" if found.mean <= found.band else "good"
+
+
+def is_hasty(seconds: float | None, typical: float | None) -> bool:
+    """Whether an annotator's median time is a small part of the others' (both in seconds)."""
+    return seconds is not None and typical is not None and seconds < HASTY * typical
