@@ -1,81 +1,181 @@
-/** One grid being worked on: the grouping, what was done when, and what is said about it. */
-import type { AnswerIn, CampaignForAnnotators, Lease } from '../api/types';
+/** One grid being worked on: the grouping, what is chosen, what was done when, what is said. */
+import type { AnswerIn, CampaignForAnnotators, LeasedImage } from '../api/types';
+import { device } from './device';
 import type { Resumed } from './drafts';
 import * as grouping from './grouping';
-import { LEFT, type Grouping } from './grouping';
+import { type Draft, type Grouping, LEFT } from './grouping';
+import { extended, type Selection, toggled } from './selection';
+import { list, t } from './texts';
+import { Trace, type Untimed } from './trace';
 
-const LONGEST_TRACE = 5000;
+export const N_COLOURS = 10;
+const FEWEST_SHOWN = 5;
+const NOTHING: Selection = new Set();
+
+/** What is worked on: a lease, or a practice grid. */
+export interface Subject {
+  readonly id: string;
+  readonly images: readonly LeasedImage[];
+  readonly first_colour: number;
+}
+
+export interface Held {
+  readonly shift: boolean;
+  /** Ctrl or Cmd. */
+  readonly control: boolean;
+}
 
 export class Board {
-  readonly lease: Lease;
-  readonly campaign: CampaignForAnnotators;
-  /** Name of a group on this kind of task. */
-  readonly noun: 'Group' | 'Bin';
+  readonly isBins: boolean;
+  /** Addresses of the pictures in the grid's order: undefined while loading, null where missing. */
+  pictures: readonly (string | null | undefined)[] = $state.raw([]);
   current: Grouping = $state.raw(grouping.emptyGrouping([], 0));
-  active = $state(0);
+  selected: Selection = $state.raw(NOTHING);
+  /** The group that a click on an image puts it in; null: clicks choose images. */
+  active: number | null = $state(null);
+  broken: Selection = $state.raw(NOTHING);
   announcement = $state('');
 
-  readonly missing = $derived.by(() =>
-    grouping.missing(this.current, this.campaign.descriptions_required),
-  );
+  readonly required: boolean;
+  readonly describes: boolean;
+  readonly missing = $derived.by(() => grouping.missing(this.current, this.required));
   readonly left = $derived(grouping.countLeft(this.current));
+  /** How many groups are offered: a few, and more as they are used. */
+  readonly offered = $derived.by(() => {
+    const all = this.current.descriptions.length;
+    const used = Math.max(-1, ...grouping.usedGroups(this.current), this.active ?? -1) + 1;
+    return used < FEWEST_SHOWN ? Math.min(all, FEWEST_SHOWN) : all;
+  });
 
   private readonly started: number;
-  private readonly trace: unknown[] = [];
+  private readonly trace: Trace;
+  private anchor: number | null = null;
   private frozen: { of: Grouping; answer: AnswerIn } | null = null;
 
   constructor(
-    campaign: CampaignForAnnotators,
-    lease: Lease,
+    readonly campaign: CampaignForAnnotators,
+    readonly subject: Subject,
     resumed: Resumed,
     private readonly onChange: (board: Board) => void,
   ) {
-    this.campaign = campaign;
-    this.lease = lease;
-    this.noun = campaign.kind === 'bins' ? 'Bin' : 'Group';
-    const images = lease.images.map(({ image }) => image);
+    const images = subject.images.map(({ image }) => image);
+    this.isBins = campaign.kind === 'bins';
+    this.required = campaign.descriptions === 'required';
+    this.describes = campaign.descriptions !== 'none';
     this.current = grouping.fromDraft(images, campaign.max_groups, resumed.draft);
+    this.pictures = images.map(() => undefined);
+    this.active = this.isBins ? null : 0;
     this.started = performance.now() - resumed.elapsed;
+    this.trace = new Trace(resumed.trace);
+    this.trace.add(this.elapsed, 'o');
   }
 
   get elapsed(): number {
     return Math.round(performance.now() - this.started);
   }
 
+  get work(): { draft: Draft; elapsed: number; trace: Trace['events'] } {
+    return { draft: this.current, elapsed: this.elapsed, trace: this.trace.events };
+  }
+
   groupOf(image: number): number {
     return grouping.groupOf(this.current, image);
   }
 
-  put(image: number, group: number): void {
-    const next = grouping.assign(this.current, image, group);
-    if (next === this.current) return;
-    const event = group === LEFT ? 'unassign' : 'assign';
-    const place = group === LEFT ? 'left over' : `in ${this.noun.toLowerCase()} ${group + 1}`;
-    this.change(next, [event, image, group], `${this.nameOf(image)} ${place}.`);
+  /** Number of a group's colour: colours change places from grid to grid. */
+  colourOf(group: number): number {
+    return (group + this.subject.first_colour) % N_COLOURS;
   }
 
-  /** Into the group, or out of it where the image is in it already. */
-  toggle(image: number, group: number): void {
-    this.put(image, this.groupOf(image) === group ? LEFT : group);
+  /** A click, tap or Enter on an image. */
+  click(image: number, held: Held): void {
+    if (held.shift) this.choose(extended(this.selected, this.current.images, this.anchor, image));
+    else if (held.control || this.selected.size > 0 || this.active === null) {
+      this.choose(toggled(this.selected, image));
+    } else this.put([image], this.groupOf(image) === this.active ? LEFT : this.active);
+    this.anchor = image;
+  }
+
+  choose(selected: Selection): void {
+    this.selected = selected;
+    if (selected.size > 0) this.announcement = t('count_selected', { n: selected.size });
+  }
+
+  chooseLeft(): void {
+    this.choose(new Set(grouping.imagesOf(this.current, LEFT)));
+  }
+
+  /** A click on a group, or its key: takes the chosen images, else becomes the active one. */
+  sendTo(group: number, focused: number | null = null): void {
+    if (this.selected.size > 0) this.put([...this.selected], group);
+    else if (focused !== null) this.put([focused], group);
+    if (!this.isBins && group !== LEFT) this.active = group;
+  }
+
+  put(images: readonly number[], group: number): void {
+    const next = grouping.assign(this.current, images, group);
+    this.selected = NOTHING;
+    const what = images.length === 1 ? this.nameOf(images[0]!) : this.counted(images.length);
+    const said =
+      group === LEFT
+        ? t('said_left', { images: what, left: this.leftIn(next) })
+        : t('said_put', { images: what, place: this.placeOf(group), left: this.leftIn(next) });
+    const indices = images.map((image) => this.current.images.indexOf(image));
+    this.change(next, said, 'p', group, ...indices);
+  }
+
+  /** All images that are in no group, into this one. */
+  rest(group: number): void {
+    this.put(grouping.imagesOf(this.current, LEFT), group);
+  }
+
+  escape(focused: number | null): void {
+    if (this.selected.size > 0) this.selected = NOTHING;
+    else if (focused !== null && this.groupOf(focused) !== LEFT) this.put([focused], LEFT);
+    else this.active = null;
   }
 
   clear(): void {
-    this.change(grouping.clear(this.current), ['clear', null, null], 'All images left over.');
+    this.change(grouping.clear(this.current), t('said_cleared'), 'c');
   }
 
   undo(): void {
-    this.change(grouping.undo(this.current), ['undo', null, null], 'Undone.');
+    const next = grouping.undo(this.current);
+    this.change(next, t('said_undone', { left: this.leftIn(next) }), 'u');
   }
 
   redo(): void {
-    this.change(grouping.redo(this.current), ['redo', null, null], 'Done again.');
+    const next = grouping.redo(this.current);
+    this.change(next, t('said_redone', { left: this.leftIn(next) }), 'r');
   }
 
   describe(group: number, text: string): void {
-    const next = grouping.describe(this.current, group, text);
-    if (next === this.current) return;
+    this.change(grouping.describe(this.current, group, text), '', 'd', group);
+  }
+
+  /** What another window or device made of the same grid. */
+  takeOver(draft: Draft): void {
+    const next = grouping.replaced(this.current, draft);
+    if (next.groups !== this.current.groups) {
+      this.trace.add(this.elapsed, 's', ...next.groups);
+      this.announcement = t('said_remote');
+    }
     this.current = next;
-    this.onChange(this);
+  }
+
+  reportBroken(image: number): void {
+    this.broken = new Set([...this.broken, image]);
+    this.trace.add(this.elapsed, 'b', this.current.images.indexOf(image));
+    if (this.groupOf(image) !== LEFT) this.put([image], LEFT);
+    this.announcement = t('reported', { image: this.nameOf(image) });
+  }
+
+  note(event: 'h' | 'v'): void {
+    this.trace.add(this.elapsed, event);
+  }
+
+  noteLarge(image: number): void {
+    this.trace.add(this.elapsed, 'z', this.current.images.indexOf(image));
   }
 
   /** The same body for the same grouping, so that a repeated submission is a repetition. */
@@ -84,7 +184,9 @@ export class Board {
       const answer = {
         ...grouping.toAnswer(this.current),
         elapsed_ms: this.elapsed,
-        trace: [...this.trace],
+        trace: [...this.trace.events],
+        device: device(),
+        unseen: [...this.broken],
       };
       this.frozen = { of: this.current, answer };
     }
@@ -93,22 +195,52 @@ export class Board {
 
   /** Images are named by their place in the grid. */
   nameOf(image: number): string {
-    return `Image ${this.current.images.indexOf(image) + 1}`;
+    return t('image', { n: this.current.images.indexOf(image) + 1 });
+  }
+
+  placeOf(group: number): string {
+    return t('place', { noun: t(this.isBins ? 'bin' : 'group'), n: group + 1 });
+  }
+
+  counted(n: number): string {
+    return t('count_images', { n });
   }
 
   labelOf(image: number): string {
     const group = this.groupOf(image);
-    if (group === LEFT) return `${this.nameOf(image)}, left over`;
-    const description = this.current.descriptions[group]?.trim();
-    const place = `in ${this.noun.toLowerCase()} ${group + 1}`;
-    return `${this.nameOf(image)}, ${place}${description ? ` (${description})` : ''}`;
+    const name = this.nameOf(image);
+    const words = this.current.descriptions[group]?.trim() ?? '';
+    const values = { image: name, place: this.placeOf(group), words };
+    const where =
+      group === LEFT
+        ? t('image_left', { image: name })
+        : t(words ? 'image_in_described' : 'image_in', values);
+    const more = [
+      ...(this.selected.has(image) ? [t('selected')] : []),
+      ...(this.broken.has(image) ? [t('broken')] : []),
+    ];
+    return [where, ...more].join(', ');
   }
 
-  private change(next: Grouping, event: unknown[], said: string): void {
+  /** What is still to be done before submitting, in one sentence; empty when nothing is. */
+  get missingSentence(): string {
+    if (this.missing.some((item) => item.kind === 'images')) return t('missing_images');
+    const groups = this.missing.flatMap((item) =>
+      item.kind === 'description' ? [String(item.group + 1)] : [],
+    );
+    return groups.length ? t('missing_words', { n: groups.length, groups: list(groups) }) : '';
+  }
+
+  private leftIn(next: Grouping): string {
+    const n = grouping.countLeft(next);
+    return n === 0 ? t('none_left') : t('left', { n });
+  }
+
+  private change(next: Grouping, said: string, ...event: Untimed): void {
     if (next === this.current) return;
     this.current = next;
-    if (this.trace.length < LONGEST_TRACE) this.trace.push([this.elapsed, ...event]);
-    this.announcement = `${said} ${this.left} left.`;
+    this.trace.add(this.elapsed, ...event);
+    if (said) this.announcement = said;
     this.onChange(this);
   }
 }

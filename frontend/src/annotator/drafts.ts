@@ -1,89 +1,128 @@
 /** Unfinished grids: a copy in the browser at once, one on the server a moment later. */
 import { ApiError } from '../api/client';
 import type { Lease } from '../api/types';
-import type { Draft } from './grouping';
+import { type Draft, merge } from './grouping';
+import { backoff } from './retry';
 import { forget, recall, remember } from './storage';
+import type { TraceEvent } from './trace';
 
 export interface LocalDraft extends Draft {
   readonly lease: string;
   /** Version of the last draft sent to the server. */
   readonly version: number;
   readonly elapsed: number;
+  /** The last draft that the server is known to hold. */
+  readonly base?: Draft | null;
+  readonly trace?: readonly TraceEvent[];
 }
 
 export interface Resumed {
   readonly draft: Draft | null;
   readonly version: number;
   readonly elapsed: number;
+  readonly trace: readonly TraceEvent[];
 }
 
-/** The newer of the browser's and the server's draft; the browser may be ahead of its last save. */
+/** The browser's draft, the server's, or both joined where another device was ahead. */
 export function resumeFrom(
   lease: Pick<Lease, 'id' | 'draft' | 'draft_version'>,
   local: LocalDraft | null,
 ): Resumed {
-  const stored = lease.draft_version ?? 0;
+  const version = lease.draft_version;
+  const stored = lease.draft ?? null;
   if (local === null || local.lease !== lease.id) {
-    return { draft: lease.draft ?? null, version: stored, elapsed: 0 };
+    return { draft: stored, version, elapsed: 0, trace: [] };
   }
-  if (local.version >= stored)
-    return { draft: local, version: local.version, elapsed: local.elapsed };
-  return { draft: lease.draft ?? null, version: stored, elapsed: local.elapsed };
+  const { elapsed, trace = [] } = local;
+  if (local.version >= version || stored === null) {
+    return { draft: local, version: Math.max(version, local.version), elapsed, trace };
+  }
+  const base = local.base ?? { groups: local.groups.map(() => -1), descriptions: [] };
+  return { draft: merge(base, local, stored), version, elapsed, trace };
 }
 
-export function localDraft(link: string): LocalDraft | null {
+export function localDraft(link: string): Promise<LocalDraft | null> {
   return recall<LocalDraft>(draftKey(link));
 }
 
-const draftKey = (link: string) => `likewise:draft:${link}`;
-const DELAY = 800;
+const draftKey = (link: string) => `draft:${link}`;
+const DELAY = 600;
 
-type Save = (body: {
+export type SaveState = 'saved' | 'saving' | 'local';
+
+interface Body {
   version: number;
   groups: number[];
   descriptions: string[];
-}) => Promise<unknown>;
+}
+
+export interface SaverOptions {
+  link: string;
+  lease: string;
+  version: number;
+  save: (body: Body) => Promise<unknown>;
+  /** Another window or device has stored a newer draft. */
+  onStale: () => void;
+  /** The server wants no drafts of this grid any more. */
+  onRefused: (error: ApiError) => void;
+  onState: (state: SaveState) => void;
+}
+
+interface Work {
+  readonly draft: Draft;
+  readonly elapsed: number;
+  readonly trace: readonly TraceEvent[];
+}
 
 /** Saves the drafts of one lease, the server's copy after a pause in the work. */
 export class DraftSaver {
+  version: number;
+  base: Draft | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private latest: { draft: Draft; elapsed: number } | null = null;
+  private latest: Work | null = null;
+  private unsent = false;
   private closed = false;
+  private failures = 0;
 
-  constructor(
-    private readonly link: string,
-    private readonly lease: string,
-    private version: number,
-    private readonly save: Save,
-    private readonly onRefused: (error: ApiError) => void,
-  ) {}
+  constructor(private readonly options: SaverOptions) {
+    this.version = options.version;
+  }
 
-  changed(draft: Draft, elapsed: number): void {
+  changed(work: Work): void {
     if (this.closed) return;
-    this.latest = { draft, elapsed };
+    this.latest = work;
+    this.unsent = true;
     this.keepLocally();
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.flush(), DELAY);
+    this.options.onState('saving');
+    this.schedule(DELAY);
+  }
+
+  /** Another window has saved: its numbers are known here, too. */
+  heard(version: number, base: Draft): void {
+    if (version <= this.version) return;
+    this.version = version;
+    this.base = base;
   }
 
   /** Sends what has not been sent yet. */
   async flush(): Promise<void> {
     clearTimeout(this.timer);
-    if (this.closed || this.latest === null) return;
-    const { groups, descriptions } = this.latest.draft;
+    if (this.closed || this.latest === null || !this.unsent) return;
+    const groups = [...this.latest.draft.groups];
+    const descriptions = [...this.latest.draft.descriptions];
     // A new number for each attempt: a reply may be lost after the server stored the draft.
     this.version += 1;
+    this.unsent = false;
     this.keepLocally();
-    this.latest = null;
     try {
-      await this.save({
-        version: this.version,
-        groups: [...groups],
-        descriptions: [...descriptions],
-      });
+      await this.options.save({ version: this.version, groups, descriptions });
+      this.failures = 0;
+      this.base = { groups, descriptions };
+      if (!this.unsent) this.options.onState('saved');
     } catch (error) {
-      // Without a connection the browser's copy is enough until the next change.
-      if (!this.closed && error instanceof ApiError && !error.temporary) this.onRefused(error);
+      if (this.closed) return;
+      if (!(error instanceof ApiError)) throw error;
+      this.failed(error);
     }
   }
 
@@ -98,16 +137,47 @@ export class DraftSaver {
     this.closed = false;
   }
 
-  forget(): void {
+  async forget(): Promise<void> {
     this.close();
-    forget(draftKey(this.link));
+    const kept = await localDraft(this.options.link);
+    // Another window may have begun the next grid already.
+    if (kept?.lease === this.options.lease) await forget(draftKey(this.options.link));
+  }
+
+  private failed(error: ApiError): void {
+    this.unsent = true;
+    if (error.temporary) {
+      this.failures += 1;
+      this.options.onState('local');
+      this.schedule(backoff(this.failures));
+    } else if (error.code === 'stale_draft') {
+      // The number belongs to somebody else's draft: after a reload, too, the two are to be joined.
+      this.version -= 1;
+      this.keepLocally();
+      this.options.onStale();
+    } else this.options.onRefused(error);
+  }
+
+  private schedule(milliseconds: number): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.flush(), milliseconds);
   }
 
   private keepLocally(): void {
     if (this.latest === null) return;
-    const { draft, elapsed } = this.latest;
-    const { groups, descriptions } = draft;
-    const { lease, version } = this;
-    remember(draftKey(this.link), { lease, version, elapsed, groups, descriptions });
+    const { draft, elapsed, trace } = this.latest;
+    const { groups, descriptions, past = [], future = [] } = draft;
+    const kept: LocalDraft = {
+      lease: this.options.lease,
+      version: this.version,
+      base: this.base,
+      elapsed,
+      groups,
+      descriptions,
+      past,
+      future,
+      trace: [...trace],
+    };
+    void remember(draftKey(this.options.link), kept);
   }
 }

@@ -1,44 +1,52 @@
 /**
- * Carrying images between places with a pointer (mouse, pen or touch), and picking one by a click to
- * put it down by another. Images are `[data-image]`; places are `[data-group]` and `[data-tray]`.
+ * Carrying images between places with a pointer (mouse, pen or touch). Images are `[data-image]`;
+ * places are `[data-group]` and `[data-tray]`. Holding still shows an image large.
  */
 import { LEFT } from './grouping';
 
 export interface Hands {
-  /** Puts an image in a group, or in the tray (LEFT). */
-  put(image: number, group: number): void;
-  /** A click: on an image, on the free ground of a place, or on both at once. */
-  click(image: number | null, group: number): void;
-  /** The place under a carried image, or null. */
+  /** The images that go along when this one is carried. */
+  taken(image: number): readonly number[];
+  /** Puts images in a group, or in the tray (LEFT). */
+  put(images: readonly number[], group: number): void;
+  /** The place under carried images, or null. */
   over(group: number | null): void;
+  hold(image: number): void;
+  release(): void;
 }
 
 interface Carried {
   readonly element: HTMLElement;
-  readonly image: number;
+  readonly images: readonly number[];
   readonly pointer: number;
   readonly x: number;
   readonly y: number;
   ghost: HTMLElement | null;
+  holding: boolean;
+  timer: ReturnType<typeof setTimeout>;
 }
 
 /** A pointer that moved less than this, in pixels, has clicked. */
 const CLICK = 6;
 const EDGE = 48;
+const HOLD = 450;
 
 /** Svelte attachment: lets the images under a node be carried. */
 export function carryImages(hands: Hands): (node: HTMLElement) => () => void {
   return (node) => {
     let carried: Carried | null = null;
-    let justDropped = false;
 
     function down(event: PointerEvent): void {
       const element = closest(event.target, '[data-image]');
       if (element === null || event.button !== 0 || carried !== null) return;
       const image = Number(element.dataset['image']);
       const { pointerId: pointer, clientX: x, clientY: y } = event;
-      justDropped = false;
-      carried = { element, image, pointer, x, y, ghost: null };
+      const timer = setTimeout(() => {
+        if (carried) carried.holding = true;
+        hands.hold(image);
+      }, HOLD);
+      const images = hands.taken(image);
+      carried = { element, images, pointer, x, y, ghost: null, holding: false, timer };
     }
 
     function move(event: PointerEvent): void {
@@ -46,9 +54,11 @@ export function carryImages(hands: Hands): (node: HTMLElement) => () => void {
       const { clientX: x, clientY: y } = event;
       if (carried.ghost === null) {
         if (Math.hypot(x - carried.x, y - carried.y) < CLICK) return;
+        clearTimeout(carried.timer);
+        if (carried.holding) hands.release();
         node.setPointerCapture(carried.pointer);
-        carried.ghost = ghostOf(carried.element);
-        carried.element.dataset['carried'] = '';
+        carried.ghost = ghostOf(carried.element, carried.images.length);
+        mark(carried.images, true);
       }
       carried.ghost.style.translate = `${x - carried.x}px ${y - carried.y}px`;
       hands.over(placeAt(x, y));
@@ -57,44 +67,56 @@ export function carryImages(hands: Hands): (node: HTMLElement) => () => void {
 
     function up(event: PointerEvent): void {
       if (carried === null || event.pointerId !== carried.pointer) return;
-      const { image, ghost } = carried;
+      const { images, ghost, holding } = carried;
       release();
+      if (ghost === null && !holding) return;
+      swallowClick();
       if (ghost === null) return;
-      // The browser may follow a drag with a click, which is not one of the annotator's.
-      justDropped = true;
-      setTimeout(() => (justDropped = false));
       const group = placeAt(event.clientX, event.clientY);
-      if (group !== null) hands.put(image, group);
+      if (group !== null) hands.put(images, group);
     }
 
     function release(): void {
       if (carried === null) return;
+      clearTimeout(carried.timer);
       carried.ghost?.remove();
-      delete carried.element.dataset['carried'];
+      mark(carried.images, false);
+      if (carried.holding) hands.release();
       carried = null;
       hands.over(null);
     }
 
-    function click(event: MouseEvent): void {
-      const group = groupOfPlace(event.target);
-      if (justDropped || group === null) return;
-      const image = closest(event.target, '[data-image]')?.dataset['image'];
-      hands.click(image === undefined ? null : Number(image), group);
+    function mark(images: readonly number[], isCarried: boolean): void {
+      for (const image of images) {
+        const tile = node.querySelector<HTMLElement>(`[data-image="${image}"]`);
+        if (isCarried) tile?.setAttribute('data-carried', '');
+        else tile?.removeAttribute('data-carried');
+      }
     }
 
-    const listeners = {
-      pointerdown: down,
-      pointermove: move,
-      pointerup: up,
-      pointercancel: release,
-      click,
-    };
-    for (const [name, listener] of Object.entries(listeners)) {
-      node.addEventListener(name, listener as EventListener);
+    /** The browser may follow a drag with a click, which is not one of the annotator's. */
+    function swallowClick(): void {
+      const stop = (click: Event) => click.stopPropagation();
+      node.addEventListener('click', stop, { capture: true, once: true });
+      setTimeout(() => node.removeEventListener('click', stop, { capture: true }));
     }
+
+    function noMenu(event: Event): void {
+      if (carried !== null) event.preventDefault();
+    }
+
+    const listeners: [string, (event: never) => void][] = [
+      ['pointerdown', down],
+      ['pointermove', move],
+      ['pointerup', up],
+      ['pointercancel', release],
+      ['contextmenu', noMenu],
+    ];
+    for (const [name, listener] of listeners)
+      node.addEventListener(name, listener as EventListener);
     return () => {
       release();
-      for (const [name, listener] of Object.entries(listeners)) {
+      for (const [name, listener] of listeners) {
         node.removeEventListener(name, listener as EventListener);
       }
     };
@@ -105,34 +127,27 @@ function closest(target: EventTarget | null, selector: string): HTMLElement | nu
   return target instanceof Element ? target.closest<HTMLElement>(selector) : null;
 }
 
-function groupOfPlace(target: EventTarget | null): number | null {
-  const place = closest(target, '[data-group], [data-tray]');
+function placeAt(x: number, y: number): number | null {
+  const place = closest(document.elementFromPoint(x, y), '[data-group], [data-tray]');
   if (place === null) return null;
   return place.dataset['group'] === undefined ? LEFT : Number(place.dataset['group']);
 }
 
-function placeAt(x: number, y: number): number | null {
-  return groupOfPlace(document.elementFromPoint(x, y));
-}
-
-/** A copy of the image that follows the pointer; it catches no events. */
-function ghostOf(element: HTMLElement): HTMLElement {
+/** A copy of the image that follows the pointer, with the number of those that go along. */
+function ghostOf(element: HTMLElement, count: number): HTMLElement {
   const { left, top, width, height } = element.getBoundingClientRect();
-  const ghost = element.cloneNode(true) as HTMLElement;
-  // The copy is no image of the task: nothing may find it as one.
-  for (const name of ['data-image', 'aria-label', 'aria-pressed']) ghost.removeAttribute(name);
+  const ghost = document.createElement('div');
+  ghost.className = 'ghost';
   ghost.setAttribute('aria-hidden', 'true');
-  ghost.inert = true;
-  Object.assign(ghost.style, {
-    position: 'fixed',
-    left: `${left}px`,
-    top: `${top}px`,
-    width: `${width}px`,
-    height: `${height}px`,
-    zIndex: '10',
-    pointerEvents: 'none',
-    boxShadow: 'var(--shadow)',
-  });
+  const picture = element.querySelector('img');
+  if (picture) ghost.append(picture.cloneNode());
+  if (count > 1) {
+    const number = document.createElement('span');
+    number.textContent = String(count);
+    ghost.append(number);
+  }
+  const place = { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` };
+  Object.assign(ghost.style, place);
   document.body.append(ghost);
   return ghost;
 }

@@ -6,8 +6,8 @@ const start = g.emptyGrouping(images, 3);
 
 suite('assigning', () => {
   it('moves an image between groups and leaves the old value as it was', () => {
-    const one = g.assign(start, 4, 0);
-    const two = g.assign(one, 4, 2);
+    const one = g.assign(start, [4], 0);
+    const two = g.assign(one, [4], 2);
     expect(two.groups).toEqual([-1, 2, -1, -1]);
     expect(one.groups).toEqual([-1, 0, -1, -1]);
     expect(start.groups).toEqual([-1, -1, -1, -1]);
@@ -17,7 +17,7 @@ suite('assigning', () => {
   });
 
   it('takes an image out again', () => {
-    expect(g.unassign(g.assign(start, 4, 0), 4).groups).toEqual(start.groups);
+    expect(g.assign(g.assign(start, [4], 0), [4], g.LEFT).groups).toEqual(start.groups);
   });
 
   it.each([
@@ -25,12 +25,50 @@ suite('assigning', () => {
     ['an unknown group', 4, 3],
     ['the group it is in', 4, -1],
   ])('changes nothing for %s', (_, image, group) => {
-    expect(g.assign(start, image, group)).toBe(start);
+    expect(g.assign(start, [image], group)).toBe(start);
+  });
+});
+
+suite('many at once', () => {
+  it('is one step', () => {
+    const all = g.assign(g.assign(start, [17, 8], 0), [4, 99], 1);
+    expect(all.groups).toEqual([0, 1, 1, 0]);
+    expect(g.undo(all).groups).toEqual([0, -1, -1, 0]);
+    expect(g.assign(all, [17, 8], 0)).toBe(all);
+  });
+});
+
+suite('two windows or devices', () => {
+  const base = { groups: [0, -1, -1, -1], descriptions: ['', '', ''] };
+
+  it('keep what each of them did', () => {
+    const mine = { groups: [0, 1, -1, -1], descriptions: ['red', '', ''] };
+    const theirs = { groups: [0, -1, 2, -1], descriptions: ['', 'round', ''] };
+    expect(g.merge(base, mine, theirs)).toEqual({
+      groups: [0, 1, 2, -1],
+      descriptions: ['red', 'round', ''],
+    });
+  });
+
+  it('let mine stand where both changed the same, and take out what either took out', () => {
+    const mine = { groups: [1, -1, -1, -1], descriptions: [] };
+    expect(g.merge(base, mine, { groups: [2, -1, -1, 0], descriptions: [] }).groups).toEqual([
+      1, -1, -1, 0,
+    ]);
+    const same = { groups: base.groups, descriptions: [] };
+    expect(g.merge(base, same, { groups: [-1, -1, -1, -1], descriptions: [] }).groups[0]).toBe(-1);
+  });
+
+  it('can be undone here', () => {
+    const taken = g.replaced(start, { groups: [1, 1, -1, -1], descriptions: ['', 'red'] });
+    expect(taken.groups).toEqual([1, 1, -1, -1]);
+    expect(taken.descriptions[1]).toBe('red');
+    expect(g.undo(taken).groups).toEqual(start.groups);
   });
 });
 
 suite('undo and redo', () => {
-  const done = g.assign(g.assign(start, 17, 0), 4, 1);
+  const done = g.assign(g.assign(start, [17], 0), [4], 1);
 
   it('go back and forth through every step', () => {
     const back = g.undo(g.undo(done));
@@ -42,7 +80,7 @@ suite('undo and redo', () => {
   });
 
   it('forget undone steps once something else is done', () => {
-    const other = g.assign(g.undo(done), 8, 2);
+    const other = g.assign(g.undo(done), [8], 2);
     expect(g.redo(other)).toBe(other);
   });
 
@@ -62,6 +100,8 @@ suite('drafts', () => {
     expect(resumed.groups).toEqual(draft.groups);
     expect(resumed.descriptions).toEqual(['red', '', '']);
     expect(resumed.past).toEqual([]);
+    const past = [start.groups, [0, 0]];
+    expect(g.fromDraft(images, 3, { ...draft, past }).past).toEqual([start.groups]);
   });
 
   it.each([
@@ -74,11 +114,11 @@ suite('drafts', () => {
 });
 
 suite('submitting', () => {
-  const grouped = g.assign(g.assign(g.assign(start, 17, 0), 4, 0), 8, 2);
+  const grouped = g.assign(g.assign(g.assign(start, [17], 0), [4], 0), [8], 2);
 
   it('takes at least two grouped images', () => {
     expect(g.missing(start, true)).toEqual([{ kind: 'images' }]);
-    expect(g.missing(g.assign(start, 4, 0), false)).toEqual([{ kind: 'images' }]);
+    expect(g.missing(g.assign(start, [4], 0), false)).toEqual([{ kind: 'images' }]);
     expect(g.missing(grouped, false)).toEqual([]);
   });
 

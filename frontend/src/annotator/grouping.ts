@@ -21,6 +21,9 @@ export interface Grouping {
 export interface Draft {
   readonly groups: readonly number[];
   readonly descriptions: readonly string[];
+  /** Steps to undo and redo; drafts from the server have none. */
+  readonly past?: readonly (readonly number[])[];
+  readonly future?: readonly (readonly number[])[];
 }
 
 export function emptyGrouping(images: readonly number[], maxGroups: number): Grouping {
@@ -40,13 +43,14 @@ export function fromDraft(
   draft: Draft | null,
 ): Grouping {
   const empty = emptyGrouping(images, maxGroups);
-  const fits =
-    draft !== null &&
-    draft.groups.length === images.length &&
-    draft.groups.every((group) => Number.isInteger(group) && group >= LEFT && group < maxGroups);
-  if (!fits) return empty;
+  const fits = (groups: readonly number[]): boolean =>
+    groups.length === images.length &&
+    groups.every((group) => Number.isInteger(group) && group >= LEFT && group < maxGroups);
+  if (draft === null || !fits(draft.groups)) return empty;
   const descriptions = empty.descriptions.map((_, group) => draft.descriptions[group] ?? '');
-  return { ...empty, groups: [...draft.groups], descriptions };
+  const past = draft.past?.filter(fits) ?? [];
+  const future = draft.future?.filter(fits) ?? [];
+  return { images, groups: [...draft.groups], descriptions, past, future };
 }
 
 export function groupOf(grouping: Grouping, image: number): number {
@@ -66,24 +70,19 @@ export function countLeft(grouping: Grouping): number {
   return grouping.groups.filter((group) => group === LEFT).length;
 }
 
-export function assign(grouping: Grouping, image: number, group: number): Grouping {
-  const at = grouping.images.indexOf(image);
-  const known = group >= LEFT && group < grouping.descriptions.length;
-  if (at < 0 || !known || grouping.groups[at] === group) return grouping;
-  return changed(grouping, grouping.groups.with(at, group));
+/** Puts images in a group, or takes them out (LEFT), in one step that can be undone. */
+export function assign(grouping: Grouping, images: readonly number[], group: number): Grouping {
+  if (group < LEFT || group >= grouping.descriptions.length) return grouping;
+  const chosen = new Set(images);
+  const groups = grouping.groups.map((old, k) => (chosen.has(grouping.images[k]!) ? group : old));
+  return groups.every((now, k) => now === grouping.groups[k])
+    ? grouping
+    : changed(grouping, groups);
 }
 
-export function unassign(grouping: Grouping, image: number): Grouping {
-  return assign(grouping, image, LEFT);
-}
-
-/** Takes every image out of its group, in one step that can be undone. */
+/** Takes every image out of its group. */
 export function clear(grouping: Grouping): Grouping {
-  if (countLeft(grouping) === grouping.images.length) return grouping;
-  return changed(
-    grouping,
-    grouping.images.map(() => LEFT),
-  );
+  return assign(grouping, grouping.images, LEFT);
 }
 
 export function describe(grouping: Grouping, group: number, text: string): Grouping {
@@ -103,6 +102,30 @@ export function redo(grouping: Grouping): Grouping {
   if (groups === undefined) return grouping;
   const past = [...grouping.past, grouping.groups];
   return { ...grouping, groups, past, future: grouping.future.slice(0, -1) };
+}
+
+/** What another window or device made of the same grid, as a step that can be undone. */
+export function replaced(grouping: Grouping, draft: Draft): Grouping {
+  const next = fromDraft(grouping.images, grouping.descriptions.length, draft);
+  const same = next.groups.every((group, k) => group === grouping.groups[k]);
+  if (same) return { ...grouping, descriptions: next.descriptions };
+  return { ...changed(grouping, next.groups), descriptions: next.descriptions };
+}
+
+/**
+ * Joins two drafts that went on from the same one: what only one of them changed is taken from it;
+ * what both changed, from `mine`.
+ */
+export function merge(base: Draft, mine: Draft, theirs: Draft): Draft {
+  const join = <Value>(
+    all: readonly Value[],
+    other: readonly Value[],
+    start: readonly Value[],
+  ): Value[] => all.map((value, k) => (value === start[k] && k in other ? other[k]! : value));
+  return {
+    groups: join(mine.groups, theirs.groups, base.groups),
+    descriptions: join(mine.descriptions, theirs.descriptions, base.descriptions),
+  };
 }
 
 export type Missing = { kind: 'images' } | { kind: 'description'; group: number };
@@ -130,6 +153,9 @@ export function toAnswer(grouping: Grouping): {
   return { images: [...grouping.images], groups: [...grouping.groups], descriptions };
 }
 
+const MOST_STEPS = 200;
+
 function changed(grouping: Grouping, groups: readonly number[]): Grouping {
-  return { ...grouping, groups, past: [...grouping.past, grouping.groups], future: [] };
+  const past = [...grouping.past, grouping.groups].slice(-MOST_STEPS);
+  return { ...grouping, groups, past, future: [] };
 }

@@ -22,6 +22,14 @@ describe('commandOf', () => {
     expect(commandOf(press('Z', { metaKey: true, shiftKey: true }), 4)).toEqual({ type: 'redo' });
     expect(commandOf(press('1', { ctrlKey: true }), 4)).toBeNull();
   });
+
+  it('leaves single letters and digits alone where they are turned off', () => {
+    for (const key of ['1', 'r', '?']) {
+      expect(commandOf(press(key), 4, true)).not.toBeNull();
+      expect(commandOf(press(key), 4, false)).toBeNull();
+    }
+    expect(commandOf(press('Escape'), 4, false)).toEqual({ type: 'escape' });
+  });
 });
 
 describe('neighbour', () => {
@@ -30,5 +38,6 @@ describe('neighbour', () => {
     expect(neighbour(20, 'ArrowDown', 6, 24)).toBe(20);
     expect(neighbour(0, 'ArrowLeft', 6, 24)).toBe(0);
     expect(neighbour(3, 'End', 6, 24)).toBe(23);
+    expect(neighbour(3, 'ArrowLeft', 6, 24, true)).toBe(4);
   });
 });

@@ -1,8 +1,7 @@
 /** What a key press means on both kinds of task. */
 
 export type Command =
-  | { type: 'undo' | 'redo' }
-  | { type: 'remove' }
+  | { type: 'undo' | 'redo' | 'escape' | 'large' | 'all' | 'rest' | 'help' }
   | { type: 'group'; group: number }
   | { type: 'move'; key: Arrow };
 
@@ -12,25 +11,43 @@ type Press = Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey' | 'shi
 
 const ARROWS = new Set(['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End']);
 
-export function commandOf(press: Press, maxGroups: number): Command | null {
-  const { key } = press;
+/** `singles`: whether single letters and digits are shortcuts (WCAG 2.1.4: they can be turned off). */
+export function commandOf(press: Press, maxGroups: number, singles = true): Command | null {
+  const key = press.key.length === 1 ? press.key.toLowerCase() : press.key;
   if (press.altKey) return null;
   if (press.ctrlKey || press.metaKey) {
-    if (key.toLowerCase() === 'z') return { type: press.shiftKey ? 'redo' : 'undo' };
-    return key.toLowerCase() === 'y' ? { type: 'redo' } : null;
+    if (key === 'z') return { type: press.shiftKey ? 'redo' : 'undo' };
+    if (key === 'y') return { type: 'redo' };
+    return key === 'a' ? { type: 'all' } : null;
   }
+  if (key === 'Escape' || key === 'Delete' || key === 'Backspace') return { type: 'escape' };
+  if (key === ' ') return { type: 'large' };
+  if (ARROWS.has(key)) return { type: 'move', key: key as Arrow };
+  if (!singles) return null;
   if (/^[0-9]$/.test(key)) {
     // The tenth group is under 0, as on the keyboard.
     const group = (Number(key) + 9) % 10;
     return group < maxGroups ? { type: 'group', group } : null;
   }
-  if (['Escape', 'Delete', 'Backspace'].includes(key)) return { type: 'remove' };
-  return ARROWS.has(key) ? { type: 'move', key: key as Arrow } : null;
+  if (key === '?') return { type: 'help' };
+  return key === 'r' ? { type: 'rest' } : null;
 }
 
 /** Index of the image that an arrow leads to; the same one at the edge. */
-export function neighbour(index: number, key: Arrow, columns: number, count: number): number {
-  const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
+export function neighbour(
+  index: number,
+  key: Arrow,
+  columns: number,
+  count: number,
+  rightToLeft = false,
+): number {
+  const forward = rightToLeft ? -1 : 1;
+  const steps = {
+    ArrowLeft: -forward,
+    ArrowRight: forward,
+    ArrowUp: -columns,
+    ArrowDown: columns,
+  };
   if (key === 'Home') return 0;
   if (key === 'End') return count - 1;
   const next = index + steps[key];
@@ -39,7 +56,11 @@ export function neighbour(index: number, key: Arrow, columns: number, count: num
 
 /** Typing into a field is not meant for the task. */
 export function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
+  return (
+    target instanceof HTMLInputElement ||
+    target instanceof HTMLTextAreaElement ||
+    target instanceof HTMLSelectElement
+  );
 }
 
 /** The image that has the keyboard's focus, if any. */

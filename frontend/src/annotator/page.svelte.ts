@@ -1,66 +1,120 @@
-/** The page's life: session, leases one after the other, and what to show in between. */
+/** The page's life: session, what comes before the grids, and grids one after the other. */
 import { ApiError } from '../api/client';
-import type { Handout, Session } from '../api/types';
-import { leaseNextGrid, openSession, saveDraft, submitAnswer } from './api';
+import type { Handout, Lease, Session, StageState, Step } from '../api/types';
+import * as api from './api';
 import { Board } from './board.svelte';
-import { DraftSaver, localDraft, resumeFrom } from './drafts';
+import { DraftSaver, localDraft, resumeFrom, type SaveState } from './drafts';
+import { type Draft, merge } from './grouping';
+import { dropOutgoing, keepOutgoing, outgoing, type Outgoing } from './outbox';
+import { type Size, Pictures, sizesFor } from './pictures';
+import { PracticeRun } from './practice.svelte';
 import { withRetries } from './retry';
 import { annotatorKey, forget, randomId, recall, remember } from './storage';
+import { type Key, t } from './texts';
+import { otherWindows, type Told, type Windows } from './windows';
 import { rememberWords } from './words';
 
 export type Phase =
-  | { name: 'loading' | 'waiting' | 'paused' }
+  | { name: 'loading' | 'consent' | 'declined' | 'instructions' | 'warning' }
+  | { name: 'waiting' | 'paused' }
+  | { name: 'practice'; run: PracticeRun }
   | { name: 'working'; board: Board }
-  | { name: 'done'; code: string | null; answered: number }
+  | { name: 'done'; code: string | null; answered: number; stopped: boolean }
   | { name: 'error'; sentence: string };
 
 interface Finished {
   code: string;
   answered: number;
+  stopped: boolean;
 }
 
 const GONE = new Set(['already_submitted', 'lease_not_found', 'idempotency_mismatch']);
+/** Milliseconds of quiet before the next grid's images are fetched. */
+const AHEAD_DELAY = 1500;
 
 export class Page {
   phase: Phase = $state.raw({ name: 'loading' });
   session: Session | null = $state.raw(null);
+  stage: StageState | null = $state.raw(null);
   answered = $state(0);
   target = $state(0);
+  secondsSpent = $state(0);
   /** Something that happened which the annotator should know about. */
   notice = $state('');
+  saveState: SaveState = $state('saved');
   submitting = $state(false);
   submitError = $state('');
+  /** Leftovers were explained once; they need no more confirmation. */
+  knowsLeftovers = false;
 
+  private readonly pictures = new Pictures((lease, size) =>
+    withRetries(() => this.authorised((token) => api.leaseImages(token, lease, size))),
+  );
+  private readonly windows: Windows;
   private drafts: DraftSaver | null = null;
-  private submitKey = '';
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private opening: Promise<Session> | null = null;
 
-  constructor(readonly link: string) {}
+  constructor(readonly link: string) {
+    this.windows = otherWindows(link, (told) => void this.heard(told));
+  }
 
   /** Opens the page: a finished assignment shows its code again instead of starting another. */
   async start(): Promise<void> {
-    const finished = recall<Finished>(this.doneKey);
+    const finished = await recall<Finished>(this.doneKey);
     if (finished) this.phase = { name: 'done', ...finished };
-    else await this.next();
+    else await this.enter();
   }
 
   async doMore(): Promise<void> {
     this.session = null;
     this.notice = '';
-    await this.next();
+    await forget(this.doneKey);
+    await this.enter();
   }
 
-  /** Asks for the next grid; opens the session where there is none. */
+  /** Opens the session and shows what comes first. */
+  async enter(): Promise<void> {
+    this.phase = { name: 'loading' };
+    await this.guarded(async () => {
+      const left = await outgoing(this.link);
+      const session = await withRetries(() => this.open(), this.whileRetrying);
+      if (left) {
+        await this.deliver(left);
+        this.notice = t('sent_earlier');
+      } else if (session.next) return this.show(session.next);
+      await this.advance(session);
+    });
+  }
+
+  /** Agreed, or read. */
+  async take(step: Step): Promise<void> {
+    this.submitting = true;
+    await this.guarded(async () =>
+      this.advance(await this.call((token) => api.takeStep(token, step))),
+    );
+    this.submitting = false;
+  }
+
+  decline(): void {
+    this.phase = { name: 'declined' };
+  }
+
+  /** Asks for the next grid. */
   async next(): Promise<void> {
     clearTimeout(this.timer);
+    if (!this.session) return this.enter();
     if (this.phase.name !== 'waiting' && this.phase.name !== 'paused') {
       this.phase = { name: 'loading' };
     }
-    try {
-      this.show(await withRetries(() => this.authorised(leaseNextGrid)));
-    } catch (error) {
-      this.phase = { name: 'error', sentence: sentenceOf(error) };
-    }
+    await this.guarded(async () => this.show(await this.call(api.leaseNextGrid)));
+  }
+
+  async advance(stage: StageState): Promise<void> {
+    this.stage = stage;
+    if (stage.stage === 'work') await this.next();
+    else if (stage.stage === 'practice') await this.practise();
+    else this.phase = { name: stage.stage };
   }
 
   async submit(): Promise<void> {
@@ -70,22 +124,44 @@ export class Page {
     this.submitError = '';
     this.notice = '';
     this.drafts?.close();
-    const send = (token: string) =>
-      submitAnswer(token, board.lease.id, this.submitKey, board.answer());
     try {
-      const reply = await withRetries(() => this.authorised(send), {
-        onRetry: () => (this.submitError = 'The connection is slow. Trying again…'),
-      });
-      this.answered = reply.answered;
-      this.target = reply.target;
-      rememberWords(this.link, board.answer().descriptions ?? []);
-      await this.leave();
+      const body = board.answer();
+      const sent = await this.deliver({ lease: board.subject.id, key: randomId(), body });
+      await rememberWords(this.link, body.descriptions ?? []);
+      await this.leave(sent ? '' : t('moved_on'));
     } catch (error) {
-      if (isGone(error)) await this.leave(sentenceOf(error));
-      else this.stay(sentenceOf(error));
+      this.submitError = `${sentenceOf(error)} ${t('keep_open')}`;
+      this.drafts?.reopen();
     } finally {
       this.submitting = false;
     }
+  }
+
+  async skip(why: string): Promise<void> {
+    if (this.phase.name !== 'working') return;
+    const lease = this.phase.board.subject.id;
+    this.drafts?.close();
+    await this.guarded(async () => {
+      await this.call((token) => api.returnLease(token, lease, why));
+      await this.leave();
+    });
+  }
+
+  async comment(text: string): Promise<void> {
+    const lease = this.phase.name === 'working' ? this.phase.board.subject.id : null;
+    await this.call((token) =>
+      api.sendRemark(token, { kind: 'comment', text, lease_id: lease, image: null }),
+    );
+    this.notice = t('comment_sent');
+  }
+
+  async reportBroken(image: number): Promise<void> {
+    if (this.phase.name !== 'working') return;
+    const { board } = this.phase;
+    board.reportBroken(image);
+    this.notice = t('reported', { image: board.nameOf(image) });
+    const body = { kind: 'broken_image' as const, text: '', lease_id: board.subject.id, image };
+    await this.call((token) => api.sendRemark(token, body));
   }
 
   /** Saves what is pending, before the page is left or hidden. */
@@ -93,16 +169,58 @@ export class Page {
     void this.drafts?.flush();
   }
 
-  private stay(sentence: string): void {
-    this.submitError = `${sentence} Your work is kept; submit again in a moment.`;
-    this.drafts?.reopen();
+  noteVisible(visible: boolean): void {
+    if (this.phase.name === 'working') this.phase.board.note(visible ? 'v' : 'h');
+  }
+
+  /** One call to the server, repeated while the connection is away. */
+  call<T>(operation: (token: string) => Promise<T>): Promise<T> {
+    return withRetries(() => this.authorised(operation), this.whileRetrying);
+  }
+
+  private readonly whileRetrying = {
+    onRetry: (error: ApiError) => {
+      const offline = error.status === 0;
+      if (this.submitting) this.submitError = t(offline ? 'offline' : 'retrying');
+      else this.notice = t(offline ? 'offline' : 'error_server');
+    },
+  };
+
+  private async guarded(action: () => Promise<void> | void): Promise<void> {
+    try {
+      await action();
+      if (this.notice === t('offline') || this.notice === t('error_server')) this.notice = '';
+    } catch (error) {
+      this.phase = { name: 'error', sentence: sentenceOf(error) };
+    }
+  }
+
+  /** Sends an answer until it is acknowledged; false when the server had one of this grid already. */
+  private async deliver(answer: Outgoing): Promise<boolean> {
+    await keepOutgoing(this.link, answer);
+    try {
+      const reply = await this.call((token) =>
+        api.submitAnswer(token, answer.lease, answer.key, answer.body),
+      );
+      this.answered = reply.answered;
+      this.target = reply.target;
+      this.secondsSpent = reply.seconds_spent;
+      return true;
+    } catch (error) {
+      if (error instanceof ApiError && GONE.has(error.code)) return false;
+      throw error;
+    } finally {
+      await dropOutgoing(this.link);
+      this.windows.tell({ type: 'finished', lease: answer.lease });
+    }
   }
 
   private async leave(notice = ''): Promise<void> {
-    this.drafts?.forget();
+    const left = this.drafts;
     this.drafts = null;
     this.submitError = '';
-    this.notice = notice && `${notice} Here is the next one.`;
+    this.notice = notice;
+    await left?.forget();
     await this.next();
   }
 
@@ -117,19 +235,33 @@ export class Page {
     }
   }
 
-  private async open(): Promise<Session> {
-    const session = await openSession(this.link, annotatorKey());
+  /** One opening at a time, whoever asks. */
+  private open(): Promise<Session> {
+    this.opening ??= this.opened().finally(() => (this.opening = null));
+    return this.opening;
+  }
+
+  private async opened(): Promise<Session> {
+    const session = await api.openSession(this.link, await annotatorKey());
     this.session = session;
+    this.stage = session;
     this.answered = session.answered;
     this.target = session.target;
+    this.secondsSpent = session.seconds_spent;
     return session;
   }
 
-  private show(handout: Handout): void {
+  private async practise(): Promise<void> {
+    const practice = await this.call(api.currentPractice);
+    const run = new PracticeRun(this, this.session!.campaign, practice);
+    this.phase = { name: 'practice', run };
+  }
+
+  private async show(handout: Handout): Promise<void> {
     this.answered = handout.answered;
     this.target = handout.target;
-    if (handout.status === 'leased' && handout.lease && this.session) this.work(handout.lease);
-    else if (handout.status === 'done') this.finish(handout);
+    if (handout.status === 'leased' && handout.lease) await this.work(handout.lease);
+    else if (handout.status === 'done' || handout.status === 'stopped') await this.finish(handout);
     else {
       this.phase = { name: handout.status === 'paused' ? 'paused' : 'waiting' };
       const seconds = Math.max(1, handout.retry_after_seconds ?? 3);
@@ -137,52 +269,129 @@ export class Page {
     }
   }
 
-  private work(lease: NonNullable<Handout['lease']>): void {
-    const resumed = resumeFrom(lease, localDraft(this.link));
-    const drafts = new DraftSaver(
-      this.link,
-      lease.id,
-      resumed.version,
-      (body) => this.authorised((token) => saveDraft(token, lease.id, body)),
-      (error) => void this.draftRefused(error),
-    );
-    forget(this.doneKey);
-    this.drafts = drafts;
-    this.submitKey = randomId();
-    const board = new Board(this.session!.campaign, lease, resumed, ({ current, elapsed }) => {
-      this.submitError = '';
-      drafts.changed(current, elapsed);
+  private async work(lease: Lease): Promise<void> {
+    const resumed = resumeFrom(lease, await localDraft(this.link));
+    const drafts = new DraftSaver({
+      link: this.link,
+      lease: lease.id,
+      version: resumed.version,
+      save: (body) => this.saved(lease.id, body),
+      onStale: () => void this.join(lease.id),
+      onRefused: (error) => void this.draftRefused(error),
+      onState: (state) => (this.saveState = state),
     });
+    const board = new Board(this.session!.campaign, lease, resumed, ({ work, current }) => {
+      this.submitError = '';
+      drafts.changed(work);
+      const draft = { groups: current.groups, descriptions: current.descriptions };
+      this.windows.tell({ type: 'draft', lease: lease.id, draft });
+    });
+    this.drafts = drafts;
+    this.saveState = 'saved';
     this.phase = { name: 'working', board };
+    this.pictures.keepOnly([lease.id]);
+    await this.paint(board);
   }
 
-  private finish(handout: Handout): void {
-    const { answered, completion_code: code } = handout;
-    if (code && answered > 0) remember(this.doneKey, { code, answered });
-    // With nothing new done, an earlier code is still worth showing.
-    const finished = recall<Finished>(this.doneKey) ?? { code: null, answered: 0 };
-    this.phase = { name: 'done', ...finished };
+  private async saved(lease: string, body: Draft & { version: number }): Promise<void> {
+    const { groups, descriptions, version } = body;
+    const send = { version, groups: [...groups], descriptions: [...descriptions] };
+    await this.authorised((token) => api.saveDraft(token, lease, send));
+    this.windows.tell({ type: 'saved', lease, version, base: { groups, descriptions } });
   }
 
-  private async draftRefused(error: ApiError): Promise<void> {
-    if (isGone(error)) await this.leave(error.detail);
-    else if (error.code === 'stale_draft') {
-      this.notice = 'This grid is open in another window too. What you submit first counts.';
+  /** Puts the pictures in as they come, the small ones first; then fetches the next grid's. */
+  private async paint(board: Board): Promise<void> {
+    try {
+      for (const size of this.sizes(board)) {
+        const addresses = await this.pictures.of(board.subject.id, size);
+        board.pictures = addresses.map((address, k) => address ?? board.pictures[k] ?? null);
+      }
+    } catch (error) {
+      // Each picture still has an address of its own.
+      board.pictures = board.subject.images.map(({ url }) => url);
+      if (!(error instanceof ApiError)) throw error;
+    }
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.fetchAhead(board), AHEAD_DELAY);
+  }
+
+  private sizes(board: Board): Size[] {
+    const tile = document.querySelector('[data-image]');
+    const edge = tile?.clientWidth ?? innerWidth / board.campaign.columns;
+    return sizesFor(edge, devicePixelRatio);
+  }
+
+  private async fetchAhead(board: Board): Promise<void> {
+    if (this.phase.name !== 'working' || this.phase.board !== board) return;
+    try {
+      const { lease } = await this.authorised(api.leaseAhead);
+      if (!lease) return;
+      for (const size of this.sizes(board)) await this.pictures.of(lease.id, size);
+    } catch (error) {
+      // Only a head start is lost; the next grid asks again.
+      if (!(error instanceof ApiError)) throw error;
     }
   }
 
+  private async finish(handout: Handout): Promise<void> {
+    const { answered, completion_code: code } = handout;
+    const stopped = handout.status === 'stopped';
+    if (code && answered > 0) await remember(this.doneKey, { code, answered, stopped });
+    // With nothing new done, an earlier code is still worth showing.
+    const known = await recall<Finished>(this.doneKey);
+    this.phase = { name: 'done', ...(known ?? { code: null, answered: 0, stopped }) };
+  }
+
+  private async heard(told: Told): Promise<void> {
+    if (this.phase.name !== 'working' || this.submitting) return;
+    const { board } = this.phase;
+    if (board.subject.id !== told.lease) return;
+    if (told.type === 'draft') board.takeOver(told.draft);
+    else if (told.type === 'saved') this.drafts?.heard(told.version, told.base);
+    else {
+      this.drafts?.close();
+      await this.leave(t('moved_on'));
+    }
+  }
+
+  /** Another device has saved a draft of this grid: take in what it changed, and save both. */
+  private async join(lease: string): Promise<void> {
+    await this.guarded(async () => {
+      const handout = await this.call(api.leaseNextGrid);
+      if (this.phase.name !== 'working' || this.phase.board.subject.id !== lease) return;
+      if (handout.lease?.id !== lease) return this.leave(t('moved_on'));
+      const { board } = this.phase;
+      const stored = handout.lease.draft;
+      if (!stored || !this.drafts) return;
+      const blank = { groups: board.current.groups.map(() => -1), descriptions: [] };
+      board.takeOver(merge(this.drafts.base ?? blank, board.current, stored));
+      this.drafts.heard(handout.lease.draft_version, stored);
+      this.drafts.changed(board.work);
+      this.notice = t('merged');
+    });
+  }
+
+  private async draftRefused(error: ApiError): Promise<void> {
+    if (GONE.has(error.code)) await this.leave(t('moved_on'));
+  }
+
   private get doneKey(): string {
-    return `likewise:done:${this.link}`;
+    return `done:${this.link}`;
   }
 }
 
-function isGone(error: unknown): boolean {
-  return error instanceof ApiError && GONE.has(error.code);
-}
+const SENTENCES: Record<string, Key> = {
+  network: 'error_network',
+  unknown_link: 'bad_link',
+  internal_error: 'error_server',
+};
 
 function sentenceOf(error: unknown): string {
-  if (error instanceof ApiError && error.code === 'idempotency_mismatch') {
-    return 'This grid was submitted already.';
+  if (!(error instanceof ApiError)) {
+    console.error(error);
+    return t('error_unknown');
   }
-  return error instanceof ApiError ? error.detail : 'Something went wrong on this page.';
+  const key = SENTENCES[error.code];
+  return key ? t(key) : error.detail;
 }

@@ -22,7 +22,7 @@ export async function withRetries<T>(
   operation: () => Promise<T>,
   options: RetryOptions = {},
 ): Promise<T> {
-  const { attempts = 6, onRetry, sleep = wait, random = Math.random } = options;
+  const { attempts = Infinity, onRetry, sleep = waitOrOnline, random = Math.random } = options;
   for (let attempt = 1; ; attempt++) {
     try {
       return await operation();
@@ -37,4 +37,17 @@ export async function withRetries<T>(
 
 export function wait(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** Waits, but no longer than until the connection is back. */
+export function waitOrOnline(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      removeEventListener('online', done);
+      resolve();
+    };
+    const timer = setTimeout(done, milliseconds);
+    addEventListener('online', done);
+  });
 }

@@ -14,12 +14,12 @@ export function mergeWords(earlier: readonly string[], used: readonly string[]):
   return [...merged.values()].slice(0, MOST);
 }
 
-export function earlierWords(link: string): string[] {
-  return recall<string[]>(wordsKey(link)) ?? [];
+export async function earlierWords(link: string): Promise<string[]> {
+  return (await recall<string[]>(wordsKey(link))) ?? [];
 }
 
-export function rememberWords(link: string, used: readonly string[]): void {
-  remember(wordsKey(link), mergeWords(earlierWords(link), used));
+export async function rememberWords(link: string, used: readonly string[]): Promise<void> {
+  await remember(wordsKey(link), mergeWords(await earlierWords(link), used));
 }
 
-const wordsKey = (link: string) => `likewise:words:${link}`;
+const wordsKey = (link: string) => `words:${link}`;

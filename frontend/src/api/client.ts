@@ -31,6 +31,30 @@ export interface RequestOptions {
 }
 
 export async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  const response = await send(path, options);
+  if (response.status === 204) return undefined as T;
+  return body(options, () => response.json() as Promise<T>);
+}
+
+/** The reply's bytes. */
+export async function requestBytes(
+  path: string,
+  options: RequestOptions = {},
+): Promise<ArrayBuffer> {
+  const response = await send(path, options);
+  return body(options, () => response.arrayBuffer());
+}
+
+async function body<T>({ signal }: RequestOptions, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError('network', 0, 'The connection was lost while the server was replying.');
+  }
+}
+
+async function send(path: string, options: RequestOptions): Promise<Response> {
   const { method = 'GET', body, token, signal, keepalive } = options;
   const headers = new Headers(options.headers);
   headers.set('Accept', 'application/json');
@@ -53,13 +77,7 @@ export async function request<T>(path: string, options: RequestOptions = {}): Pr
     throw new ApiError('network', 0, 'The server cannot be reached. Check your connection.');
   }
   if (!response.ok) throw await problemOf(response);
-  if (response.status === 204) return undefined as T;
-  try {
-    return (await response.json()) as T;
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    throw new ApiError('network', 0, 'The connection was lost while the server was replying.');
-  }
+  return response;
 }
 
 async function problemOf(response: Response): Promise<ApiError> {

@@ -13,6 +13,15 @@ export type DraftIn = Schemas['DraftIn'];
 export type DraftSaved = Schemas['DraftSaved'];
 export type AnswerIn = Schemas['AnswerIn'];
 export type AnswerOut = Schemas['AnswerOut'];
+export type StageState = Schemas['StageOut'];
+export type Step = Schemas['StepIn']['step'];
+export type Practice = Schemas['PracticeOut'];
+export type PracticeFeedback = Schemas['PracticeFeedback'];
+export type RemarkIn = Schemas['RemarkIn'];
+export type AnnotatorScore = Schemas['AnnotatorScore'];
+export type Evidence = Schemas['EvidenceOut'];
+export type Remark = Schemas['RemarkOut'];
+export type Replay = Schemas['ReplayOut'];
 
 export type Collection = Schemas['CollectionOut'];
 export type Upload = Schemas['UploadOut'];

@@ -34,3 +34,7 @@ export function coloursOf(values: readonly (string | null)[]): Colouring {
     })),
   };
 }
+
+export function groupColour(group: number): string {
+  return PALETTE[group % PALETTE.length] ?? OTHERS;
+}

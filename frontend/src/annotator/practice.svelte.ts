@@ -1,0 +1,54 @@
+/** Practice: grids with a known answer, and what the annotator is told about theirs. */
+import type { CampaignForAnnotators, Practice, PracticeFeedback } from '../api/types';
+import { tryPractice } from './api';
+import { Board } from './board.svelte';
+import type { Page } from './page.svelte';
+
+const NOT_STARTED = { draft: null, version: 0, elapsed: 0, trace: [] };
+
+export class PracticeRun {
+  readonly board: Board;
+  readonly number: number;
+  feedback: PracticeFeedback | null = $state.raw(null);
+  checking = $state(false);
+
+  constructor(
+    private readonly page: Page,
+    campaign: CampaignForAnnotators,
+    practice: Practice,
+  ) {
+    this.number = practice.number;
+    const subject = { id: `practice-${practice.number}`, images: practice.images, first_colour: 0 };
+    // Words are not compared with anything, so they are not asked for here.
+    this.board = new Board({ ...campaign, descriptions: 'none' }, subject, NOT_STARTED, () => {});
+    this.board.pictures = practice.images.map(({ url }) => url);
+  }
+
+  /** The known group of an image, once the annotator may see it. */
+  truthOf(image: number): number | null {
+    if (this.feedback === null || this.feedback.passed) return null;
+    return this.feedback.truth[this.board.current.images.indexOf(image)] ?? null;
+  }
+
+  get isOver(): boolean {
+    const done = this.feedback?.state.practice.done ?? 0;
+    return this.feedback !== null && done > this.number;
+  }
+
+  async check(): Promise<void> {
+    const { images, groups } = this.board.answer();
+    this.checking = true;
+    try {
+      this.feedback = await this.page.call((token) => tryPractice(token, { images, groups }));
+    } finally {
+      this.checking = false;
+    }
+  }
+
+  /** Tries once more, or goes on. */
+  async proceed(): Promise<void> {
+    const state = this.feedback?.state;
+    if (state && this.isOver) await this.page.advance(state);
+    else this.feedback = null;
+  }
+}

@@ -1,0 +1,10 @@
+/** What the button under a task does: submit a grid, or check a practice one. */
+export interface Submission {
+  readonly label: string;
+  readonly busyLabel: string;
+  readonly busy: boolean;
+  readonly error: string;
+  /** Whether leftovers are to be confirmed. */
+  readonly asksAboutLeftovers: boolean;
+  send(): void;
+}

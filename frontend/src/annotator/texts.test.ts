@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { fill, type Messages } from './texts';
+
+const files = import.meta.glob<Messages>('../../../app/messages/*.json', {
+  eager: true,
+  import: 'default',
+});
+const catalogues = Object.fromEntries(
+  Object.entries(files).map(([path, messages]) => [path.replace(/^.*\/|\.json$/g, ''), messages]),
+);
+const placeholders = (text: string) => [...new Set(text.match(/\{\w+\}/g) ?? [])].sort();
+const forms = (message: Messages[keyof Messages]) =>
+  typeof message === 'string' ? [message] : Object.values(message);
+
+describe('fill', () => {
+  it('chooses the plural form and writes numbers as the language does', () => {
+    const message = { one: '{n} Bild', other: '{n} Bilder' };
+    expect(fill(message, { n: 1 }, 'de')).toBe('1 Bild');
+    expect(fill(message, { n: 1200 }, 'de')).toBe('1.200 Bilder');
+    expect(fill({ two: 'صورتان', other: '{n} صورة' }, { n: 2 }, 'ar')).toBe('صورتان');
+  });
+
+  it('leaves a placeholder without a value in sight', () => {
+    expect(fill('{a} and {b}', { a: 'x' }, 'en')).toBe('x and {b}');
+  });
+});
+
+describe.each(Object.keys(catalogues))('catalogue %s', (code) => {
+  const english = catalogues['en']!;
+  const other = catalogues[code]!;
+
+  it('has the keys of the English one', () => {
+    expect(Object.keys(other).sort()).toEqual(Object.keys(english).sort());
+  });
+
+  it('has every plural form of its language', () => {
+    const needed = new Intl.PluralRules(code).resolvedOptions().pluralCategories;
+    for (const [key, message] of Object.entries(other)) {
+      if (typeof message === 'string' || key === 'missing_words') continue;
+      // None of these sentences counts nothing; the groups in `missing_words` are numbers in a list.
+      const missing = needed.filter((form) => !(form in message) && form !== 'zero');
+      expect({ key, missing }).toEqual({ key, missing: [] });
+    }
+  });
+
+  it('fills in the same things', () => {
+    for (const [key, message] of Object.entries(other)) {
+      const wanted = placeholders(forms(english[key as keyof Messages]).join(' '));
+      expect({ key, names: placeholders(forms(message).join(' ')) }).toEqual({
+        key,
+        names: wanted,
+      });
+    }
+  });
+});

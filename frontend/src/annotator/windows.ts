@@ -1,0 +1,19 @@
+/** What several windows of one annotator tell each other, so that all show the same. */
+import type { Draft } from './grouping';
+
+export type Told =
+  | { type: 'draft'; lease: string; draft: Draft }
+  | { type: 'saved'; lease: string; version: number; base: Draft }
+  | { type: 'finished'; lease: string };
+
+export interface Windows {
+  tell(told: Told): void;
+  close(): void;
+}
+
+export function otherWindows(link: string, onTold: (told: Told) => void): Windows {
+  if (typeof BroadcastChannel === 'undefined') return { tell: () => {}, close: () => {} };
+  const channel = new BroadcastChannel(`likewise:${link}`);
+  channel.onmessage = (event: MessageEvent<Told>) => onTold(event.data);
+  return { tell: (told) => channel.postMessage(told), close: () => channel.close() };
+}

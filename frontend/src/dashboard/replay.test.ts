@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { duration, groupsAt, type TraceEvent } from './replay';
+
+const trace: TraceEvent[] = [
+  [0, 'o'],
+  [100, 'p', 0, 0, 1],
+  [200, 'p', 1, 1],
+  [300, 'u'],
+  [400, 'r'],
+  [500, 's', 2, 2, 2],
+  [600, 'c'],
+];
+
+it('shows the groups at any moment', () => {
+  const at = (milliseconds: number) => groupsAt(trace, 3, milliseconds);
+  expect(at(50)).toEqual([-1, -1, -1]);
+  expect(at(100)).toEqual([0, 0, -1]);
+  expect(at(250)).toEqual([0, 1, -1]);
+  expect(at(300)).toEqual([0, 0, -1]);
+  expect(at(400)).toEqual([0, 1, -1]);
+  expect(at(500)).toEqual([2, 2, 2]);
+  expect(at(1e6)).toEqual([-1, -1, -1]);
+});
+
+it('lasts as long as the answer took', () => {
+  expect(duration(trace, 900)).toBe(900);
+  expect(duration(trace, null)).toBe(600);
+});
