@@ -121,6 +121,8 @@ def answer_bins(page: Page) -> None:
         drag(page, source.bounding_box(), bin_box(page, group_of(page, image)))
     expect(tray.locator("button[data-image]")).to_have_count(1)
     page.get_by_test_id("submit").click()
+    if page.get_by_test_id("submit-leftovers").is_visible():
+        page.get_by_test_id("submit-leftovers").click()
 
 
 def bin_box(page: Page, number: int) -> dict[str, float] | None:
@@ -137,6 +139,7 @@ def drag(page: Page, source: object, target: object) -> None:
 
 def annotate(page: Page, link: str, n_grids: int, answer: object) -> None:
     page.goto(link)
+    page.get_by_test_id("start").click()
     for done in range(n_grids):
         expect(page.get_by_test_id("progress")).to_contain_text(str(done), timeout=SLOW)
         expect(page.locator("button[data-image]").first).to_be_visible(timeout=SLOW)

@@ -38,7 +38,11 @@ export function resumeFrom(
     return { draft: local, version: Math.max(version, local.version), elapsed, trace };
   }
   const base = local.base ?? { groups: local.groups.map(() => -1), descriptions: [] };
-  return { draft: merge(base, local, stored), version, elapsed, trace };
+  const joined = merge(base, local, stored);
+  // Mostly it was this browser that saved last, and only did not hear of it: steps can be undone.
+  const { past = [], future = [] } = local;
+  const mine = joined.groups.every((group, k) => group === local.groups[k]);
+  return { draft: mine ? { ...joined, past, future } : joined, version, elapsed, trace };
 }
 
 export function localDraft(link: string): Promise<LocalDraft | null> {

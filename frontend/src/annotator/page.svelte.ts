@@ -1,4 +1,5 @@
 /** The page's life: session, what comes before the grids, and grids one after the other. */
+import { tick } from 'svelte';
 import { ApiError } from '../api/client';
 import type { Handout, Lease, Session, StageState, Step } from '../api/types';
 import * as api from './api';
@@ -290,6 +291,8 @@ export class Page {
     this.saveState = 'saved';
     this.phase = { name: 'working', board };
     this.pictures.keepOnly([lease.id]);
+    // How large the images are is known once they are laid out.
+    await tick();
     await this.paint(board);
   }
 
