@@ -29,6 +29,7 @@ from learning.quality import (
     Verdict,
     agreement,
     evidence,
+    is_certain,
     is_hasty,
     is_one_group,
     verdict,
@@ -76,9 +77,12 @@ def judge(session: Session, campaign: Campaign, annotator: Annotator) -> None:
         return
     work = _work(session, campaign, annotator.id)
     n_one_group = sum(is_one_group(one.groups) for one in work)
-    checks = [*_agreements(work, "gold"), *_agreements(work, "repeat")]
-    if verdict(evidence(checks), len(work), n_one_group) in SUSPECT:
-        for measure in annotation_of(campaign.annotation).measures:
+    found = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
+    given = verdict(found, len(work), n_one_group)
+    if given not in SUSPECT:
+        return
+    for measure in annotation_of(campaign.annotation).measures:
+        if measure == "warn" or is_certain(given, found):
             _take(session, campaign, annotator, measure)
 
 

@@ -1,0 +1,206 @@
+"""Gold grids, hidden repeats, and what is done about careless annotators."""
+
+import uuid
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import select
+
+from app.annotation.checks import due
+from app.annotation.models import Annotator, Answer, Assignment
+from app.campaigns.models import Campaign, Grid
+from app.core.database import transaction
+from app.jobs.models import Job
+from app.results.dataset import load_learning_data
+from tests.app.test_annotation import a_lease, a_session, submit
+from tests.support.builders import COLOURS, a_campaign, an_account, reloaded, sign_in
+
+CHECKS = {"known_attribute": "colour", "gold_share": 0.2, "repeat_share": 0.2}
+
+
+def a_checked_campaign(**changes: Any) -> Campaign:
+    annotation = {**CHECKS, **changes.pop("annotation", {})}
+    values = {"budget": 200, "grid_size": 12, "grids_per_assignment": 60, **changes}
+    return a_campaign(annotation=annotation, **values)
+
+
+def work(
+    client: TestClient, campaign: Campaign, n_grids: int, kind: str, key: str = "annotator-000001"
+) -> dict[str, str]:
+    """Answer grids by colour, at random, or all in one group."""
+    who = a_session(client, campaign, key)
+    rng = np.random.default_rng(7)
+    for _ in range(n_grids):
+        handout = client.post("/api/annotate/leases", headers=who).json()
+        if handout["status"] != "leased":
+            return who
+        lease = handout["lease"]
+        images = [shown["image"] for shown in lease["images"]]
+        groups = {
+            "honest": [image % len(COLOURS) for image in images],
+            "random": [int(group) for group in rng.integers(0, 4, len(images))],
+            "lazy": [0] * len(images),
+        }[kind]
+        reply = submit(client, who, lease, groups=groups, descriptions=[], elapsed_ms=30_000)
+        assert reply.status_code == 200, reply.text
+    return who
+
+
+def the_annotator(position: int = 0) -> Annotator:
+    with transaction() as session:
+        return session.scalars(select(Annotator).where(Annotator.position == position)).one()
+
+
+def roles() -> list[str]:
+    with transaction() as session:
+        query = select(Grid.role).join(Answer).order_by(Answer.submitted_at)
+        return list(session.scalars(query))
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.25, 0.5])
+def test_checks_are_due_at_their_share_at_places_nobody_can_guess(share: float) -> None:
+    places = Counter[int]()
+    for _ in range(200):
+        who = uuid.uuid4()
+        had = 0
+        for index in range(200):
+            now = due(who, "gold", share, index)
+            assert now - had in (0, 1)
+            if now > had:
+                places[index % round(1 / share)] += 1
+            had = now
+        assert abs(had - 200 * share) <= 1
+    assert len(places) >= 0.5 / share
+    assert due(uuid.uuid4(), "gold", 0, 100) == 0
+
+
+def test_checks_are_mixed_in_hidden_and_outside_of_budget_and_learning(client: TestClient) -> None:
+    campaign = a_checked_campaign()
+    who = work(client, campaign, 30, "honest")
+    counted = Counter(roles())
+    assert counted["gold"] == 6
+    assert counted["repeat"] == 6
+    now = reloaded(campaign.id)
+    assert now.n_answers == counted["ask"] == 18
+    with transaction() as session:
+        data = load_learning_data(session, now)
+        assert sum(len(one.images) for one in data.rounds) == 18
+        assert len(data.begun) == 18
+        assignment = session.scalars(select(Assignment)).one()
+        assert assignment.n_answered == 30
+    lease = a_lease(client, who)
+    assert not {"role", "truth", "repeats"} & set(lease)
+
+
+def test_a_repeat_shows_an_earlier_grid_in_other_places(client: TestClient) -> None:
+    campaign = a_checked_campaign(annotation={"gold_share": 0})
+    work(client, campaign, 20, "honest")
+    with transaction() as session:
+        repeats = session.scalars(select(Grid).where(Grid.role == "repeat")).all()
+        assert len({one.repeats for one in repeats}) == len(repeats) == 4
+        for one in repeats:
+            earlier = session.get_one(Grid, one.repeats)
+            assert sorted(one.images) == sorted(earlier.images)
+            assert one.images != earlier.images
+        answers = session.scalars(select(Answer).where(Answer.agreement.is_not(None)))
+        assert [answer.agreement for answer in answers] == [1.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict", "is_stopped"),
+    [("honest", "good", False), ("random", "chance", True), ("lazy", "one_group", True)],
+)
+def test_careless_annotators_are_stopped_warned_and_left_out_and_still_paid(
+    client: TestClient, kind: str, verdict: str, is_stopped: bool
+) -> None:
+    owner = an_account()
+    campaign = a_checked_campaign(
+        owner=owner, annotation={"measures": ["warn", "stop", "leave_out"]}
+    )
+    who = work(client, campaign, 30, kind)
+    person = the_annotator()
+    for at in (person.warned_at, person.stopped_at, person.left_out_at):
+        assert (at is not None) == is_stopped
+    handout = client.post("/api/annotate/leases", headers=who).json()
+    assert (handout["status"] == "stopped") == is_stopped
+    sign_in(client, owner)
+    (score,) = client.get(f"/api/campaigns/{campaign.id}/annotators").json()
+    assert score["verdict"] == verdict
+    exported = client.get(f"/api/campaigns/{campaign.id}/export/quality.csv").text.splitlines()
+    assert exported[1].startswith(f"0,{score['n_answers']},{verdict},")
+    if is_stopped:
+        assert handout["completion_code"]
+        with transaction() as session:
+            assignment = session.scalars(select(Assignment)).one()
+            assert (assignment.state, assignment.n_answered) == ("completed", score["n_answers"])
+            with pytest.raises(ValueError, match="no answers"):
+                load_learning_data(session, reloaded(campaign.id))
+
+
+def test_what_was_done_can_be_taken_back_and_the_requesters_word_stands(
+    client: TestClient,
+) -> None:
+    owner = an_account()
+    campaign = a_checked_campaign(owner=owner, annotation={"measures": ["leave_out", "stop"]})
+    who = work(client, campaign, 30, "random")
+    assert the_annotator().left_out_at is not None
+    sign_in(client, owner)
+    address = f"/api/campaigns/{campaign.id}/annotators/0/actions"
+    assert client.post(f"{address}/restore").status_code == 204
+    person = the_annotator()
+    assert (person.stopped_at, person.left_out_at) == (None, None)
+    with transaction() as session:
+        assert load_learning_data(session, reloaded(campaign.id)).rounds
+        assert session.scalars(select(Job)).all()
+    work(client, campaign, 15, "random")
+    assert the_annotator().stopped_at is None
+    assert client.post(f"{address}/stop").status_code == 204
+    assert client.post("/api/annotate/leases", headers=who).json()["status"] == "stopped"
+    assert client.post(f"{address.replace('/0/', '/9/')}/stop").status_code == 404
+    assert client.post(f"{address}/sack").status_code == 422
+
+
+def test_a_warning_is_shown_once_and_may_be_given_again(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_checked_campaign(owner=owner)
+    who = a_session(client, campaign)
+    client.post("/api/annotate/steps", json={"step": "instructions"}, headers=who)
+    sign_in(client, owner)
+    address = f"/api/campaigns/{campaign.id}/annotators/0/actions"
+    for _ in range(2):
+        client.post(f"{address}/warn")
+        reply = client.post("/api/annotate/steps", json={"step": "instructions"}, headers=who)
+        assert reply.json()["stage"] == "warning"
+        reply = client.post("/api/annotate/steps", json={"step": "warning"}, headers=who)
+        assert reply.json()["stage"] == "work"
+        client.post(f"{address}/restore")
+
+
+def test_others_at_the_same_grid_are_a_measure_too(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_checked_campaign(
+        owner=owner, budget=30, answers_per_grid=3, annotation={"gold_share": 0, "repeat_share": 0}
+    )
+    for k, kind in enumerate(("honest", "honest", "random")):
+        work(client, campaign, 10, kind, f"annotator-00000{k}")
+    sign_in(client, owner)
+    scores = client.get(f"/api/campaigns/{campaign.id}/annotators").json()
+    honest, _, random = (score["consensus"] for score in scores)
+    assert honest["mean"] > 0.4 > honest["band"]
+    assert random["mean"] < 0.2
+    assert honest["n"] == random["n"] == 20
+
+
+def test_hasty_annotators_are_seen(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_checked_campaign(owner=owner)
+    for k, milliseconds in enumerate((30_000, 32_000, 2_000)):
+        who = a_session(client, campaign, f"annotator-00000{k}")
+        submit(client, who, a_lease(client, who), elapsed_ms=milliseconds)
+    sign_in(client, owner)
+    scores = client.get(f"/api/campaigns/{campaign.id}/annotators").json()
+    assert [score["hasty"] for score in scores] == [False, False, True]
+    assert [score["seconds"] for score in scores] == [30.0, 32.0, 2.0]
