@@ -3,13 +3,14 @@
 from pathlib import Path
 
 from fastapi import FastAPI
-from fastapi.staticfiles import StaticFiles
 from sqlalchemy import text
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 
 from app.accounts import routes as accounts
 from app.annotation import pages as annotation_pages
 from app.annotation import requester, settings_page
 from app.annotation import routes as annotation
+from app.annotation.bundles import BUNDLE_TYPE
 from app.campaigns import routes as campaigns
 from app.collections import media
 from app.collections import routes as collections
@@ -34,6 +35,12 @@ def create_app() -> FastAPI:
     )
     install_error_handlers(app)
     app.add_middleware(SameOriginWrites)
+    app.add_middleware(
+        GZipMiddleware,
+        minimum_size=1000,
+        compresslevel=6,
+        exclude_content_types=(*DEFAULT_EXCLUDED_CONTENT_TYPES, BUNDLE_TYPE),
+    )
     app.add_middleware(SecurityHeaders)
     for router in (
         accounts.router,
@@ -51,7 +58,7 @@ def create_app() -> FastAPI:
         app.include_router(router)
     app.add_api_route("/healthz", healthz, methods=["GET"], include_in_schema=False)
     assets.BUILD.mkdir(parents=True, exist_ok=True)
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.mount("/static", assets.StaticFiles(directory=STATIC), name="static")
     templates.env.globals.update(
         script_of=assets.script_of,
         styles_of=assets.styles_of,

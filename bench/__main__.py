@@ -19,7 +19,7 @@ def main() -> None:
     except httpx.TransportError:
         print(f"Nothing answers at {address}: without `make up` the campaigns are not measured.")
         return
-    for name in ("bench.colours_campaign", "bench.always_ready"):
+    for name in ("bench.annotator_page", "bench.colours_campaign", "bench.always_ready"):
         subprocess.run([sys.executable, "-m", name], check=True)
 
 

@@ -9,7 +9,11 @@ export default defineConfig({
     emptyOutDir: true,
     manifest: 'manifest.json',
     rollupOptions: {
-      input: { annotator: 'src/annotator.ts', dashboard: 'src/dashboard.ts' },
+      input: {
+        'head-start': 'src/head-start.ts',
+        annotator: 'src/annotator.ts',
+        dashboard: 'src/dashboard.ts',
+      },
     },
   },
   test: {

@@ -13,6 +13,7 @@ from app.core.settings import get_settings
 
 # Longest edge in pixels. `small` is for small screens and slow lines.
 SIZES = {"small": 128, "thumb": 256, "large": 1024}
+QUALITY = {"small": 70, "thumb": 85, "large": 85}
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 
 
@@ -53,7 +54,7 @@ def prepare_image(data: bytes) -> PreparedImage:
         sha256=hashlib.sha256(data).hexdigest(),
         width=width,
         height=height,
-        encoded={size: _webp(pixels, edge) for size, edge in SIZES.items()},
+        encoded={size: _webp(pixels, size) for size in SIZES},
     )
 
 
@@ -97,12 +98,12 @@ def _decode(picture: PIL.Image.Image) -> PIL.Image.Image:
 def smaller_copy(encoded: bytes, size: str) -> bytes:
     """A prepared image as WebP in a smaller size."""
     with PIL.Image.open(io.BytesIO(encoded), formats=("WEBP",)) as picture:
-        return _webp(picture, SIZES[size])
+        return _webp(picture, size)
 
 
-def _webp(pixels: PIL.Image.Image, edge: int) -> bytes:
+def _webp(pixels: PIL.Image.Image, size: str) -> bytes:
     smaller = pixels.copy()
-    smaller.thumbnail((edge, edge))
+    smaller.thumbnail((SIZES[size], SIZES[size]))
     buffer = io.BytesIO()
-    smaller.save(buffer, "WEBP", quality=85)
+    smaller.save(buffer, "WEBP", quality=QUALITY[size])
     return buffer.getvalue()

@@ -5,9 +5,22 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import starlette.staticfiles
+from starlette.responses import Response
+
 from app.core.errors import LikewiseError
 
 BUILD = Path(__file__).parent.parent / "static" / "build"
+
+
+class StaticFiles(starlette.staticfiles.StaticFiles):
+    """Static files; those with a hash of their content in the name are kept for good."""
+
+    def file_response(self, full_path: Any, *args: Any, **options: Any) -> Response:
+        response = super().file_response(full_path, *args, **options)
+        if BUILD / "assets" in Path(full_path).parents:
+            response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
 
 
 class FrontendNotBuilt(LikewiseError):

@@ -1,5 +1,7 @@
+import './head-start';
 import { mount } from 'svelte';
 import Annotator from './annotator/Annotator.svelte';
+import { Page } from './annotator/page.svelte';
 import { readTexts } from './annotator/texts';
 import './styles/tokens.css';
 import './styles/base.css';
@@ -8,4 +10,9 @@ import './annotator/groups.css';
 
 const target = document.getElementById('annotator');
 readTexts(document.getElementById('texts'));
-if (target) mount(Annotator, { target, props: { link: target.dataset['link'] ?? '' } });
+if (target) {
+  const page = new Page(target.dataset['link'] ?? '');
+  // Before anything is drawn: the first reply takes longer than that.
+  void page.start();
+  mount(Annotator, { target, props: { page } });
+}

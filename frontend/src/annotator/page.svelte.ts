@@ -2,15 +2,17 @@
 import { tick } from 'svelte';
 import { ApiError } from '../api/client';
 import type { Handout, Lease, Session, StageState, Step } from '../api/types';
+import { takeHeadStart } from '../head-start';
 import * as api from './api';
 import { Board } from './board.svelte';
 import { DraftSaver, localDraft, resumeFrom, type SaveState } from './drafts';
 import { type Draft, merge } from './grouping';
+import { annotatorKey, type Finished, finishedKey, randomId } from './identity';
 import { dropOutgoing, keepOutgoing, outgoing, type Outgoing } from './outbox';
 import { type Size, Pictures, sizesFor } from './pictures';
 import { PracticeRun } from './practice.svelte';
 import { withRetries } from './retry';
-import { annotatorKey, forget, randomId, recall, remember } from './storage';
+import { note, noted, unnote } from './notes';
 import { type Key, t } from './texts';
 import { otherWindows, type Told, type Windows } from './windows';
 import { rememberWords } from './words';
@@ -22,12 +24,6 @@ export type Phase =
   | { name: 'working'; board: Board }
   | { name: 'done'; code: string | null; answered: number; stopped: boolean }
   | { name: 'error'; sentence: string };
-
-interface Finished {
-  code: string;
-  answered: number;
-  stopped: boolean;
-}
 
 const GONE = new Set(['already_submitted', 'lease_not_found', 'idempotency_mismatch']);
 /** Milliseconds of quiet before the next grid's images are fetched. */
@@ -62,7 +58,7 @@ export class Page {
 
   /** Opens the page: a finished assignment shows its code again instead of starting another. */
   async start(): Promise<void> {
-    const finished = await recall<Finished>(this.doneKey);
+    const finished = noted<Finished>(this.doneKey);
     if (finished) this.phase = { name: 'done', ...finished };
     else await this.enter();
   }
@@ -70,7 +66,7 @@ export class Page {
   async doMore(): Promise<void> {
     this.session = null;
     this.notice = '';
-    await forget(this.doneKey);
+    unnote(this.doneKey);
     await this.enter();
   }
 
@@ -243,12 +239,15 @@ export class Page {
   }
 
   private async opened(): Promise<Session> {
-    const session = await api.openSession(this.link, await annotatorKey());
+    const early = await takeHeadStart();
+    const session = early?.session ?? (await api.openSession(this.link, annotatorKey()));
     this.session = session;
     this.stage = session;
     this.answered = session.answered;
     this.target = session.target;
     this.secondsSpent = session.seconds_spent;
+    const lease = session.next?.lease;
+    if (lease && early?.images) this.pictures.bring(lease.id, 'small', early.images);
     return session;
   }
 
@@ -262,7 +261,7 @@ export class Page {
     this.answered = handout.answered;
     this.target = handout.target;
     if (handout.status === 'leased' && handout.lease) await this.work(handout.lease);
-    else if (handout.status === 'done' || handout.status === 'stopped') await this.finish(handout);
+    else if (handout.status === 'done' || handout.status === 'stopped') this.finish(handout);
     else {
       this.phase = { name: handout.status === 'paused' ? 'paused' : 'waiting' };
       const seconds = Math.max(1, handout.retry_after_seconds ?? 3);
@@ -337,12 +336,12 @@ export class Page {
     }
   }
 
-  private async finish(handout: Handout): Promise<void> {
+  private finish(handout: Handout): void {
     const { answered, completion_code: code } = handout;
     const stopped = handout.status === 'stopped';
-    if (code && answered > 0) await remember(this.doneKey, { code, answered, stopped });
+    if (code && answered > 0) note(this.doneKey, { code, answered, stopped });
     // With nothing new done, an earlier code is still worth showing.
-    const known = await recall<Finished>(this.doneKey);
+    const known = noted<Finished>(this.doneKey);
     this.phase = { name: 'done', ...(known ?? { code: null, answered: 0, stopped }) };
   }
 
@@ -380,7 +379,7 @@ export class Page {
   }
 
   private get doneKey(): string {
-    return `done:${this.link}`;
+    return finishedKey(this.link);
   }
 }
 

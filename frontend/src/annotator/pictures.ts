@@ -33,11 +33,15 @@ export class Pictures {
 
   /** An address for each image in the grid's order; null where one is missing. */
   of(lease: string, size: Size): Promise<(string | null)[]> {
+    const known = this.known.get(lease)?.get(size);
+    return known ?? this.bring(lease, size, this.fetchBundle(lease, size));
+  }
+
+  /** Pictures that are on their way already; if they do not arrive they are fetched. */
+  bring(lease: string, size: Size, bundle: Promise<ArrayBuffer>): Promise<(string | null)[]> {
     const sizes = this.known.get(lease) ?? new Map<Size, Promise<(string | null)[]>>();
     this.known.set(lease, sizes);
-    const known = sizes.get(size);
-    if (known !== undefined) return known;
-    const loading = this.fetchBundle(lease, size).then(addressesOf);
+    const loading = bundle.then(addressesOf);
     sizes.set(size, loading);
     loading.catch(() => sizes.delete(size));
     return loading;
