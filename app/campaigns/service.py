@@ -220,7 +220,8 @@ def retry_learning(session: Session, owner: Account, campaign_id: UUID) -> Campa
 
 
 def admit_new_images(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
-    """Let images that joined the collection after the start take part from the next model on.
+    """Let images that joined the collection after the start take part: the next model knows them,
+    and grids show them from the next full round's model on.
 
     Raises Conflict when there are none.
     """

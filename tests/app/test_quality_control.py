@@ -88,6 +88,7 @@ def test_checks_are_mixed_in_hidden_and_outside_of_budget_and_learning(client: T
     with transaction() as session:
         data = load_learning_data(session, now)
         assert sum(len(one.images) for one in data.rounds) == 18
+        assert data.begun is not None
         assert len(data.begun) == 18
         assignment = session.scalars(select(Assignment)).one()
         assert assignment.n_answered == 30

@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from learning.quality import (
     Agreement,
+    Verdict,
     agreement,
     consistency,
     evidence,
@@ -118,7 +119,7 @@ class Annotator:
         self.checks += [one for one in found if one is not None]
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         n_one_group = sum(is_one_group(one) for one in self.given)
         return verdict(evidence(self.checks), len(self.given), n_one_group)
 
