@@ -133,7 +133,7 @@ CASES = pytest.mark.parametrize(("size", "n_groups"), [(24, 10), (20, 4)], ids=[
 
 
 def after_ten(kind: str, noise: float, size: int, n_groups: int) -> list[str]:
-    verdicts = []
+    verdicts: list[str] = []
     for seed in range(50):
         one = Annotator(kind, noise, size, n_groups, seed)
         one.ten_grids()
