@@ -170,7 +170,22 @@ class SimulatedAnnotator:
         body = {"link": self.link, "annotator_key": self.key}
         opened = self._call("POST", "/api/annotate/sessions", json=body)
         self.http.headers["Authorization"] = f"Bearer {opened['token']}"
+        self._prepare(opened["stage"])
         return opened
+
+    def _prepare(self, stage: str) -> None:
+        """Agree, read, and get through practice by failing it often enough."""
+        while stage != "work":
+            if stage == "practice":
+                images = [
+                    shown["image"]
+                    for shown in self._call("GET", "/api/annotate/practice")["images"]
+                ]
+                body = {"images": images, "groups": [0] * len(images)}
+                reply = self._call("POST", "/api/annotate/practice", json=body)["state"]
+            else:
+                reply = self._call("POST", "/api/annotate/steps", json={"step": stage})
+            stage = reply["stage"]
 
     def next_lease(self, give_up: Any) -> dict[str, Any] | None:
         """The next lease, waiting for the next round if need be; None when all work is done."""
@@ -181,6 +196,8 @@ class SimulatedAnnotator:
             if handout["status"] == "leased":
                 lease: dict[str, Any] = handout["lease"]
                 return lease
+            if handout["status"] == "stopped":
+                return None
             if handout["status"] == "done":
                 if handout["answered"] == 0:
                     return None

@@ -23,6 +23,19 @@ from likewise.simulation import CrowdTraits
 
 EMOJI_CAMPAIGN = "Emoji: what belongs together?"
 COLOUR_CAMPAIGN = "300 colours"
+EMOJI_PAGES = {
+    "consent": """## What this is about
+
+We want to know **how people see likeness**. You sort sets of small pictures; a set takes about
+a minute.
+
+- There is no right or wrong.
+- We keep what you sort, the words you write and how long it took. We do not know who you are.
+- You may stop at any time by closing the page.
+""",
+    "known_attribute": "category",
+    "practice": 1,
+}
 
 
 def seed_demo(session: Session, owner: Account) -> list[Campaign]:
@@ -43,6 +56,8 @@ def seed_demo(session: Session, owner: Account) -> list[Campaign]:
             kind="grid",
             strategy="cen",
             question="Which of these pictures belong together? Group them as you see fit.",
+            annotation=EMOJI_PAGES,
+            reward_cents=150,
             budget=240,
             rounds=4,
             ready_share=0.25,

@@ -9,7 +9,10 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import update
 
+from app.annotation.known import practice_grid
+from app.campaigns.models import Campaign
 from app.core import database
 from app.core.database import transaction
 from app.strategies import get_strategy
@@ -196,3 +199,30 @@ def test_a_full_round_that_waits_for_its_model_is_closed_by_the_upgrade(
     assert rounds(url) == [(1, "open", 2, 2)]
     migrate(url, "upgrade", "head")
     assert rounds(url) == [(1, "closed", 2, 2)]
+
+
+def test_downgrading_0004_drops_checks_and_keeps_what_was_asked(client: TestClient) -> None:
+    url = os.environ["DATABASE_URL"]
+    campaign = a_campaign(
+        budget=20, annotation={"known_attribute": "colour", "gold_share": 0.5, "practice": 1}
+    )
+    with transaction() as session:
+        assert practice_grid(session, session.get_one(Campaign, campaign.id), 0) is not None
+        now = {**campaign.annotation, "practice": 0}
+        session.execute(update(Campaign).values(annotation=now))
+    who = a_session(client, campaign)
+    for _ in range(6):
+        assert submit(client, who, a_lease(client, who)).status_code == 200
+    asked = query(
+        url,
+        "SELECT answer.id, grid_id, state, groups FROM answer JOIN grid ON grid.id = grid_id "
+        "WHERE role = 'ask' ORDER BY answer.id",
+    )
+    assert len(asked) == 3
+    assert len(answers(url)) == 6
+    migrate(url, "downgrade", "0003")
+    assert answers(url) == asked
+    assert query(url, "SELECT n_answered FROM assignment") == [(6,)]
+    migrate(url, "upgrade", "head")
+    assert answers(url) == asked
+    assert query(url, "SELECT DISTINCT role FROM grid") == [("ask",)]

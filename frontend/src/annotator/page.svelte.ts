@@ -1,7 +1,7 @@
 /** The page's life: session, what comes before the grids, and grids one after the other. */
 import { tick } from 'svelte';
 import { ApiError } from '../api/client';
-import type { Handout, Lease, Session, StageState, Step } from '../api/types';
+import type { Handout, Lease, RemarkIn, Session, StageState, Step } from '../api/types';
 import { takeHeadStart } from '../head-start';
 import * as api from './api';
 import { Board } from './board.svelte';
@@ -73,7 +73,7 @@ export class Page {
   /** Opens the session and shows what comes first. */
   async enter(): Promise<void> {
     this.phase = { name: 'loading' };
-    await this.guarded(async () => {
+    await this.attempt(async () => {
       const left = await outgoing(this.link);
       const session = await withRetries(() => this.open(), this.whileRetrying);
       if (left) {
@@ -87,7 +87,7 @@ export class Page {
   /** Agreed, or read. */
   async take(step: Step): Promise<void> {
     this.submitting = true;
-    await this.guarded(async () =>
+    await this.attempt(async () =>
       this.advance(await this.call((token) => api.takeStep(token, step))),
     );
     this.submitting = false;
@@ -104,7 +104,7 @@ export class Page {
     if (this.phase.name !== 'waiting' && this.phase.name !== 'paused') {
       this.phase = { name: 'loading' };
     }
-    await this.guarded(async () => this.show(await this.call(api.leaseNextGrid)));
+    await this.attempt(async () => this.show(await this.call(api.leaseNextGrid)));
   }
 
   async advance(stage: StageState): Promise<void> {
@@ -138,7 +138,7 @@ export class Page {
     if (this.phase.name !== 'working') return;
     const lease = this.phase.board.subject.id;
     this.drafts?.close();
-    await this.guarded(async () => {
+    await this.attempt(async () => {
       await this.call((token) => api.returnLease(token, lease, why));
       await this.leave();
     });
@@ -146,9 +146,7 @@ export class Page {
 
   async comment(text: string): Promise<void> {
     const lease = this.phase.name === 'working' ? this.phase.board.subject.id : null;
-    await this.call((token) =>
-      api.sendRemark(token, { kind: 'comment', text, lease_id: lease, image: null }),
-    );
+    await this.remark({ kind: 'comment', text, lease_id: lease, image: null });
     this.notice = t('comment_sent');
   }
 
@@ -156,9 +154,12 @@ export class Page {
     if (this.phase.name !== 'working') return;
     const { board } = this.phase;
     board.reportBroken(image);
+    await this.remark({ kind: 'broken_image', text: '', lease_id: board.subject.id, image });
     this.notice = t('reported', { image: board.nameOf(image) });
-    const body = { kind: 'broken_image' as const, text: '', lease_id: board.subject.id, image };
-    await this.call((token) => api.sendRemark(token, body));
+  }
+
+  private async remark(body: RemarkIn): Promise<void> {
+    await this.attempt(() => this.call((token) => api.sendRemark(token, body)));
   }
 
   /** Saves what is pending, before the page is left or hidden. */
@@ -183,7 +184,8 @@ export class Page {
     },
   };
 
-  private async guarded(action: () => Promise<void> | void): Promise<void> {
+  /** Does something; what cannot be helped is shown instead. */
+  async attempt(action: () => Promise<void> | void): Promise<void> {
     try {
       await action();
       if (this.notice === t('offline') || this.notice === t('error_server')) this.notice = '';
@@ -359,7 +361,7 @@ export class Page {
 
   /** Another device has saved a draft of this grid: take in what it changed, and save both. */
   private async join(lease: string): Promise<void> {
-    await this.guarded(async () => {
+    await this.attempt(async () => {
       const handout = await this.call(api.leaseNextGrid);
       if (this.phase.name !== 'working' || this.phase.board.subject.id !== lease) return;
       if (handout.lease?.id !== lease) return this.leave(t('moved_on'));

@@ -38,17 +38,16 @@ export class PracticeRun {
   async check(): Promise<void> {
     const { images, groups } = this.board.answer();
     this.checking = true;
-    try {
+    await this.page.attempt(async () => {
       this.feedback = await this.page.call((token) => tryPractice(token, { images, groups }));
-    } finally {
-      this.checking = false;
-    }
+    });
+    this.checking = false;
   }
 
   /** Tries once more, or goes on. */
   async proceed(): Promise<void> {
     const state = this.feedback?.state;
-    if (state && this.isOver) await this.page.advance(state);
+    if (state && this.isOver) await this.page.attempt(() => this.page.advance(state));
     else this.feedback = null;
   }
 }

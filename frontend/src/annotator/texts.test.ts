@@ -53,3 +53,36 @@ describe.each(Object.keys(catalogues))('catalogue %s', (code) => {
     }
   });
 });
+
+const sources = import.meta.glob<string>(['./*.svelte', './*.ts', '!./*.test.ts'], {
+  eager: true,
+  import: 'default',
+  query: '?raw',
+});
+
+describe('the components', () => {
+  it.each(Object.keys(sources).filter((path) => path.endsWith('.svelte')))(
+    '%s says nothing outside the catalogues',
+    (path) => {
+      const markup = sources[path]!.replace(
+        /<script[\s\S]*?<\/script>|<style[\s\S]*?<\/style>|<!--[\s\S]*?-->/g,
+        '',
+      )
+        .replace(/\(Ctrl[^)]*\)/g, '')
+        .replace(/\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}/g, '');
+      const said = markup.replace(/<(?:[^<>"]|"[^"]*")*>/g, ' ').match(/\p{Letter}{2,}/gu) ?? [];
+      const attributes =
+        markup.match(/(?:aria-label|title|placeholder|alt)="[^"]*\p{Letter}[^"]*"/gu) ?? [];
+      expect([...said, ...attributes]).toEqual([]);
+    },
+  );
+
+  it('use every text, and no other', () => {
+    const all = Object.values(sources).join('\n');
+    const known = Object.keys(catalogues['en']!).filter((key) => key !== 'language');
+    // `practice_good` and its like are put together; the frame of the page has `noscript`.
+    const built = /^practice_(good|bad|over)(_text)?$|^noscript$/;
+    const unused = known.filter((key) => !built.test(key) && !all.includes(`'${key}'`));
+    expect(unused).toEqual([]);
+  });
+});

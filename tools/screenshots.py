@@ -1,0 +1,125 @@
+"""Pictures of the annotators' pages for docs/screenshots, from a running demo.
+
+`make up`, then `python tools/screenshots.py`: as a newcomer, in several sizes, light and dark.
+"""
+
+import sys
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, Page
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from app.campaigns.service import annotator_link
+from app.core.database import transaction
+from app.core.settings import get_settings
+from likewise import environment
+from likewise.commands.demo import COLOUR_CAMPAIGN, EMOJI_CAMPAIGN
+from likewise.commands.shared import find_campaign
+from tests.support.browser import chromium
+
+FOLDER = Path(__file__).parent.parent / "docs" / "screenshots"
+SIZES = {"phone": (360, 740), "tablet": (768, 1024), "desk": (1440, 900)}
+
+
+def main() -> None:
+    environment.load()
+    FOLDER.mkdir(exist_ok=True)
+    with transaction() as session:
+        emoji, colours = (
+            annotator_link(find_campaign(session, name), get_settings().base_url)
+            for name in (EMOJI_CAMPAIGN, COLOUR_CAMPAIGN)
+        )
+    with chromium() as browser:
+        for name in SIZES:
+            for scheme in ("light", "dark"):
+                grid_pages(browser, emoji, name, scheme)
+                bins_pages(browser, colours, name, scheme)
+        grid_pages(browser, f"{emoji}?lang=ar", "phone", "light", "-arabic")
+
+
+def opened(browser: Browser, link: str, size: str, scheme: str) -> Page:
+    width, height = SIZES[size]
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if scheme == "dark" else "light",
+        device_scale_factor=2 if size == "phone" else 1,
+        has_touch=size == "phone",
+        is_mobile=size == "phone",
+    )
+    page = context.new_page()
+    page.goto(link)
+    return page
+
+
+def grid_pages(browser: Browser, link: str, size: str, scheme: str, mark: str = "") -> None:
+    page = opened(browser, link, size, scheme)
+    name = f"{size}-{scheme}{mark}"
+    page.get_by_test_id("consent-agree").wait_for()
+    take(page, f"consent-{name}")
+    page.get_by_test_id("consent-agree").click()
+    page.get_by_test_id("start").wait_for()
+    take(page, f"instructions-{name}")
+    page.get_by_test_id("start").click()
+    practise(page, name)
+    colour_some(page)
+    take(page, f"grid-{name}")
+    page.context.close()
+
+
+def practise(page: Page, name: str) -> None:
+    for attempt in range(2):
+        shown(page)
+        if attempt == 0:
+            for k in (0, 1):
+                page.locator("button[data-image]").nth(k).click()
+        page.get_by_test_id("submit").click()
+        page.get_by_test_id("practice-proceed").wait_for()
+        if attempt == 0:
+            take(page, f"practice-{name}")
+        page.get_by_test_id("practice-proceed").click()
+    page.get_by_test_id("earned").wait_for()
+
+
+def colour_some(page: Page) -> None:
+    shown(page)
+    tiles = page.locator("button[data-image]")
+    for group, members in enumerate(((0, 3, 9, 14), (1, 6, 7), (2, 16, 20))):
+        page.locator(f"button[data-group='{group}']").click()
+        for k in members:
+            tiles.nth(k).click()
+    words = page.locator("[data-description='2']")
+    words.fill("…")
+    page.mouse.move(1, 1)
+    page.wait_for_timeout(900)
+
+
+def bins_pages(browser: Browser, link: str, size: str, scheme: str) -> None:
+    page = opened(browser, link, size, scheme)
+    page.get_by_test_id("start").click()
+    shown(page)
+    for group in (0, 1, 3, 0, 1, 2, 0):
+        page.get_by_test_id("tray").locator("button[data-image]").nth(2).click()
+        page.locator(f"section[data-group='{group}'] .name").click()
+    page.get_by_test_id("tray").locator("button[data-image]").nth(1).click()
+    page.mouse.move(1, 1)
+    page.wait_for_timeout(900)
+    take(page, f"bins-{size}-{scheme}")
+    page.context.close()
+
+
+def shown(page: Page) -> None:
+    page.locator("button[data-image] img").first.wait_for()
+    page.wait_for_timeout(500)
+
+
+def take(page: Page, name: str) -> None:
+    """As WebP, which is a tenth of the PNG."""
+    page.wait_for_timeout(200)
+    path = FOLDER / f"{name}.png"
+    page.screenshot(path=path)
+    Image.open(path).save(path.with_suffix(".webp"), quality=80)
+    path.unlink()
+
+
+main()
