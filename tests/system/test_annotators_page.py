@@ -279,13 +279,12 @@ def test_no_page_breaks_the_accessibility_rules(
         reward_cents=150,
         annotation={"consent": CONSENT, "known_attribute": "colour", "practice": 1},
     )
-    page = opened(browser, link_of(campaign, web), color_scheme=scheme)
+    page = opened(browser, link_of(campaign, web), color_scheme=scheme, reduced_motion="reduce")
     person = Person(page, "mouse", kind_of)
     seen: dict[str, list[str]] = {}
 
     def check(name: str) -> None:
-        # Colours in the middle of a fade are nobody's.
-        page.wait_for_timeout(500)
+        page.wait_for_timeout(100)
         seen[name] = violations(page)
 
     expect(page.get_by_test_id("consent")).to_be_visible(timeout=SLOW)
