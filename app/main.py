@@ -6,6 +6,7 @@ from fastapi import FastAPI
 from sqlalchemy import text
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 
+from app.accounts import pages as account_pages
 from app.accounts import routes as accounts
 from app.annotation import pages as annotation_pages
 from app.annotation import requester, settings_page
@@ -44,6 +45,7 @@ def create_app() -> FastAPI:
     app.add_middleware(SecurityHeaders)
     for router in (
         accounts.router,
+        account_pages.router,
         collections.api,
         collections.pages,
         media.router,

@@ -147,18 +147,27 @@ def verdict(found: Evidence | None, n_answers: int, n_one_group: int) -> Verdict
     `one_group`: hardly ever sorts at all. `chance`: agrees no better than random groups do.
     `good`: agrees better than they do. `unknown`: too little evidence.
     """
+    enough = found is not None and found.n >= ENOUGH_EVIDENCE
+    if found is not None and enough and found.mean > found.band:
+        return "good"
+    # After the checks: where the images of most grids are alike, one group may be the right answer.
     if n_answers >= ENOUGH_ANSWERS and n_one_group >= OFTEN * n_answers:
         return "one_group"
-    if found is None or found.n < ENOUGH_EVIDENCE:
+    if found is None or not enough:
         return "unknown"
-    if found.mean > found.band:
-        return "good"
     return "chance" if found.mean <= found.band * LIKELY / BAND else "unknown"
 
 
-def is_certain(given: Verdict, found: Evidence | None) -> bool:
-    """Whether a bad verdict bears more than a warning: it rests on enough checks, or needs none."""
-    return given == "one_group" or (found is not None and found.n >= ENOUGH_TO_STOP)
+def deserves(
+    given: Verdict, found: Evidence | None, n_flat: int
+) -> Literal["nothing", "warning", "stop"]:
+    """What a verdict bears. `n_flat`: gold grids, known to have several groups, that were answered
+    as one; without any, one group may be what there was to see."""
+    if given == "chance" and found is not None:
+        return "stop" if found.n >= ENOUGH_TO_STOP else "warning"
+    if given == "one_group" and n_flat > 0:
+        return "stop" if n_flat >= ENOUGH_EVIDENCE else "warning"
+    return "nothing"
 
 
 def is_hasty(seconds: float | None, typical: float | None) -> bool:

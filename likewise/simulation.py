@@ -93,7 +93,7 @@ class Stored:
     """One answer as its annotator remembers it."""
 
     annotator: int
-    grid: int
+    grid: str
     lease: str
     status: str
     images: list[int]
@@ -198,6 +198,9 @@ class SimulatedAnnotator:
                 return lease
             if handout["status"] == "stopped":
                 return None
+            if handout["status"] == "warning":
+                self._prepare("warning")
+                continue
             if handout["status"] == "done":
                 if handout["answered"] == 0:
                     return None

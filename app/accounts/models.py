@@ -19,6 +19,8 @@ class Account(Identified, Base):
 
     email: Mapped[str] = mapped_column(String(320), unique=True)
     role: Mapped[str] = mapped_column(String(20), default="requester")
+    # Argon2id with its parameters; null until a password is chosen.
+    password_hash: Mapped[str | None] = mapped_column(String(200))
     disabled_at: Mapped[datetime | None]
 
 
@@ -34,13 +36,38 @@ class SignInLink(Identified, Base):
 
 
 class BrowserSession(Identified, Base):
-    """A signed-in browser; only the cookie's hash is stored."""
+    """A signed-in browser; only the cookie's hash is stored.
+
+    by_link: signed in by a one-time link, and so allowed to choose a password without the old one.
+    """
 
     __tablename__ = "browser_session"
 
     account_id: Mapped[UUID] = mapped_column(ForeignKey("account.id", ondelete="CASCADE"))
     token_hash: Mapped[str] = mapped_column(String(64), unique=True)
     expires_at: Mapped[datetime]
+    by_link: Mapped[bool] = mapped_column(default=False, server_default="false")
+
+
+class ApiToken(Identified, Base):
+    """A personal token for programs; only its hash is stored, and its first letters to tell it.
+
+    scope: `read` (GET alone) or `write` (everything its account may do, but for accounts).
+    """
+
+    __tablename__ = "api_token"
+    __table_args__ = (CheckConstraint("scope IN ('read', 'write')", name="scope"),)
+
+    account_id: Mapped[UUID] = mapped_column(
+        ForeignKey("account.id", ondelete="CASCADE"), index=True
+    )
+    name: Mapped[str] = mapped_column(String(100))
+    scope: Mapped[str] = mapped_column(String(10))
+    prefix: Mapped[str] = mapped_column(String(12))
+    token_hash: Mapped[str] = mapped_column(String(64), unique=True)
+    last_used_at: Mapped[datetime | None]
+    expires_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
 
 
 class AuditEvent(Base):

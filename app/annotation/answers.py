@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.annotation.checks import compare
 from app.annotation.leases import live_leases, own_lease
-from app.annotation.models import Annotator, Answer, Assignment
+from app.annotation.models import Annotator, Answer, Assignment, Remark
 from app.annotation.quality import judge
 from app.annotation.sessions import AnnotatorSession, complete_assignment
 from app.campaigns.models import Campaign, Grid, Round
@@ -146,17 +147,30 @@ def _store(
     others = live_leases(session, grid)
     is_live = answer.state == "leased" and answer.lease_expires_at > datetime.now(UTC)
     wanted = grid.role != "ask" or grid.n_answers + others - int(is_live) < grid.wanted
+    unseen = _unseen(session, grid, answer, submission)
     answer.state = "submitted" if wanted else "surplus"
     answer.groups = groups
     answer.descriptions = [text.replace("\0", "") for text in submission.descriptions]
     answer.elapsed_ms = submission.elapsed_ms
     answer.trace = submission.trace
     answer.device = submission.device
-    answer.unseen = sorted(set(submission.unseen))
+    answer.unseen = unseen
     answer.draft = None
     answer.submitted_at = datetime.now(UTC)
     answer.idempotency_key = idempotency_key
     answer.request_hash = submission.digest()
+
+
+def _unseen(session: Session, grid: Grid, answer: Answer, submission: Submission) -> list[int]:
+    """Images reported as broken: in the answer, or by a remark before, whatever the page kept."""
+    reported = session.scalars(
+        select(Remark.image).where(
+            Remark.grid_id == grid.id,
+            Remark.annotator_id == answer.annotator_id,
+            Remark.image.is_not(None),
+        )
+    )
+    return sorted({*submission.unseen, *(image for image in reported if image is not None)})
 
 
 def _check(session: Session, campaign: Campaign, grid: Grid, answer: Answer) -> None:

@@ -45,7 +45,9 @@ def next_check(session: Session, who: AnnotatorSession) -> Grid | None:
     if not settings.gold_share and not settings.repeat_share:
         return None
     had = _grids_had(session, who)
-    index = sum(had.values())
+    # A check that was given back is not made up for: that would tell what it was.
+    n_returned = had.pop("returned", 0)
+    index = sum(had.values()) - n_returned
     if due(who.annotator_id, "gold", settings.gold_share, index) > had.get("gold", 0):
         gold = _unseen_gold(session, who)
         if gold is not None:
@@ -56,14 +58,22 @@ def next_check(session: Session, who: AnnotatorSession) -> Grid | None:
 
 
 def _grids_had(session: Session, who: AnnotatorSession) -> dict[str, int]:
-    """Grids that the annotator answered or works on, by role."""
+    """Grids that the annotator answered or works on, by role; checks also if given back, and how
+    many grids were (`returned`, counted above, too, where they were checks)."""
+    is_back = Answer.state == "returned"
     query = (
-        select(Grid.role, func.count())
+        select(Grid.role, is_back, func.count())
         .join(Answer, Answer.grid_id == Grid.id)
-        .where(Answer.annotator_id == who.annotator_id, _taken_on())
-        .group_by(Grid.role)
+        .where(Answer.annotator_id == who.annotator_id, or_(_taken_on(), is_back))
+        .group_by(Grid.role, is_back)
     )
-    return {role: n for role, n in session.execute(query)}
+    had: dict[str, int] = {}
+    for role, back, n in session.execute(query):
+        if not back or role != "ask":
+            had[role] = had.get(role, 0) + n
+        if back and role != "ask":
+            had["returned"] = had.get("returned", 0) + n
+    return had
 
 
 def _taken_on() -> ColumnElement[bool]:
@@ -83,8 +93,8 @@ def _unseen_gold(session: Session, who: AnnotatorSession) -> Grid | None:
     found = session.scalar(query)
     if found is not None:
         return found
-    number = session.scalar(select(func.count()).where(*of_campaign)) or 0
-    return known_grid(session, who.campaign, "gold", number)
+    last = session.scalar(select(func.max(Grid.number)).where(*of_campaign))
+    return known_grid(session, who.campaign, "gold", 0 if last is None else last + 1)
 
 
 def _repeat(session: Session, who: AnnotatorSession, index: int) -> Grid | None:

@@ -10,7 +10,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy import func, select
+from sqlalchemy import and_, func, or_, select
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Answer
@@ -41,28 +42,50 @@ class KnownAnswer:
 def known_from_values(
     values: dict[str, list[int]], size: int, max_groups: int, rng: np.random.Generator
 ) -> KnownAnswer:
-    """A grid of at most `size` images with two to four values of an attribute, in random places.
+    """A grid of `size` images with a few values of an attribute, in random places.
 
+    As many values as it takes to fill the grid, two to four where these suffice.
     values: positions of the images with each value. Raises BadKnownAnswers when fewer than two
-    values have two images or more.
+    values have two images or more, or all together have too few.
     """
     usable = [value for value, images in sorted(values.items()) if len(images) > 1]
-    most = min(MOST_GROUPS, max_groups, len(usable), size // 2)
+    most = min(max_groups, len(usable), size // 2)
     if most < 2:
         raise BadKnownAnswers(
             "Known answers need an attribute with two values or more, each of two images or more."
         )
-    n_groups = int(rng.integers(2, most + 1))
-    chosen = rng.permutation(len(usable))[:n_groups]
-    shares = np.full(n_groups, size // n_groups)
-    shares[: size % n_groups] += 1
+    n_groups = int(rng.integers(2, min(MOST_GROUPS, most) + 1))
+    order_of = rng.permutation(len(usable))
+    chosen = [values[usable[which]] for which in order_of[:n_groups]]
+    for which in order_of[n_groups:most]:
+        if sum(map(len, chosen)) >= size:
+            break
+        chosen.append(values[usable[which]])
+    if sum(map(len, chosen)) < size:
+        chosen = sorted((values[value] for value in usable), key=len)[-most:]
+    shares = _shares([len(images) for images in chosen], size)
     placed = [
         (int(image), group)
-        for group, (which, share) in enumerate(zip(chosen, shares, strict=True))
-        for image in rng.permutation(values[usable[which]])[:share]
+        for group, (images, share) in enumerate(zip(chosen, shares, strict=True))
+        for image in rng.permutation(images)[:share]
     ]
     order = rng.permutation(len(placed))
     return KnownAnswer([placed[k][0] for k in order], [placed[k][1] for k in order])
+
+
+def _shares(available: list[int], size: int) -> list[int]:
+    """How many images of each value, as evenly as there are enough; raises BadKnownAnswers."""
+    if sum(available) < size:
+        raise BadKnownAnswers(
+            f"Known answers need {size} images with the attribute's largest values; there are "
+            f"{sum(available)}."
+        )
+    shares = [0] * len(available)
+    while sum(shares) < size:
+        open_ones = [k for k, n in enumerate(available) if shares[k] < n]
+        fewest = min(open_ones, key=lambda k: shares[k])
+        shares[fewest] += 1
+    return shares
 
 
 def values_of(session: Session, campaign: Campaign, attribute: str) -> dict[str, list[int]]:
@@ -89,17 +112,24 @@ def require_known(session: Session, campaign: Campaign) -> None:
         except BadKnownAnswers as error:
             raise BadKnownAnswers(f"{settings.known_attribute!r}: {error}") from error
     elif settings.practice or settings.gold_share:
-        listed = session.scalar(
-            select(func.count()).where(
-                Grid.campaign_id == campaign.id, Grid.role.in_(("gold", "practice"))
-            )
+        shown = select(Answer.id).where(Answer.grid_id == Grid.id)
+        usable = or_(Grid.role == "practice", and_(Grid.role == "gold", ~shown.exists()))
+        n_usable = session.scalar(
+            select(func.count()).where(Grid.campaign_id == campaign.id, usable)
         )
         needed = settings.practice + bool(settings.gold_share)
-        if not listed or listed < needed:
+        if not n_usable or n_usable < needed:
             raise BadKnownAnswers(
                 "Practice and gold grids need known answers: choose an attribute of the "
-                f"collection, or add a list of at least {needed}."
+                f"collection, or add a list of at least {needed} that nobody has seen yet."
             )
+
+
+def prepare_practice(session: Session, campaign: Campaign) -> None:
+    """Make or set aside all practice grids; the caller holds the campaign's row lock."""
+    for number in range(annotation_of(campaign.annotation).practice):
+        if practice_grid(session, campaign, number) is None:
+            raise BadKnownAnswers(f"There is no known answer for practice grid {number + 1}.")
 
 
 def known_grid(session: Session, campaign: Campaign, role: str, number: int) -> Grid | None:
@@ -115,17 +145,20 @@ def known_grid(session: Session, campaign: Campaign, role: str, number: int) -> 
 
 
 def _add(session: Session, campaign: Campaign, role: str, number: int, known: KnownAnswer) -> Grid:
-    grid = Grid(
-        campaign_id=campaign.id,
-        role=role,
-        number=number,
-        images=known.images,
-        truth=known.truth,
-        wanted=1,
-    )
-    session.add(grid)
-    session.flush()
-    return grid
+    """The grid with this number: new, or the one that somebody else made at the same moment."""
+    row = {
+        "campaign_id": campaign.id,
+        "role": role,
+        "number": number,
+        "images": known.images,
+        "truth": known.truth,
+        "wanted": 1,
+    }
+    of_this_number = (
+        Grid.campaign_id == campaign.id, Grid.role == role, Grid.number == number
+    )  # fmt: skip
+    session.execute(insert(Grid).values(row).on_conflict_do_nothing())
+    return session.scalars(select(Grid).where(*of_this_number)).one()
 
 
 def practice_grid(session: Session, campaign: Campaign, number: int) -> Grid | None:
@@ -133,11 +166,6 @@ def practice_grid(session: Session, campaign: Campaign, number: int) -> Grid | N
     query = select(Grid).where(
         Grid.campaign_id == campaign.id, Grid.role == "practice", Grid.number == number
     )
-    found = session.scalar(query)
-    if found is not None:
-        return found
-    # Two newcomers must not make two of it.
-    session.refresh(campaign, with_for_update={"key_share": True})
     found = session.scalar(query) or known_grid(session, campaign, "practice", number)
     return found if found is not None else _listed_for_practice(session, campaign, number)
 
@@ -208,10 +236,10 @@ def _check_known(name: str, known: KnownAnswer, campaign: Campaign) -> None:
     n_groups = max(known.truth) + 1
     if len(set(known.images)) != len(known.images):
         raise BadKnownAnswers(f"Grid {name!r} names an image twice.")
-    if len(known.images) > campaign.grid_size:
+    if len(known.images) != campaign.grid_size:
         raise BadKnownAnswers(
-            f"Grid {name!r} has {len(known.images)} images; grids of this campaign have "
-            f"{campaign.grid_size}."
+            f"Grid {name!r} has {len(known.images)} images; it must have {campaign.grid_size}, as "
+            "all grids of this campaign, or annotators would know it for a check."
         )
     if not 2 <= n_groups <= campaign.max_groups or n_groups == len(known.images):
         raise BadKnownAnswers(

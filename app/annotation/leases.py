@@ -12,12 +12,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, func, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.annotation.checks import next_check
 from app.annotation.models import Answer, Assignment, Remark
-from app.annotation.sessions import AnnotatorSession, complete_assignment, require_prepared
+from app.annotation.sessions import (
+    AnnotatorSession,
+    awaits_warning,
+    complete_assignment,
+    require_prepared,
+)
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.rounds import awaits_grids, n_full_rounds, rounds_at_work
 from app.core.database import locked
@@ -47,7 +52,7 @@ class StaleDraft(Conflict):
 class Handout:
     """What an annotator who asks for work gets; `lease` and `grid` only when leased."""
 
-    status: Literal["leased", "wait", "done", "paused", "stopped"]
+    status: Literal["leased", "wait", "done", "paused", "stopped", "warning"]
     lease: Answer | None = None
     grid: Grid | None = None
     retry_after_seconds: int | None = None
@@ -61,15 +66,22 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
     require_prepared(who)
     # Two tabs of one annotator take turns here, so they share one lease.
     session.refresh(who.assignment, with_for_update=True)
-    if who.annotator.stopped_at is not None:
+    if who.assignment.state == "completed":
+        return Handout("done" if who.annotator.stopped_at is None else "stopped")
+    live = _live_lease(session, who)
+    # What is begun is finished first, whatever has happened meanwhile: it is somebody's work.
+    begun = live if live is not None and live.draft else _begun_lease(session, who)
+    if begun is not None:
+        return Handout("leased", begun, session.get_one(Grid, begun.grid_id))
+    if who.annotator.stopped_at is not None or who.campaign.state == "finished":
         if who.assignment.n_answered:
             complete_assignment(who.assignment)
-        return Handout("stopped")
-    if who.assignment.state == "completed" or who.campaign.state == "finished":
-        return Handout("done")
+        return Handout("done" if who.annotator.stopped_at is None else "stopped")
+    if awaits_warning(who):
+        return Handout("warning")
     if who.campaign.state == "paused":
         return Handout("paused", retry_after_seconds=PAUSED_SECONDS)
-    current = _live_lease(session, who) or _begun_lease(session, who)
+    current = live
     if current is None:
         current = _live_lease(session, who, ahead=True)
         if current is not None:
@@ -128,7 +140,9 @@ def _begun_lease(session: Session, who: AnnotatorSession) -> Answer | None:
         return None
     free = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
     place = select(Grid.id).where(Grid.id == begun.grid_id, free)
-    is_locked = session.scalar(place.with_for_update(of=Grid, skip_locked=True)) is not None
+    is_locked = (
+        session.scalar(place.with_for_update(of=Grid, skip_locked=True, key_share=True)) is not None
+    )
     # Counted again under the lock: see _take_free_grid.
     if is_locked and session.scalar(place) is not None:
         begun.lease_expires_at = _lease_end()
@@ -172,11 +186,12 @@ def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> H
 
 
 def _unfilled(who: AnnotatorSession, one: Round) -> ColumnElement[bool]:
-    """SQL: grids of a round that want an answer, and one of this annotator's."""
+    """SQL: grids of a round that want an answer, and one of this annotator's, who neither has
+    answered them nor works on them."""
     answered_by_me = select(Answer.id).where(
         Answer.grid_id == Grid.id,
         Answer.annotator_id == who.annotator_id,
-        Answer.state != "leased",
+        or_(Answer.state != "leased", Answer.lease_expires_at > func.now()),
     )
     return and_(Grid.round_id == one.id, Grid.n_answers < Grid.wanted, ~answered_by_me.exists())
 
@@ -188,7 +203,7 @@ def _take_free_grid(session: Session, who: AnnotatorSession, one: Round) -> Grid
     # The snapshot that chose the grid may be older than a lease committed just before the grid was
     # locked, so the count is taken again under the lock, by a statement that sees it.
     for _ in range(50):
-        grid = session.scalar(candidates.with_for_update(of=Grid, skip_locked=True))
+        grid = session.scalar(candidates.with_for_update(of=Grid, skip_locked=True, key_share=True))
         if grid is None:
             return None
         still_free = select(Grid.id).where(Grid.id == grid.id, free)

@@ -164,9 +164,11 @@ class Remark(Identified, Base):
     campaign_id: Mapped[UUID] = mapped_column(
         ForeignKey("campaign.id", ondelete="CASCADE"), index=True
     )
-    annotator_id: Mapped[UUID] = mapped_column(ForeignKey("annotator.id", ondelete="CASCADE"))
+    annotator_id: Mapped[UUID] = mapped_column(
+        ForeignKey("annotator.id", ondelete="CASCADE"), index=True
+    )
     grid_id: Mapped[int | None] = mapped_column(
-        BigInteger, ForeignKey("grid.id", ondelete="SET NULL")
+        BigInteger, ForeignKey("grid.id", ondelete="SET NULL"), index=True
     )
     kind: Mapped[str] = mapped_column(String(20))
     image: Mapped[int | None]

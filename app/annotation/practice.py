@@ -4,7 +4,7 @@ from sqlalchemy.orm import Session
 
 from app.annotation.answers import BadGroups, UnknownImages
 from app.annotation.known import practice_grid
-from app.annotation.sessions import AnnotatorSession, practice_done, stage
+from app.annotation.sessions import AnnotatorSession, practice_number, stage
 from app.campaigns.models import Grid
 from app.core.errors import Conflict, NotFound
 from learning.quality import agreement
@@ -14,7 +14,7 @@ def current_practice(session: Session, who: AnnotatorSession) -> tuple[int, Grid
     """Number, grid and earlier tries of the annotator's practice grid; raises Conflict."""
     if stage(who) != "practice":
         raise Conflict("There is nothing to practise.", code="no_practice")
-    number = practice_done(who)
+    number = practice_number(who)
     grid = practice_grid(session, who.campaign, number)
     if grid is None:
         raise NotFound("This campaign has no more known answers to practise with.")
@@ -44,6 +44,6 @@ def try_practice(
     found = agreement(truth, groups)
     value = 0.0 if found is None else found.value
     tries = [*who.annotator.practice]
-    tries[number:] = [[*_tries(who, number), round(value, 4)]]
+    tries[number : number + 1] = [[*_tries(who, number), round(value, 4)]]
     who.annotator.practice = tries
     return value, truth

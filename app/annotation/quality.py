@@ -28,15 +28,14 @@ from learning.quality import (
     Evidence,
     Verdict,
     agreement,
+    deserves,
     evidence,
-    is_certain,
     is_hasty,
     is_one_group,
     verdict,
 )
 
 Decision = Literal["warn", "stop", "leave_out", "restore"]
-SUSPECT = ("chance", "one_group")
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,7 @@ class Work:
     agreement: float | None
     chance: float | None
     elapsed_ms: int | None
+    submitted_at: datetime
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,16 @@ def judge(session: Session, campaign: Campaign, annotator: Annotator) -> None:
     if annotator.reviewed_at is not None:
         return
     work = _work(session, campaign, annotator.id)
+    if annotator.warned_at is not None:
+        # Who has taken a warning to heart is judged by what came after it.
+        since = annotator.warning_seen_at or annotator.warned_at
+        work = [one for one in work if one.submitted_at >= since]
     n_one_group = sum(is_one_group(one.groups) for one in work)
+    n_flat = sum(one.role == "gold" and is_one_group(one.groups) for one in work)
     found = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
-    given = verdict(found, len(work), n_one_group)
-    if given not in SUSPECT:
-        return
+    due = deserves(verdict(found, len(work), n_one_group), found, n_flat)
     for measure in annotation_of(campaign.annotation).measures:
-        if measure == "warn" or is_certain(given, found):
+        if due == "stop" or (due == "warning" and measure == "warn"):
             _take(session, campaign, annotator, measure)
 
 
@@ -164,7 +167,7 @@ def _take(session: Session, campaign: Campaign, annotator: Annotator, measure: M
 
 def _learn_anew(session: Session, campaign: Campaign) -> None:
     if campaign.n_answers:
-        request_job(session, campaign.id, campaign.n_answers)
+        request_job(session, campaign.id, campaign.n_answers, anew=True)
 
 
 def _work(session: Session, campaign: Campaign, annotator_id: UUID | None = None) -> list[Work]:
@@ -178,6 +181,7 @@ def _work(session: Session, campaign: Campaign, annotator_id: UUID | None = None
             Answer.agreement,
             Answer.chance,
             Answer.elapsed_ms,
+            Answer.submitted_at,
         )
         .join(Grid, Answer.grid_id == Grid.id)
         .where(Answer.campaign_id == campaign.id, Answer.state.in_(FINISHED))
@@ -185,8 +189,9 @@ def _work(session: Session, campaign: Campaign, annotator_id: UUID | None = None
     if annotator_id is not None:
         query = query.where(Answer.annotator_id == annotator_id)
     return [
-        Work(who, grid, role, groups or [], value, chance, elapsed)
-        for who, grid, role, groups, value, chance, elapsed in session.execute(query)
+        Work(who, grid, role, groups or [], value, chance, elapsed, at)
+        for who, grid, role, groups, value, chance, elapsed, at in session.execute(query)
+        if at is not None
     ]
 
 

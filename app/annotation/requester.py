@@ -101,7 +101,8 @@ def decide_about(
     account: SignedIn,
 ) -> Response:
     """warn, stop, leave_out, or restore; from then on no rule decides about this annotator."""
-    decide(session, get_campaign(session, account, campaign_id), position, decision)
+    campaign = get_campaign(session, account, campaign_id, edit=True)
+    decide(session, campaign, position, decision)
     return Response(status_code=204)
 
 

@@ -38,6 +38,7 @@ from app.collections.images import SIZES
 from app.collections.media import image_url
 from app.core.errors import NotFound
 from app.core.markdown import render_markdown
+from app.core.security import pseudonym
 from app.core.web import DatabaseSession
 
 api = APIRouter(prefix="/api/annotate", tags=["annotation"])
@@ -91,7 +92,7 @@ def current_practice(session: DatabaseSession, who: Who) -> PracticeOut:
 @api.post("/practice")
 def try_practice(body: PracticeIn, session: DatabaseSession, who: Who) -> PracticeFeedback:
     value, truth = practice.try_practice(session, who, body.images, body.groups)
-    passed = value >= who.settings.practice_pass
+    passed = round(value, 4) >= who.settings.practice_pass
     return PracticeFeedback(agreement=value, passed=passed, truth=truth, state=_stage_out(who))
 
 
@@ -162,7 +163,7 @@ def remark(body: RemarkIn, session: DatabaseSession, who: Who) -> Response:
 
 def _stage_out(who: AnnotatorSession) -> StageOut:
     progress = PracticeProgress(
-        done=min(sessions.practice_done(who), who.settings.practice), total=who.settings.practice
+        done=min(sessions.practice_number(who), who.settings.practice), total=who.settings.practice
     )
     return StageOut(stage=sessions.stage(who), practice=progress)
 
@@ -209,10 +210,10 @@ def _lease_out(session: Session, campaign: Campaign, handout: leases.Handout) ->
         return None
     return LeaseOut(
         id=lease.id,
-        grid_id=grid.id,
+        grid_id=pseudonym("grid", str(grid.id))[:16],
         images=_leased_images(session, campaign, grid),
         expires_at=lease.lease_expires_at,
-        first_colour=grid.id % N_COLOURS,
+        first_colour=lease.id.int % N_COLOURS,
         draft=DraftOut.model_validate(lease.draft) if lease.draft else None,
         draft_version=lease.draft_version,
     )

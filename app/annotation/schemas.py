@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 Description = Annotated[str, Field(max_length=500)]
 Groups = Annotated[list[int], Field(max_length=100)]
@@ -71,7 +71,7 @@ class DraftOut(BaseModel):
 
 class LeaseOut(BaseModel):
     id: UUID
-    grid_id: int
+    grid_id: str = Field(description="The same for all who get the grid; tells nothing else.")
     images: list[LeasedImage]
     expires_at: datetime
     first_colour: int = Field(description="Colour of the first group: colours change places.")
@@ -80,7 +80,7 @@ class LeaseOut(BaseModel):
 
 
 class HandoutOut(BaseModel):
-    status: Literal["leased", "wait", "done", "paused", "stopped"]
+    status: Literal["leased", "wait", "done", "paused", "stopped", "warning"]
     answered: int
     target: int
     lease: LeaseOut | None = None
@@ -138,6 +138,14 @@ class ReturnIn(BaseModel):
 
 class RemarkIn(BaseModel):
     """A comment, or an image of the leased grid that cannot be seen."""
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> "RemarkIn":
+        if self.kind == "broken_image" and (self.image is None or self.lease_id is None):
+            raise ValueError("a broken image needs its number and its lease")
+        if self.kind == "comment" and self.image is not None:
+            raise ValueError("a comment is about no image")
+        return self
 
     kind: Literal["comment", "broken_image"]
     text: str = Field(default="", max_length=2000)

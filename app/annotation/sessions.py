@@ -68,11 +68,11 @@ def open_session(
     """
     annotator_id = _annotator(session, campaign, annotator_key, channel)
     annotator = session.get_one(Annotator, annotator_id)
-    assignment = session.scalar(
-        select(Assignment).where(
-            Assignment.annotator_id == annotator_id, Assignment.state == "open"
-        )
-    )
+    query = select(Assignment).where(Assignment.annotator_id == annotator_id)
+    assignment = session.scalar(query.where(Assignment.state == "open"))
+    if assignment is None and annotator.stopped_at is not None:
+        # Nothing more to take on: the last one tells its code.
+        assignment = session.scalar(query.order_by(Assignment.created_at.desc()).limit(1))
     if assignment is None:
         assignment = Assignment(
             campaign_id=campaign.id,
@@ -157,21 +157,30 @@ def stage(who: AnnotatorSession) -> Stage:
         return "consent"
     if settings.show_instructions and annotator.instructed_at is None:
         return "instructions"
-    if practice_done(who) < settings.practice:
+    if practice_number(who) < settings.practice and not is_at_work(who):
         return "practice"
-    warned, seen = annotator.warned_at, annotator.warning_seen_at
-    if warned is not None and (seen is None or seen < warned):
-        return "warning"
-    return "work"
+    return "warning" if awaits_warning(who) else "work"
 
 
-def practice_done(who: AnnotatorSession) -> int:
-    """Number of practice grids passed, or tried often enough."""
+def awaits_warning(who: AnnotatorSession) -> bool:
+    """Whether the annotator was warned and has not seen it."""
+    warned, seen = who.annotator.warned_at, who.annotator.warning_seen_at
+    return warned is not None and (seen is None or seen < warned)
+
+
+def practice_number(who: AnnotatorSession) -> int:
+    """The first practice grid that is neither passed nor tried often enough."""
     passing = who.settings.practice_pass
-    return sum(
+    done = [
         bool(tries) and (tries[-1] >= passing or len(tries) >= PRACTICE_TRIES)
         for tries in who.annotator.practice
-    )
+    ]
+    return next((number for number, is_done in enumerate(done) if not is_done), len(done))
+
+
+def is_at_work(who: AnnotatorSession) -> bool:
+    """Whether grids that count were answered before practice was asked for."""
+    return not who.annotator.practice and who.assignment.n_answered > 0
 
 
 def require_prepared(who: AnnotatorSession) -> None:
@@ -179,7 +188,8 @@ def require_prepared(who: AnnotatorSession) -> None:
     now = stage(who)
     if now == "consent":
         raise NotPrepared("Agree to the consent text first.")
-    if now == "practice" or (now == "instructions" and practice_done(who) < who.settings.practice):
+    unpractised = practice_number(who) < who.settings.practice and not is_at_work(who)
+    if now in ("practice", "instructions") and unpractised:
         raise NotPrepared("Do the practice grids first.")
 
 

@@ -13,7 +13,8 @@ from app.accounts.routes import SignedIn
 from app.annotation.settings import MEASURES, AnnotationSettings
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.service import add_known_list, get_campaign, set_annotation
-from app.collections.service import attribute_names, get_collection
+from app.collections.models import Collection
+from app.collections.service import attribute_names
 from app.core.errors import LikewiseError
 from app.core.web import DatabaseSession, templates
 
@@ -80,7 +81,7 @@ def _page(
     values: dict[str, Any],
     error: LikewiseError | None = None,
 ) -> Response:
-    collection = get_collection(session, account, campaign.collection_id)
+    collection = session.get_one(Collection, campaign.collection_id)
     listed = select(func.count()).where(
         Grid.campaign_id == campaign.id, Grid.role.in_(("gold", "practice"))
     )

@@ -127,11 +127,14 @@ class Grid(Base):
         CheckConstraint("(role = 'ask') = (round_id IS NOT NULL)", name="of_a_round"),
         CheckConstraint("(role IN ('practice', 'gold')) = (truth IS NOT NULL)", name="known"),
         CheckConstraint("(role = 'repeat') = (repeats IS NOT NULL)", name="repeat"),
+        # Numbered once each, so that two who make one at the same moment make the same.
         Index(
-            "ix_grid_check",
+            "uq_grid_known",
             "campaign_id",
             "role",
-            postgresql_where=text("role <> 'ask'"),
+            "number",
+            unique=True,
+            postgresql_where=text("role IN ('practice', 'gold')"),
         ),
         Index(
             "ix_grid_unfilled",
@@ -159,3 +162,19 @@ class Grid(Base):
     attribute: Mapped[int | None] = mapped_column(SmallInteger)
     basis: Mapped[int] = mapped_column(default=0, server_default="0")
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class Share(Identified, Base):
+    """A campaign that another requester may look at, or work on."""
+
+    __tablename__ = "share"
+    __table_args__ = (
+        UniqueConstraint("campaign_id", "account_id"),
+        CheckConstraint("access IN ('view', 'edit')", name="access"),
+    )
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
+    account_id: Mapped[UUID] = mapped_column(
+        ForeignKey("account.id", ondelete="CASCADE"), index=True
+    )
+    access: Mapped[str] = mapped_column(String(10))

@@ -7,10 +7,13 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.routes import SignedIn
+from app.accounts.service import account_by_email
 from app.campaigns import service
 from app.campaigns.forms import CampaignForm
-from app.campaigns.schemas import CampaignOut, NewCampaign
-from app.collections.service import get_collection, list_collections
+from app.campaigns.schemas import CampaignOut, NewCampaign, ShareIn, ShareOut
+from app.campaigns.sharing import access_of, end_share, list_shares, share_campaign
+from app.collections.models import Collection
+from app.collections.service import list_collections
 from app.core.errors import LikewiseError
 from app.core.settings import get_settings
 from app.core.web import DatabaseSession, templates
@@ -55,6 +58,48 @@ def act(
 ) -> ProgressOut:
     campaign = service.ACTIONS[action](session, account, campaign_id)
     return ProgressOut.of(read_progress(session, campaign))
+
+
+@api.get("/{campaign_id}/shares")
+def get_shares(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> list[ShareOut]:
+    campaign = service.get_campaign(session, account, campaign_id)
+    return [ShareOut(**vars(share)) for share in list_shares(session, campaign)]
+
+
+@api.put("/{campaign_id}/shares", status_code=204)
+def share(
+    campaign_id: UUID, body: ShareIn, session: DatabaseSession, account: SignedIn
+) -> Response:
+    """Let another requester look at the campaign, or work on it."""
+    campaign = service.get_campaign(session, account, campaign_id)
+    share_campaign(session, account, campaign, body.email, body.access)
+    return Response(status_code=204)
+
+
+@api.delete("/{campaign_id}/shares/{account_id}", status_code=204)
+def unshare(
+    campaign_id: UUID, account_id: UUID, session: DatabaseSession, account: SignedIn
+) -> Response:
+    campaign = service.get_campaign(session, account, campaign_id)
+    end_share(session, account, campaign, account_id)
+    return Response(status_code=204)
+
+
+@pages.post("/campaigns/{campaign_id}/shares")
+def share_from_form(
+    campaign_id: UUID,
+    email: Annotated[str, Form(max_length=320)],
+    access: Annotated[str, Form()],
+    session: DatabaseSession,
+    account: SignedIn,
+) -> Response:
+    """`none` ends sharing."""
+    campaign = service.get_campaign(session, account, campaign_id)
+    if access == "none":
+        end_share(session, account, campaign, account_by_email(session, email).id)
+    else:
+        share_campaign(session, account, campaign, email, access)
+    return RedirectResponse(f"/campaigns/{campaign_id}", status_code=303)
 
 
 @pages.get("/", response_class=HTMLResponse)
@@ -118,7 +163,9 @@ def campaign_page(
     context = {
         "account": account,
         "campaign": campaign,
-        "collection": get_collection(session, account, campaign.collection_id),
+        "collection": session.get_one(Collection, campaign.collection_id),
+        "access": access_of(session, account, campaign),
+        "shares": list_shares(session, campaign),
         "strategy": get_strategy(campaign.strategy),
         "link": service.annotator_link(campaign, get_settings().base_url),
         "progress": ProgressOut.of(read_progress(session, campaign)),

@@ -1,6 +1,6 @@
 """Bodies of the campaigns API."""
 
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -43,6 +43,17 @@ class NewCampaign(BaseModel):
 
     def plan(self) -> CampaignPlan:
         return CampaignPlan(**self.model_dump())
+
+
+class ShareIn(BaseModel):
+    email: str = Field(max_length=320)
+    access: Literal["view", "edit"]
+
+
+class ShareOut(BaseModel):
+    account_id: UUID
+    email: str
+    access: str
 
 
 class CampaignOut(BaseModel):

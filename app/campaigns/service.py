@@ -6,15 +6,16 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
-from app.annotation.known import add_known_answers, require_known
+from app.annotation.known import add_known_answers, prepare_practice, require_known
 from app.annotation.settings import checked_annotation
 from app.campaigns import rounds
-from app.campaigns.models import Campaign
+from app.campaigns.models import Campaign, Share
+from app.campaigns.sharing import MayNotChange, access_of
 from app.collections.models import Collection
 from app.collections.service import get_collection, require_images
 from app.core.errors import Conflict, InvalidInput, NotFound
@@ -138,22 +139,30 @@ def _check(campaign: Campaign, collection: Collection) -> None:
 
 
 def list_campaigns(session: Session, owner: Account) -> list[Campaign]:
-    query = select(Campaign).where(Campaign.owner_id == owner.id)
+    """Campaigns of this account, and those shared with it, the newest first."""
+    shared = select(Share.campaign_id).where(Share.account_id == owner.id)
+    query = select(Campaign).where(or_(Campaign.owner_id == owner.id, Campaign.id.in_(shared)))
     return list(session.scalars(query.order_by(Campaign.created_at.desc())))
 
 
 def get_campaign(
-    session: Session, owner: Account, campaign_id: UUID, *, lock: bool = False
+    session: Session, account: Account, campaign_id: UUID, *, edit: bool = False
 ) -> Campaign:
-    """The owner's campaign; raises NotFound, also for somebody else's."""
+    """A campaign of this account's, or shared with it; under its row lock to `edit` it.
+
+    Raises NotFound, also for somebody else's; MayNotChange for one that may only be looked at.
+    """
     campaign = session.get(
         Campaign,
         campaign_id,
-        with_for_update={"key_share": True} if lock else None,
-        populate_existing=lock,
+        with_for_update={"key_share": True} if edit else None,
+        populate_existing=edit,
     )
-    if campaign is None or campaign.owner_id != owner.id:
+    access = access_of(session, account, campaign) if campaign is not None else None
+    if campaign is None or access is None:
         raise NotFound("There is no such campaign.")
+    if edit and access == "view":
+        raise MayNotChange("This campaign is shared with you to look at, not to change.")
     return campaign
 
 
@@ -181,10 +190,11 @@ def campaign_of_link(session: Session, link: str) -> Campaign:
 def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
     """From draft to running: freeze the number of images and make the first round."""
     campaign = _in_state(session, owner, campaign_id, "start", "draft")
-    collection = get_collection(session, owner, campaign.collection_id)
+    collection = session.get_one(Collection, campaign.collection_id)
     require_images(collection, campaign.grid_size)
     campaign.n_images = collection.n_images
     require_known(session, campaign)
+    prepare_practice(session, campaign)
     campaign.started_at = datetime.now(UTC)
     campaign.learn_at = campaign.learn_every
     rounds.open_first_round(session, campaign)
@@ -213,7 +223,7 @@ def finish_campaign(session: Session, owner: Account, campaign_id: UUID) -> Camp
 
 def retry_learning(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
     """Queue a failed learning job again; raises Conflict when the last one did not fail."""
-    campaign = get_campaign(session, owner, campaign_id, lock=True)
+    campaign = get_campaign(session, owner, campaign_id, edit=True)
     retry_failed_job(session, campaign.id, campaign.n_answers)
     record_audit(session, owner.id, "campaign.retried", "campaign", campaign.id)
     return campaign
@@ -226,7 +236,7 @@ def admit_new_images(session: Session, owner: Account, campaign_id: UUID) -> Cam
     Raises Conflict when there are none.
     """
     campaign = _in_state(session, owner, campaign_id, "admit images to", "running", "paused")
-    collection = get_collection(session, owner, campaign.collection_id)
+    collection = session.get_one(Collection, campaign.collection_id)
     if collection.n_images <= campaign.n_images:
         raise Conflict(
             f"All {campaign.n_images} images of the collection take part already. Add images to "
@@ -244,18 +254,20 @@ def set_annotation(
 
     Raises InvalidInput with what is wrong; then nothing changes.
     """
-    campaign = get_campaign(session, owner, campaign_id, lock=True)
+    campaign = get_campaign(session, owner, campaign_id, edit=True)
     before = campaign.annotation
     campaign.annotation = checked_annotation({**before, **values})
     if campaign.started_at is not None or campaign.annotation["known_attribute"]:
         require_known(session, campaign)
+    if campaign.started_at is not None:
+        prepare_practice(session, campaign)
     record_audit(session, owner.id, "campaign.annotation", "campaign", campaign.id)
     return campaign
 
 
 def add_known_list(session: Session, owner: Account, campaign_id: UUID, table: bytes) -> int:
     """Known answers from a CSV (see add_known_answers); returns how many grids."""
-    campaign = get_campaign(session, owner, campaign_id, lock=True)
+    campaign = get_campaign(session, owner, campaign_id, edit=True)
     n_grids = add_known_answers(session, campaign, table)
     record_audit(session, owner.id, "campaign.known_answers", "campaign", campaign.id)
     return n_grids
@@ -274,7 +286,7 @@ ACTIONS = {
 def _in_state(
     session: Session, owner: Account, campaign_id: UUID, verb: str, *states: str
 ) -> Campaign:
-    campaign = get_campaign(session, owner, campaign_id, lock=True)
+    campaign = get_campaign(session, owner, campaign_id, edit=True)
     if campaign.state not in states:
         raise BadState(
             f"Cannot {verb} this campaign: it is {campaign.state}, not {' or '.join(states)}."

@@ -27,6 +27,9 @@ class Settings(BaseSettings):
     secret_key: SecretStr
     base_url: str = "http://127.0.0.1:8000"
 
+    smtp_url: SecretStr = Field(default=SecretStr(""))
+    mail_from: str = "likewise@localhost"
+
     lease_seconds: int = Field(default=900, ge=5, le=86_400)
     job_lease_seconds: int = Field(default=60, ge=2, le=3_600)
     job_time_limit_seconds: int = Field(default=3_600, ge=10)

@@ -48,6 +48,7 @@ class Job(Identified, Base):
     lease_until: Mapped[datetime | None]
     watermark: Mapped[int] = mapped_column(default=0)
     rerun_wanted: Mapped[bool] = mapped_column(default=False)
+    rerun_anew: Mapped[bool] = mapped_column(default=False, server_default="false")
     progress: Mapped[float] = mapped_column(default=0.0)
     metrics: Mapped[dict[str, Any]] = mapped_column(JSONB, default=dict)
     error: Mapped[str | None] = mapped_column(Text)

@@ -26,10 +26,13 @@ class LostLease(Conflict):
     code = "lost_job_lease"
 
 
-def request_job(session: Session, campaign_id: UUID, watermark: int, kind: str = "learn") -> Job:
+def request_job(
+    session: Session, campaign_id: UUID, watermark: int, kind: str = "learn", *, anew: bool = False
+) -> Job:
     """Ask for a job, in the caller's transaction, which holds the campaign's row lock.
 
-    A queued job takes the newer watermark; a running one is marked to be followed by another.
+    A queued job takes the newer watermark; a running one is marked to be followed by another, if
+    more answers have come by then, or in any case (`anew`: the answers themselves have changed).
     """
     job = active_job(session, campaign_id, kind, lock=True)
     if job is None:
@@ -38,6 +41,7 @@ def request_job(session: Session, campaign_id: UUID, watermark: int, kind: str =
         job.watermark = max(job.watermark, watermark)
     else:
         job.rerun_wanted = True
+        job.rerun_anew = job.rerun_anew or anew
     return job
 
 
@@ -92,6 +96,7 @@ def claim_job(session: Session, job_id: UUID, owner: str) -> Job | None:
             progress=0.0,
             error=None,
             rerun_wanted=False,
+            rerun_anew=False,
         )
         .returning(Job)
     ).scalar()
@@ -147,7 +152,7 @@ def complete_job(
     job.state, job.progress, job.finished_at = "done", 1.0, datetime.now(UTC)
     job.lease_owner = job.lease_until = None
     session.flush()
-    if job.rerun_wanted and n_answers > n_learned:
+    if job.rerun_anew or (job.rerun_wanted and n_answers > n_learned):
         _new_job(session, job.campaign_id, n_answers, job.kind)
     campaign_changed(session, job.campaign_id)
 

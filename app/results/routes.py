@@ -73,7 +73,7 @@ def read_insight(
 def set_focus(
     campaign_id: UUID, body: FocusIn, session: DatabaseSession, account: SignedIn
 ) -> None:
-    campaign = get_campaign(session, account, campaign_id)
+    campaign = get_campaign(session, account, campaign_id, edit=True)
     if body.images is not None:
         insight.set_focus_images(session, campaign, body.images)
     else:

@@ -73,10 +73,11 @@ def _upgrade_grid() -> None:
     op.alter_column("grid", "round_id", nullable=True)
     op.create_index(op.f("ix_grid_repeats"), "grid", ["repeats"])
     op.create_index(
-        "ix_grid_check",
+        "uq_grid_known",
         "grid",
-        ["campaign_id", "role"],
-        postgresql_where=sa.text("role <> 'ask'"),
+        ["campaign_id", "role", "number"],
+        unique=True,
+        postgresql_where=sa.text("role IN ('practice', 'gold')"),
     )
     for name, condition in GRID_CHECKS.items():
         op.create_check_constraint(op.f(f"ck_grid_{name}"), "grid", condition)
@@ -118,7 +119,8 @@ def _create_remark() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_remark")),
     )
-    op.create_index(op.f("ix_remark_campaign_id"), "remark", ["campaign_id"])
+    for column in ("campaign_id", "annotator_id", "grid_id"):
+        op.create_index(op.f(f"ix_remark_{column}"), "remark", [column])
 
 
 def downgrade() -> None:
@@ -134,7 +136,7 @@ def downgrade() -> None:
     op.execute("DELETE FROM grid WHERE role <> 'ask'")
     for name in GRID_CHECKS:
         op.drop_constraint(op.f(f"ck_grid_{name}"), "grid")
-    op.drop_index("ix_grid_check", "grid")
+    op.drop_index("uq_grid_known", "grid")
     op.drop_index(op.f("ix_grid_repeats"), "grid")
     op.alter_column("grid", "round_id", nullable=False)
     for name in ("repeats", "truth", "role"):

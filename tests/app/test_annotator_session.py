@@ -129,7 +129,11 @@ def test_gold_grids_need_known_answers_before_the_start(environment: dict[str, s
         (b"a,b\n1,2\n", "columns grid, filename, group"),
         (b"grid,filename,group\n1,nowhere.png,a\n", "Line 2: the collection has no image"),
         (b"grid,filename,group\n1,image-000.png,a\n1,image-000.png,b\n", "twice"),
-        (b"grid,filename,group\n1,image-000.png,a\n1,image-001.png,a\n", "1 groups"),
+        (b"grid,filename,group\n1,image-000.png,a\n1,image-001.png,b\n", "must have 6"),
+        (
+            b"grid,filename,group\n" + b"".join(b"1,image-%03d.png,a\n" % k for k in range(6)),
+            "1 groups",
+        ),
         (b"\xff\xfe", "not CSV"),
         (b"grid,filename,group\n", "no lines"),
     ],

@@ -2,6 +2,8 @@
 
 import uuid
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,9 @@ from sqlalchemy import select
 from app.annotation.checks import due
 from app.annotation.models import Annotator, Answer, Assignment
 from app.campaigns.models import Campaign, Grid
-from app.core.database import transaction
+from app.core.database import locked, transaction
 from app.jobs.models import Job
+from app.jobs.service import active_job, claim_job, complete_job, request_job
 from app.results.dataset import load_learning_data
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.support.builders import COLOURS, a_campaign, an_account, reloaded, sign_in
@@ -35,6 +38,9 @@ def work(
     rng = np.random.default_rng(7)
     for _ in range(n_grids):
         handout = client.post("/api/annotate/leases", headers=who).json()
+        if handout["status"] == "warning":
+            client.post("/api/annotate/steps", json={"step": "warning"}, headers=who)
+            handout = client.post("/api/annotate/leases", headers=who).json()
         if handout["status"] != "leased":
             return who
         lease = handout["lease"]
@@ -205,3 +211,77 @@ def test_hasty_annotators_are_seen(client: TestClient) -> None:
     scores = client.get(f"/api/campaigns/{campaign.id}/annotators").json()
     assert [score["hasty"] for score in scores] == [False, False, True]
     assert [score["seconds"] for score in scores] == [30.0, 32.0, 2.0]
+
+
+def test_honest_single_groups_stop_nobody_who_answers_gold_rightly(client: TestClient) -> None:
+    campaign = a_checked_campaign(annotation={"measures": ["warn", "stop", "leave_out"]})
+    who = a_session(client, campaign)
+    for _ in range(25):
+        lease = a_lease(client, who)
+        images = [shown["image"] for shown in lease["images"]]
+        with transaction() as session:
+            answer = session.get_one(Answer, uuid.UUID(lease["id"]))
+            is_gold = session.get_one(Grid, answer.grid_id).role == "gold"
+        groups = [image % len(COLOURS) if is_gold else 0 for image in images]
+        submit(client, who, lease, groups=groups, descriptions=[])
+    person = the_annotator()
+    assert (person.warned_at, person.stopped_at, person.left_out_at) == (None, None, None)
+
+
+def test_a_warning_comes_before_the_next_grid(client: TestClient) -> None:
+    campaign = a_checked_campaign()
+    who = a_session(client, campaign)
+    lease = a_lease(client, who)
+    body = {"version": 1, "groups": [0] * 12, "descriptions": []}
+    client.put(f"/api/annotate/leases/{lease['id']}/draft", json=body, headers=who)
+    with transaction() as session:
+        session.scalars(select(Annotator)).one().warned_at = datetime.now(UTC)
+    reply = client.post("/api/annotate/leases", headers=who).json()
+    assert reply["status"] == "leased", "what is at work is finished first"
+    submit(client, who, reply["lease"])
+    assert client.post("/api/annotate/leases", headers=who).json()["status"] == "warning"
+    client.post("/api/annotate/steps", json={"step": "warning"}, headers=who)
+    a_lease(client, who)
+
+
+def test_annotators_at_the_same_moment_get_the_same_gold_grid(client: TestClient) -> None:
+    campaign = a_checked_campaign(annotation={"gold_share": 0.5, "repeat_share": 0})
+    people = [a_session(client, campaign, f"annotator-{k:06d}") for k in range(12)]
+    for _ in range(2):
+        with ThreadPoolExecutor(12) as pool:
+            leases = list(pool.map(lambda who: a_lease(client, who), people))
+        for who, lease in zip(people, leases, strict=True):
+            submit(client, who, lease)
+    with transaction() as session:
+        golds = session.scalars(select(Grid).where(Grid.role == "gold")).all()
+    assert len({one.number for one in golds}) == len(golds)
+    assert len(golds) <= 2
+    assert all(len(one.images) == campaign.grid_size for one in golds)
+
+
+def test_a_check_given_back_is_not_made_up_for(client: TestClient) -> None:
+    campaign = a_checked_campaign(annotation={"gold_share": 0.5, "repeat_share": 0})
+    who = a_session(client, campaign)
+    for _ in range(12):
+        lease = a_lease(client, who)
+        client.post(f"/api/annotate/leases/{lease['id']}/return", headers=who)
+    with transaction() as session:
+        given_back = Counter(session.scalars(select(Grid.role).join(Answer)))
+    assert given_back["gold"] <= 1
+
+
+def test_leaving_somebody_out_while_a_model_is_made_asks_for_another(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_checked_campaign(owner=owner)
+    work(client, campaign, 4, "honest")
+    with transaction() as session:
+        locked(session, Campaign, campaign.id)
+        job = request_job(session, campaign.id, 4)
+    with transaction() as session:
+        claimed = claim_job(session, job.id, "a worker")
+        assert claimed is not None
+    sign_in(client, owner)
+    client.post(f"/api/campaigns/{campaign.id}/annotators/0/actions/leave_out")
+    with transaction() as session:
+        complete_job(session, job.id, claimed.epoch, n_learned=99, n_answers=4)
+        assert active_job(session, campaign.id) is not None

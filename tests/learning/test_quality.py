@@ -13,8 +13,8 @@ from learning.quality import (
     Verdict,
     agreement,
     consistency,
+    deserves,
     evidence,
-    is_certain,
     is_hasty,
     is_one_group,
     verdict,
@@ -100,6 +100,7 @@ class Annotator:
         self.rng = np.random.default_rng(seed)
         self.given: list[NDArray[np.int64]] = []
         self.checks: list[Agreement] = []
+        self.n_flat = 0
 
     def sort(self, truth: NDArray[np.int64]) -> NDArray[np.int64]:
         if self.kind == "random":
@@ -115,7 +116,9 @@ class Annotator:
         asked = [a_grid(self.rng, self.size) for _ in range(8)]
         first = [self.sort(truth) for truth in asked][3]
         gold = a_grid(self.rng, self.size)
-        found = [consistency(first, self.sort(asked[3])), agreement(gold, self.sort(gold))]
+        sorted_gold = self.sort(gold)
+        self.n_flat += is_one_group(sorted_gold)
+        found = [consistency(first, self.sort(asked[3])), agreement(gold, sorted_gold)]
         self.checks += [one for one in found if one is not None]
 
     @property
@@ -125,8 +128,7 @@ class Annotator:
 
     @property
     def would_be_stopped(self) -> bool:
-        bad = self.verdict in ("chance", "one_group")
-        return bad and is_certain(self.verdict, evidence(self.checks))
+        return deserves(self.verdict, evidence(self.checks), self.n_flat) == "stop"
 
 
 CASES = pytest.mark.parametrize(("size", "n_groups"), [(24, 10), (20, 4)], ids=["grid", "bins"])
@@ -175,3 +177,12 @@ def test_spammers_are_stopped_within_fifty_grids(size: int, n_groups: int) -> No
                 stopped = stopped or one.would_be_stopped
             n_stopped += stopped
         assert n_stopped >= fewest, kind
+
+
+def test_who_answers_gold_rightly_is_good_though_all_else_is_one_group() -> None:
+    """Late rounds show images that are alike: one group may be the honest answer."""
+    gold = evidence([Agreement(1.0, 0.1)] * 2)
+    assert verdict(gold, 20, 18) == "good"
+    assert deserves(verdict(evidence([Agreement(1.0, 0.1)]), 20, 18), None, 0) == "nothing"
+    assert deserves("one_group", None, 1) == "warning"
+    assert deserves("one_group", None, 2) == "stop"

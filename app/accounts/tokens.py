@@ -1,0 +1,95 @@
+"""Personal API tokens: for programs, hashed, scoped, revocable."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account, ApiToken
+from app.accounts.service import record_audit
+from app.core.errors import InvalidInput, LikewiseError, NotFound
+from app.core.security import hash_token, new_token
+
+START = "lw_"
+SHOWN = len(START) + 6
+SCOPES = ("read", "write")
+# The time of last use is for people to read; writing it at every call would cost more than it says.
+USE_NOTED_EVERY = timedelta(minutes=1)
+
+
+class BadToken(LikewiseError):
+    """The token is unknown, revoked or too old."""
+
+    code = "bad_token"
+    status = 401
+
+
+class ScopeTooSmall(LikewiseError):
+    """A token for reading was used to change something."""
+
+    code = "scope_too_small"
+    status = 403
+
+
+def create_token(
+    session: Session, account: Account, name: str, scope: str, days: int | None
+) -> tuple[ApiToken, str]:
+    """A new token and its text, which is shown this once. Raises InvalidInput."""
+    name = name.strip()
+    if not 1 <= len(name) <= 100:
+        raise InvalidInput("Give the token a name of 1 to 100 characters.", code="bad_name")
+    if scope not in SCOPES:
+        raise InvalidInput(f"The scope is one of {', '.join(SCOPES)}, not {scope!r}.")
+    if days is not None and not 1 <= days <= 3650:
+        raise InvalidInput(f"A token lasts 1 to 3650 days, not {days}.", code="bad_days")
+    text = START + new_token()
+    token = ApiToken(
+        account_id=account.id,
+        name=name,
+        scope=scope,
+        prefix=text[:SHOWN],
+        token_hash=hash_token(text),
+        expires_at=datetime.now(UTC) + timedelta(days=days) if days else None,
+    )
+    session.add(token)
+    session.flush()
+    record_audit(session, account.id, "token.created", "api_token", token.id, scope=scope)
+    return token, text
+
+
+def list_tokens(session: Session, account: Account) -> list[ApiToken]:
+    query = select(ApiToken).where(ApiToken.account_id == account.id)
+    return list(session.scalars(query.order_by(ApiToken.created_at)))
+
+
+def revoke_token(session: Session, account: Account, token_id: UUID) -> None:
+    token = session.get(ApiToken, token_id)
+    if token is None or token.account_id != account.id:
+        raise NotFound("There is no such token.")
+    if token.revoked_at is None:
+        token.revoked_at = datetime.now(UTC)
+        record_audit(session, account.id, "token.revoked", "api_token", token.id)
+
+
+def account_of_token(session: Session, text: str, *, writes: bool) -> Account:
+    """The account behind a token; raises BadToken, or ScopeTooSmall when it `writes`."""
+    query = (
+        select(ApiToken, Account)
+        .join(Account, ApiToken.account_id == Account.id)
+        .where(
+            ApiToken.token_hash == hash_token(text),
+            ApiToken.revoked_at.is_(None),
+            Account.disabled_at.is_(None),
+        )
+    )
+    row = session.execute(query).one_or_none()
+    now = datetime.now(UTC)
+    if row is None or (row[0].expires_at is not None and row[0].expires_at < now):
+        raise BadToken("This API token is unknown, revoked or too old. Make one under Account.")
+    token, account = row
+    if writes and token.scope != "write":
+        raise ScopeTooSmall("This API token may only read. Make one with the scope write.")
+    if token.last_used_at is None or now - token.last_used_at > USE_NOTED_EVERY:
+        token.last_used_at = now
+    return account

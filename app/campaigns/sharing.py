@@ -1,0 +1,91 @@
+"""Who may see and change a campaign besides its owner."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.service import account_by_email, record_audit
+from app.campaigns.models import Campaign, Share
+from app.core.errors import InvalidInput, LikewiseError, NotFound
+
+ACCESS = ("view", "edit")
+
+
+class MayNotChange(LikewiseError):
+    """The campaign is shared for looking at only, or the deed is its owner's alone."""
+
+    code = "may_not_change"
+    status = 403
+
+
+@dataclass(frozen=True)
+class SharedWith:
+    account_id: UUID
+    email: str
+    access: str
+
+
+def access_of(session: Session, account: Account, campaign: Campaign) -> str | None:
+    """ "own", "edit", "view", or None for a campaign that does not exist for this account."""
+    if campaign.owner_id == account.id:
+        return "own"
+    return session.scalar(
+        select(Share.access).where(Share.campaign_id == campaign.id, Share.account_id == account.id)
+    )
+
+
+def list_shares(session: Session, campaign: Campaign) -> list[SharedWith]:
+    query = (
+        select(Account.id, Account.email, Share.access)
+        .join(Share, Share.account_id == Account.id)
+        .where(Share.campaign_id == campaign.id)
+        .order_by(Account.email)
+    )
+    return [SharedWith(*row) for row in session.execute(query)]
+
+
+def share_campaign(
+    session: Session, owner: Account, campaign: Campaign, email: str, access: str
+) -> None:
+    """Share with the account of this address, or change how. Raises InvalidInput, NotFound,
+    MayNotChange for anybody but the owner."""
+    _require_owner(owner, campaign)
+    if access not in ACCESS:
+        raise InvalidInput(f"Access is one of {', '.join(ACCESS)}, not {access!r}.")
+    account = account_by_email(session, email)
+    if account.id == owner.id:
+        raise InvalidInput("The campaign is yours already.", code="already_yours")
+    share = session.scalar(
+        select(Share).where(Share.campaign_id == campaign.id, Share.account_id == account.id)
+    )
+    if share is None:
+        session.add(Share(campaign_id=campaign.id, account_id=account.id, access=access))
+    else:
+        share.access = access
+    record_audit(
+        session, owner.id, "campaign.shared", "campaign", campaign.id,
+        with_account=str(account.id), access=access,
+    )  # fmt: skip
+
+
+def end_share(session: Session, owner: Account, campaign: Campaign, account_id: UUID) -> None:
+    """Raises NotFound when it is not shared with this account, MayNotChange."""
+    _require_owner(owner, campaign)
+    share = session.scalar(
+        select(Share).where(Share.campaign_id == campaign.id, Share.account_id == account_id)
+    )
+    if share is None:
+        raise NotFound("The campaign is not shared with this account.")
+    session.delete(share)
+    record_audit(
+        session, owner.id, "campaign.share_ended", "campaign", campaign.id,
+        with_account=str(account_id),
+    )  # fmt: skip
+
+
+def _require_owner(account: Account, campaign: Campaign) -> None:
+    if campaign.owner_id != account.id:
+        raise MayNotChange("Only the owner of a campaign shares it.")
