@@ -2,7 +2,7 @@
  * A head start: asks for the session, and for the first grid's images, while the rest of the script
  * is still on its way. Whatever goes wrong here is left to the page, which asks again.
  */
-import { annotatorKey, finishedKey } from './annotator/identity';
+import { annotatorKey, finishedKey, isSomebodyElse } from './annotator/identity';
 import { noted } from './annotator/notes';
 import type { Session } from './api/types';
 
@@ -22,13 +22,16 @@ export async function takeHeadStart(): Promise<HeadStart | null> {
 }
 
 async function ask(link: string): Promise<HeadStart | null> {
-  const body = JSON.stringify({ link, annotator_key: annotatorKey() });
+  const body = JSON.stringify({ link, annotator_key: annotatorKey(link) });
   const headers = { 'Content-Type': 'application/json' };
   const reply = await fetch('/api/annotate/sessions', { method: 'POST', headers, body });
   if (!reply.ok) return null;
   const session = (await reply.json()) as Session;
   const lease = session.next?.lease;
-  return { session, images: lease ? images(session.token, lease.id) : null };
+  const coming = lease ? images(session.token, lease.id) : null;
+  // It may fail before the page is there to notice.
+  coming?.catch(() => {});
+  return { session, images: coming };
 }
 
 async function images(token: string, lease: string): Promise<ArrayBuffer> {
@@ -39,6 +42,7 @@ async function images(token: string, lease: string): Promise<ArrayBuffer> {
 }
 
 const link = decodeURIComponent(location.pathname.split('/')[2] ?? '');
-if (location.pathname.startsWith('/a/') && noted(finishedKey(link)) === null) {
+const isNew = noted(finishedKey(link)) === null && !isSomebodyElse(link);
+if (location.pathname.startsWith('/a/') && isNew) {
   start = ask(link).catch(() => null);
 }

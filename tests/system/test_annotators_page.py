@@ -61,9 +61,20 @@ def opened(browser: Browser, link: str, **options: Any) -> Page:
     return visit(context, link)
 
 
+errors: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def no_errors_on_the_page() -> Iterator[None]:
+    """Failing inside Playwright's own callback would end its connection."""
+    errors.clear()
+    yield
+    assert errors == []
+
+
 def visit(context: BrowserContext, link: str) -> Page:
     page = context.new_page()
-    page.on("pageerror", lambda error: pytest.fail(f"error on the page: {error}"))
+    page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(link)
     return page
 
@@ -553,6 +564,110 @@ def test_a_double_click_on_submit_stores_one_answer(browser: Browser, web: Syste
     assert len(stored()) == 1
 
 
+def test_what_two_tabs_did_offline_is_saved_by_both(browser: Browser, web: System) -> None:
+    link = link_of(a_campaign(grid_size=12, budget=4), web)
+    one = at_work(browser, link)
+    other = visit(one.context, link)
+    expect(other.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
+    one.context.set_offline(True)
+    sort_some(other, 1)
+    expect(one.locator(".tile.grouped")).to_have_count(1)
+    person = Person(one, "mouse", kind_of)
+    for image in person.images()[4:6]:
+        person.tile(image).click()
+    expect(other.locator(".tile.grouped")).to_have_count(3)
+    one.context.set_offline(False)
+    for page in (one, other):
+        expect(page.get_by_test_id("save-state")).to_have_attribute(
+            "data-state", "saved", timeout=SLOW
+        )
+    other.close()
+    one.reload()
+    expect(one.locator(".tile.grouped")).to_have_count(3, timeout=SLOW)
+
+
+def test_work_done_offline_comes_back_although_its_lease_ran_out(
+    browser: Browser, web: System
+) -> None:
+    link = link_of(a_campaign(grid_size=12, budget=4), web)
+    page = at_work(browser, link)
+    page.context.set_offline(True)
+    sort_some(page, 5)
+    before = grouped(page)
+    page.close()
+    with transaction() as session:
+        session.execute(update(Answer).values(lease_expires_at=func.now()))
+    taken = at_work(browser, link)
+    assert sorted(Person(taken, "mouse", kind_of).images()) != []
+    page.context.set_offline(False)
+    again = visit(page.context, link)
+    expect(again.locator(".tile.grouped")).to_have_count(5, timeout=SLOW)
+    assert grouped(again) == before
+
+
+def test_a_lost_head_start_is_made_up_for(browser: Browser, web: System) -> None:
+    link = link_of(a_campaign(grid_size=12, budget=4, annotation={"show_instructions": False}), web)
+    context = browser.new_context(viewport=DESK["viewport"])
+    context.route("**/images/small", lambda route: route.abort(), times=1)
+    page = visit(context, link)
+    expect(page.locator(f"{TILES} img")).to_have_count(12, timeout=SLOW)
+
+
+def test_a_late_picture_does_not_stop_the_waiting(browser: Browser, web: System) -> None:
+    link = link_of(a_campaign(grid_size=6, budget=2, grids_per_assignment=5), web)
+    page = opened(browser, link, device_scale_factor=2)
+    held: list[Any] = []
+    page.route("**/images/thumb", lambda route: held.append(route))
+    page.get_by_test_id("start").click()
+    expect(page.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
+    other = at_work(browser, link)
+    sort_some(page, 2)
+    finish(page)
+    # The other one holds the grid that is left.
+    expect(page.get_by_role("heading", name="being prepared")).to_be_visible(timeout=SLOW)
+    for route in list(held):
+        route.continue_()
+    page.wait_for_timeout(500)
+    other.get_by_role("button", name="More").click()
+    other.get_by_role("button", name="Skip this set").click()
+    other.get_by_role("button", name="Skip", exact=True).click()
+    expect(page.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
+
+
+def test_reported_images_stay_reported_and_out_of_the_rest(browser: Browser, web: System) -> None:
+    page = at_work(browser, link_of(a_campaign(grid_size=6, budget=4), web))
+    images = Person(page, "mouse", kind_of).images()
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("button", name="Report a broken image").click()
+    page.get_by_role("dialog").get_by_role("button", name="Image 3").click()
+    expect(page.locator(".tile.broken")).to_have_count(1)
+    expect(page.get_by_test_id("save-state")).to_have_attribute("data-state", "saved", timeout=SLOW)
+    page.reload()
+    expect(page.locator(".tile.broken")).to_have_count(1, timeout=SLOW)
+    page.get_by_role("button", name="Rest here").click()
+    expect(page.get_by_test_id("left")).to_contain_text("All images are sorted")
+    finish(page)
+    expect(page.get_by_test_id("progress")).to_contain_text("1 of", timeout=SLOW)
+    (answer,) = stored()
+    assert answer.unseen == [images[2]]
+    assert answer.groups is not None
+    assert answer.groups.count(-1) == 1
+
+
+def test_a_digit_chooses_a_group_after_a_click_and_moves_an_image_after_an_arrow(
+    browser: Browser, web: System
+) -> None:
+    page = at_work(browser, link_of(a_campaign(grid_size=6, budget=4), web))
+    first, second = Person(page, "mouse", kind_of).images()[:2]
+    tile = Person(page, "mouse", kind_of).tile
+    tile(first).click()
+    page.keyboard.press("2")
+    assert grouped(page) == {first: "1"}
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("3")
+    assert grouped(page) == {first: "1", second: "3"}
+
+
 # --- around the grids ------------------------------------------------------------------------
 
 
@@ -607,3 +722,110 @@ def test_the_next_grids_images_are_there_before_it_is(browser: Browser, web: Sys
     expect(page.get_by_test_id("progress")).to_contain_text("1 of", timeout=SLOW)
     expect(page.locator(f"{TILES} img")).to_have_count(6)
     assert not [url for url in asked if "/images/" in url]
+
+
+def test_the_code_outlives_doing_more_and_a_reload(browser: Browser, web: System) -> None:
+    campaign = a_campaign(
+        grid_size=6,
+        budget=1,
+        reward_cents=100,
+        grids_per_assignment=1,
+        annotation={"completion_url": "https://example.org/?c={code}", "thanks": "So long"},
+    )
+    page = at_work(browser, link_of(campaign, web))
+    sort_some(page, 2)
+    finish(page)
+    code = page.get_by_test_id("completion-code").inner_text()
+    page.get_by_test_id("do-more").click()
+    expect(page.get_by_test_id("completion-code")).to_have_text(code, timeout=SLOW)
+    page.reload()
+    expect(page.get_by_test_id("completion-code")).to_have_text(code, timeout=SLOW)
+    assert page.get_by_role("link", name="Finish").get_attribute("href") == (
+        f"https://example.org/?c={code}"
+    )
+    expect(page.get_by_text("So long")).to_be_visible()
+    expect(page.get_by_text("You earned $1.00.")).to_be_visible()
+
+
+def test_warned_then_stopped_then_let_in_again(browser: Browser, web: System) -> None:
+    page = at_work(browser, link_of(a_campaign(grid_size=6, budget=20), web))
+    now = {"warned_at": func.now()}
+    with transaction() as session:
+        session.execute(update(Annotator).values(now))
+    sort_some(page, 2)
+    finish(page)
+    page.get_by_test_id("warning-seen").click()
+    expect(page.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
+    with transaction() as session:
+        session.execute(update(Annotator).values(stopped_at=func.now()))
+    sort_some(page, 2)
+    finish(page)
+    expect(page.get_by_role("heading", name="Thank you, that is all")).to_be_visible(timeout=SLOW)
+    code = page.get_by_test_id("completion-code").inner_text()
+    page.reload()
+    expect(page.get_by_test_id("completion-code")).to_have_text(code, timeout=SLOW)
+    with transaction() as session:
+        session.execute(update(Annotator).values(stopped_at=None))
+    page.reload()
+    expect(page.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
+
+
+def test_the_address_of_somebody_else_is_asked_about(browser: Browser, web: System) -> None:
+    link = link_of(a_campaign(grid_size=6, budget=20), web)
+    page = at_work(browser, link)
+    sort_some(page, 2)
+    expect(page.get_by_test_id("save-state")).to_have_attribute("data-state", "saved", timeout=SLOW)
+    strange = visit(page.context, f"{link}#k=somebody-else-entirely")
+    expect(strange.get_by_role("heading", name="Go on as somebody else?")).to_be_visible()
+    strange.get_by_role("button", name="No, go on as I was").click()
+    expect(strange.locator(".tile.grouped")).to_have_count(2, timeout=SLOW)
+    with transaction() as session:
+        assert session.scalar(select(func.count()).select_from(Annotator)) == 1
+
+
+def test_without_storage_the_page_works_as_long_as_it_is_open(
+    browser: Browser, web: System
+) -> None:
+    context = browser.new_context(viewport=DESK["viewport"])
+    context.add_init_script(
+        """Object.defineProperty(window, 'localStorage', {get() { throw new Error('no'); }});
+        IDBFactory.prototype.open = () => { throw new DOMException('no', 'SecurityError'); };
+        window.BroadcastChannel = class { constructor() { throw new Error('no'); } };"""
+    )
+    page = visit(context, link_of(a_campaign(grid_size=6, budget=20), web))
+    page.get_by_test_id("start").click()
+    sort_some(page, 2)
+    finish(page)
+    expect(page.get_by_test_id("progress")).to_contain_text("1 of", timeout=SLOW)
+    page.get_by_role("button", name="More").click()
+    page.get_by_label("Language").select_option("de")
+    expect(page.get_by_test_id("progress")).to_contain_text("1 von", timeout=SLOW)
+
+
+def test_the_focus_is_never_lost_and_never_hidden(browser: Browser, web: System) -> None:
+    link = link_of(a_campaign(grid_size=12, budget=20), web)
+    page = at_work(browser, link, viewport={"width": 360, "height": 640})
+    where = "document.activeElement.tagName"
+    page.get_by_role("button", name="Rest here").click()
+    assert page.evaluate(where) == "BUTTON"
+    page.get_by_title("Undo").click()
+    assert page.evaluate(where) == "BUTTON"
+    person = Person(page, "mouse", kind_of)
+    person.sort_grid()
+    person.describe()
+    person.submit()
+    expect(page.get_by_test_id("progress")).to_contain_text("1 of", timeout=SLOW)
+    page.wait_for_timeout(300)
+    assert page.evaluate("document.activeElement.closest('.content') !== null")
+    hidden = []
+    Person(page, "keyboard", kind_of).focus(Person(page, "mouse", kind_of).images()[0])
+    for _ in range(11):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(60)
+        tile, panel = page.evaluate(
+            """() => [document.activeElement, document.querySelector('.side')].map(
+                one => [one.getBoundingClientRect().top, one.getBoundingClientRect().bottom])"""
+        )
+        if tile[0] >= panel[0] and tile[1] <= panel[1]:
+            hidden.append(tile)
+    assert hidden == []

@@ -39,7 +39,8 @@ export class Board {
   readonly required: boolean;
   readonly describes: boolean;
   readonly missing = $derived.by(() => grouping.missing(this.current, this.required));
-  readonly left = $derived(grouping.countLeft(this.current));
+  /** Images still to be sorted; broken ones need not be. */
+  readonly left = $derived(this.leftOf(this.current));
   /** How many groups are offered: a few, and more as they are used. */
   readonly offered = $derived.by(() => {
     const all = this.current.descriptions.length;
@@ -50,7 +51,7 @@ export class Board {
   private readonly started: number;
   private readonly trace: Trace;
   private anchor: number | null = null;
-  private frozen: { of: Grouping; answer: AnswerIn } | null = null;
+  private frozen: { of: Grouping; broken: Selection; answer: AnswerIn } | null = null;
 
   constructor(
     readonly campaign: CampaignForAnnotators,
@@ -67,6 +68,9 @@ export class Board {
     this.active = this.isBins ? null : 0;
     this.started = performance.now() - resumed.elapsed;
     this.trace = new Trace(resumed.trace);
+    this.broken = new Set(
+      resumed.trace.flatMap((event) => (event[1] === 'b' ? [images[event[2]!]!] : [])),
+    );
     this.trace.add(this.elapsed, 'o');
   }
 
@@ -126,7 +130,11 @@ export class Board {
 
   /** All images that are in no group, into this one. */
   rest(group: number): void {
-    this.put(grouping.imagesOf(this.current, LEFT), group);
+    const left = grouping.imagesOf(this.current, LEFT);
+    this.put(
+      left.filter((image) => !this.broken.has(image)),
+      group,
+    );
   }
 
   escape(focused: number | null): void {
@@ -167,6 +175,7 @@ export class Board {
     this.broken = new Set([...this.broken, image]);
     this.trace.add(this.elapsed, 'b', this.current.images.indexOf(image));
     if (this.groupOf(image) !== LEFT) this.put([image], LEFT);
+    else this.onChange(this);
     this.announcement = t('reported', { image: this.nameOf(image) });
   }
 
@@ -180,7 +189,7 @@ export class Board {
 
   /** The same body for the same grouping, so that a repeated submission is a repetition. */
   answer(): AnswerIn {
-    if (this.frozen?.of !== this.current) {
+    if (this.frozen?.of !== this.current || this.frozen.broken !== this.broken) {
       const answer = {
         ...grouping.toAnswer(this.current),
         elapsed_ms: this.elapsed,
@@ -188,7 +197,7 @@ export class Board {
         device: device(),
         unseen: [...this.broken],
       };
-      this.frozen = { of: this.current, answer };
+      this.frozen = { of: this.current, broken: this.broken, answer };
     }
     return this.frozen.answer;
   }
@@ -231,8 +240,12 @@ export class Board {
     return groups.length ? t('missing_words', { n: groups.length, groups: list(groups) }) : '';
   }
 
+  private leftOf(next: Grouping): number {
+    return grouping.imagesOf(next, LEFT).filter((image) => !this.broken.has(image)).length;
+  }
+
   private leftIn(next: Grouping): string {
-    const n = grouping.countLeft(next);
+    const n = this.leftOf(next);
     return n === 0 ? t('none_left') : t('left', { n });
   }
 

@@ -45,8 +45,18 @@ export function resumeFrom(
   return { draft: mine ? { ...joined, past, future } : joined, version, elapsed, trace };
 }
 
+/** Whether the server may lack something of this draft. */
+export function isAhead(local: LocalDraft): boolean {
+  const { base } = local;
+  return !base || !local.groups.every((group, k) => group === base.groups[k]);
+}
+
 export function localDraft(link: string): Promise<LocalDraft | null> {
   return recall<LocalDraft>(draftKey(link));
+}
+
+export function dropDraft(link: string): Promise<void> {
+  return forget(draftKey(link));
 }
 
 const draftKey = (link: string) => `draft:${link}`;
@@ -101,6 +111,11 @@ export class DraftSaver {
     this.schedule(DELAY);
   }
 
+  /** What another window did, so that this one's next save holds it, too. */
+  adopted(work: Work): void {
+    if (!this.closed) this.latest = work;
+  }
+
   /** Another window has saved: its numbers are known here, too. */
   heard(version: number, base: Draft): void {
     if (version <= this.version) return;
@@ -139,6 +154,7 @@ export class DraftSaver {
   /** Back to saving after an answer could not be sent. */
   reopen(): void {
     this.closed = false;
+    if (this.unsent) this.schedule(DELAY);
   }
 
   async forget(): Promise<void> {
@@ -159,7 +175,10 @@ export class DraftSaver {
       this.version -= 1;
       this.keepLocally();
       this.options.onStale();
-    } else this.options.onRefused(error);
+    } else {
+      this.options.onState('local');
+      this.options.onRefused(error);
+    }
   }
 
   private schedule(milliseconds: number): void {

@@ -108,13 +108,16 @@ export function carryImages(hands: Hands): (node: HTMLElement) => () => void {
     const listeners: [string, (event: never) => void][] = [
       ['pointerdown', down],
       ['pointermove', move],
-      ['pointerup', up],
-      ['pointercancel', release],
       ['contextmenu', noMenu],
     ];
     for (const [name, listener] of listeners)
       node.addEventListener(name, listener as EventListener);
+    // A pointer may be let go anywhere.
+    window.addEventListener('pointerup', up);
+    window.addEventListener('pointercancel', release);
     return () => {
+      window.removeEventListener('pointerup', up);
+      window.removeEventListener('pointercancel', release);
       release();
       for (const [name, listener] of listeners) {
         node.removeEventListener(name, listener as EventListener);

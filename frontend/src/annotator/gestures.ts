@@ -94,13 +94,16 @@ export function gridGestures(gestures: GridGestures): (node: HTMLElement) => () 
     const listeners: [string, (event: never) => void][] = [
       ['pointerdown', down],
       ['pointermove', move],
-      ['pointerup', up],
-      ['pointercancel', end],
       ['contextmenu', noMenu],
     ];
     for (const [name, listener] of listeners)
       node.addEventListener(name, listener as EventListener);
+    // A pointer may be let go anywhere.
+    window.addEventListener('pointerup', up);
+    window.addEventListener('pointercancel', end);
     return () => {
+      window.removeEventListener('pointerup', up);
+      window.removeEventListener('pointercancel', end);
       end();
       for (const [name, listener] of listeners) {
         node.removeEventListener(name, listener as EventListener);

@@ -1,29 +1,61 @@
-/** Who the annotator is to the server: a random key, which may be taken to another device. */
-import { note, noted } from './notes';
+/** Who the annotator is to the server: a random key per link, which may be taken to another device. */
+import type { CampaignForAnnotators } from '../api/types';
+import { note, noted, storageWorks, unnote } from './notes';
 
-const KEY = 'annotator-key';
+const keyOf = (link: string): string => `key:${link}`;
 const isKey = (key: unknown): key is string =>
   typeof key === 'string' && key.length >= 16 && key.length <= 128;
 
-/** The key by which the server knows this annotator again; `#k=…` brings one along. */
-export function annotatorKey(): string {
+/** The key in the address, `#k=…`, where it is another than this browser's. */
+export function broughtKey(link: string): string | null {
   const brought = new URLSearchParams(location.hash.slice(1)).get('k');
-  const known = isKey(brought) ? brought : noted<string>(KEY);
+  return isKey(brought) && brought !== noted(keyOf(link)) ? brought : null;
+}
+
+/** Whether somebody has worked on this link here who is not the one the address speaks of. */
+export function isSomebodyElse(link: string): boolean {
+  return broughtKey(link) !== null && noted(keyOf(link)) !== null;
+}
+
+/** Goes on as the annotator of the address, or not; what the other one noted here is forgotten. */
+export function settleKey(link: string, takeBrought: boolean): void {
+  const brought = broughtKey(link);
+  if (takeBrought && brought !== null) {
+    note(keyOf(link), brought);
+    unnote(finishedKey(link));
+  }
+  if (location.hash) history.replaceState(null, '', location.pathname + location.search);
+}
+
+/** The key by which the server knows this annotator again. */
+export function annotatorKey(link: string): string {
+  if (!isSomebodyElse(link)) settleKey(link, true);
+  const known = noted<string>(keyOf(link));
   const key = isKey(known) ? known : randomId();
-  if (brought !== null) history.replaceState(null, '', location.pathname + location.search);
-  if (key !== noted(KEY)) note(KEY, key);
+  if (key !== known) note(keyOf(link), key);
   return key;
 }
 
 /** The address by which the same annotator goes on with another device. */
-export function addressElsewhere(): string {
-  return `${location.origin}${location.pathname}#k=${annotatorKey()}`;
+export function addressElsewhere(link: string): string {
+  return `${location.origin}${location.pathname}#k=${annotatorKey(link)}`;
 }
 
+/** The same page with other words; it brings the key along where nothing can be kept. */
+export function addressInLanguage(link: string, code: string): string {
+  const url = new URL(location.href);
+  url.searchParams.set('lang', code);
+  url.hash = storageWorks() ? '' : `k=${annotatorKey(link)}`;
+  return url.href;
+}
+
+/** What the last page shows, kept for a later visit. */
 export interface Finished {
-  code: string;
-  answered: number;
-  stopped: boolean;
+  readonly code: string;
+  readonly answered: number;
+  readonly target: number;
+  readonly stopped: boolean;
+  readonly campaign: CampaignForAnnotators | null;
 }
 
 /** Where the code of a finished assignment is noted. */

@@ -2,6 +2,7 @@
 import type { Board } from './board.svelte';
 
 const HOVER = 700;
+const LINGER = 400;
 
 export class Large {
   image: number | null = $state(null);
@@ -22,20 +23,29 @@ export class Large {
     this.board.noteLarge(image);
   }
 
-  hide(): void {
+  /** True when there was something to hide. */
+  hide(): boolean {
     clearTimeout(this.timer);
+    const was = this.image !== null;
     this.image = null;
+    return was;
   }
 
   /** Svelte attachment: resting the mouse on an image shows it. */
   readonly onHover = (node: HTMLElement): (() => void) => {
     const over = (event: PointerEvent) => {
       if (this.stays && this.image !== null) return;
-      this.hide();
+      clearTimeout(this.timer);
+      const target = event.target as Element;
+      if (target.closest('.large')) return;
       if (event.pointerType !== 'mouse' || event.buttons !== 0) return;
-      const tile = (event.target as Element).closest<HTMLElement>('[data-image]');
-      if (!tile) return;
-      this.timer = setTimeout(() => this.show(Number(tile.dataset['image']), false), HOVER);
+      const tile = target.closest<HTMLElement>('[data-image]');
+      if (Number(tile?.dataset['image']) === this.image) return;
+      // The view stays for as long as it takes to move onto it (WCAG 2.2, 1.4.13).
+      this.timer = setTimeout(
+        () => (tile ? this.show(Number(tile.dataset['image']), false) : void this.hide()),
+        tile ? HOVER : LINGER,
+      );
     };
     const off = () => {
       if (!this.stays) this.hide();

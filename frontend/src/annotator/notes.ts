@@ -31,3 +31,13 @@ export function unnote(key: string): void {
     // Nothing was stored then.
   }
 }
+
+export function storageWorks(): boolean {
+  try {
+    localStorage.setItem('likewise:test', '1');
+    localStorage.removeItem('likewise:test');
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -5,24 +5,31 @@ import type { Handout, Lease, RemarkIn, Session, StageState, Step } from '../api
 import { takeHeadStart } from '../head-start';
 import * as api from './api';
 import { Board } from './board.svelte';
-import { DraftSaver, localDraft, resumeFrom, type SaveState } from './drafts';
+import { DraftSaver, dropDraft, isAhead, localDraft, resumeFrom, type SaveState } from './drafts';
 import { type Draft, merge } from './grouping';
-import { annotatorKey, type Finished, finishedKey, randomId } from './identity';
+import {
+  annotatorKey,
+  type Finished,
+  finishedKey,
+  isSomebodyElse,
+  randomId,
+  settleKey,
+} from './identity';
 import { dropOutgoing, keepOutgoing, outgoing, type Outgoing } from './outbox';
 import { type Size, Pictures, sizesFor } from './pictures';
 import { PracticeRun } from './practice.svelte';
 import { withRetries } from './retry';
-import { note, noted, unnote } from './notes';
+import { note, noted } from './notes';
 import { type Key, t } from './texts';
 import { otherWindows, type Told, type Windows } from './windows';
 import { rememberWords } from './words';
 
 export type Phase =
-  | { name: 'loading' | 'consent' | 'declined' | 'instructions' | 'warning' }
+  | { name: 'loading' | 'consent' | 'declined' | 'instructions' | 'warning' | 'somebody-else' }
   | { name: 'waiting' | 'paused' }
   | { name: 'practice'; run: PracticeRun }
   | { name: 'working'; board: Board }
-  | { name: 'done'; code: string | null; answered: number; stopped: boolean }
+  | { name: 'done'; finished: Finished | null; stopped: boolean }
   | { name: 'error'; sentence: string };
 
 const GONE = new Set(['already_submitted', 'lease_not_found', 'idempotency_mismatch']);
@@ -50,6 +57,7 @@ export class Page {
   private readonly windows: Windows;
   private drafts: DraftSaver | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private aheadTimer: ReturnType<typeof setTimeout> | undefined;
   private opening: Promise<Session> | null = null;
 
   constructor(readonly link: string) {
@@ -58,15 +66,30 @@ export class Page {
 
   /** Opens the page: a finished assignment shows its code again instead of starting another. */
   async start(): Promise<void> {
+    if (isSomebodyElse(this.link)) {
+      this.phase = { name: 'somebody-else' };
+      return;
+    }
+    settleKey(this.link, true);
     const finished = noted<Finished>(this.doneKey);
-    if (finished) this.phase = { name: 'done', ...finished };
+    // Whether somebody is still stopped is for the server to say.
+    if (finished && !finished.stopped) this.phase = { name: 'done', finished, stopped: false };
     else await this.enter();
+  }
+
+  /** The address is another annotator's: go on in their place, or as oneself. */
+  async settle(takeBrought: boolean): Promise<void> {
+    if (takeBrought) {
+      await dropOutgoing(this.link);
+      await dropDraft(this.link);
+    }
+    settleKey(this.link, takeBrought);
+    await this.start();
   }
 
   async doMore(): Promise<void> {
     this.session = null;
     this.notice = '';
-    unnote(this.doneKey);
     await this.enter();
   }
 
@@ -76,12 +99,31 @@ export class Page {
     await this.attempt(async () => {
       const left = await outgoing(this.link);
       const session = await withRetries(() => this.open(), this.whileRetrying);
-      if (left) {
-        await this.deliver(left);
-        this.notice = t('sent_earlier');
-      } else if (session.next) return this.show(session.next);
+      const isSent = left !== null && (await this.deliver(left));
+      if (isSent) this.notice = t('sent_earlier');
+      const isBack = await this.bringBack(session.next?.lease?.id);
+      if (left === null && !isBack && session.next) return this.show(session.next);
       await this.advance(session);
     });
+  }
+
+  /**
+   * Work on a grid that this browser did without a connection, and whose lease has run out since:
+   * the server takes it, and then hands that grid out again.
+   */
+  private async bringBack(lease: string | undefined): Promise<boolean> {
+    const local = await localDraft(this.link);
+    if (local === null || local.lease === lease || !isAhead(local)) return false;
+    const groups = [...local.groups];
+    const body = { version: local.version + 1, groups, descriptions: [...local.descriptions] };
+    try {
+      await this.call((token) => api.saveDraft(token, local.lease, body));
+      return true;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      // It was finished, or given back: nothing of it is missing.
+      return false;
+    }
   }
 
   /** Agreed, or read. */
@@ -127,6 +169,7 @@ export class Page {
       await rememberWords(this.link, body.descriptions ?? []);
       await this.leave(sent ? '' : t('moved_on'));
     } catch (error) {
+      // Refused for good, as it stands: the answer stays on the page, to be changed or skipped.
       this.submitError = `${sentenceOf(error)} ${t('keep_open')}`;
       this.drafts?.reopen();
     } finally {
@@ -197,6 +240,7 @@ export class Page {
   /** Sends an answer until it is acknowledged; false when the server had one of this grid already. */
   private async deliver(answer: Outgoing): Promise<boolean> {
     await keepOutgoing(this.link, answer);
+    let isStored = true;
     try {
       const reply = await this.call((token) =>
         api.submitAnswer(token, answer.lease, answer.key, answer.body),
@@ -204,14 +248,16 @@ export class Page {
       this.answered = reply.answered;
       this.target = reply.target;
       this.secondsSpent = reply.seconds_spent;
-      return true;
     } catch (error) {
-      if (error instanceof ApiError && GONE.has(error.code)) return false;
-      throw error;
-    } finally {
-      await dropOutgoing(this.link);
-      this.windows.tell({ type: 'finished', lease: answer.lease });
+      isStored = false;
+      if (!(error instanceof ApiError && GONE.has(error.code))) {
+        await dropOutgoing(this.link);
+        throw error;
+      }
     }
+    await dropOutgoing(this.link);
+    this.windows.tell({ type: 'finished', lease: answer.lease });
+    return isStored;
   }
 
   private async leave(notice = ''): Promise<void> {
@@ -242,14 +288,14 @@ export class Page {
 
   private async opened(): Promise<Session> {
     const early = await takeHeadStart();
-    const session = early?.session ?? (await api.openSession(this.link, annotatorKey()));
+    const session = early?.session ?? (await api.openSession(this.link, annotatorKey(this.link)));
     this.session = session;
     this.stage = session;
     this.answered = session.answered;
     this.target = session.target;
     this.secondsSpent = session.seconds_spent;
     const lease = session.next?.lease;
-    if (lease && early?.images) this.pictures.bring(lease.id, 'small', early.images);
+    if (lease && early?.images) this.pictures.expect(lease.id, 'small', early.images);
     return session;
   }
 
@@ -264,6 +310,7 @@ export class Page {
     this.target = handout.target;
     if (handout.status === 'leased' && handout.lease) await this.work(handout.lease);
     else if (handout.status === 'done' || handout.status === 'stopped') this.finish(handout);
+    else if (handout.status === 'warning') this.phase = { name: 'warning' };
     else {
       this.phase = { name: handout.status === 'paused' ? 'paused' : 'waiting' };
       const seconds = Math.max(1, handout.retry_after_seconds ?? 3);
@@ -294,7 +341,8 @@ export class Page {
     this.pictures.keepOnly([lease.id]);
     // How large the images are is known once they are laid out.
     await tick();
-    await this.paint(board);
+    // Not waited for: the grid takes clicks while its pictures come.
+    void this.paint(board);
   }
 
   private async saved(lease: string, body: Draft & { version: number }): Promise<void> {
@@ -309,6 +357,7 @@ export class Page {
     try {
       for (const size of this.sizes(board)) {
         const addresses = await this.pictures.of(board.subject.id, size);
+        if (!this.isAt(board)) return;
         board.pictures = addresses.map((address, k) => address ?? board.pictures[k] ?? null);
       }
     } catch (error) {
@@ -316,8 +365,12 @@ export class Page {
       board.pictures = board.subject.images.map(({ url }) => url);
       if (!(error instanceof ApiError)) throw error;
     }
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.fetchAhead(board), AHEAD_DELAY);
+    clearTimeout(this.aheadTimer);
+    this.aheadTimer = setTimeout(() => void this.fetchAhead(board), AHEAD_DELAY);
+  }
+
+  private isAt(board: Board): boolean {
+    return this.phase.name === 'working' && this.phase.board === board;
   }
 
   private sizes(board: Board): Size[] {
@@ -327,7 +380,7 @@ export class Page {
   }
 
   private async fetchAhead(board: Board): Promise<void> {
-    if (this.phase.name !== 'working' || this.phase.board !== board) return;
+    if (!this.isAt(board)) return;
     try {
       const { lease } = await this.authorised(api.leaseAhead);
       if (!lease) return;
@@ -341,18 +394,23 @@ export class Page {
   private finish(handout: Handout): void {
     const { answered, completion_code: code } = handout;
     const stopped = handout.status === 'stopped';
-    if (code && answered > 0) note(this.doneKey, { code, answered, stopped });
+    const campaign = this.session?.campaign ?? null;
+    if (code && answered > 0) {
+      const finished: Finished = { code, answered, target: handout.target, stopped, campaign };
+      note(this.doneKey, finished);
+    }
     // With nothing new done, an earlier code is still worth showing.
-    const known = noted<Finished>(this.doneKey);
-    this.phase = { name: 'done', ...(known ?? { code: null, answered: 0, stopped }) };
+    this.phase = { name: 'done', finished: noted<Finished>(this.doneKey), stopped };
   }
 
   private async heard(told: Told): Promise<void> {
     if (this.phase.name !== 'working' || this.submitting) return;
     const { board } = this.phase;
     if (board.subject.id !== told.lease) return;
-    if (told.type === 'draft') board.takeOver(told.draft);
-    else if (told.type === 'saved') this.drafts?.heard(told.version, told.base);
+    if (told.type === 'draft') {
+      board.takeOver(told.draft);
+      this.drafts?.adopted(board.work);
+    } else if (told.type === 'saved') this.drafts?.heard(told.version, told.base);
     else {
       this.drafts?.close();
       await this.leave(t('moved_on'));

@@ -35,8 +35,11 @@ describe('Pictures', () => {
     expect(second).toBeNull();
     await pictures.of('one', 'small');
     expect(fetchBundle).toHaveBeenCalledTimes(2);
+    pictures.expect('two', 'small', Promise.reject(new Error('lost')));
+    await expect(pictures.of('two', 'small')).resolves.toHaveLength(2);
+    expect(fetchBundle).toHaveBeenCalledTimes(3);
     pictures.keepOnly([]);
     await pictures.of('one', 'small');
-    expect(fetchBundle).toHaveBeenCalledTimes(3);
+    expect(fetchBundle).toHaveBeenCalledTimes(4);
   });
 });

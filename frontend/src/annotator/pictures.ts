@@ -38,7 +38,19 @@ export class Pictures {
   }
 
   /** Pictures that are on their way already; if they do not arrive they are fetched. */
-  bring(lease: string, size: Size, bundle: Promise<ArrayBuffer>): Promise<(string | null)[]> {
+  expect(lease: string, size: Size, bundle: Promise<ArrayBuffer>): void {
+    void this.bring(
+      lease,
+      size,
+      bundle.catch(() => this.fetchBundle(lease, size)),
+    );
+  }
+
+  private bring(
+    lease: string,
+    size: Size,
+    bundle: Promise<ArrayBuffer>,
+  ): Promise<(string | null)[]> {
     const sizes = this.known.get(lease) ?? new Map<Size, Promise<(string | null)[]>>();
     this.known.set(lease, sizes);
     const loading = bundle.then(addressesOf);

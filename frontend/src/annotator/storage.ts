@@ -20,7 +20,12 @@ export async function recall<T>(key: string): Promise<T | null> {
   if (memory.has(key)) return memory.get(key) as T;
   const kept = opened();
   if (kept === null) return null;
-  return ((await get<T>(key, kept).catch(() => undefined)) ?? null) as T | null;
+  try {
+    return (await get<T>(key, kept)) ?? null;
+  } catch {
+    store = null;
+    return null;
+  }
 }
 
 export async function remember(key: string, value: unknown): Promise<void> {
@@ -39,5 +44,10 @@ export async function remember(key: string, value: unknown): Promise<void> {
 export async function forget(key: string): Promise<void> {
   memory.delete(key);
   const kept = opened();
-  if (kept !== null) await del(key, kept).catch(() => undefined);
+  if (kept === null) return;
+  try {
+    await del(key, kept);
+  } catch {
+    store = null;
+  }
 }

@@ -11,8 +11,15 @@ export interface TaskView {
   readonly byKeyboard: boolean;
   showLarge(image: number): void;
   showHelp(): void;
+  /** Whether a large view was there to be hidden. */
+  hideLarge(): boolean;
   /** After images moved: keeps the focus on one that had it. */
   refocus(image: number): void;
+}
+
+/** Whether a key moves the focus: from then on the keyboard, not a pointer, says what it is on. */
+export function leadsOn(event: KeyboardEvent): boolean {
+  return event.key === 'Tab' || commandOf(event, 0)?.type === 'move';
 }
 
 /** Does what the key says; true when it was meant for the task. */
@@ -39,6 +46,7 @@ export function pressed(event: KeyboardEvent, view: TaskView): boolean {
       board.rest(board.active);
       break;
     case 'escape':
+      if (event.key === 'Escape' && view.hideLarge()) break;
       if (event.key !== 'Escape' && image === null) return false;
       board.escape(focused);
       break;

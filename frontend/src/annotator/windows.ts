@@ -12,8 +12,13 @@ export interface Windows {
 }
 
 export function otherWindows(link: string, onTold: (told: Told) => void): Windows {
-  if (typeof BroadcastChannel === 'undefined') return { tell: () => {}, close: () => {} };
-  const channel = new BroadcastChannel(`likewise:${link}`);
+  let channel: BroadcastChannel;
+  try {
+    channel = new BroadcastChannel(`likewise:${link}`);
+  } catch {
+    // An old browser, or one that keeps nothing here: each window is alone.
+    return { tell: () => {}, close: () => {} };
+  }
   channel.onmessage = (event: MessageEvent<Told>) => onTold(event.data);
   return { tell: (told) => channel.postMessage(told), close: () => channel.close() };
 }
