@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from app.accounts import passwords
 from app.core import database, events, settings, storage
 from tests.support.servers import Servers, running_servers
 from tests.support.system import System, running_system
@@ -51,6 +52,8 @@ def forget_settings() -> None:
     database.session_factory.cache_clear()
     storage._store.cache_clear()
     events._redis.cache_clear()
+    passwords._storage.cache_clear()
+    passwords._memory.cache_clear()
 
 
 @pytest.fixture

@@ -607,7 +607,7 @@ def test_work_done_offline_comes_back_although_its_lease_ran_out(
 
 def test_a_lost_head_start_is_made_up_for(browser: Browser, web: System) -> None:
     link = link_of(a_campaign(grid_size=12, budget=4, annotation={"show_instructions": False}), web)
-    context = browser.new_context(viewport=DESK["viewport"])
+    context = browser.new_context(viewport={"width": 1366, "height": 768})
     context.route("**/images/small", lambda route: route.abort(), times=1)
     page = visit(context, link)
     expect(page.locator(f"{TILES} img")).to_have_count(12, timeout=SLOW)
@@ -786,7 +786,7 @@ def test_the_address_of_somebody_else_is_asked_about(browser: Browser, web: Syst
 def test_without_storage_the_page_works_as_long_as_it_is_open(
     browser: Browser, web: System
 ) -> None:
-    context = browser.new_context(viewport=DESK["viewport"])
+    context = browser.new_context(viewport={"width": 1366, "height": 768})
     context.add_init_script(
         """Object.defineProperty(window, 'localStorage', {get() { throw new Error('no'); }});
         IDBFactory.prototype.open = () => { throw new DOMException('no', 'SecurityError'); };
