@@ -83,14 +83,14 @@ def answers_csv(session: Session, campaign: Campaign) -> Iterator[str]:
         "elapsed_ms",
         "left_out",
     ]
-    yield _csv_line([*columns, "image", "filename", "group", "description"])
+    yield csv_line([*columns, "image", "filename", "group", "description"])
     for record in answer_records(session, campaign):
         head = [record[column] for column in columns]
         words = record["descriptions"]
         rows = zip(record["images"], record["filenames"], record["groups"], strict=True)
         for image, filename, group in rows:
             word = words[group] if 0 <= group < len(words) else ""
-            yield _csv_line([*head, image, neutral(filename), group, neutral(word)])
+            yield csv_line([*head, image, neutral(filename), group, neutral(word)])
 
 
 def traces_jsonl(session: Session, campaign: Campaign) -> Iterator[str]:
@@ -124,7 +124,7 @@ def quality_csv(session: Session, campaign: Campaign) -> Iterator[str]:
     kinds = ("gold", "repeat", "consensus")
     measures = ("warned_at", "stopped_at", "left_out_at")
     parts = [f"{kind}{part}" for kind in kinds for part in ("", "_band", "_n")]
-    yield _csv_line(
+    yield csv_line(
         ["annotator", "n_answers", "verdict", *parts, "one_group", "seconds", "hasty", *measures]
     )
     for score in read_scores(session, campaign):
@@ -135,25 +135,25 @@ def quality_csv(session: Session, campaign: Campaign) -> Iterator[str]:
         times = [getattr(score.annotator, name) for name in measures]
         head = [score.annotator.position, score.n_answers, score.verdict]
         tail = [score.n_one_group, score.seconds, score.hasty]
-        yield _csv_line([*head, *cells, *tail, *(at.isoformat() if at else "" for at in times)])
+        yield csv_line([*head, *cells, *tail, *(at.isoformat() if at else "" for at in times)])
 
 
 def embedding_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
     """One line per image: position, file name, and its coordinates."""
     rows = read_map(session, campaign, model)
     n_dimensions = len(rows[0][1].vector) if rows else 0
-    yield _csv_line(["image", "filename", *(f"x{axis}" for axis in range(n_dimensions))])
+    yield csv_line(["image", "filename", *(f"x{axis}" for axis in range(n_dimensions))])
     for image, place in rows:
         coordinates = [float(value) for value in place.vector]
-        yield _csv_line([image.position, neutral(image.filename), *coordinates])
+        yield csv_line([image.position, neutral(image.filename), *coordinates])
 
 
 def attributes_csv(insight: dict[str, Any]) -> Iterator[str]:
     """One line per attribute in use: dimension, share of the answers, words of both sides."""
-    yield _csv_line(["attribute", "share", "low", "high"])
+    yield csv_line(["attribute", "share", "low", "high"])
     for one in insight["attributes"]:
         low, high = (neutral("; ".join(one[side])) for side in ("low", "high"))
-        yield _csv_line([one["index"], one["share"], low, high])
+        yield csv_line([one["index"], one["share"], low, high])
 
 
 def annotators_csv(insight: dict[str, Any]) -> Iterator[str]:
@@ -170,9 +170,9 @@ def annotators_csv(insight: dict[str, Any]) -> Iterator[str]:
         "n_repeats",
         "consistency",
     ]
-    yield _csv_line([*columns, *(f"preference{k}" for k in range(n_dimensions))])
+    yield csv_line([*columns, *(f"preference{k}" for k in range(n_dimensions))])
     for one in annotators:
-        yield _csv_line([*(one[column] for column in columns), *one["preference"]])
+        yield csv_line([*(one[column] for column in columns), *one["preference"]])
 
 
 def embedding_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
@@ -188,7 +188,8 @@ def embedding_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
     return buffer.getvalue()
 
 
-def _csv_line(cells: list[Any]) -> str:
+def csv_line(cells: list[Any]) -> str:
+    """One line of CSV, ended by a newline."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerow(cells)
     return buffer.getvalue()

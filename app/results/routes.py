@@ -1,20 +1,25 @@
 """Results of a campaign: live progress, models, map, neighbours, exports."""
 
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
-from typing import Annotated
+from functools import partial
+from pathlib import Path as FilePath
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Query
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import FileResponse, Response, StreamingResponse
 from sqlalchemy.orm import Session
 from sse_starlette import EventSourceResponse
+from starlette.background import BackgroundTask
 
 from app.accounts.routes import SignedIn
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.database import transaction
 from app.core.web import DatabaseSession
-from app.results import exports, insight, service
+from app.results import exports, formats, insight, service
 from app.results.live import progress_events
 from app.results.schemas import FocusIn, InsightOut, MapOut, NeighboursOut, ProgressOut
 
@@ -112,6 +117,87 @@ def export_answers_jsonl(
 ) -> Response:
     campaign = get_campaign(session, account, campaign_id)
     return _stream(campaign, exports.answers_jsonl, "application/jsonl", "answers.jsonl")
+
+
+@api.get("/export/pairs.csv", response_class=Response)
+def export_pairs_csv(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> Response:
+    campaign = get_campaign(session, account, campaign_id)
+    return _stream(campaign, formats.pairs_csv, "text/csv", "pairs.csv")
+
+
+@api.get("/export/triplets.csv", response_class=Response)
+def export_triplets_csv(
+    campaign_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    per_answer: Annotated[int, Query(ge=1, le=100_000)] = 100,
+) -> Response:
+    """anchor, near, far: at most `per_answer` of each answer."""
+    campaign = get_campaign(session, account, campaign_id)
+    export = partial(formats.triplets_csv, per_answer=per_answer)
+    return _stream(campaign, export, "text/csv", "triplets.csv")
+
+
+@api.get("/export/answers.parquet", response_class=Response)
+def export_answers_parquet(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn
+) -> Response:
+    campaign = get_campaign(session, account, campaign_id)
+    folder = tempfile.mkdtemp(prefix="likewise-export-")
+    path = FilePath(folder, "answers.parquet")
+    formats.answers_parquet(session, campaign, path)
+    return FileResponse(
+        path,
+        media_type="application/vnd.apache.parquet",
+        filename="answers.parquet",
+        background=BackgroundTask(shutil.rmtree, folder, ignore_errors=True),
+    )
+
+
+@api.get("/export/embedding.parquet", response_class=Response)
+def export_embedding_parquet(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn, version: int | None = None
+) -> Response:
+    campaign = get_campaign(session, account, campaign_id)
+    model = service.get_model(session, campaign, version)
+    data = formats.embedding_parquet(session, campaign, model)
+    return _download(data, "application/vnd.apache.parquet", "embedding.parquet")
+
+
+@api.get("/export/{name}.tsv", response_class=Response)
+def export_projector(
+    campaign_id: UUID,
+    name: Literal["vectors", "metadata"],
+    session: DatabaseSession,
+    account: SignedIn,
+    version: int | None = None,
+) -> Response:
+    """The two files of the TensorFlow embedding projector."""
+    campaign = get_campaign(session, account, campaign_id)
+    model = service.get_model(session, campaign, version)
+    export = {"vectors": formats.vectors_tsv, "metadata": formats.metadata_tsv}[name]
+    lines = "".join(export(session, campaign, model))
+    return _download(lines.encode(), "text/tab-separated-values", f"{name}.tsv")
+
+
+@api.get("/export/neighbours.csv", response_class=Response)
+def export_neighbours_csv(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn, version: int | None = None
+) -> Response:
+    campaign = get_campaign(session, account, campaign_id)
+    model = service.get_model(session, campaign, version)
+    lines = "".join(formats.neighbours_csv(session, campaign, model))
+    return _download(lines.encode(), "text/csv", "neighbours.csv")
+
+
+@api.get("/export/dissimilarities.npz", response_class=Response)
+def export_dissimilarities(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn, version: int | None = None
+) -> Response:
+    campaign = get_campaign(session, account, campaign_id)
+    model = service.get_model(session, campaign, version)
+    data = formats.dissimilarities_npz(session, campaign, model)
+    return _download(data, "application/octet-stream", "dissimilarities.npz")
 
 
 @api.get("/export/traces.jsonl", response_class=Response)

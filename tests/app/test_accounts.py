@@ -328,6 +328,7 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient) -> None
         "account_id": owner.id,
         "decision": "stop",
         "action": "pause",
+        "name": "vectors",
     }
     bodies: dict[str, Any] = {
         "focus": {"attribute": None},

@@ -5,9 +5,13 @@ import io
 import json
 
 import numpy as np
+import pyarrow.parquet as pq
 from fastapi.testclient import TestClient
+from numpy.typing import NDArray
+from scipy.spatial.distance import squareform
 from sqlalchemy import select
 
+from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.jobs.service import request_job
@@ -40,9 +44,8 @@ def test_answers_are_exported_whole_without_identities(client: TestClient) -> No
     assert "annotator-secret-key" not in client.get(f"{base}/answers.jsonl").text
 
 
-def test_the_embedding_is_exported_by_position_and_neighbours_are_nearest_first(
-    client: TestClient,
-) -> None:
+def a_model(client: TestClient) -> tuple[Campaign, NDArray[np.float32]]:
+    """A campaign with a model of random points; its owner is signed in."""
     owner = an_account()
     campaign = a_campaign(owner)
     points = np.random.default_rng(0).normal(size=(campaign.n_images, 3)).astype(np.float32)
@@ -67,6 +70,13 @@ def test_the_embedding_is_exported_by_position_and_neighbours_are_nearest_first(
             for at, point in enumerate(points)
         )
     sign_in(client, owner)
+    return campaign, points
+
+
+def test_the_embedding_is_exported_by_position_and_neighbours_are_nearest_first(
+    client: TestClient,
+) -> None:
+    campaign, points = a_model(client)
     base = f"/api/campaigns/{campaign.id}"
     with np.load(io.BytesIO(client.get(f"{base}/export/embedding.npz").content)) as arrays:
         np.testing.assert_array_equal(arrays["embedding"], points)
@@ -77,3 +87,59 @@ def test_the_embedding_is_exported_by_position_and_neighbours_are_nearest_first(
     missing = client.get(f"{base}/models/1/neighbours?image=999")
     assert (missing.status_code, missing.json()["code"]) == (422, "unknown_image")
     assert client.get(f"{base}/models/2/map").status_code == 404
+
+
+def test_pairs_and_triplets_say_what_was_grouped(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner)
+    who = a_session(client, campaign)
+    lease = a_lease(client, who)
+    images = [shown["image"] for shown in lease["images"]]
+    submit(client, who, lease, groups=[0, 0, 1, 1, -1, -1], unseen=[images[3]])
+    sign_in(client, owner)
+    base = f"/api/campaigns/{campaign.id}/export"
+    a, b, c, _, d, e = images
+    rows = csv.DictReader(io.StringIO(client.get(f"{base}/pairs.csv").text))
+    told = {frozenset((int(row["i"]), int(row["j"]))): row["same"] for row in rows}
+    expected = {(a, b): "1", **{pair: "0" for pair in [(a, c), (b, c), (a, d), (a, e), (b, d),
+                                                       (b, e), (c, d), (c, e)]}}  # fmt: skip
+    assert told == {frozenset(pair): same for pair, same in expected.items()}
+    lines = client.get(f"{base}/triplets.csv").text.splitlines()
+    assert lines[0] == "anchor,near,far"
+    triplets = {tuple(map(int, line.split(","))) for line in lines[1:]}
+    assert triplets == {(x, y, far) for x, y in ((a, b), (b, a)) for far in (c, d, e)}
+    some = client.get(f"{base}/triplets.csv?per_answer=4").text
+    assert len(some.splitlines()) == 5
+    assert some == client.get(f"{base}/triplets.csv?per_answer=4").text
+
+
+def test_answers_come_as_parquet_too(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner)
+    who = a_session(client, campaign)
+    for _ in range(3):
+        submit(client, who, a_lease(client, who))
+    sign_in(client, owner)
+    base = f"/api/campaigns/{campaign.id}/export"
+    table = pq.read_table(io.BytesIO(client.get(f"{base}/answers.parquet").content))
+    lines = client.get(f"{base}/answers.jsonl").text.splitlines()
+    assert table.to_pylist() == [json.loads(line) for line in lines]
+
+
+def test_models_come_in_the_shapes_of_other_programs(client: TestClient) -> None:
+    campaign, points = a_model(client)
+    base = f"/api/campaigns/{campaign.id}/export"
+    table = pq.read_table(io.BytesIO(client.get(f"{base}/embedding.parquet").content))
+    np.testing.assert_array_equal(np.array(table["vector"].to_pylist(), np.float32), points)
+    assert table["attribute_colour"].to_pylist()[:3] == ["red", "green", "blue"]
+    with np.load(io.BytesIO(client.get(f"{base}/dissimilarities.npz").content)) as arrays:
+        far = squareform(arrays["dissimilarities"][0])
+    np.testing.assert_allclose(far[3, 8], np.linalg.norm(points[3] - points[8]), rtol=1e-5)
+    vectors = np.loadtxt(io.StringIO(client.get(f"{base}/vectors.tsv").text))
+    np.testing.assert_allclose(vectors, points, rtol=1e-4)
+    metadata = client.get(f"{base}/metadata.tsv").text.splitlines()
+    assert metadata[0].split("\t") == ["image", "filename", "colour"]
+    assert len(metadata) == 1 + len(points)
+    rows = list(csv.DictReader(io.StringIO(client.get(f"{base}/neighbours.csv").text)))
+    first = [int(row["neighbour"]) for row in rows if row["image"] == "0"]
+    assert first == np.argsort(np.linalg.norm(points - points[0], axis=1))[1:11].tolist()

@@ -37,5 +37,6 @@ it('offers what would change something', () => {
 
 it('says how much agreement there is, and of how many grids', () => {
   expect(evidenceText({ mean: 0.816, band: 0.2, n: 3 })).toBe('0.82 (3)');
+  expect(evidenceText({ mean: -0.001, band: 0.2, n: 4 })).toBe('0.00 (4)');
   expect(evidenceText(null)).toBe('–');
 });

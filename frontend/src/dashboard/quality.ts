@@ -19,7 +19,10 @@ export const DECISIONS: readonly [Decision, string][] = [
 
 /** "0.82 of 3", with what random groups stay below as a title. */
 export function evidenceText(evidence: Evidence | null): string {
-  return evidence ? `${evidence.mean.toFixed(2)} (${evidence.n})` : '–';
+  if (!evidence) return '–';
+  // Plus zero: no "-0.00".
+  const mean = Math.round(evidence.mean * 100) / 100 + 0;
+  return `${mean.toFixed(2)} (${evidence.n})`;
 }
 
 export function measuresOf(score: AnnotatorScore): string[] {
