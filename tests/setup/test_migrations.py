@@ -204,7 +204,8 @@ def test_a_full_round_that_waits_for_its_model_is_closed_by_the_upgrade(
 def test_downgrading_0004_drops_checks_and_keeps_what_was_asked(client: TestClient) -> None:
     url = os.environ["DATABASE_URL"]
     campaign = a_campaign(
-        budget=20, annotation={"known_attribute": "colour", "gold_share": 0.5, "practice": 1}
+        budget=20,
+        annotation={"known_attribute": "colour", "gold_share": 0.5, "practice": 1, "measures": []},
     )
     with transaction() as session:
         assert practice_grid(session, session.get_one(Campaign, campaign.id), 0) is not None
