@@ -12,7 +12,7 @@ from statistics import median
 from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from app.annotation.checks import FINISHED
@@ -163,6 +163,13 @@ def _take(session: Session, campaign: Campaign, annotator: Annotator, measure: M
     campaign_changed(session, campaign.id)
     if measure == "leave_out":
         _learn_anew(session, campaign)
+    if measure == "stop":
+        # What was leased ahead and will not be begun is free for others at once.
+        session.execute(
+            update(Answer)
+            .where(Answer.annotator_id == annotator.id, Answer.state == "leased", Answer.ahead)
+            .values(lease_expires_at=func.now())
+        )
 
 
 def _learn_anew(session: Session, campaign: Campaign) -> None:
