@@ -3,6 +3,7 @@
  * places are `[data-group]` and `[data-tray]`. Holding still shows an image large.
  */
 import { LEFT } from './grouping';
+import { listen, swallowClick } from './pointers';
 
 export interface Hands {
   /** The images that go along when this one is carried. */
@@ -70,7 +71,7 @@ export function carryImages(hands: Hands): (node: HTMLElement) => () => void {
       const { images, ghost, holding } = carried;
       release();
       if (ghost === null && !holding) return;
-      swallowClick();
+      swallowClick(node);
       if (ghost === null) return;
       const group = placeAt(event.clientX, event.clientY);
       if (group !== null) hands.put(images, group);
@@ -94,35 +95,13 @@ export function carryImages(hands: Hands): (node: HTMLElement) => () => void {
       }
     }
 
-    /** The browser may follow a drag with a click, which is not one of the annotator's. */
-    function swallowClick(): void {
-      const stop = (click: Event) => click.stopPropagation();
-      node.addEventListener('click', stop, { capture: true, once: true });
-      setTimeout(() => node.removeEventListener('click', stop, { capture: true }));
-    }
-
-    function noMenu(event: Event): void {
-      if (carried !== null) event.preventDefault();
-    }
-
-    const listeners: [string, (event: never) => void][] = [
-      ['pointerdown', down],
-      ['pointermove', move],
-      ['contextmenu', noMenu],
-    ];
-    for (const [name, listener] of listeners)
-      node.addEventListener(name, listener as EventListener);
-    // A pointer may be let go anywhere.
-    window.addEventListener('pointerup', up);
-    window.addEventListener('pointercancel', release);
-    return () => {
-      window.removeEventListener('pointerup', up);
-      window.removeEventListener('pointercancel', release);
-      release();
-      for (const [name, listener] of listeners) {
-        node.removeEventListener(name, listener as EventListener);
-      }
-    };
+    return listen(node, {
+      down,
+      move,
+      up,
+      cancel: release,
+      blocksMenu: () => carried !== null,
+    });
   };
 }
 

@@ -1,4 +1,5 @@
 /** What pointers do on a grid of images beyond a click: boxes drawn around images, and holding. */
+import { listen, swallowClick } from './pointers';
 import { boxBetween, touches } from './selection';
 
 export interface GridGestures {
@@ -67,7 +68,7 @@ export function gridGestures(gestures: GridGestures): (node: HTMLElement) => () 
         );
         gestures.box(inside.map((tile) => Number(tile.dataset['image'])));
       }
-      if (box !== null || holding) swallowClick();
+      if (box !== null || holding) swallowClick(node);
       end();
     }
 
@@ -79,35 +80,13 @@ export function gridGestures(gestures: GridGestures): (node: HTMLElement) => () 
       holding = false;
     }
 
-    /** The browser follows a drag or a hold with a click, which is not one of the annotator's. */
-    function swallowClick(): void {
-      const stop = (click: Event) => click.stopPropagation();
-      node.addEventListener('click', stop, { capture: true, once: true });
-      setTimeout(() => node.removeEventListener('click', stop, { capture: true }));
-    }
-
-    const noMenu = (event: Event) => {
-      // Holding an image is a gesture here; its own menu would cover it.
-      if (start !== null && !start.mouse) event.preventDefault();
-    };
-
-    const listeners: [string, (event: never) => void][] = [
-      ['pointerdown', down],
-      ['pointermove', move],
-      ['contextmenu', noMenu],
-    ];
-    for (const [name, listener] of listeners)
-      node.addEventListener(name, listener as EventListener);
-    // A pointer may be let go anywhere.
-    window.addEventListener('pointerup', up);
-    window.addEventListener('pointercancel', end);
-    return () => {
-      window.removeEventListener('pointerup', up);
-      window.removeEventListener('pointercancel', end);
-      end();
-      for (const [name, listener] of listeners) {
-        node.removeEventListener(name, listener as EventListener);
-      }
-    };
+    return listen(node, {
+      down,
+      move,
+      up,
+      cancel: end,
+      // Holding an image is a gesture on touch screens; the menu would cover it.
+      blocksMenu: () => start !== null && !start.mouse,
+    });
   };
 }

@@ -1,67 +1,94 @@
 /** What both kinds of task do with the keyboard. */
+import { tick } from 'svelte';
 import type { Board } from './board.svelte';
 import { commandOf, focusedImage, isTyping, neighbour } from './keys';
+import type { Large } from './large.svelte';
+import type { Submission } from './submission';
 import { isRightToLeft } from './texts';
 
-export interface TaskView {
-  readonly board: Board;
-  readonly root: HTMLElement;
-  readonly singles: boolean;
-  /** Whether the keyboard, not a pointer, moved the focus last. */
-  readonly byKeyboard: boolean;
-  showLarge(image: number): void;
-  showHelp(): void;
-  /** Whether a large view was there to be hidden. */
-  hideLarge(): boolean;
-  /** After images moved: keeps the focus on one that had it. */
-  refocus(image: number): void;
+/** What both kinds of task need besides what they show. */
+export interface TaskProps {
+  board: Board;
+  submission: Submission;
+  link: string;
+  singles: boolean;
+  showHelp: () => void;
+  /** Known group of an image, once practice has been checked. */
+  truthOf?: (image: number) => number | null;
 }
 
 /** Whether a key moves the focus: from then on the keyboard, not a pointer, says what it is on. */
-export function leadsOn(event: KeyboardEvent): boolean {
+function leadsOn(event: KeyboardEvent): boolean {
   return event.key === 'Tab' || commandOf(event, 0)?.type === 'move';
 }
 
-/** Does what the key says; true when it was meant for the task. */
-export function pressed(event: KeyboardEvent, view: TaskView): boolean {
-  if (isTyping(event.target) || document.querySelector('dialog[open]')) return false;
-  const { board } = view;
-  const command = commandOf(event, board.campaign.max_groups, view.singles);
-  if (command === null) return false;
-  const image = focusedImage();
-  const focused = view.byKeyboard ? image : null;
-  switch (command.type) {
-    case 'undo':
-    case 'redo':
-      board[command.type]();
-      break;
-    case 'help':
-      view.showHelp();
-      break;
-    case 'all':
-      board.chooseLeft();
-      break;
-    case 'rest':
-      if (board.active === null) return false;
-      board.rest(board.active);
-      break;
-    case 'escape':
-      if (event.key === 'Escape' && view.hideLarge()) break;
-      if (event.key !== 'Escape' && image === null) return false;
-      board.escape(focused);
-      break;
-    case 'large':
-      if (image === null) return false;
-      view.showLarge(image);
-      break;
-    case 'group':
-      board.sendTo(command.group, focused);
-      break;
-    case 'move':
-      return image !== null && moveFocus(view.root, image, command.key);
+/** The keyboard of one task. */
+export class TaskKeys {
+  /** Whether the keyboard, not a pointer, moved the focus last. */
+  private byKeyboard = false;
+
+  constructor(
+    private readonly props: () => TaskProps,
+    private readonly large: Large,
+    private readonly root: () => HTMLElement,
+  ) {}
+
+  readonly onpointerdown = (): void => {
+    this.byKeyboard = false;
+  };
+
+  readonly onkeydown = (event: KeyboardEvent): void => {
+    if (leadsOn(event)) this.byKeyboard = true;
+    if (!this.props().submission.busy && this.pressed(event)) event.preventDefault();
+  };
+
+  /** Does what the key says; true when it was meant for the task. */
+  private pressed(event: KeyboardEvent): boolean {
+    if (isTyping(event.target) || document.querySelector('dialog[open]')) return false;
+    const { board, singles, showHelp } = this.props();
+    const command = commandOf(event, board.campaign.max_groups, singles);
+    if (command === null) return false;
+    const image = focusedImage();
+    const focused = this.byKeyboard ? image : null;
+    switch (command.type) {
+      case 'undo':
+      case 'redo':
+        board[command.type]();
+        break;
+      case 'help':
+        showHelp();
+        break;
+      case 'all':
+        board.chooseLeft();
+        break;
+      case 'rest':
+        if (board.active === null) return false;
+        board.rest(board.active);
+        break;
+      case 'escape':
+        if (event.key === 'Escape' && this.large.hide()) break;
+        if (event.key !== 'Escape' && image === null) return false;
+        board.escape(focused);
+        break;
+      case 'large':
+        if (image === null) return false;
+        this.large.show(image, true);
+        break;
+      case 'group':
+        board.sendTo(command.group, focused);
+        break;
+      case 'move':
+        return image !== null && moveFocus(this.root(), image, command.key);
+    }
+    if (image !== null) void this.refocus(image);
+    return true;
   }
-  if (image !== null) view.refocus(image);
-  return true;
+
+  /** After images moved: keeps the focus on the one that had it. */
+  private async refocus(image: number): Promise<void> {
+    await tick();
+    this.root().querySelector<HTMLElement>(`[data-image="${image}"]`)?.focus();
+  }
 }
 
 function moveFocus(
