@@ -20,6 +20,7 @@ from app.core.middleware import SameOriginWrites, SecurityHeaders
 from app.core.problems import install_error_handlers
 from app.core.settings import get_settings
 from app.core.web import DatabaseSession, templates
+from app.results import downloads
 from app.results import routes as results
 
 STATIC = Path(__file__).parent / "static"
@@ -52,6 +53,7 @@ def create_app() -> FastAPI:
         campaigns.api,
         campaigns.pages,
         results.api,
+        downloads.api,
         annotation.api,
         annotation_pages.pages,
         requester.api,
