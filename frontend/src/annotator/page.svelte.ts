@@ -166,7 +166,7 @@ export class Page {
     try {
       const body = board.answer();
       const sent = await this.deliver({ lease: board.subject.id, key: randomId(), body });
-      await rememberWords(this.link, body.descriptions ?? []);
+      void rememberWords(this.link, body.descriptions ?? []);
       await this.leave(sent ? '' : t('moved_on'));
     } catch (error) {
       // Refused for good, as it stands: the answer stays on the page, to be changed or skipped.
@@ -245,6 +245,8 @@ export class Page {
       const reply = await this.call((token) =>
         api.submitAnswer(token, answer.lease, answer.key, answer.body),
       );
+      // In one step: no count may run ahead of the grid that is shown.
+      this.phase = { name: 'loading' };
       this.answered = reply.answered;
       this.target = reply.target;
       this.secondsSpent = reply.seconds_spent;
@@ -255,7 +257,8 @@ export class Page {
         throw error;
       }
     }
-    await dropOutgoing(this.link);
+    // Sent once more after a crash now, it would be the same answer still.
+    void dropOutgoing(this.link);
     this.windows.tell({ type: 'finished', lease: answer.lease });
     return isStored;
   }
