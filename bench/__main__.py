@@ -8,9 +8,19 @@ import httpx
 from app.core.settings import get_settings
 from likewise import environment
 
+ALONE = (
+    "bench.cen",
+    "bench.crowdster",
+    "bench.semicrowd",
+    "bench.neighbours",
+    "bench.exports",
+    "bench.embedding_map",
+    "bench.bonuses",
+)
+
 
 def main() -> None:
-    for name in ("bench.cen", "bench.crowdster"):
+    for name in ALONE:
         subprocess.run([sys.executable, "-m", name], check=True)
     environment.load()
     address = get_settings().base_url
@@ -19,7 +29,14 @@ def main() -> None:
     except httpx.TransportError:
         print(f"Nothing answers at {address}: without `make up` the campaigns are not measured.")
         return
-    for name in ("bench.annotator_page", "bench.colours_campaign", "bench.always_ready"):
+    for name in (
+        "bench.annotator_page",
+        "bench.colours_campaign",
+        "bench.semicrowd_campaign",
+        "bench.always_ready",
+        "bench.planner",
+        "bench.uploads",
+    ):
         subprocess.run([sys.executable, "-m", name], check=True)
 
 

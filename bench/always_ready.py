@@ -22,12 +22,13 @@ from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
 from app.core.database import transaction
 from app.jobs.models import Job
+from app.planning.crowd import CrowdTraits
 from demo.colours import write_colours
 from likewise import environment
 from likewise.commands.collections import collection_from_folder
 from likewise.commands.shared import owner_of
 from likewise.commands.simulate import run_crowd
-from likewise.simulation import CrowdTraits, Handout
+from likewise.simulation import Handout
 
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "always_ready.md"
 ANNOTATORS, IMAGES, BUDGET, ROUNDS = 50, 1_000, 1_200, 5

@@ -24,6 +24,7 @@ from app.campaigns.models import Campaign
 from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
 from app.collections.models import Image
 from app.core.database import transaction
+from app.planning.crowd import CrowdTraits
 from app.results.models import EmbeddedImage
 from app.results.service import get_model
 from demo.colours import write_colours
@@ -33,7 +34,6 @@ from likewise import environment
 from likewise.commands.collections import collection_from_folder
 from likewise.commands.shared import owner_of
 from likewise.commands.simulate import run_crowd
-from likewise.simulation import CrowdTraits
 
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "colours_campaign.md"
 BUDGET, NEIGHBOURS = 235, 10

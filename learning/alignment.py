@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import orthogonal_procrustes
 from scipy.optimize import linear_sum_assignment
 
 from learning.arrays import FloatArray, IntArray
@@ -31,3 +32,15 @@ def matching_columns(
     _, order = linear_sum_assignment(-likeness)
     sign = np.where(correlation[np.arange(k), order] < 0, -1.0, 1.0)
     return np.asarray(order, np.int64), sign
+
+
+def turned_onto(wanted: FloatArray, found: FloatArray) -> FloatArray:
+    """`found` (N, d), turned and mirrored about its centre to lie over `wanted` (M, d) as well as
+    it can (orthogonal Procrustes over the rows that both have); distances stay as they are.
+    """
+    rows = min(len(wanted), len(found))
+    centre = found.mean(axis=0)
+    here = found[:rows] - found[:rows].mean(axis=0)
+    there = wanted[:rows] - wanted[:rows].mean(axis=0)
+    turn, _ = orthogonal_procrustes(here, there)
+    return np.asarray((found - centre) @ turn, np.float64)

@@ -169,15 +169,36 @@ class Groupings:
     def split(self, test_fraction: float, seed: int) -> tuple[Groupings, Groupings]:
         """(training, test) by whole grids; at least one grid in each.
 
-        Raises ValueError for a fraction outside 0..1 or fewer than two grids.
+        Answers to the same images stay together, so that no test grid is known from another
+        annotator; only where all are of one grid, by answers. Raises ValueError for a
+        fraction outside 0..1 or fewer than two grids.
         """
         if not 0.0 < test_fraction < 1.0:
             raise ValueError(f"test_fraction must lie between 0 and 1, got {test_fraction!r}")
         if len(self) < 2:
             raise ValueError(f"a split needs at least 2 grids, got {len(self)}")
         n_test = int(np.clip(round(test_fraction * len(self)), 1, len(self) - 1))
-        order = np.random.default_rng(seed).permutation(len(self))
+        rng = np.random.default_rng(seed)
+        grid = self._same_images()
+        n_grids = int(grid.max()) + 1
+        if n_grids in (1, len(self)):
+            order = rng.permutation(len(self))
+        else:
+            turn = rng.permutation(n_grids)[grid]
+            order = np.argsort(turn, kind="stable")
+            cuts = np.flatnonzero(np.diff(turn[order])) + 1
+            n_test = int(cuts[np.argmin(np.abs(cuts - n_test))])
         return self.subset(np.sort(order[n_test:])), self.subset(np.sort(order[:n_test]))
+
+    def _same_images(self) -> IntArray:
+        """(G,) the same number for grids of the same images, in whatever order."""
+        # A sum of 64 random bits for each image; padding, the last, adds nothing.
+        bits = np.random.default_rng(0).integers(0, 2**64, self.n_images + 1, dtype=np.uint64)
+        bits[-1] = 0
+        keys = np.zeros(len(self), np.uint64)
+        for column in self.images.T:
+            keys += bits[column]
+        return np.asarray(np.unique(keys, return_inverse=True)[1], np.int64)
 
     def subset(self, grids: ArrayLike) -> Groupings:
         """The given grids: row indices, or a (G,) bool mask. Images and annotators keep

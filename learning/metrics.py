@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
-from learning.arrays import BoolArray, FloatArray, as_index_array
+from learning.arrays import BoolArray, FloatArray, IntArray, as_index_array
 
 
 def neighbor_overlap(true: ArrayLike, found: ArrayLike) -> float:
@@ -57,6 +56,9 @@ def pair_auc(same: ArrayLike, distance: ArrayLike) -> float:
     n_different = len(truth) - n_same
     if not n_same or not n_different:
         return 0.5
+    # Imported here: servers and commands start without it, in a second less.
+    from scipy.stats import rankdata
+
     ranks = rankdata(scores)
     further = float(ranks[~truth].sum()) - n_different * (n_different + 1) / 2
     return further / (n_same * n_different)
@@ -69,6 +71,40 @@ def pair_scores(same: ArrayLike, predicted: ArrayLike, distance: ArrayLike) -> d
         "majority_rate": majority_rate(same),
         "balanced_accuracy": balanced_accuracy(same, predicted),
         "auc": pair_auc(same, distance),
+    }
+
+
+def clustering_accuracy(true: ArrayLike, found: ArrayLike) -> float:
+    """Part of the images in the cluster that is matched to their class (Hungarian method).
+
+    true, found: (N,) whole numbers. Every class gets at most one cluster, so that all images
+    of surplus clusters count as errors (Xie et al. 2016; SCDC section 5.1).
+    """
+    # Imported here: servers and commands start without it, in a second less.
+    from scipy.optimize import linear_sum_assignment
+    from sklearn.metrics.cluster import contingency_matrix
+
+    one, other = _partitions(true, found)
+    table = contingency_matrix(one, other)
+    return float(table[linear_sum_assignment(-table)].sum()) / len(one)
+
+
+def clustering_scores(true: ArrayLike, found: ArrayLike) -> dict[str, float]:
+    """How well clusters (N,) match classes (N,): each 1 for the same partition.
+
+    accuracy: `clustering_accuracy`; nmi, ami: normalised and adjusted mutual information, over
+    the mean of the two entropies; ami_max: adjusted, over the larger entropy, which is what
+    the public code of SCDC calls NMI.
+    """
+    # Imported here: servers and commands start without it, in a second less.
+    from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
+
+    one, other = _partitions(true, found)
+    return {
+        "accuracy": clustering_accuracy(one, other),
+        "nmi": float(normalized_mutual_info_score(one, other)),
+        "ami": float(adjusted_mutual_info_score(one, other)),
+        "ami_max": float(adjusted_mutual_info_score(one, other, average_method="max")),
     }
 
 
@@ -99,3 +135,10 @@ def _labels(values: ArrayLike) -> BoolArray:
             f"labels must be (P,) bool with P > 0, got {labels.dtype} of shape {labels.shape}"
         )
     return labels
+
+
+def _partitions(true: ArrayLike, found: ArrayLike) -> tuple[IntArray, IntArray]:
+    one, other = as_index_array("true", true, 1), as_index_array("found", found, 1)
+    if len(one) != len(other) or not len(one):
+        raise ValueError(f"{len(one)} classes but {len(other)} clusters")
+    return one, other

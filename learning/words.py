@@ -1,4 +1,4 @@
-"""The annotators' own words for the two sides of every attribute."""
+"""The annotators' own words: for the sides of every attribute, and for clusters of images."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.feature_extraction.text import (
-    CountVectorizer,
-)
 
-from learning.arrays import FloatArray
+from learning.arrays import FloatArray, IntArray
 from learning.groupings import Groupings
 
 # A word is told from chance at this many deviations of its log odds ratio.
@@ -25,10 +22,12 @@ _MAX_PHRASE = 3
 
 @dataclass(frozen=True)
 class AttributeWords:
-    """Most telling words first, for images low and high on the dimension."""
+    """Most telling words first, for images low and high on the dimension, and for groups that
+    stood between two others on it ("neutral" between "smiling" and "frowning")."""
 
     low: tuple[str, ...]
     high: tuple[str, ...]
+    middle: tuple[str, ...] = ()
 
 
 def attribute_words(
@@ -44,24 +43,64 @@ def attribute_words(
     descriptions: G sequences, the text of each group number (blank for none).
 
     A group's text counts for the side of a dimension on which its images lie, seen from
-    the grid's mean, as far as its answer is about the dimension. Words are ranked by the
-    log odds ratio of one side against all else, with an informative Dirichlet prior
-    (Monroe, Colaresi and Quinn, 2008). Raises ValueError when lengths do not fit.
+    the grid's mean, as far as its answer is about the dimension; that of a group between
+    others, for the middle. Raises ValueError when lengths do not fit.
     """
     if len(descriptions) != len(groupings):
         raise ValueError(f"{len(descriptions)} lists of descriptions, {len(groupings)} answers")
     k = embedding.shape[1]
-    texts, weights = _described_groups(embedding, probability, groupings, descriptions)
+    texts, sides, middles = _described_groups(embedding, probability, groupings, descriptions)
+    ranked = telling_words(texts, sides, n_words)
+    # What is said of the middle is told from what is said of all sides.
+    between = telling_words(texts, np.hstack([sides, middles]), n_words)[2 * k :]
+    return [AttributeWords(ranked[2 * d], ranked[2 * d + 1], between[d]) for d in range(k)]
+
+
+def cluster_words(
+    labels: IntArray,
+    images: Sequence[Sequence[int]],
+    groups: Sequence[Sequence[int]],
+    descriptions: Sequence[Sequence[str]],
+    n_words: int = 5,
+) -> list[tuple[str, ...]]:
+    """Words and short phrases that mark each cluster, most telling first.
+
+    labels: (N,) cluster of every image, from 0 on; images, groups: of each answer, aligned;
+    descriptions: of each answer, by group number. A group's text counts for a cluster as far
+    as its images are in it.
+    """
+    n_clusters = int(labels.max()) + 1
+    texts: list[str] = []
+    weights: list[FloatArray] = []
+    for shown, given, words in zip(images, groups, descriptions, strict=True):
+        where, assigned = labels[np.asarray(shown, np.int64)], np.asarray(given)
+        for group, text in enumerate(words):
+            members = where[assigned == group]
+            if text.strip() and len(members):
+                texts.append(text)
+                weights.append(np.bincount(members, minlength=n_clusters) / len(members))
+    return telling_words(texts, np.array(weights).reshape(-1, n_clusters), n_words)
+
+
+def telling_words(texts: list[str], weights: FloatArray, n_words: int) -> list[tuple[str, ...]]:
+    """For each of C cells the words that mark it off from the others.
+
+    weights: (T, C) how far each text belongs to each cell. Log odds ratio of one cell against
+    all else, with an informative Dirichlet prior (Monroe, Colaresi and Quinn, 2008).
+    """
+    # Imported here: servers and commands start without it, in a second less.
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    n_cells = weights.shape[1]
     vectorizer = CountVectorizer(analyzer=_words_and_phrase, binary=True)
     try:
         counts = vectorizer.fit_transform(texts)
     except ValueError:
         # Its "empty vocabulary": nobody has written a word.
-        return [AttributeWords((), ())] * k
+        return [()] * n_cells
     cells = np.asarray((csr_matrix(weights).T @ counts).todense())
-    vocabulary = vectorizer.get_feature_names_out()
-    ranked = [_telling(cells, cell, vocabulary.tolist(), n_words) for cell in range(2 * k)]
-    return [AttributeWords(ranked[2 * d], ranked[2 * d + 1]) for d in range(k)]
+    vocabulary = vectorizer.get_feature_names_out().tolist()
+    return [_telling(cells, cell, vocabulary, n_words) for cell in range(n_cells)]
 
 
 def _words_and_phrase(text: str) -> list[str]:
@@ -77,8 +116,8 @@ def _described_groups(
     probability: FloatArray,
     groupings: Groupings,
     descriptions: Sequence[Sequence[str]],
-) -> tuple[list[str], FloatArray]:
-    """Texts of all described groups, and (T, 2K) their weight on each side."""
+) -> tuple[list[str], FloatArray, FloatArray]:
+    """Texts of all described groups, (T, 2K) their weight on each side, (T, K) in the middle."""
     k = embedding.shape[1]
     scale = embedding.std(axis=0) + 1e-9
     texts: list[str] = []
@@ -87,17 +126,23 @@ def _described_groups(
         shown = groupings.images[row] >= 0
         images, groups = groupings.images[row][shown], groupings.groups[row][shown]
         places = embedding[images]
+        made = np.unique(groups[groups >= 0])
+        means = np.array([places[groups == group].mean(axis=0) for group in made])
         for group, text in enumerate(words):
-            members = groups == group
-            if not text.strip() or not members.any():
+            if not text.strip() or group not in made:
                 continue
-            offset = (places[members].mean(axis=0) - places.mean(axis=0)) / scale
-            sides = np.empty(2 * k)
-            sides[0::2] = probability[row] * np.clip(-offset, 0, 1)
-            sides[1::2] = probability[row] * np.clip(offset, 0, 1)
+            mean = means[made == group][0]
+            offset = (mean - places.mean(axis=0)) / scale
+            # Between others, not merely near the mean because nearly all images are in it.
+            between = (means.min(axis=0) < mean) & (mean < means.max(axis=0))
+            cells = np.empty(3 * k)
+            cells[0 : 2 * k : 2] = probability[row] * np.clip(-offset, 0, 1)
+            cells[1 : 2 * k : 2] = probability[row] * np.clip(offset, 0, 1)
+            cells[2 * k :] = probability[row] * between * np.clip(1 - np.abs(offset), 0, 1)
             texts.append(text)
-            weights.append(sides)
-    return texts, np.array(weights).reshape(-1, 2 * k)
+            weights.append(cells)
+    told = np.array(weights).reshape(-1, 3 * k)
+    return texts, told[:, : 2 * k], told[:, 2 * k :]
 
 
 def _telling(cells: FloatArray, cell: int, vocabulary: list[str], n_words: int) -> tuple[str, ...]:

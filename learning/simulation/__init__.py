@@ -3,5 +3,13 @@
 from learning.simulation.answers import Crowd, SimulatedAnswer
 from learning.simulation.attribute_crowd import AttributeCrowd
 from learning.simulation.feature_crowd import FeatureCrowd
+from learning.simulation.truth import neighbours_right, true_distances
 
-__all__ = ["AttributeCrowd", "Crowd", "FeatureCrowd", "SimulatedAnswer"]
+__all__ = [
+    "AttributeCrowd",
+    "Crowd",
+    "FeatureCrowd",
+    "SimulatedAnswer",
+    "neighbours_right",
+    "true_distances",
+]

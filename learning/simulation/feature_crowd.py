@@ -6,10 +6,6 @@ import warnings
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.cluster import KMeans
-from sklearn.exceptions import (
-    ConvergenceWarning,
-)
 
 from learning.arrays import FloatArray, IntArray, as_index_array, check_count
 from learning.groupings import Groupings
@@ -79,6 +75,10 @@ def group_by_features(features: FloatArray, n_bins: int, seed: int) -> IntArray:
 
     Every image has a bin; with fewer distinct images than bins, some bins stay empty.
     """
+    # Imported here: servers and commands start without it, in a second less.
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
     n_clusters = min(n_bins, len(features))
     with warnings.catch_warnings():
         # Fewer distinct images than bins is an ordinary grid, not a failed clustering.

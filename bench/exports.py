@@ -1,0 +1,189 @@
+"""How fast are exports of a million answers, and how much memory do they take?
+
+A web server of its own (uvicorn, as `likewise up` runs it) over a PostgreSQL of its own, which
+makes the answers. Each file is read over HTTP without compression and thrown away; the archive is
+kept and restored into a second database by `likewise import`. Writes `docs/benchmarks/exports.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Thread
+from uuid import UUID
+
+import httpx
+import psutil
+
+from app.accounts.service import create_account, create_sign_in_link
+from app.core.database import get_engine, transaction
+from app.results.catalogue import EXPORTS
+from tests.conftest import forget_settings
+from tests.support.builders import a_campaign
+from tests.support.many import add_answers
+from tests.support.servers import ROOT, Servers, running_servers
+from tests.support.system import running_system
+
+REPORT = ROOT / "docs" / "benchmarks" / "exports.md"
+FEW = 4_000
+FILES = [export.name for export in EXPORTS if export.of_answers is not None]
+MB = 10**6
+
+
+@dataclass
+class Measured:
+    """Seconds, bytes, and the largest resident memory of the process that did the work."""
+
+    name: str
+    seconds: float
+    size: int
+    memory: int
+
+    def over(self, other: Measured) -> Measured:
+        """The same, with memory over what another took."""
+        return replace(self, memory=max(0, self.memory - other.memory))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--answers", type=int, default=1_000_000)
+    n = parser.parse_args().answers
+    with tempfile.TemporaryDirectory(prefix="likewise-", dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        with running_servers(folder) as servers:
+            found = measure(servers, folder, n)
+    REPORT.write_text(report(found, n))
+    print(REPORT.read_text())
+
+
+def measure(servers: Servers, folder: Path, n: int) -> list[Measured]:
+    environment = an_environment(servers, folder / "first")
+    with transaction() as session:
+        owner = create_account(session, "bench@example.org")
+        link = create_sign_in_link(session, owner, "")
+    few, many = (add_answers(a_campaign(owner, grid_size=24), size) for size in (FEW, n))
+    print(f"{n} answers made", flush=True)
+    small, large = folder / "small.zip", folder / "large.zip"
+    found = []
+    with running_system(environment, folder, "web") as system:
+        process = psutil.Process(system.processes["web"].pid)
+        with httpx.Client(base_url=system.base_url, timeout=600) as client:
+            assert client.post(link).is_redirect
+            for file in FILES:
+                before = read(client, process, few, file, small)
+                after = read(client, process, many, file, large)
+                found.append(after.over(before))
+                print(found[-1], flush=True)
+    get_engine().dispose()
+    before = restored(servers, folder / "second", small)
+    found.append(restored(servers, folder / "third", large).over(before))
+    print(found[-1], flush=True)
+    return found
+
+
+def an_environment(servers: Servers, data: Path) -> dict[str, str]:
+    """A new database and data folder, which this process uses from now on."""
+    environment = {
+        "DATABASE_URL": servers.new_database(),
+        "REDIS_URL": servers.valkey.url,
+        "LIKEWISE_SECRET_KEY": "bench",
+        "LIKEWISE_DATA": str(data),
+    }
+    os.environ.update(environment)
+    forget_settings()
+    return environment
+
+
+def read(
+    client: httpx.Client, process: psutil.Process, campaign: UUID, file: str, kept: Path
+) -> Measured:
+    address = f"/api/v1/campaigns/{campaign}/export/{file}"
+    plain = {"Accept-Encoding": "identity"}
+    size, began = 0, time.perf_counter()
+    with (
+        watched(process) as peak,
+        (kept if file == "archive.zip" else Path(os.devnull)).open("wb") as out,
+        client.stream("GET", address, headers=plain) as reply,
+    ):
+        reply.raise_for_status()
+        for piece in reply.iter_raw(2**20):
+            size += out.write(piece)
+    return Measured(file, time.perf_counter() - began, size, peak[0])
+
+
+@contextmanager
+def watched(process: psutil.Process) -> Iterator[list[int]]:
+    """Largest resident memory of a process until the block ends, looked at 20 times a second."""
+    peak, over = [0], False
+
+    def look() -> None:
+        while not over:
+            try:
+                peak[0] = max(peak[0], process.memory_info().rss)
+            except psutil.NoSuchProcess:
+                return
+            time.sleep(0.05)
+
+    thread = Thread(target=look)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        over = True
+        thread.join()
+
+
+def restored(servers: Servers, data: Path, archive: Path) -> Measured:
+    """`likewise import`, measured from its start."""
+    environment = an_environment(servers, data)
+    with transaction() as session:
+        create_account(session, "bench@example.org")
+    command = [sys.executable, "-m", "likewise.cli", "import", str(archive)]
+    began = time.perf_counter()
+    with (
+        subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}) as running,
+        watched(psutil.Process(running.pid)) as peak,
+    ):
+        code = running.wait()
+    get_engine().dispose()
+    if code:
+        raise RuntimeError(f"likewise import ended with {code}")
+    seconds = time.perf_counter() - began
+    return Measured("likewise import", seconds, archive.stat().st_size, peak[0])
+
+
+def report(found: list[Measured], n: int) -> str:
+    *exports, imported = found
+    rows = "\n".join(
+        f"| `{one.name}` | {one.seconds:.1f} | {one.size / MB:,.0f} | "
+        f"{one.size / MB / one.seconds:.0f} | {n / one.seconds:,.0f} | {one.memory / MB:.0f} |"
+        for one in exports
+    )
+    return f"""# Exports of {n:,} answers
+
+`.venv/bin/python -m bench.exports` writes this page. Grids of 24 images, one answer each, {n:,} in
+all, by 200 annotators, with four descriptions and a trace of 60 events each. Read over HTTP,
+without compression, on the machine that serves them ({os.cpu_count()} processors; mean load at the
+end: {os.getloadavg()[2]:.1f}). *More memory*: the largest resident memory of the web server during
+the export, over that during an export of {FEW:,} answers.
+
+| file | seconds | MB | MB/s | answers/s | more memory, MB |
+|---|---|---|---|---|---|
+{rows}
+
+`likewise import` restores the archive in {imported.seconds:.0f} s ({n / imported.seconds:,.0f}
+answers/s) and takes {imported.memory / MB:.0f} MB more than for an archive of {FEW:,} answers.
+"""
+
+
+if __name__ == "__main__":
+    main()

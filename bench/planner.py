@@ -1,0 +1,173 @@
+"""Is the planner right? Its estimate for the demo campaigns, and what simulated runs then need.
+
+In the running system (`make up`): a dry run of a copy of each demo campaign gives the answers
+needed for a quality; then copies with three quarters, once and five quarters of that budget are
+played over HTTP by other simulated crowds (`likewise simulate`). What was needed is read between
+the budgets, each the mean of three crowds. Writes `docs/benchmarks/planner.md`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import select
+
+from app.campaigns.changes import plan_of
+from app.campaigns.models import Campaign
+from app.campaigns.service import create_campaign, start_campaign
+from app.core.database import transaction
+from app.planning.crowd import CrowdTraits, make_crowd, read_images
+from app.planning.dry_run import answers_needed
+from app.planning.service import ends_of, read_plan, request_dry_run
+from app.results.models import EmbeddedImage
+from app.results.service import get_model
+from learning.simulation import neighbours_right, true_distances
+from likewise import environment
+from likewise.commands.demo import COLOUR_CAMPAIGN, EMOJI_CAMPAIGN
+from likewise.commands.shared import owner_of
+from likewise.commands.simulate import run_crowd
+
+REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "planner.md"
+CASES = {COLOUR_CAMPAIGN: ["features"], EMOJI_CAMPAIGN: ["category", "colour"]}
+TARGETS = (0.5, 0.6, 0.7)
+FACTORS = (0.75, 1.0, 1.25)
+PACE = 0.5
+# Other crowds than any that a dry run plays; one alone finds some 0.05 more or less.
+SEEDS = (1_000, 1_001, 1_002)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row: the estimate, what each budget found, and what was needed (None: outside)."""
+
+    name: str
+    target: float
+    estimate: float
+    found: list[tuple[int, float]]
+    seconds: float
+
+    @property
+    def needed(self) -> float | None:
+        budgets = np.log([budget for budget, _ in self.found])
+        right = np.maximum.accumulate([share for _, share in self.found])
+        if not right[0] <= self.target <= right[-1]:
+            return None
+        return float(np.exp(np.interp(self.target, right, budgets)))
+
+
+def main() -> None:
+    environment.load()
+    cases = [case for name, by in CASES.items() for case in measure(name, by)]
+    text = report(cases)
+    REPORT.write_text(text)
+    print(text)
+
+
+def measure(name: str, by: list[str]) -> list[Case]:
+    """The dry run once, then three campaigns for each quality wanted."""
+    draft = _copy(name, budget=None, seed=SEEDS[0])
+    started = time.monotonic()
+    with transaction() as session:
+        request_dry_run(session, owner_of(session, ""), draft.id, by)
+    while (state := _dry_run_state(draft)) != "done":
+        if state == "failed":
+            raise RuntimeError(f"the dry run of {name} failed")
+        time.sleep(0.5)
+    seconds = time.monotonic() - started
+    with transaction() as session:
+        run = read_plan(session, session.get_one(Campaign, draft.id)).dry_run
+    assert run is not None
+    cases = []
+    for target in TARGETS:
+        estimate = answers_needed(ends_of(run), target)
+        if estimate is None:
+            continue
+        found = [_mean_found(name, by, round(factor * estimate)) for factor in FACTORS]
+        cases.append(Case(name, target, estimate, found, seconds))
+        print(cases[-1], cases[-1].needed, flush=True)
+    return cases
+
+
+def _copy(name: str, budget: int | None, seed: int) -> Campaign:
+    with transaction() as session:
+        owner = owner_of(session, "")
+        # Others may have been given the same name since.
+        query = select(Campaign).where(Campaign.name == name).order_by(Campaign.created_at)
+        plan = plan_of(session.scalars(query.limit(1)).one())
+        plan = replace(
+            plan,
+            name=f"Bench planner {budget} {seed} {time.time():.0f}",
+            seed=seed,
+            budget=budget or plan.budget,
+            learn_every=1_000_000,
+            grids_per_assignment=1_000,
+            annotation={},
+        )
+        return create_campaign(session, owner, plan)
+
+
+def _dry_run_state(campaign: Campaign) -> str:
+    with transaction() as session:
+        job = read_plan(session, session.get_one(Campaign, campaign.id)).job
+        return job.state if job else ""
+
+
+def _mean_found(name: str, by: list[str], budget: int) -> tuple[int, float]:
+    """(budget, share of the nearest neighbours that are right), over campaigns in the system."""
+    return budget, float(np.mean([_played(name, by, budget, seed) for seed in SEEDS]))
+
+
+def _played(name: str, by: list[str], budget: int, seed: int) -> float:
+    campaign = _copy(name, budget, seed)
+    traits = CrowdTraits(seed=seed)
+    with transaction() as session:
+        start_campaign(session, owner_of(session, ""), campaign.id)
+    run_crowd(str(campaign.id), ",".join(by), traits, PACE)
+    while _state(campaign) != "finished":
+        time.sleep(0.2)
+    with transaction() as session:
+        campaign = session.get_one(Campaign, campaign.id)
+        crowd = make_crowd(read_images(session, campaign), by, traits)
+        model = get_model(session, campaign)
+        query = select(EmbeddedImage.vector).where(EmbeddedImage.model_id == model.id)
+        rows = session.scalars(query.order_by(EmbeddedImage.position)).all()
+    right = neighbours_right(np.array(rows, np.float64), true_distances(crowd))
+    return float(right.mean())
+
+
+def _state(campaign: Campaign) -> str:
+    with transaction() as session:
+        return session.get_one(Campaign, campaign.id).state
+
+
+def report(cases: list[Case]) -> str:
+    """What was measured, as Markdown."""
+    lines = [
+        "# The planner's estimate",
+        "",
+        "Copies of the demo campaigns in the running system, each budget played by three other",
+        f"simulated crowds over HTTP ({CrowdTraits().annotators} annotators, {PACE:g} s a grid), "
+        "means. Quality:",
+        "share of each image's ten nearest neighbours that are right. `python -m bench.planner`.",
+        "",
+        "| campaign | quality wanted | estimate | found with ¾, 1, 1¼ of it | needed | estimate / "
+        "needed |",
+        "|---|---|---|---|---|---|",
+    ]
+    for case in cases:
+        found = ", ".join(f"{share:.2f}" for _, share in case.found)
+        needed = case.needed
+        told = f"{needed:.0f} | {case.estimate / needed:.2f}" if needed else "outside | –"
+        lines.append(
+            f"| {case.name} | {case.target:.0%} | {case.estimate:.0f} | {found} | {told} |"
+        )
+    seconds = {case.name: case.seconds for case in cases}
+    lines += ["", *(f"Dry run of {name}: {took:.0f} s." for name, took in seconds.items())]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Semi-crowdsourced clustering: SCDC and BayesSCDC against what else clusters with pairs."""

@@ -1,0 +1,136 @@
+"""Run the parts and write the report: `python -m bench.semicrowd [PART ...]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bench.semicrowd import parts, workers
+from bench.semicrowd.methods import METHODS, Row
+from bench.semicrowd.report import write_report
+
+FOLDER = Path(__file__).parent.parent.parent / "docs" / "benchmarks"
+RESULTS = FOLDER / "semicrowd"
+Job = tuple[Callable[..., list[Row]], tuple[Any, ...]]
+# What says which fit a row is of.
+_NAMES = ("method", "seed", "annotated", "budget", "images", "case", "collection")
+NEED_DATA = ("faces", "mnist")
+ALONE = ("time", "size")
+
+
+def jobs(part: str, options: argparse.Namespace) -> list[Job]:
+    """The calls of one part, each a fit or a few."""
+    methods = [name for name in METHODS if re.search(options.methods, name)]
+    seeds = range(options.seeds)
+    folder = options.data
+    if part == "pinwheel":
+        return [(parts.pinwheel, (name, seed)) for seed in seeds for name in methods]
+    if part == "faces":
+        return [
+            (parts.faces, (folder, annotated, budget, name, seed))
+            for seed in seeds
+            for annotated in (None, 100)
+            for name in methods
+            for budget in parts.budgets_of(name)
+        ]
+    if part == "mnist":
+        asked = (folder, options.images, options.epochs)
+        return [(parts.mnist, (*asked, name, seed)) for seed in seeds for name in methods]
+    return [
+        (workers.workers, (case, name, folder, seed))
+        for seed in range(2 * options.seeds)
+        for case in workers.CASES
+        for name in workers.collections(folder)
+    ]
+
+
+def main() -> None:
+    names = ("pinwheel", "faces", "mnist", "workers", *ALONE)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(names)}, report")
+    parser.add_argument("--seeds", type=int, default=10, help="`workers` takes twice as many")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--data", type=Path, help="folder of data, see bench/semicrowd/data.py")
+    parser.add_argument("--methods", default="", help="only those that this expression finds")
+    parser.add_argument("--images", type=int, help="of `mnist`, all if left out")
+    parser.add_argument("--epochs", type=int, help="of `mnist`, the default's if left out")
+    parser.add_argument("--add", action="store_true", help="keep the results of other fits")
+    options = parser.parse_args()
+    if unknown := set(options.parts) - {*names, "report"}:
+        parser.error(f"unknown part {', '.join(sorted(unknown))}; parts are {', '.join(names)}")
+    RESULTS.mkdir(exist_ok=True)
+    for part in options.parts or names:
+        if part == "report":
+            continue
+        if part in NEED_DATA and options.data is None:
+            print(f"{part}: left out, it needs --data")
+            continue
+        run = _alone(part, options) if part in ALONE else _measured(part, options)
+        _keep(part, run, options.add)
+    results = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
+    write_report(results, FOLDER)
+
+
+def _keep(part: str, run: Iterator[list[Row]], add: bool) -> None:
+    """Write after every fit, so that a long run that is ended early is not lost."""
+    path = RESULTS / f"{part}.json"
+    rows: dict[tuple[Any, ...], Row] = {}
+    for found in run:
+        if add and path.exists():
+            # Read again each time: another run may have added to it.
+            rows = {_name(row): row for row in json.loads(path.read_text())}
+        rows |= {_name(row): row for row in found}
+        told = ",\n".join(json.dumps(row, default=float) for row in rows.values())
+        path.write_text(f"[\n{told}\n]\n")
+
+
+def _name(row: Row) -> tuple[Any, ...]:
+    return tuple(row.get(name) for name in _NAMES)
+
+
+def _measured(part: str, options: argparse.Namespace) -> Iterator[list[Row]]:
+    with ProcessPoolExecutor(options.processes, initializer=_one_thread) as pool:
+        running = [pool.submit(call, *arguments) for call, arguments in jobs(part, options)]
+        for number, finished in enumerate(as_completed(running), start=1):
+            rows = finished.result()
+            for row in rows:
+                print(f"{part} {number}/{len(running)}: {_short(row)}", flush=True)
+            yield rows
+
+
+def _short(row: Row) -> str:
+    shown = [f"{row[name]}" for name in _NAMES if row.get(name) is not None]
+    figures = [f"{name} {row[name]:.3f}" for name in ("accuracy", "nmi", "seconds") if name in row]
+    return " ".join([*shown, *figures])
+
+
+def _alone(part: str, options: argparse.Namespace) -> Iterator[list[Row]]:
+    """Each measurement in a process of its own, so that its memory is its own."""
+    module = f"bench.semicrowd.{'speed' if part == 'time' else part}"
+    given = [] if options.data is None or part == "size" else [str(options.data)]
+    listed = subprocess.run(
+        [sys.executable, "-m", module], check=True, capture_output=True, text=True
+    )
+    for case in listed.stdout.split():
+        command = [sys.executable, "-m", module, case, *given]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        row = json.loads(done.stdout)
+        print(f"{part}: {row}", flush=True)
+        yield [row]
+
+
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+if __name__ == "__main__":
+    main()

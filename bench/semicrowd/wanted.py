@@ -1,0 +1,136 @@
+"""What was to be reached, beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import mean
+
+import numpy as np
+
+from bench.semicrowd.crowd_report import recovered
+from bench.semicrowd.methods import BAYES, SCDC, SCDC_SHORT
+from bench.semicrowd.tables import Row, of, seeds, table, values
+
+Goal = tuple[str, str, str, bool]
+ALL_DIGITS = 60_000
+
+
+def wanted(results: dict[str, list[Row]]) -> list[str]:
+    """The table at the head of the report: only of parts that were measured."""
+    goals = [
+        *_pinwheel(results.get("pinwheel", [])),
+        *_faces(results.get("faces", [])),
+        *_mnist(results.get("mnist", [])),
+        *_workers(results.get("workers", [])),
+        *_time(results.get("time", [])),
+        *_size(results.get("size", [])),
+    ]
+    body = [
+        [what, asked, measured, "yes" if reached else "**no**"]
+        for what, asked, measured, reached in goals
+    ]
+    head = ["", "wanted", "measured (mean over seeds, with how many)", "reached"]
+    why = [
+        "",
+        "Where faces are in few pairs each and pose is not what varies most of them, the pairs do",
+        "not yet say which faces belong together, and the features say something else: clusters",
+        "are then of the features. A method that learns one metric alone needs fewer pairs.",
+    ]
+    missed = any(not reached and what.startswith("Faces") for what, _, _, reached in goals)
+    told = ["## Wanted and measured", "", *table(head, body)]
+    return [*told, *(why if missed else [])] if body else []
+
+
+def _pinwheel(rows: list[Row]) -> Iterator[Goal]:
+    own = of(rows, method=BAYES)
+    if own:
+        accuracy, nmi = mean(values(own, "accuracy")), mean(values(own, "nmi"))
+        clusters = mean(values(own, "effective"))
+        yield (
+            "Pinwheel, BayesSCDC from 15 clusters",
+            "96.6 % / NMI 0.94 (paper)",
+            f"{accuracy:.1%} / {nmi:.3f} with {clusters:.1f} clusters, {seeds(own)}",
+            accuracy >= 0.966 and nmi >= 0.94,
+        )
+
+
+def _faces(rows: list[Row]) -> Iterator[Goal]:
+    for annotated, title in ((None, "all"), (100, "100")):
+        for budget in sorted({row["budget"] for row in rows}):
+            here = of(rows, annotated=annotated, budget=budget)
+            others = {row["method"] for row in here if "SCDC" not in row["method"]}
+            best = max(others, key=lambda name: _nmi(here, name), default=None)
+            if best is None or not of(here, method=BAYES):
+                continue
+            own, other = _nmi(here, BAYES), _nmi(here, best)
+            each = 2 * 5 * budget / (annotated or 624)
+            yield (
+                f"Faces by pose, {title} annotated, {budget:,} pairs a worker, {each:.0f} an image",
+                "NMI above all baselines (paper)",
+                f"{own:.3f} ({seeds(of(here, method=BAYES))}) against {other:.3f} ({best})",
+                own > other,
+            )
+
+
+def _nmi(rows: list[Row], method: str) -> float:
+    return mean(values(of(rows, method=method), "nmi"))
+
+
+def _mnist(rows: list[Row]) -> Iterator[Goal]:
+    goals = ((BAYES, 0.8424, 0.812), (SCDC, 0.8187, 0.766), (SCDC_SHORT, 0.8187, 0.766))
+    for n in sorted({row["images"] for row in rows}):
+        for method, accuracy, nmi in goals:
+            own = of(rows, images=n, method=method)
+            if own:
+                found = mean(values(own, "accuracy")), mean(values(own, "nmi"))
+                yield (
+                    f"MNIST with its crowd, {n:,} digits, {method}",
+                    f"{accuracy:.1%} / NMI {nmi} (paper, {ALL_DIGITS:,} digits)",
+                    f"{found[0]:.1%} / {found[1]:.3f}, {seeds(own)}",
+                    found[0] >= accuracy and found[1] >= nmi,
+                )
+
+
+def _workers(rows: list[Row]) -> Iterator[Goal]:
+    for collection in sorted({row["collection"] for row in rows}, reverse=True):
+        own = of(rows, collection=collection, case="five workers")
+        if not own:
+            continue
+        errors, ordered = recovered(own)
+        yield (
+            f"α, β of 500 labels each, {collection}",
+            "within 0.05",
+            f"{np.abs(errors).mean():.3f} off, {(np.abs(errors) <= 0.05).mean():.0%} within",
+            # The coins themselves fall as far from their chances in one case of twenty or so.
+            bool((np.abs(errors) <= 0.05).mean() >= 0.9),
+        )
+        yield (
+            f"Order of the workers, {collection}",
+            "right in 19 of 20",
+            f"right in {sum(ordered)} of {len(ordered)}",
+            sum(ordered) >= 0.95 * len(ordered),
+        )
+
+
+def _time(rows: list[Row]) -> Iterator[Goal]:
+    for n in sorted({row["images"] for row in rows}):
+        slow, quick = of(rows, images=n, method=SCDC), of(rows, images=n, method=BAYES)
+        if slow and quick:
+            ratio = slow[0]["epoch_seconds"] / quick[0]["epoch_seconds"]
+            what = f"BayesSCDC against SCDC, an epoch of {n:,} digits, K = 50"
+            yield what, "5 times faster", f"{ratio:.1f} times", ratio >= 5
+        if quick and n == ALL_DIGITS:
+            seconds = quick[0]["epoch_seconds"]
+            what = f"BayesSCDC, an epoch of {n:,} digits"
+            yield what, "less than 38 s (public code)", f"{seconds:.1f} s of a core", seconds < 38
+
+
+def _size(rows: list[Row]) -> Iterator[Goal]:
+    for row in of(rows, images=50_000):
+        yield (
+            "50,000 items, 20,000 pairs, 2 cores",
+            "20 minutes, 6 GB",
+            f"{row['core_seconds'] / 60:.1f} minutes of one core, {row['peak_gib']:.2f} GiB",
+            # What one core does in that time, two do whatever else the machine had to do.
+            row["core_seconds"] <= 1_200 and row["peak_gib"] * 1.074 <= 6,
+        )

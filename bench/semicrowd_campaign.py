@@ -1,0 +1,249 @@
+"""A campaign larger than its budget, through the running system.
+
+5,000 generated tiles: shapes on coloured grounds (demo/shapes.py). Per seed, a simulated crowd
+that sorts by shape, with errors, answers grids of 20 about 400 of them over the HTTP API; the
+strategy `scdc` places all 5,000 by their appearance. Compared is how well the clusters match the
+shapes, of all images and of those that nobody was asked about, with k-means and a Gaussian
+mixture on the same features, which are told the true number of shapes, and with what a
+logistic regression makes of the true shapes of the images asked about. Needs `make up` running.
+Writes `docs/benchmarks/semicrowd_campaign.md`.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean, stdev
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sqlalchemy import select
+
+from app.campaigns.models import Campaign
+from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.collections.models import Image
+from app.core.database import transaction
+from app.features.reading import features_wanted
+from app.jobs.service import latest_job
+from app.planning.crowd import CrowdTraits
+from app.results.own_clusters import read_memberships
+from app.results.service import get_model
+from demo.shapes import SHAPES, write_shapes
+from likewise import environment
+from likewise.commands.collections import collection_from_folder
+from likewise.commands.shared import owner_of
+from likewise.commands.simulate import run_crowd
+
+REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "semicrowd_campaign.md"
+FEATURES = "appearance"
+TOLD = "told the shapes asked about"
+
+
+@dataclass(frozen=True)
+class Found:
+    """How well clusters match the shapes (adjusted mutual information and Rand index), of all
+    images and of those not asked about; seconds: of the last learning job."""
+
+    method: str
+    seed: int
+    n_clusters: int
+    ami: float
+    ami_unasked: float
+    ari: float
+    certain: float | None = None
+    right_if_certain: float | None = None
+    seconds: float | None = None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--images", type=int, default=5_000)
+    parser.add_argument("--asked", type=int, default=400)
+    parser.add_argument("--budget", type=int, default=120)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--noise", type=float, default=0.1)
+    parser.add_argument("--effort", default="normal")
+    options = parser.parse_args()
+    environment.load()
+    collection_id, shapes = _collection(options.images)
+    found: list[Found] = []
+    for seed in range(options.seeds):
+        for one in _seed(collection_id, shapes, seed, options):
+            found.append(one)
+            print(one, flush=True)
+    text = report(found, options)
+    REPORT.write_text(text)
+    print(text)
+
+
+def _collection(n: int) -> tuple[UUID, NDArray[np.int64]]:
+    with tempfile.TemporaryDirectory() as folder, transaction() as session:
+        files = write_shapes(Path(folder), n)
+        owner = owner_of(session, "")
+        collection, _ = collection_from_folder(session, owner, files, f"Bench shapes {n}")
+        query = select(Image.attributes).where(Image.collection_id == collection.id)
+        rows = session.scalars(query.order_by(Image.position))
+        number = {shape: index for index, shape in enumerate(SHAPES)}
+        return collection.id, np.array([number[row["shape"]] for row in rows], np.int64)
+
+
+def _seed(
+    collection_id: UUID, shapes: NDArray[np.int64], seed: int, options: argparse.Namespace
+) -> list[Found]:
+    campaign = _play(collection_id, seed, options)
+    with transaction() as session:
+        model = get_model(session, campaign)
+        told = read_memberships(campaign, model)
+        make = features_wanted(session, campaign, FEATURES)
+        job = latest_job(session, campaign.id)
+        seconds = None
+        if job is not None and job.started_at and job.finished_at:
+            seconds = (job.finished_at - job.started_at).total_seconds()
+    features = make()
+    assert features is not None
+    certain = told.probability >= 0.9
+    best = _majority(shapes, told.cluster)
+    ours = Found(
+        "scdc",
+        seed,
+        told.n_clusters,
+        **_match(shapes, told.cluster, told.asked),
+        certain=float(certain.mean()),
+        right_if_certain=float((best == shapes)[certain].mean()) if certain.any() else None,
+        seconds=seconds,
+    )
+    k = len(SHAPES)
+    alone = {
+        "k-means": KMeans(k, n_init=10, random_state=seed).fit_predict(features),
+        "Gaussian mixture": GaussianMixture(
+            k, n_init=3, reg_covar=1e-4, random_state=seed
+        ).fit_predict(features),
+    }
+    truth = LogisticRegression(max_iter=3_000)
+    alone[TOLD] = truth.fit(features[told.asked], shapes[told.asked]).predict(features)
+    return [
+        ours,
+        *(
+            Found(name, seed, k, **_match(shapes, labels, told.asked))
+            for name, labels in alone.items()
+        ),
+    ]
+
+
+def _match(
+    true: NDArray[np.int64], labels: NDArray[np.int64], asked: NDArray[np.bool_]
+) -> dict[str, float]:
+    return {
+        "ami": float(adjusted_mutual_info_score(true, labels)),
+        "ami_unasked": float(adjusted_mutual_info_score(true[~asked], labels[~asked])),
+        "ari": float(adjusted_rand_score(true, labels)),
+    }
+
+
+def _majority(true: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(N,) the commonest shape of each image's cluster."""
+    return np.array([np.bincount(true[labels == one]).argmax() for one in range(labels.max() + 1)])[
+        labels
+    ]
+
+
+def _play(collection_id: UUID, seed: int, options: argparse.Namespace) -> Campaign:
+    with transaction() as session:
+        plan = CampaignPlan(
+            name=f"Bench shapes, seed {seed}",
+            collection_id=collection_id,
+            kind="grid",
+            strategy="scdc",
+            grid_size=20,
+            budget=options.budget,
+            rounds=options.rounds,
+            learn_every=options.budget,
+            # People take minutes for what the simulated crowd does at once: it waits for models.
+            ready_share=0.0,
+            settings={
+                "features": FEATURES,
+                "n_annotated": options.asked,
+                "effort": options.effort,
+            },
+            seed=seed,
+        )
+        campaign = create_campaign(session, owner_of(session, ""), plan)
+        start_campaign(session, owner_of(session, ""), campaign.id)
+    run_crowd(str(campaign.id), "shape", CrowdTraits(noise=options.noise, seed=seed))
+    while True:
+        with transaction() as session:
+            campaign = session.get_one(Campaign, campaign.id)
+            job = latest_job(session, campaign.id)
+            if job is not None and job.state == "failed":
+                raise RuntimeError(f"the learning job failed: {job.error}")
+            if campaign.state == "finished":
+                return campaign
+        time.sleep(0.5)
+
+
+def report(found: list[Found], options: argparse.Namespace) -> str:
+    """The result as Markdown, with the margin over each method on features alone."""
+    methods = list(dict.fromkeys(one.method for one in found))
+    of = {name: [one for one in found if one.method == name] for name in methods}
+    seeds = len(of["scdc"])
+    lines = [
+        "# A campaign larger than its budget, through the running system",
+        "",
+        f"{options.images:,} generated tiles, {len(SHAPES)} shapes on {3} grounds "
+        f"(`demo/shapes.py`); {options.budget} answers of 8 simulated annotators, who sort by "
+        f"shape and put {100 * options.noise:.0f} % of the images anywhere, to grids of 20 about "
+        f"{options.asked} of them, in {options.rounds} rounds; features `{FEATURES}`, effort "
+        f"*{options.effort}*, {seeds} seeds of campaign and crowd over the same tiles. Adjusted "
+        "mutual information (AMI) and Rand index (ARI) with the shapes: mean ± sd. k-means and "
+        "the mixture are told the number of shapes, `scdc` is not. The last row is what the "
+        "features allow: a logistic regression told the true shapes of the images asked about.",
+        "",
+        "| method | clusters | AMI, all images | AMI, not asked about | ARI |",
+        "|---|---|---|---|---|",
+    ]
+    for name, rows in of.items():
+        clusters = sorted({one.n_clusters for one in rows})
+        told = str(clusters[0]) if len(clusters) == 1 else f"{clusters[0]}–{clusters[-1]}"
+        cells = (_spread([getattr(one, key) for one in rows]) for key in MEASURES)
+        lines.append(f"| {name} | {told} | {' | '.join(cells)} |")
+    lines.append("")
+    for name in methods[1:-1]:
+        gains = [a.ami_unasked - b.ami_unasked for a, b in zip(of["scdc"], of[name], strict=True)]
+        lines.append(
+            f"Margin over {name}, AMI of the images that nobody was asked about: "
+            f"{mean(gains):+.3f} (least {min(gains):+.3f} of {seeds} seeds)."
+        )
+    sure = [one.certain for one in of["scdc"] if one.certain is not None]
+    right = [one.right_if_certain for one in of["scdc"] if one.right_if_certain is not None]
+    if right:
+        lines += [
+            "",
+            f"Placed with a probability of 90 % or more: {100 * mean(sure):.0f} % of the images; "
+            f"of these {100 * mean(right):.0f} % lie in a cluster that is mostly of their shape. "
+            "Probabilities are the model's own.",
+        ]
+    plain = [
+        {key: round(value, 4) if isinstance(value, float) else value for key, value in one.items()}
+        for one in map(asdict, found)
+    ]
+    listed = ",\n".join(json.dumps(row) for row in plain)
+    return "\n".join([*lines, "", "Per seed:", "", "```json", f"[{listed}]", "```", ""])
+
+
+MEASURES = ("ami", "ami_unasked", "ari")
+
+
+def _spread(values: list[float]) -> str:
+    return f"{mean(values):.3f} ± {stdev(values) if len(values) > 1 else 0.0:.3f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Stand-ins for recruiting platforms. Any client can talk to them."""

@@ -1,0 +1,148 @@
+"""What every operation shares: its call, look-ups, tokens, ranges and pages."""
+
+import base64
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import orjson
+
+from emulators.mturk.errors import Refused, already_processed, missing
+from emulators.mturk.records import Assignment, Hit, HitType, QualificationType, Worker
+from emulators.mturk.shapes import Document
+from emulators.mturk.state import State
+
+TOKENS_KEPT = timedelta(hours=24)
+_PAGE = 10  # MaxResults' default
+Item = TypeVar("Item")
+
+
+@dataclass
+class Call:
+    """A call whose sender is known and whose parameters fit the operation's shape."""
+
+    state: State
+    owner: str  # access key
+    operation: str
+    params: Document
+
+    def hit(self) -> Hit:
+        hit = self.state.hits.get(self.params["HITId"])
+        if hit is None or hit.owner != self.owner:
+            raise missing("Hit", self.params["HITId"], "HITDoesNotExist")
+        return hit
+
+    def hit_type(self) -> HitType:
+        found = self.state.hit_types.get(self.params["HITTypeId"])
+        if found is None or found.owner != self.owner:
+            raise missing("HITType", self.params["HITTypeId"], "HITTypeDoesNotExist")
+        return found
+
+    def assignment(self) -> Assignment:
+        """The present holder of an id; what was given back belongs to nobody."""
+        one = self.state.assignments.get(self.params["AssignmentId"])
+        if one is None or one.hit.owner != self.owner or one.state in ("Returned", "Abandoned"):
+            raise missing("Assignment", self.params["AssignmentId"], "AssignmentDoesNotExist")
+        return one
+
+    def qualification_type(self) -> QualificationType:
+        """One of the caller's own."""
+        identifier = self.params["QualificationTypeId"]
+        found = self.state.qualification_types.get(identifier)
+        if found is None or found.owner != self.owner:
+            raise missing("QualificationType", identifier, "QualificationTypeDoesNotExist")
+        return found
+
+    def worker(self) -> Worker:
+        worker = self.state.workers.get(self.params["WorkerId"])
+        if worker is None:
+            # The reference of DeleteWorkerBlock gives this sentence for missing and invalid ids.
+            raise Refused("WorkerId is invalid.", "InvalidParameterValue")
+        return worker
+
+    def earlier(self) -> str | None:
+        """What an earlier call with the same UniqueRequestToken made, for 24 hours."""
+        token = self.params.get("UniqueRequestToken")
+        found = self.state.tokens.get((self.owner, self.operation, token or ""))
+        if found is None or self.state.clock.now() - found[0] >= TOKENS_KEPT:
+            return None
+        return found[1]
+
+    def refuse_repeat(self) -> None:
+        if self.earlier() is not None:
+            raise already_processed(self.params["UniqueRequestToken"])
+
+    def remember(self, made: str) -> None:
+        token = self.params.get("UniqueRequestToken")
+        if token:
+            key = (self.owner, self.operation, token)
+            self.state.tokens[key] = (self.state.clock.now(), made)
+
+    def longest(self, **limits: int) -> None:
+        for name, limit in limits.items():
+            if len(self.params.get(name) or "") > limit:
+                raise Refused(
+                    f"{name} is longer than {limit} characters.", "ParameterLengthTooLong"
+                )
+
+    def between(self, name: str, low: int, high: int, default: int | None = None) -> int:
+        value: int = self.params.get(name, low if default is None else default)
+        if not low <= value <= high:
+            raise Refused(
+                f'The value "{value}" for {name} is out of range. Valid values range from {low} '
+                f"to {high}.",
+                "ParameterOutOfRange",
+            )
+        return value
+
+    def not_blank(self, *names: str) -> None:
+        for name in names:
+            if not self.params[name].strip():
+                raise Refused(f"{name} must not be empty.", "InvalidParameterValue")
+
+    def page(
+        self,
+        name: str,
+        items: Sequence[Item],
+        key: Callable[[Item], str],
+        shown: Callable[[Item], Document],
+    ) -> Document:
+        """One page of `items`, which are sorted by `key`; a token names the last item's key, so
+        that what comes or goes between two calls shifts nothing."""
+        after = _read_token(self.params.get("NextToken"), self.operation)
+        rest = [item for item in items if after is None or key(item) > after]
+        size = self.params.get("MaxResults", _PAGE)
+        page = rest[:size]
+        answer: Document = {"NumResults": len(page), name: [shown(item) for item in page]}
+        if len(rest) > size:
+            answer["NextToken"] = _token(self.operation, key(page[-1]))
+        return answer
+
+
+def _token(operation: str, key: str) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps([operation, key])).decode()
+
+
+def _read_token(token: str | None, operation: str) -> str | None:
+    if token is None:
+        return None
+    try:
+        name, key = orjson.loads(base64.urlsafe_b64decode(token))
+    except ValueError:
+        name, key = "", ""
+    if name != operation:
+        raise Refused("NextToken is invalid.", "InvalidParameterValue")
+    return str(key)
+
+
+OPERATIONS: dict[str, Callable[[Call], Document]] = {}
+Handler = Callable[[Call], Document]
+
+
+def operation(name: str) -> Callable[[Handler], Handler]:
+    def register(handler: Handler) -> Handler:
+        OPERATIONS[name] = handler
+        return handler
+
+    return register

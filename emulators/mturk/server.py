@@ -1,0 +1,149 @@
+"""The emulator as a web application, and as a server in a thread for tests."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from threading import Thread
+from time import monotonic, sleep
+
+import orjson
+import uvicorn
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from emulators.mturk import control, market_api, pages, service
+from emulators.mturk.market import NotPossible, settle
+from emulators.mturk.queue import is_waiting
+from emulators.mturk.state import Options, State
+
+
+def create_app(state: State) -> FastAPI:
+    app = FastAPI(title="MTurk emulator", docs_url="/emulator/docs", redoc_url=None)
+    app.include_router(control.router(state))
+    app.include_router(market_api.router(state))
+    app.include_router(pages.router(state))
+
+    @app.post("/", include_in_schema=False)
+    async def call(request: Request) -> Response:
+        body = await request.body()
+        origin = str(request.base_url).rstrip("/")
+        headers = dict(request.headers)
+        await _wait_for_message(state, *service.poll_seconds(headers, body))
+        url = str(request.url)
+        reply = await run_in_threadpool(service.handle, state, headers, url, origin, body)
+        if reply.hold is not None:
+            return await _hang_up(request, reply.hold)
+        return Response(orjson.dumps(reply.document), reply.status, reply.headers)
+
+    @app.exception_handler(NotPossible)
+    async def refuse(request: Request, error: NotPossible) -> Response:
+        if request.url.path.startswith("/market/"):
+            return JSONResponse({"detail": error.message}, error.status)
+        with state.lock:
+            page: HTMLResponse = pages.refusal_page(state, request, error)
+            return page
+
+    return app
+
+
+async def _wait_for_message(state: State, url: str, seconds: float) -> None:
+    """The long poll of a queue's reader."""
+    limit = monotonic() + seconds
+    while monotonic() < limit:
+        with state.lock:
+            settle(state)
+            if is_waiting(state, url):
+                return
+        await asyncio.sleep(0.05)
+
+
+async def _hang_up(request: Request, seconds: float) -> Response:
+    """Keep the client waiting, then close the connection without an answer."""
+    await asyncio.sleep(seconds)
+    request.scope["emulator.transport"].abort()
+    # The server drops what is answered to a closed connection once it has noticed.
+    await asyncio.sleep(0.01)
+    return Response()
+
+
+class _WithTransport:
+    """Passes uvicorn's connection on: ASGI has no word for hanging up without an answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            cycle = getattr(receive, "__self__", None)
+            scope["emulator.transport"] = getattr(cycle, "transport", None)
+        await self.app(scope, receive, send)
+
+
+class Emulator:
+    """A served emulator: `endpoint_url` for boto3 and browsers, `state` to look into."""
+
+    def __init__(self, options: Options, host: str = "127.0.0.1", port: int = 0) -> None:
+        self.state = State(options)
+        # Named a TCP socket, so that asyncio turns Nagle's algorithm off: 40 ms a call otherwise.
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind((host, port))
+        self.host, self.port = host, int(self.socket.getsockname()[1])
+        app = _WithTransport(create_app(self.state))
+        config = uvicorn.Config(app, access_log=False, log_level="warning", lifespan="off")
+        self._server = uvicorn.Server(config)
+        self._thread = Thread(target=self._run, name="mturk-emulator", daemon=True)
+
+    @property
+    def endpoint_url(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+    def serve(self) -> None:
+        """Serve in this thread until a signal ends it."""
+        self._run()
+
+    def _run(self) -> None:
+        self._server.run(sockets=[self.socket])
+
+    def start(self) -> None:
+        self._thread.start()
+        limit = monotonic() + 10
+        while not self._server.started:
+            if monotonic() > limit or not self._thread.is_alive():
+                raise RuntimeError("The emulator did not start.")
+            sleep(0.01)
+
+    def stop(self) -> None:
+        self._server.should_exit = self._server.force_exit = True
+        self._thread.join(timeout=10)
+        self.socket.close()
+
+
+@contextmanager
+def running(
+    port: int = 0,
+    *,
+    allow_http: bool = True,
+    accounts: dict[str, str] | None = None,
+    balance: Decimal | str = "10000",
+    worker_site: str | None = None,
+    seed: int = 0,
+) -> Iterator[Emulator]:
+    """An emulator for as long as the block lasts; port 0 takes a free one."""
+    options = Options(
+        allow_http=allow_http,
+        accounts=accounts or Options().accounts,
+        balance=Decimal(balance),
+        worker_site=worker_site,
+        seed=seed,
+    )
+    emulator = Emulator(options, port=port)
+    emulator.start()
+    try:
+        yield emulator
+    finally:
+        emulator.stop()

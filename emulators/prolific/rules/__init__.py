@@ -1,0 +1,1 @@
+"""What may happen when, and what it costs: the marketplace's rules over `World`."""

@@ -1,0 +1,197 @@
+"""How alike two embeddings of the same images are, against chance and with errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import orthogonal_procrustes
+from scipy.spatial.distance import pdist, squareform
+from threadpoolctl import threadpool_limits
+
+from learning.arrays import FloatArray, IntArray, check_count
+from learning.neighbors import nearest_neighbors, nearest_points
+from learning.resampling import jackknife_error
+
+# Distances of all pairs of more images add little to a rank correlation.
+_MOST_FOR_RANKS = 600
+_MOST_FOR_ERRORS = 5_000
+_MOST_FOR_NEIGHBOURS = 5_000
+_SHUFFLES = 100
+
+
+@dataclass(frozen=True)
+class Figure:
+    """value ± error (standard, by jackknife over images); `chance` ± `chance_error` (standard
+    deviation) is what embeddings that have nothing to do with each other come to."""
+
+    value: float
+    error: float
+    chance: float
+    chance_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """`other` turned, mirrored, scaled and moved onto `reference`, both centred and of size 1.
+
+    reference, aligned: (N, d) with the larger of both d, each of sum of squares at most 1
+    disparity: what remains, in [0, 1]: 0 for the same shape (Procrustes; Gower 1975)
+    moved:     (N,) distance between both places of an image, in units of the root mean square
+               distance of the reference's images from their centre
+    """
+
+    reference: FloatArray
+    aligned: FloatArray
+    disparity: float
+    moved: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """disparity: see Alignment; overlap: share of the k nearest neighbours in common; rank
+    correlation: Spearman's, of the distances of all pairs (representational similarity)."""
+
+    alignment: Alignment
+    k: int
+    disparity: Figure
+    overlap: Figure
+    rank_correlation: Figure
+
+
+def compare(reference: ArrayLike, other: ArrayLike, k: int = 10) -> Comparison:
+    """Embeddings (N, d) and (N, e) of the same images in the same order.
+
+    Raises ValueError with fewer than k + 2 images, or when all images of one lie in one place.
+    """
+    one, two = _as_embeddings(reference, other)
+    check_count("k", k)
+    if len(one) < k + 2:
+        raise ValueError(f"k = {k} neighbours need at least {k + 2} images, got {len(one)}")
+    # Many small products: threads would wait for each other longer than they work.
+    with threadpool_limits(1):
+        return Comparison(
+            alignment=align(one, two),
+            k=k,
+            disparity=_disparity_figure(one, two),
+            overlap=_overlap_figure(one, two, k),
+            rank_correlation=_rank_figure(one, two),
+        )
+
+
+def align(reference: ArrayLike, other: ArrayLike) -> Alignment:
+    """Procrustes: the turn, mirroring, scale and shift of `other` that bring it nearest.
+
+    The smaller dimension is filled up with zeros. Raises ValueError for shapes that do not
+    fit, or when all images of one lie in one place.
+    """
+    one, two = (_unit(points) for points in _as_embeddings(reference, other))
+    turn, scale = orthogonal_procrustes(two, one)
+    aligned = scale * two @ turn
+    gaps = np.linalg.norm(one - aligned, axis=1)
+    return Alignment(one, aligned, max(0.0, 1.0 - scale**2), gaps * np.sqrt(len(one)))
+
+
+def _disparity_figure(one: FloatArray, two: FloatArray) -> Figure:
+    rng = np.random.default_rng(0)
+    if len(one) > _MOST_FOR_ERRORS:
+        # Errors of the sample, which are those of all images times a known factor.
+        rows = rng.permutation(len(one))[:_MOST_FOR_ERRORS]
+        some, others = one[rows], two[rows]
+    else:
+        some, others = one, two
+    shrink = float(np.sqrt(len(some) / len(one)))
+    error = jackknife_error(lambda kept: _disparity(some[kept], others[kept]), len(some))
+    # Of many images chance is complete disparity, of the sample as of all.
+    shuffled = [_disparity(some, others[rng.permutation(len(some))]) for _ in range(_SHUFFLES)]
+    return Figure(
+        _disparity(one, two), error * shrink, float(np.mean(shuffled)), float(np.std(shuffled))
+    )
+
+
+def _disparity(one: FloatArray, two: FloatArray) -> float:
+    # Singular values of the (d, d) product tell all; N x d stays untouched.
+    scale = np.linalg.svd(_unit(two).T @ _unit(one), compute_uv=False).sum()
+    return max(0.0, 1.0 - float(scale) ** 2)
+
+
+def _overlap_figure(one: FloatArray, two: FloatArray, k: int) -> Figure:
+    n = len(one)
+    asked = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_FOR_NEIGHBOURS])
+    near, other = _neighbours_of(one, asked, k), _neighbours_of(two, asked, k)
+    shared = np.zeros(len(asked))
+    for column in range(k):
+        shared += (near[:, [column]] == other).any(axis=1)
+    shared /= k
+    error = float(shared.std(ddof=1) / np.sqrt(len(asked)))
+    share = k / (n - 1)
+    # Of one image, the neighbours in common are hypergeometric; images are taken as independent.
+    spread = np.sqrt(share * (1 - share) * (n - 1 - k) / max(n - 2, 1) / k / len(asked))
+    return Figure(float(shared.mean()), error, share, float(spread))
+
+
+def _neighbours_of(points: FloatArray, asked: IntArray, k: int) -> IntArray:
+    """(M, k) nearest other points of those asked about."""
+    if len(asked) == len(points):
+        return nearest_neighbors(points, k)
+    found = nearest_points(points, k + 1, points[asked])
+    own = found == asked[:, None]
+    own[~own.any(axis=1), -1] = True
+    return np.asarray(found[~own].reshape(len(asked), k), np.int64)
+
+
+def _rank_figure(one: FloatArray, two: FloatArray) -> Figure:
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(len(one))[:_MOST_FOR_RANKS]
+    far, other = squareform(pdist(one[rows])), squareform(pdist(two[rows]))
+    error = jackknife_error(lambda kept: _rank_correlation(far, other, kept), len(rows))
+    ranks, upper = _ranks(far), np.triu_indices(len(rows), 1)
+    other_ranks = squareform(_ranks(other))
+    shuffled = []
+    for _ in range(_SHUFFLES):
+        order = rng.permutation(len(rows))
+        shuffled.append(_correlation(ranks, other_ranks[np.ix_(order, order)][upper]))
+    value = _rank_correlation(far, other, np.arange(len(rows)))
+    return Figure(value, error, float(np.mean(shuffled)), float(np.std(shuffled)))
+
+
+def _rank_correlation(far: FloatArray, other: FloatArray, kept: IntArray) -> float:
+    some = np.ix_(kept, kept)
+    return _correlation(_ranks(far[some]), _ranks(other[some]))
+
+
+def _ranks(far: FloatArray) -> FloatArray:
+    """Of the distances (M, M), one per pair of images."""
+    # Imported here: servers and commands start without it, in a second less.
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(far[np.triu_indices(len(far), 1)]), np.float64)
+
+
+def _correlation(one: FloatArray, two: FloatArray) -> float:
+    a, b = one - one.mean(), two - two.mean()
+    scale = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(a @ b) / scale if scale > 0 else 0.0
+
+
+def _unit(points: FloatArray) -> FloatArray:
+    centred = points - points.mean(axis=0)
+    size = float(np.linalg.norm(centred))
+    if size == 0:
+        raise ValueError("all images of an embedding lie in one place")
+    return np.asarray(centred / size, np.float64)
+
+
+def _as_embeddings(reference: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    one, two = np.asarray(reference, np.float64), np.asarray(other, np.float64)
+    if one.ndim != 2 or two.ndim != 2 or len(one) != len(two) or len(one) < 2:
+        raise ValueError(f"embeddings of the same images, got {one.shape} and {two.shape}")
+    if not (np.isfinite(one).all() and np.isfinite(two).all()):
+        raise ValueError("an embedding has places that are not finite")
+    d = max(one.shape[1], two.shape[1])
+    return _widened(one, d), _widened(two, d)
+
+
+def _widened(points: FloatArray, d: int) -> FloatArray:
+    return np.pad(points, ((0, 0), (0, d - points.shape[1])))

@@ -1,0 +1,116 @@
+"""Features as the networks see them: checked, scaled, and with a likelihood that suits them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+Float32 = NDArray[np.float32]
+
+# Of the widest feature: a nearly constant one is not blown up to the size of the others.
+_NARROWEST = 0.1
+# Spread of a feature, in parts of its mean, that rounding to float32 alone may make.
+_ROUNDING, _TINY = 1e-6, 1e-30
+# Mean of 4 x (1 - x) below which values in 0..1 count as nearly black or white, and the part of
+# it that may be left of what values of one shade would have: small numbers are no black and white.
+_NEARLY_BINARY, _MOST_SHADE = 0.3, 0.5
+# Beyond it squares and differences leave float32; and how far from the centre, in scales, an item
+# may lie: in a fit none does, and a later one is as strange there as further out.
+_LARGEST, _FURTHEST = 1e37, 1e6
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What turns features into what the networks see: (X - centre) / scale, or X itself.
+
+    likelihood: "gaussian" or "bernoulli"; shape: of one item, (D,) or (H, W, C);
+    centre: (D,), scale: (D,) float32, D = H W C for images.
+    """
+
+    likelihood: str
+    shape: tuple[int, ...]
+    centre: Float32
+    scale: Float32
+
+    @property
+    def n_features(self) -> int:
+        return int(np.prod(self.shape))
+
+    def apply(self, features: ArrayLike) -> Tensor:
+        """(N, D) float32 tensor of features (N, *shape). Raises ValueError when they do not fit."""
+        array = as_features(features)
+        if array.shape[1:] != self.shape:
+            raise ValueError(
+                f"the model was fitted on items of shape {self.shape}, got {array.shape[1:]}"
+            )
+        flat = array.reshape(len(array), -1)
+        if self.likelihood == "bernoulli" and (flat.min() < 0 or flat.max() > 1):
+            raise ValueError(
+                "likelihood 'bernoulli' takes values in 0..1, got "
+                f"{flat.min():g}..{flat.max():g}: scale them or choose 'gaussian'"
+            )
+        with np.errstate(over="ignore"):
+            scaled = (flat - self.centre) / self.scale
+        return torch.from_numpy(np.clip(scaled, -_FURTHEST, _FURTHEST, out=scaled))
+
+
+def as_features(features: ArrayLike) -> Float32:
+    """Features (N, D) or images (N, H, W[, C]) as float32, images with channels last.
+
+    Raises ValueError for other shapes, no items, or values that are not finite or too large.
+    """
+    array = np.asarray(features)
+    if array.dtype == np.uint8 and array.ndim > 2:
+        array = array.astype(np.float32) / 255.0
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"X must hold real numbers, got dtype {array.dtype}")
+    if array.ndim not in (2, 3, 4) or 0 in array.shape:
+        raise ValueError(f"X must be (N, D), (N, H, W) or (N, H, W, C), got shape {array.shape}")
+    with np.errstate(over="ignore"):
+        values = np.ascontiguousarray(array, np.float32)
+    fits = np.abs(values) <= _LARGEST
+    if not fits.all():
+        row = int(np.argmin(fits.reshape(len(values), -1).all(axis=1)))
+        raise ValueError(
+            f"X must be finite numbers up to {_LARGEST:g}; item {row} holds NaN, infinity or more"
+        )
+    return values[..., None] if values.ndim == 3 else values
+
+
+def fit_scaling(features: ArrayLike, likelihood: str) -> tuple[Scaling, Tensor]:
+    """(scaling, (N, D) scaled features). "auto" takes "bernoulli" for nearly binary values.
+
+    Raises ValueError for features that no model can be fitted to.
+    """
+    array = as_features(features)
+    flat = array.reshape(len(array), -1)
+    if likelihood == "auto":
+        likelihood = "bernoulli" if _nearly_binary(flat) else "gaussian"
+    n_features = flat.shape[1]
+    centre, scale = np.zeros(n_features, np.float32), np.ones(n_features, np.float32)
+    if likelihood == "gaussian":
+        centre = flat.mean(axis=0, dtype=np.float64).astype(np.float32)
+        spread = flat.std(axis=0, dtype=np.float64)
+        varies = spread > np.maximum(_ROUNDING * np.abs(centre), _TINY)
+        widest = float(spread[varies].max(initial=0.0))
+        scale = np.maximum(spread, _NARROWEST * widest if widest else 1.0).astype(np.float32)
+    scaling = Scaling(likelihood, array.shape[1:], centre, scale)
+    return scaling, scaling.apply(array)
+
+
+def _nearly_binary(flat: Float32) -> bool:
+    if flat.min() < 0 or flat.max() > 1 or flat.max() == flat.min():
+        return False
+    mean = float(flat.mean(dtype=np.float64))
+    shade = float((4 * flat * (1 - flat)).mean())
+    return shade < min(_NEARLY_BINARY, _MOST_SHADE * 4 * mean * (1 - mean))
+
+
+def scaling_arrays(scaling: Scaling) -> dict[str, NDArray[Any]]:
+    """What a `Scaling` is made of, beside likelihood and shape, to be kept."""
+    return {"scaling.centre": scaling.centre, "scaling.scale": scaling.scale}

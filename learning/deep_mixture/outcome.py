@@ -1,0 +1,22 @@
+"""What a fit of either engine gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+DIVERGED = (
+    "training diverged (its numbers are not finite): "
+    "choose a smaller learning_rate or scale the features"
+)
+
+
+@dataclass
+class Outcome:
+    """What a fit found, all items: beliefs (N, K), codes (N, d), lower bound in nats."""
+
+    beliefs: Tensor
+    codes: Tensor
+    bound: float
+    history: list[dict[str, float]] = field(default_factory=list)

@@ -1,0 +1,38 @@
+"""Features of items as estimators take them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from learning.arrays import FloatArray
+
+
+def as_features(values: ArrayLike, n_features: int | None = None) -> FloatArray:
+    """(n, D) float64. Raises ValueError for another shape, no item, another D than told, and the
+    first value that is not finite."""
+    features = np.asarray(values, np.float64)
+    if features.ndim != 2 or not features.size:
+        raise ValueError(f"X must be (n, D) and not empty, got shape {features.shape}")
+    if n_features is not None and features.shape[1] != n_features:
+        raise ValueError(f"X must have {n_features} features, got {features.shape[1]}")
+    wrong = ~np.isfinite(features)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"X must be finite, got {features[row, column]} in row {row}, feature {column}"
+        )
+    return features
+
+
+def scaling_of(features: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(D,) mean and standard deviation; 1 for a feature that is the same everywhere.
+
+    Raises ValueError when all are.
+    """
+    mean, scale = features.mean(axis=0), features.std(axis=0)
+    # The same number summed many times has a deviation of rounding errors, not of zero.
+    constant = scale <= 1e-12 * np.maximum(np.abs(mean), 1.0)
+    if constant.all():
+        raise ValueError("all features of X are constant: nothing tells the items apart")
+    return mean, np.where(constant, 1.0, scale)

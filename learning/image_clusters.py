@@ -1,0 +1,71 @@
+"""Images parted by their places; apart, as only who makes clusters needs scikit-learn."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.cluster import AgglomerativeClustering, KMeans, MiniBatchKMeans
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from learning.arrays import IntArray, check_count
+from learning.clusters import ALGORITHMS, MOST_AGGLOMERATED, as_points, largest_first
+
+_MOST_FOR_WHOLE_BATCHES = 20_000
+
+
+class ImageClusters(BaseEstimator):  # type: ignore[misc, unused-ignore]
+    """Parts images into clusters by their places, numbered from the largest on.
+
+    algorithm: "k-means" (Lloyd; in small batches beyond 20,000 images), or agglomerative
+    with "ward" or "average" linkage, for at most 5,000 images. After `fit`: `labels_` (N,).
+    """
+
+    def __init__(
+        self, n_clusters: int = 8, algorithm: str = "k-means", random_state: int = 0
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.algorithm = algorithm
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: None = None) -> Self:
+        """X: (N, d). Raises ValueError for an unknown algorithm, fewer different places than
+        clusters, or more images than an agglomerative algorithm can take."""
+        points = as_points(X)
+        check_count("n_clusters", self.n_clusters)
+        if self.algorithm not in ALGORITHMS:
+            raise ValueError(f"algorithm must be one of {ALGORITHMS}, got {self.algorithm!r}")
+        n_places = len(np.unique(points, axis=0))
+        if n_places < self.n_clusters:
+            raise ValueError(
+                f"n_clusters must be at most {n_places}, the number of different places, "
+                f"got {self.n_clusters}"
+            )
+        if self.algorithm != "k-means" and len(points) > MOST_AGGLOMERATED:
+            raise ValueError(
+                f"{self.algorithm} takes at most {MOST_AGGLOMERATED} images, got {len(points)}"
+            )
+        # One core: threads of a machine that has other work wait for each other, and cost more
+        # than they save.
+        with threadpool_limits(1), warnings.catch_warnings():
+            # Enough for a partition to look at; the last tenth of a percent changes no figure.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = self._algorithm(len(points)).fit_predict(points)
+        self.labels_: IntArray = largest_first(found)
+        return self
+
+    def fit_predict(self, X: ArrayLike, y: None = None) -> IntArray:
+        return self.fit(X).labels_
+
+    def _algorithm(self, n: int) -> Any:
+        if self.algorithm != "k-means":
+            return AgglomerativeClustering(self.n_clusters, linkage=self.algorithm)
+        if n > _MOST_FOR_WHOLE_BATCHES:
+            return MiniBatchKMeans(
+                self.n_clusters, n_init=5, batch_size=4096, random_state=self.random_state
+            )
+        return KMeans(self.n_clusters, n_init=10, random_state=self.random_state)

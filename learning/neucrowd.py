@@ -1,0 +1,6 @@
+"""NeuCrowd (Hao et al., 2021): a representation, and a classifier, from few noisy votes."""
+
+from learning.ntuplet.classifier import NeuCrowdClassifier
+from learning.ntuplet.representation import NeuCrowd
+
+__all__ = ["NeuCrowd", "NeuCrowdClassifier"]

@@ -1,0 +1,265 @@
+"""The representation: items with the same label lie together."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+
+from learning.aggregation import aggregate
+from learning.arrays import BoolArray, FloatArray, check_count, check_positive
+from learning.base import Arrays, Estimator, Progress, State
+from learning.devices import cores_for, pick_device
+from learning.features import as_features, scaling_of
+from learning.ntuplet.networks import ACTIVATIONS, EmbeddingNetwork
+from learning.ntuplet.training import OPTIMIZERS, JointTraining, TrainingPlan
+from learning.ntuplet.tuplets import Examples
+from learning.votes import Assured, Votes, as_votes, assured_by_probability, assured_by_votes
+
+_ROWS_AT_ONCE = 8_192
+_LEAST_OF_A_CLASS = 2
+
+
+class NeuCrowd(Estimator):
+    """Two networks, trained in turn (section 3.4): one embeds items so that those with the same
+    label lie together; the other foresees which n-tuplets are hard, and these are trained on.
+
+    How surely an item has its label is its label assurance (definition 2); examples whose
+    neighbours in the embedding have another label are drawn seldom (definition 3); the anchors
+    of a batch are replaced by their mean, weighted by assurance (definition 4).
+
+    Parameters
+    ----------
+    n : elements of an n-tuplet: anchor, positive, n - 2 negatives.
+    layers : units of the two layers of either network.
+    activation : "sigmoid", "tanh" or "relu".
+    dropout, l2 : of the embedding network; l2 weighs half the sum of squared weights.
+    feature_sparsity : weight of the sum of norms of the features' weights (a group lasso);
+        above 0, features that tell nothing drop out. Not in the paper.
+    eta, relevance_at_zero : eta and C of the softmax (section 3.3.3).
+    safe_sampling, margin, unsafe_weight : whether safe examples are drawn more often; delta of
+        definition 3; how likely others are drawn, relative to safe ones.
+    robust_anchors, sampling_network : whether they are used (table 3 takes them away).
+    hard_rate : candidates per n-tuplet that is trained on.
+    batch_size, n_steps, n_epochs, patience : n-tuplets a step, steps an epoch, epochs at most,
+        epochs without a smaller loss on held-out items after which training ends.
+    validation_fraction : of the items with votes held out to end the training; 0: none.
+    optimizer, learning_rate : "adam" or "adadelta" (the paper's).
+    assurance : "votes" (definition 2) or "dawid_skene", which trusts annotators differently.
+    device : "auto", "cpu" or "cuda".
+    random_state : int for a repeatable fit.
+
+    Attributes
+    ----------
+    embedding_ : (n, e) places of the items of the fit.
+    label_, assurance_ : (n,) what the votes say of them; assurance 0 where they say nothing.
+    n_epochs_ : epochs after which the weights were taken. history_ : metrics of each epoch.
+    """
+
+    def __init__(
+        self,
+        n: int = 5,
+        layers: tuple[int, int] = (64, 16),
+        activation: str = "sigmoid",
+        dropout: float = 0.2,
+        l2: float = 0.01,
+        feature_sparsity: float = 0.0,
+        eta: float = 2.0,
+        relevance_at_zero: float = 1.0,
+        safe_sampling: bool = True,
+        margin: float = 0.0,
+        unsafe_weight: float = 0.1,
+        robust_anchors: bool = True,
+        sampling_network: bool = True,
+        hard_rate: float = 2.0,
+        batch_size: int = 256,
+        n_steps: int = 40,
+        n_epochs: int = 50,
+        patience: int = 8,
+        validation_fraction: float = 0.2,
+        optimizer: str = "adam",
+        learning_rate: float = 1e-3,
+        assurance: str = "votes",
+        device: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.n = n
+        self.layers = layers
+        self.activation = activation
+        self.dropout = dropout
+        self.l2 = l2
+        self.feature_sparsity = feature_sparsity
+        self.eta = eta
+        self.relevance_at_zero = relevance_at_zero
+        self.safe_sampling = safe_sampling
+        self.margin = margin
+        self.unsafe_weight = unsafe_weight
+        self.robust_anchors = robust_anchors
+        self.sampling_network = sampling_network
+        self.hard_rate = hard_rate
+        self.batch_size = batch_size
+        self.n_steps = n_steps
+        self.n_epochs = n_epochs
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.assurance = assurance
+        self.device = device
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, votes: ArrayLike, progress: Progress | None = None) -> Self:
+        """X: (n, D) finite; votes: (n, d) 1 yes, 0 no, -1 none.
+
+        Items without a vote take no part. Raises ValueError for values that are not finite,
+        features that are all constant, votes of one kind only, and parameters out of range.
+        """
+        features, assured = self.checked(X, votes)
+        held_out = self.drawn_to_hold_out(assured)
+        return self.fit_on(features, assured, held_out, progress)
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """(n, e) places of items by their features. Raises NotFittedError, ValueError."""
+        self._check_fitted()
+        features = as_features(X, len(self._mean))
+        scaled = (features - self._mean) / self._scale
+        device = pick_device(self.device)
+        network = self._network.to(device)
+        with torch.no_grad():
+            parts = [
+                network(
+                    torch.as_tensor(scaled[start : start + _ROWS_AT_ONCE], device=device).float()
+                )
+                for start in range(0, len(scaled), _ROWS_AT_ONCE)
+            ]
+        return np.asarray(torch.cat(parts).cpu().numpy(), np.float64)
+
+    def checked(self, X: ArrayLike, votes: ArrayLike) -> tuple[FloatArray, Assured]:
+        """Features, and what the votes say; raises as `fit`."""
+        self._check_parameters()
+        features, given = as_features(X), as_votes(votes)
+        if len(features) != len(given):
+            raise ValueError(f"X has {len(features)} items, votes are of {len(given)}")
+        assured = self._assured(given)
+        for label, word in ((1, "yes"), (0, "no")):
+            found = int((assured.known & (assured.label == label)).sum())
+            if found < _LEAST_OF_A_CLASS:
+                raise ValueError(
+                    f"at least {_LEAST_OF_A_CLASS} items must be mostly voted {word!r}, got {found}"
+                )
+        return features, assured
+
+    def _assured(self, votes: Votes) -> Assured:
+        if self.assurance == "votes":
+            return assured_by_votes(votes)
+        return assured_by_probability(aggregate(votes, "dawid_skene").probability)
+
+    def _check_parameters(self) -> None:
+        for name, least in (("n", 3), ("batch_size", 1), ("n_steps", 1), ("n_epochs", 1)):
+            check_count(name, getattr(self, name), least)
+        for name in ("eta", "learning_rate", "hard_rate", "unsafe_weight"):
+            check_positive(name, getattr(self, name))
+        for name in ("l2", "feature_sparsity", "margin", "validation_fraction", "dropout"):
+            check_positive(name, getattr(self, name), strict=False)
+        choices = {
+            "activation": tuple(ACTIVATIONS),
+            "optimizer": tuple(OPTIMIZERS),
+            "assurance": ("votes", "dawid_skene"),
+        }
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {known}, got {getattr(self, name)!r}")
+
+    def drawn_to_hold_out(self, assured: Assured) -> BoolArray:
+        """(n,) bool: of each class the given fraction, unless too few would be left of it."""
+        rng = np.random.default_rng(self.random_state)
+        chosen = np.zeros(len(assured.label), np.bool_)
+        for label in (0, 1):
+            items = np.flatnonzero(assured.known & (assured.label == label))
+            n_held = round(self.validation_fraction * len(items))
+            if min(n_held, len(items) - n_held) < _LEAST_OF_A_CLASS:
+                return np.zeros(len(assured.label), np.bool_)
+            chosen[rng.permutation(items)[:n_held]] = True
+        return chosen
+
+    def fit_on(
+        self,
+        features: FloatArray,
+        assured: Assured,
+        held_out: BoolArray,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from (n, D) features of items that are not held out and of which something is
+        known; training ends by the held-out ones."""
+        mean, scale = scaling_of(features[assured.known & ~held_out])
+        scaled = (features - mean) / scale
+        seed = int(np.random.default_rng(self.random_state).integers(2**31))
+        device = pick_device(self.device)
+
+        def examples(rows: BoolArray) -> Examples:
+            return Examples(
+                torch.as_tensor(scaled[rows], device=device).float(),
+                torch.as_tensor(assured.label[rows], device=device),
+                torch.as_tensor(assured.assurance[rows], device=device).float(),
+            )
+
+        def listen(epoch: int, metrics: dict[str, float]) -> None:
+            if progress is not None:
+                progress(epoch, self.n_epochs, metrics)
+
+        known = assured.known & ~held_out
+        with cores_for(len(features)), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            checked = examples(held_out) if held_out.any() else None
+            training = JointTraining(examples(known), checked, self._plan(), seed)
+            training.run(listen)
+            self._network = training.network
+            self._mean, self._scale = mean, scale
+            self.n_epochs_ = training.best_epoch
+            self.history_ = training.history
+            self.label_, self.assurance_ = assured.label, assured.assurance
+            self.embedding_: FloatArray = np.empty((0, 0))
+            self.embedding_ = self.transform(features)
+        return self
+
+    def _plan(self) -> TrainingPlan:
+        own = self.get_params(deep=False)
+        for name in ("validation_fraction", "assurance", "device", "random_state"):
+            own.pop(name)
+        return TrainingPlan(
+            **{name: value for name, value in own.items() if name in TrainingPlan.__annotations__}
+        )
+
+    def _learned(self) -> tuple[Arrays, State]:
+        arrays: Arrays = {
+            "embedding": self.embedding_,
+            "label": self.label_,
+            "assurance": self.assurance_,
+            "mean": self._mean,
+            "scale": self._scale,
+        }
+        weights = {
+            f"network.{name}": value.cpu().numpy()
+            for name, value in self._network.state_dict().items()
+        }
+        return arrays | weights, {"n_epochs": self.n_epochs_, "history": self.history_}
+
+    def _restore(self, arrays: Arrays, state: State) -> None:
+        self.embedding_ = arrays["embedding"]
+        self.label_, self.assurance_ = arrays["label"], arrays["assurance"]
+        self._mean, self._scale = arrays["mean"], arrays["scale"]
+        self.n_epochs_, self.history_ = int(state["n_epochs"]), list(state["history"])
+        wide, narrow = self.layers
+        self._network = EmbeddingNetwork(
+            len(self._mean), (wide, narrow), self.dropout, self.activation
+        )
+        self._network.load_state_dict(
+            {
+                name.removeprefix("network."): torch.as_tensor(value)
+                for name, value in arrays.items()
+                if name.startswith("network.")
+            }
+        )
+        self._network.eval()

@@ -1,0 +1,48 @@
+"""Images as few pixels, and principal components of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from sklearn.decomposition import PCA
+from threadpoolctl import threadpool_limits
+
+_COMPONENTS = 50
+
+
+def small_pixels(
+    images: Iterable[NDArray[np.uint8]], side: int = 16, colour: bool = True
+) -> NDArray[np.float32]:
+    """(N, side, side, 3) or, without colour, (N, side, side) pixels in 0..1.
+
+    images: (H, W, 3) uint8 each, squeezed into a square; a small pixel is the mean of those
+    it stands for. Raises ValueError when there is no image.
+    """
+    rows = [_small(image, side, colour) for image in images]
+    if not rows:
+        raise ValueError("there is no image to describe")
+    return np.asarray(np.stack(rows) / np.float32(255), np.float32)
+
+
+def pixel_components(
+    images: Iterable[NDArray[np.uint8]], side: int = 16, n_components: int = _COMPONENTS
+) -> NDArray[np.float64]:
+    """(N, F) principal components of the small colour pixels of images, F at most
+    `n_components`; their scale is that of the pixels. Raises ValueError without an image."""
+    small = small_pixels(images, side)
+    table = small.reshape(len(small), -1)
+    if len(table) == 1:
+        return np.zeros((1, 1))
+    n_kept = min(n_components, *table.shape)
+    with threadpool_limits(1):
+        found = PCA(n_kept, random_state=0).fit_transform(table)
+    return np.asarray(found, np.float64)
+
+
+def _small(image: NDArray[np.uint8], side: int, colour: bool) -> NDArray[np.uint8]:
+    whole = Image.fromarray(image)
+    shrunk = whole.resize((side, side), Image.Resampling.BOX)
+    return np.asarray(shrunk if colour else shrunk.convert("L"))

@@ -1,0 +1,250 @@
+"""Which grids to ask of a part of a collection whose clusters are being learned.
+
+Grids (n, grid_size) are of distinct images of a subset: those that the budget is for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from learning.arrays import FloatArray, IntArray, check_count
+from learning.asked import AskedGrids
+
+# Part of a grid that was shown before, so that the grids of a round hang together.
+_LINKED = 0.25
+# Clusters that a grid about uncertain images offers them, and the part of it that stands for
+# these clusters.
+_OFFERED, _ANCHORS = 3, 0.5
+# Part of a covering grid that stands for clusters known already.
+_KNOWN = 0.3
+_SMALL = 1e-9
+
+
+def annotated_subset(n_images: int, n_annotated: int | None, seed: int) -> IntArray:
+    """(n_annotated,) images drawn at random, ascending; all unless a number is given.
+
+    When images join the collection, the new subset shares most images with the old one.
+    """
+    check_count("n_images", n_images)
+    if n_annotated is None or n_annotated >= n_images:
+        return np.arange(n_images)
+    check_count("n_annotated", n_annotated)
+    # The draws of the first images do not depend on how many follow.
+    draws = np.random.default_rng(seed).random(n_images)
+    return np.sort(np.argsort(draws, kind="stable")[:n_annotated])
+
+
+def linked_grids(subset: IntArray, n: int, grid_size: int, rng: np.random.Generator) -> IntArray:
+    """Grids that cover the subset evenly, each with some images of grids before it.
+
+    A quarter of every grid but the first is drawn from the images shown least among those
+    shown; the rest are images not shown yet, while there are any, then those shown least.
+    """
+    check_count("n", n, minimum=0)
+    _check_size(subset, grid_size)
+    shown = np.zeros(len(subset))
+    n_linked = max(1, round(_LINKED * grid_size))
+    grids = np.empty((n, grid_size), np.int64)
+    for row in range(n):
+        order = _least_first(shown, rng)
+        known = order[shown[order] > 0][:n_linked]
+        others = order[~np.isin(order, known)][: grid_size - len(known)]
+        chosen = np.concatenate([known, others])
+        shown[chosen] += 1
+        grids[row] = subset[chosen]
+    return rng.permuted(grids, axis=1)
+
+
+def posterior_entropy(responsibilities: FloatArray) -> FloatArray:
+    """(N,) in nats, of (N, K) probabilities of clusters."""
+    clipped = np.maximum(responsibilities, _SMALL)
+    return np.asarray(-(responsibilities * np.log(clipped)).sum(axis=1), np.float64)
+
+
+def uncertain_grids(
+    responsibilities: FloatArray,
+    subset: IntArray,
+    n: int,
+    grid_size: int,
+    rng: np.random.Generator,
+    asked: AskedGrids,
+) -> IntArray:
+    """Grids of images with much posterior entropy among sure ones of the clusters in question.
+
+    responsibilities: (N, K) of the whole collection. A grid is begun with an uncertain image;
+    with it come others that hesitate between the same clusters, and for each of the three
+    likeliest of these some of its surest images. What was shown often is taken less.
+    """
+    _check_size(subset, grid_size)
+    among = responsibilities[subset]
+    # Squared, so that a little doubt of many images does not outweigh much of some.
+    doubt = 2 * np.log(posterior_entropy(among) + _SMALL)
+    times = asked.views[subset].astype(np.float64)
+    n_doubtful = max(1, round((1 - _ANCHORS) * grid_size))
+    grids = np.empty((n, grid_size), np.int64)
+    for row in range(n):
+        weariness = np.log1p(times)
+        first = int(_gumbel_best(doubt - weariness, 1, rng)[0])
+        alike = np.log(among @ among[first] + _SMALL)
+        wish = doubt + alike - weariness
+        wish[first] = np.inf
+        doubtful = _gumbel_best(wish, n_doubtful, rng)
+        offered = np.argsort(-among[doubtful].sum(axis=0), kind="stable")[:_OFFERED]
+        sure = _anchors(among, offered, grid_size - len(doubtful), doubtful, times, rng)
+        chosen = np.concatenate([doubtful, sure])
+        times[chosen] += 1
+        grids[row] = subset[chosen]
+    return rng.permuted(grids, axis=1)
+
+
+def clusters_that_may_be_one(
+    responsibilities: FloatArray, embedding: FloatArray, asked: AskedGrids
+) -> list[tuple[int, int]]:
+    """Pairs of clusters, the likeliest to be one first.
+
+    Two clusters may be one when the same images hesitate between them or when they lie near
+    each other in the embedding (N, d), and the less often grids have shown both.
+    """
+    weight = responsibilities.sum(axis=0)
+    # Of fewer than two images nothing is to be told.
+    real = np.flatnonzero(weight >= 2.0)
+    if len(real) < 2:
+        return []
+    mine = responsibilities[:, real]
+    score = _overlap(mine) + _closeness(mine, embedding)
+    score /= 1.0 + _shown_together(mine, asked)
+    first, second = np.triu_indices(len(real), 1)
+    order = np.argsort(-score[first, second], kind="stable")
+    return [(int(real[first[k]]), int(real[second[k]])) for k in order]
+
+
+def between_grids(
+    responsibilities: FloatArray,
+    embedding: FloatArray,
+    subset: IntArray,
+    n: int,
+    grid_size: int,
+    rng: np.random.Generator,
+    asked: AskedGrids,
+) -> IntArray:
+    """Grids of images of two clusters that might be one, half of each, side by side.
+
+    The likeliest pairs of clusters come first; no more than one pair in two of those that may
+    be asked, and none where there are fewer than two clusters: then there are fewer than n.
+    """
+    _check_size(subset, grid_size)
+    among = responsibilities[subset]
+    inside = np.bincount(among.argmax(axis=1), minlength=among.shape[1])
+    least = min(2, grid_size // 2)
+    pairs = [
+        (a, b)
+        for a, b in clusters_that_may_be_one(responsibilities, embedding, asked)
+        if min(inside[a], inside[b]) >= least
+    ]
+    pairs = pairs[: max(1, (len(pairs) + 1) // 2)] if pairs else []
+    times = asked.views[subset].astype(np.float64)
+    grids = np.empty((n if pairs else 0, grid_size), np.int64)
+    for row in range(len(grids)):
+        pair = np.array(pairs[row % len(pairs)])
+        chosen = _anchors(among, pair, grid_size, np.empty(0, np.int64), times, rng)
+        times[chosen] += 1
+        grids[row] = subset[chosen]
+    return rng.permuted(grids, axis=1)
+
+
+def covering_grids(
+    responsibilities: FloatArray,
+    subset: IntArray,
+    n: int,
+    grid_size: int,
+    rng: np.random.Generator,
+    asked: AskedGrids,
+) -> IntArray:
+    """Grids of what was shown least, images of the subset not asked about first, in the company
+    of sure images of clusters in turn, so that every cluster recurs."""
+    _check_size(subset, grid_size)
+    among = responsibilities[subset]
+    times = asked.views[subset].astype(np.float64)
+    in_use = np.flatnonzero(np.bincount(among.argmax(axis=1), minlength=among.shape[1]))
+    turns = rng.permutation(in_use)
+    n_known = round(_KNOWN * grid_size)
+    grids = np.empty((n, grid_size), np.int64)
+    for row in range(n):
+        fresh = _least_first(times, rng)[: grid_size - n_known]
+        turn = np.roll(turns, -row * n_known)[:n_known]
+        sure = _anchors(among, turn, n_known, fresh, times, rng)
+        chosen = np.concatenate([fresh, sure])
+        times[chosen] += 1
+        grids[row] = subset[chosen]
+    return rng.permuted(grids, axis=1)
+
+
+def _check_size(subset: IntArray, grid_size: int) -> None:
+    check_count("grid_size", grid_size)
+    if grid_size > len(subset):
+        raise ValueError(f"grid_size must be at most {len(subset)} images, got {grid_size}")
+
+
+def _least_first(times: FloatArray, rng: np.random.Generator) -> IntArray:
+    """All places, those with the smallest number first, equals in random order."""
+    order = rng.permutation(len(times))
+    return np.asarray(order[np.argsort(times[order], kind="stable")], np.int64)
+
+
+def _gumbel_best(wish: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
+    """(k,) places drawn without replacement, each with a weight of exp(wish)."""
+    noisy = wish + rng.gumbel(size=len(wish))
+    return np.asarray(np.argsort(-noisy, kind="stable")[:k], np.int64)
+
+
+def _anchors(
+    among: FloatArray,
+    clusters: IntArray,
+    n: int,
+    without: IntArray,
+    times: FloatArray,
+    rng: np.random.Generator,
+) -> IntArray:
+    """(n,) places of sure images of each of the clusters, as evenly as it goes; any others where
+    these have too few."""
+    free = np.ones(len(among), np.bool_)
+    free[without] = False
+    chosen: list[int] = []
+    for turn, cluster in enumerate(clusters):
+        share = (n - len(chosen)) // (len(clusters) - turn)
+        # Squared: sure ones by far first, and -inf for those that are not free.
+        wish = 2 * np.log(among[:, cluster] + _SMALL) - np.log1p(times)
+        best = _gumbel_best(np.where(free, wish, -np.inf), share, rng)
+        free[best] = False
+        chosen.extend(best.tolist())
+    if len(chosen) < n:
+        left = np.where(free, -np.log1p(times), -np.inf)
+        chosen.extend(_gumbel_best(left, n - len(chosen), rng).tolist())
+    return np.array(chosen, np.int64)
+
+
+def _overlap(mine: FloatArray) -> FloatArray:
+    """(K, K) cosine of the clusters' responsibilities over all images, in 0..1."""
+    shared = mine.T @ mine
+    size = np.sqrt(np.diag(shared))
+    return np.asarray(shared / np.maximum(np.outer(size, size), _SMALL), np.float64)
+
+
+def _closeness(mine: FloatArray, embedding: FloatArray) -> FloatArray:
+    """(K, K) in 0..1: centres in the embedding, against the clusters' own spread."""
+    weight = mine.sum(axis=0)
+    centre = mine.T @ embedding / weight[:, None]
+    squares = mine.T @ (embedding**2).sum(axis=1) / weight
+    spread = np.maximum(squares - (centre**2).sum(axis=1), 0.0)
+    far = ((centre[:, None] - centre[None, :]) ** 2).sum(axis=2)
+    return np.asarray(np.exp(-far / (2 * (spread[:, None] + spread[None, :]) + _SMALL)))
+
+
+def _shown_together(mine: FloatArray, asked: AskedGrids) -> FloatArray:
+    """(K, K) how many grids' worth of images of each two clusters were shown together."""
+    if not len(asked):
+        return np.zeros((mine.shape[1], mine.shape[1]))
+    padded = np.vstack([mine, np.zeros((1, mine.shape[1]))])
+    inside = padded[asked.grids].sum(axis=1)
+    half = asked.grids.shape[1] / 2
+    return np.asarray(inside.T @ inside / half**2)

@@ -1,0 +1,53 @@
+"""What a simulated crowd sees, as distances: the yardstick of an embedding."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+
+from learning.arrays import FloatArray
+from learning.neighbors import nearest_neighbors
+from learning.simulation.answers import Crowd
+from learning.simulation.attribute_crowd import AttributeCrowd
+from learning.simulation.feature_crowd import FeatureCrowd
+
+# Values that differ by rounding alone are ties.
+_TIE = 1e-9
+
+
+def true_distances(crowd: Crowd) -> FloatArray:
+    """(N, N) how unlike the crowd sees each two images; dense, for at most some thousand.
+
+    Of a crowd with features their Euclidean distance; of one with attributes the part of its
+    answers, over all annotators, in which the two would be apart. Raises TypeError for another.
+    """
+    if isinstance(crowd, FeatureCrowd):
+        return np.asarray(cdist(crowd.features, crowd.features))
+    if isinstance(crowd, AttributeCrowd):
+        return _apart(crowd)
+    raise TypeError(f"there is no truth of a {type(crowd).__name__}")
+
+
+def _apart(crowd: AttributeCrowd) -> FloatArray:
+    share = crowd.preferences.mean(axis=0)
+    fine = float(crowd.fineness.mean())
+    apart = np.ones((crowd.n_images, crowd.n_images))
+    for k, attribute in enumerate(crowd.attributes):
+        for is_fine, weight in ((True, fine), (False, 1 - fine)):
+            group = np.searchsorted(attribute.levels(is_fine), attribute.positions)
+            apart -= share[k] * weight * (group[:, None] == group[None, :])
+    return apart
+
+
+def neighbours_right(embedding: ArrayLike, distances: FloatArray, k: int = 10) -> FloatArray:
+    """(N,) share of each image's k nearest in the embedding (N, d) that are truly as near as the
+    k-th nearest; images equally far count alike."""
+    points = np.asarray(embedding, np.float64)
+    k = min(k, len(points) - 1)
+    found = nearest_neighbors(points, k)
+    others = distances.copy()
+    np.fill_diagonal(others, np.inf)
+    reach = np.partition(others, k - 1, axis=1)[:, k - 1]
+    far = np.take_along_axis(others, found, axis=1)
+    return np.asarray((far <= reach[:, None] + _TIE).mean(axis=1))
