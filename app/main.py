@@ -12,16 +12,33 @@ from app.annotation import pages as annotation_pages
 from app.annotation import requester, settings_page
 from app.annotation import routes as annotation
 from app.annotation.bundles import BUNDLE_TYPE
+from app.archive import routes as archive
+from app.campaigns import pages as campaign_pages
 from app.campaigns import routes as campaigns
-from app.collections import media
+from app.collections import image_routes, import_routes, media
+from app.collections import pages as collection_pages
 from app.collections import routes as collections
-from app.core import assets
-from app.core.middleware import SameOriginWrites, SecurityHeaders
+from app.core import api_page, assets, openapi
+from app.core.middleware import OpenToFrames, SameOriginWrites, SecurityHeaders
 from app.core.problems import install_error_handlers
 from app.core.settings import get_settings
 from app.core.web import DatabaseSession, templates
-from app.results import downloads
+from app.maps import routes as maps
+from app.maps.layout import LAYOUT_TYPE
+from app.planning import routes as planning
+from app.recruitment import account_routes as channel_accounts
+from app.recruitment import hooks, link_routes, platforms
+from app.recruitment import pages as recruitment_pages
+from app.recruitment import payment_routes as payments
+from app.recruitment import planning_routes as recruiting
+from app.recruitment import routes as recruitment
+from app.recruitment.channels.mturk_sites import frame_ancestors
+from app.results import clustering_routes, downloads, explore_routes, membership_routes
 from app.results import routes as results
+from app.results.catalogue import PACKED
+from app.webhooks import pages as webhook_pages
+from app.webhooks import routes as webhooks
+from app.webhooks import schemas as webhook_events
 
 STATIC = Path(__file__).parent / "static"
 
@@ -33,31 +50,63 @@ def create_app() -> FastAPI:
         description="Learns how people see likeness.",
         docs_url=None,
         redoc_url=None,
+        openapi_url=openapi.ADDRESS,
+        generate_unique_id_function=openapi.operation_id,
         max_body_size=get_settings().max_upload_bytes,
     )
+    openapi.describe_api(app)
     install_error_handlers(app)
     app.add_middleware(SameOriginWrites)
+    app.add_middleware(OpenToFrames)
     app.add_middleware(
         GZipMiddleware,
         minimum_size=1000,
         compresslevel=6,
-        exclude_content_types=(*DEFAULT_EXCLUDED_CONTENT_TYPES, BUNDLE_TYPE),
+        exclude_content_types=(
+            *DEFAULT_EXCLUDED_CONTENT_TYPES,
+            BUNDLE_TYPE,
+            LAYOUT_TYPE,
+            *PACKED,
+        ),
     )
-    app.add_middleware(SecurityHeaders)
+    app.add_middleware(SecurityHeaders, mturk_origins=frame_ancestors)
+    app.webhooks.include_router(webhook_events.told)
     for router in (
         accounts.router,
         account_pages.router,
         collections.api,
-        collections.pages,
+        image_routes.api,
+        import_routes.api,
+        collection_pages.pages,
         media.router,
+        archive.api,
+        archive.pages,
         campaigns.api,
-        campaigns.pages,
         results.api,
+        explore_routes.api,
+        clustering_routes.api,
+        membership_routes.api,
+        maps.api,
         downloads.api,
+        planning.api,
         annotation.api,
+        platforms.api,
+        channel_accounts.api,
+        recruiting.api,
+        recruitment.api,
+        payments.api,
+        link_routes.api,
+        hooks.router,
         annotation_pages.pages,
+        platforms.pages,
+        recruitment_pages.pages,
         requester.api,
         settings_page.pages,
+        webhooks.api,
+        webhook_pages.pages,
+        api_page.pages,
+        # Last of the pages: its addresses end in a name of a section.
+        campaign_pages.pages,
     ):
         app.include_router(router)
     app.add_api_route("/healthz", healthz, methods=["GET"], include_in_schema=False)

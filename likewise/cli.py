@@ -46,6 +46,9 @@ def serve(
 @cli.command()
 def worker(
     concurrency: Annotated[int, typer.Option(envvar="LIKEWISE_WORKERS", min=1)] = 1,
+    queue: Annotated[
+        str, typer.Option(help="learning (trainings), files (imports, clean-up), or both.")
+    ] = "learning,files",
 ) -> None:
     """Run a Celery worker alone."""
     environment.load()
@@ -58,6 +61,8 @@ def worker(
         "threads",
         "-c",
         str(concurrency),
+        "-Q",
+        queue,
         "-l",
         "info",
     )
@@ -92,11 +97,12 @@ def _become(module: str, *arguments: str) -> None:
 
 
 def _register_commands() -> None:
-    from likewise.commands import campaigns, collections, demo, doctor, simulate, users
+    from likewise.commands import campaigns, collections, demo, doctor, emulate, simulate, users
 
     cli.add_typer(users.cli, name="user")
     cli.add_typer(campaigns.cli, name="campaign")
-    cli.command("import")(collections.import_folder)
+    cli.add_typer(emulate.cli, name="emulate")
+    cli.command("import")(collections.import_)
     cli.command("export")(campaigns.export)
     cli.command("simulate")(simulate.simulate)
     cli.command("demo")(demo.demo)

@@ -9,7 +9,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-COLOURS = {"web": 36, "worker": 33, "dispatcher": 35, "redis": 31, "likewise": 32}
+COLOURS = {"web": 36, "worker": 33, "files": 33, "dispatcher": 35, "redis": 31, "likewise": 32}
 MAX_BACK_OFF_SECONDS = 30.0
 _print_lock = threading.Lock()
 

@@ -12,80 +12,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import httpx
-import numpy as np
-from sqlalchemy.orm import Session
 
-from app.campaigns.models import Campaign
-from app.collections.models import Collection, Image
-from app.collections.service import list_images
 from app.core.errors import InvalidInput
-from learning.simulation import AttributeCrowd, Crowd, FeatureCrowd
-
-FEATURES = "features"
-
-
-@dataclass(frozen=True)
-class CrowdTraits:
-    """What the annotators of a simulated crowd are like; see AttributeCrowd.from_table.
-
-    Of a crowd that groups by features only the first three count.
-    """
-
-    annotators: int = 8
-    noise: float = 0.1
-    seed: int = 0
-    preference: float = 0.8
-    coarse: float = 0.0
-    careless: float = 0.0
-    salience: float = 0.0
-
+from learning.simulation import Crowd
 
 MAX_TRIES = 8
 
 
-def load_crowd(session: Session, campaign: Campaign, by: list[str], traits: CrowdTraits) -> Crowd:
-    """The crowd that groups a campaign's images by attributes, or by features (k-means).
-
-    Raises InvalidInput when an image lacks what is asked for.
-    """
-    collection = session.get_one(Collection, campaign.collection_id)
-    images = list_images(session, collection, 0, campaign.n_images or None)
-    known = sorted({name for image in images for name in image.attributes})
-    if not by:
-        raise InvalidInput(
-            f"Say by what to group: --by with one or more of {', '.join([*known, FEATURES])}."
-        )
-    if by == [FEATURES]:
-        return FeatureCrowd(
-            _features(images), traits.annotators, traits.noise, random_state=traits.seed
-        )
-    for name in by:
-        missing = [image.filename for image in images if name not in image.attributes]
-        if missing:
-            raise InvalidInput(
-                f"{len(missing)} of {len(images)} images have no attribute {name!r} "
-                f"({missing[0]} for one). Attributes: {', '.join(known) or 'none'}."
-            )
-    columns = {name: [str(image.attributes[name]) for image in images] for name in by}
-    return AttributeCrowd.from_table(
-        columns,
-        traits.annotators,
-        noise=traits.noise,
-        preference=traits.preference,
-        coarse=traits.coarse,
-        careless=traits.careless,
-        salience=traits.salience,
-        random_state=traits.seed,
-    )
-
-
-def _features(images: list[Image]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    missing = [image.filename for image in images if not image.features]
-    if missing:
-        raise InvalidInput(
-            f"{len(missing)} of {len(images)} images have no features ({missing[0]} for one)."
-        )
-    return np.array([image.features for image in images], dtype=np.float64)
+class ServerRefused(InvalidInput):
+    """The server said no; `code` is its own."""
 
 
 @dataclass(frozen=True)
@@ -159,39 +94,101 @@ class CrowdRun:
         return len(self.log) >= self.limit
 
 
-class SimulatedAnnotator:
-    """One annotator's conversation with the server."""
+class AnnotatorClient:
+    """One annotator's conversation with the server, wherever they come from."""
 
-    def __init__(self, http: httpx.Client, link: str, key: str, handouts: list[Handout]) -> None:
-        self.http, self.link, self.key, self.handouts = http, link, key, handouts
-        self._open()
+    tries = MAX_TRIES
 
-    def _open(self) -> dict[str, Any]:
-        body = {"link": self.link, "annotator_key": self.key}
-        opened = self._call("POST", "/api/annotate/sessions", json=body)
-        self.http.headers["Authorization"] = f"Bearer {opened['token']}"
+    def __init__(self, http: httpx.Client) -> None:
+        self.http, self.token, self.stage = http, "", ""
+
+    def begin(self, path: str, body: dict[str, str]) -> dict[str, Any]:
+        """Open a session, and do all that comes before the grids."""
+        opened = self._call("POST", path, json=body)
+        self.token = opened["token"]
         self._prepare(opened["stage"])
         return opened
 
     def _prepare(self, stage: str) -> None:
-        """Agree, read, and get through practice by failing it often enough."""
-        while stage != "work":
+        """Agree, read, and practise until there is work, or none for this annotator."""
+        truth: dict[int, int] = {}
+        while stage not in ("work", "screened_out"):
             if stage == "practice":
-                images = [
-                    shown["image"]
-                    for shown in self._call("GET", "/api/annotate/practice")["images"]
-                ]
-                body = {"images": images, "groups": [0] * len(images)}
-                reply = self._call("POST", "/api/annotate/practice", json=body)["state"]
+                shown = self._call("GET", "/api/v1/annotate/practice")
+                images = [one["image"] for one in shown["images"]]
+                groups = self.practise(images, truth)
+                told = {"number": shown["number"], "tries": shown["tries"]}
+                body = {"images": images, "groups": groups, **told}
+                tried = self._call("POST", "/api/v1/annotate/practice", json=body)
+                truth.update(zip(images, tried["truth"], strict=True))
+                reply = tried["state"]
             else:
-                reply = self._call("POST", "/api/annotate/steps", json={"step": stage})
+                reply = self._call("POST", "/api/v1/annotate/steps", json={"step": stage})
             stage = reply["stage"]
+        self.stage = stage
+
+    def practise(self, images: list[int], truth: dict[int, int]) -> list[int]:
+        """A try at a practice grid. `truth`: groups that earlier tries were told of. Failed often
+        enough, practice ends."""
+        return [0] * len(images)
+
+    def submit(
+        self, lease: dict[str, Any], images: list[int], groups: list[int], words: list[str]
+    ) -> str:
+        body = {"images": images, "groups": groups, "descriptions": words, "elapsed_ms": 1000}
+        path = f"/api/v1/annotate/leases/{lease['id']}/answer"
+        # One key per lease, so that a retry after a lost reply stores nothing twice.
+        headers = {"Idempotency-Key": str(uuid.uuid5(uuid.NAMESPACE_URL, lease["id"]))}
+        return str(self._call("POST", path, json=body, headers=headers)["status"])
+
+    def _call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        """One request, as `ask`; raises ServerRefused."""
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        options["headers"] = headers | options.get("headers", {})
+        response = self.ask(method, path, **options)
+        if response.is_error:
+            said = response.json()
+            raise ServerRefused(
+                f"The server refused ({response.status_code}): {said.get('detail', said)}",
+                code=said.get("code"),
+            )
+        body: dict[str, Any] = response.json() if response.content else {}
+        return body
+
+    def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """One request, retried while the server cannot be reached or is in trouble."""
+        for attempt in range(self.tries):
+            try:
+                response = self.http.request(method, path, **options)
+            except httpx.TransportError:
+                if attempt == self.tries - 1:
+                    raise
+            else:
+                if response.status_code < 500:
+                    return response
+                if attempt == self.tries - 1:
+                    response.raise_for_status()
+            time.sleep(min(0.2 * 2**attempt, 5.0))
+        raise AssertionError("unreachable")
+
+
+class SimulatedAnnotator(AnnotatorClient):
+    """An annotator who comes by a campaign's link, for as many assignments as there are."""
+
+    def __init__(self, http: httpx.Client, link: str, key: str, handouts: list[Handout]) -> None:
+        super().__init__(http)
+        self.link, self.key, self.handouts = link, key, handouts
+        self._open()
+
+    def _open(self) -> dict[str, Any]:
+        body = {"link": self.link, "annotator_key": self.key}
+        return self.begin("/api/v1/annotate/sessions", body)
 
     def next_lease(self, give_up: Any) -> dict[str, Any] | None:
         """The next lease, waiting for the next round if need be; None when all work is done."""
         while not give_up():
             began, started = datetime.now(UTC), time.perf_counter()
-            handout = self._call("POST", "/api/annotate/leases")
+            handout = self._call("POST", "/api/v1/annotate/leases")
             self.handouts.append(Handout(handout["status"], began, time.perf_counter() - started))
             if handout["status"] == "leased":
                 lease: dict[str, Any] = handout["lease"]
@@ -210,36 +207,3 @@ class SimulatedAnnotator:
                 continue
             time.sleep(min(1.0, handout["retry_after_seconds"]))
         return None
-
-    def submit(
-        self, lease: dict[str, Any], images: list[int], groups: list[int], words: list[str]
-    ) -> str:
-        body = {"images": images, "groups": groups, "descriptions": words, "elapsed_ms": 1000}
-        path = f"/api/annotate/leases/{lease['id']}/answer"
-        # One key per lease, so that a retry after a lost reply stores nothing twice.
-        headers = {"Idempotency-Key": str(uuid.uuid5(uuid.NAMESPACE_URL, lease["id"]))}
-        return str(self._call("POST", path, json=body, headers=headers)["status"])
-
-    def _call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
-        """One request, retried while the server cannot be reached or is in trouble."""
-        for attempt in range(MAX_TRIES):
-            try:
-                response = self.http.request(method, path, **options)
-            except httpx.TransportError:
-                if attempt == MAX_TRIES - 1:
-                    raise
-            else:
-                if response.status_code < 500:
-                    return self._checked(response)
-                if attempt == MAX_TRIES - 1:
-                    response.raise_for_status()
-            time.sleep(min(0.2 * 2**attempt, 5.0))
-        raise AssertionError("unreachable")
-
-    @staticmethod
-    def _checked(response: httpx.Response) -> dict[str, Any]:
-        if response.is_error:
-            detail = response.json().get("detail", response.text)
-            raise InvalidInput(f"The server refused ({response.status_code}): {detail}")
-        body: dict[str, Any] = response.json()
-        return body

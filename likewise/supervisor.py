@@ -102,25 +102,15 @@ class Supervisor:
             "--timeout-graceful-shutdown",
             "3",
         )
-        self._child(
-            "worker",
-            python,
-            "-m",
-            "celery",
-            "-A",
-            "workers.celery_app:celery",
-            "worker",
-            "-P",
-            "threads",
-            "-c",
-            os.environ.get("LIKEWISE_WORKERS", "1"),
-            "-l",
-            "info",
-            "--without-gossip",
-            "--without-mingle",
-        )
+        self._worker("worker", "learning", os.environ.get("LIKEWISE_WORKERS", "1"))
+        self._worker("files", "files", "2")
         self._child("dispatcher", python, "-m", "workers.dispatcher")
         self._wait_ready()
+
+    def _worker(self, name: str, queue: str, concurrency: str) -> None:
+        celery = [sys.executable, "-m", "celery", "-A", "workers.celery_app:celery", "worker"]
+        options = ["-Q", queue, "-n", f"{name}@%h", "-P", "threads", "-c", concurrency]
+        self._child(name, *celery, *options, "-l", "info", "--without-gossip", "--without-mingle")
 
     def _start_postgres(self) -> None:
         if os.environ.get("DATABASE_URL"):

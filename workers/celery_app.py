@@ -6,7 +6,10 @@ acknowledged early, carry a job id alone, and no result is kept.
 
 from celery import Celery
 
+from app.collections.discards import DISCARD_TASK
+from app.collections.imports import IMPORT_TASK
 from app.core.settings import get_settings
+from app.jobs.service import DRY_RUN_TASK
 
 celery = Celery("likewise", broker=get_settings().redis_url, include=["workers.tasks"])
 celery.conf.update(
@@ -14,7 +17,16 @@ celery.conf.update(
     accept_content=["json"],
     task_ignore_result=True,
     task_acks_late=False,
+    # A worker that is told no queue works for both; `likewise up` has one worker for each, so that
+    # nobody's import waits for somebody's training.
+    task_queues={"learning": {}, "files": {}},
     task_default_queue="learning",
+    task_routes={
+        # A dry run must not keep a running campaign waiting for its model.
+        DRY_RUN_TASK: {"queue": "files"},
+        IMPORT_TASK: {"queue": "files"},
+        DISCARD_TASK: {"queue": "files"},
+    },
     worker_prefetch_multiplier=1,
     worker_hijack_root_logger=False,
     worker_send_task_events=False,

@@ -1,4 +1,5 @@
-"""The dispatcher: hands outbox messages to Celery, and queues again what was lost.
+"""The dispatcher: hands outbox messages to Celery, queues again what was lost, sends webhooks,
+speaks to the platforms that annotators come from.
 
 `python -m workers.dispatcher`. Any number may run; rows are taken with SKIP LOCKED. Woken by
 PostgreSQL's NOTIFY, and once a second without it.
@@ -17,11 +18,18 @@ from redis.exceptions import RedisError
 from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
+from app.collections.discards import request_removal
+from app.collections.imports import requeue_lost_imports
 from app.core.database import transaction
+from app.core.idempotency import forget_old_replies
 from app.core.outbox import NOTIFY_CHANNEL, OutboxMessage
 from app.core.settings import get_settings
 from app.jobs.service import requeue_lost_jobs
+from app.webhooks.delivery import forget_old_deliveries
 from workers.celery_app import celery
+from workers.deliverer import Deliverer
+from workers.logs import begin_log
+from workers.recruiter import Recruiter
 
 logger = logging.getLogger("workers.dispatcher")
 TICK_SECONDS = 1.0
@@ -52,9 +60,13 @@ def relay_messages(limit: int = 100) -> int:
 
 
 def sweep() -> None:
-    """Queue again jobs that lost their worker or their message."""
+    """Queue again jobs and imports that lost their worker or their message; forget what is
+    outdated, and have objects of deleted images removed."""
     with transaction() as session:
-        queued = requeue_lost_jobs(session)
+        queued = requeue_lost_jobs(session) + requeue_lost_imports(session)
+        forget_old_replies(session)
+        forget_old_deliveries(session)
+        request_removal(session)
     if queued:
         logger.info("queued %d lost jobs again", queued)
 
@@ -64,9 +76,13 @@ class Dispatcher:
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
+        self._deliverer = Deliverer(self.stopping)
+        self._recruiter = Recruiter(self.stopping)
         self._swept = 0.0
 
     def run(self) -> None:
+        self._deliverer.start()
+        self._recruiter.start()
         while not self.stopping.is_set():
             try:
                 self._listen()
@@ -84,6 +100,8 @@ class Dispatcher:
                     pass
 
     def _tick(self) -> None:
+        self._deliverer.wake()
+        self._recruiter.wake()
         if time.monotonic() - self._swept > SWEEP_SECONDS:
             self._swept = time.monotonic()
             sweep()
@@ -96,7 +114,7 @@ class Dispatcher:
 
 
 def main() -> None:
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    begin_log()
     dispatcher = Dispatcher()
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -33,6 +33,11 @@ def _stop_jobs(**_: object) -> None:
     _stopping.set()
 
 
+def is_stopping() -> bool:
+    """Whether this worker is asked to end: what can be given back shall be."""
+    return _stopping.is_set()
+
+
 def supervise_job(job_id: UUID) -> None:
     """Claim a job, train in a child process, and record how it ended.
 
@@ -56,7 +61,8 @@ def supervise_job(job_id: UUID) -> None:
 
 def _start(job: Job, errors: IO[bytes]) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "workers.trainer", str(job.campaign_id), str(job.id)]
-    return subprocess.Popen([*command, str(job.epoch)], stderr=errors, stdin=subprocess.DEVNULL)
+    arguments = [str(job.epoch), str(os.getpid())]
+    return subprocess.Popen([*command, *arguments], stderr=errors, stdin=subprocess.DEVNULL)
 
 
 def _watch(job: Job, child: subprocess.Popen[bytes]) -> str:

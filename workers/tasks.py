@@ -2,12 +2,37 @@
 
 from uuid import UUID
 
-from app.jobs.service import LEARN_TASK
+from app.collections.discards import DISCARD_TASK, remove_discarded
+from app.collections.importing import run_import
+from app.collections.imports import IMPORT_TASK
+from app.core.database import transaction
+from app.jobs.service import DRY_RUN_TASK, LEARN_TASK
 from workers.celery_app import celery
-from workers.supervision import supervise_job
+from workers.supervision import is_stopping, supervise_job
 
 
 @celery.task(name=LEARN_TASK)  # type: ignore[untyped-decorator]  # Celery ships no types
 def learn(job_id: str) -> None:
     """Run one learning job, if it is still to be had."""
     supervise_job(UUID(job_id))
+
+
+@celery.task(name=DRY_RUN_TASK)  # type: ignore[untyped-decorator]
+def dry_run(job_id: str) -> None:
+    """Let a simulated crowd play a campaign, if the job is still to be had."""
+    supervise_job(UUID(job_id))
+
+
+@celery.task(name=IMPORT_TASK)  # type: ignore[untyped-decorator]
+def import_images(import_id: str) -> None:
+    """Go on with one import, if it is still to be had."""
+    run_import(UUID(import_id), is_stopping)
+
+
+@celery.task(name=DISCARD_TASK)  # type: ignore[untyped-decorator]
+def remove_discarded_objects() -> None:
+    """Remove what deletions left in storage; a part in each transaction."""
+    removed = 1
+    while removed and not is_stopping():
+        with transaction() as session:
+            removed = remove_discarded(session)

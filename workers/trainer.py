@@ -1,4 +1,4 @@
-"""The training process: `python -m workers.trainer CAMPAIGN JOB EPOCH`.
+"""The training process: `python -m workers.trainer CAMPAIGN JOB EPOCH PARENT`.
 
 Exits 0 when the model was published, or the failure was recorded; anything else is a crash, which
 the supervising task records.
@@ -14,20 +14,26 @@ from uuid import UUID
 
 from app.core.database import transaction
 from app.core.errors import LikewiseError
-from app.jobs.service import LostLease, fail_job
+from app.jobs.models import Job
+from app.jobs.service import DRY_RUN, LEARN, LostLease, fail_job
+from app.planning.play import run_dry_run
 from app.results.learn import run_learning_job
 
+# By the kind of job.
+RUNNERS = {LEARN: run_learning_job, DRY_RUN: run_dry_run}
 logger = logging.getLogger(__name__)
 NICENESS = 10
 
 
-def main(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
-    """Learn and publish; an error of the data is recorded as final, retrying would not help."""
-    _die_with_parent()
+def main(campaign_id: UUID, job_id: UUID, epoch: int, parent: int) -> None:
+    """Do the job; an error of the data is recorded as final, retrying would not help."""
+    _die_with_parent(parent)
     # People who wait for the next page come before the next model.
     os.nice(NICENESS)
     try:
-        run_learning_job(campaign_id, job_id, epoch)
+        with transaction() as session:
+            kind = session.get_one(Job, job_id).kind
+        RUNNERS[kind](campaign_id, job_id, epoch)
     except LostLease as error:
         logger.warning("nothing published: %s", error)
     except (LikewiseError, ValueError) as error:
@@ -36,10 +42,10 @@ def main(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
             fail_job(session, job_id, epoch, f"{type(error).__name__}: {error}", retry=False)
 
 
-def _die_with_parent() -> None:
+def _die_with_parent(parent: int) -> None:
     """End this process when the Celery worker dies, so that no orphan keeps a core busy."""
-    parent = os.getppid()
 
+    # Told, not asked: the worker may have died while this process was being loaded.
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1.0)
@@ -50,4 +56,4 @@ def _die_with_parent() -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    main(UUID(sys.argv[1]), UUID(sys.argv[2]), int(sys.argv[3]))
+    main(UUID(sys.argv[1]), UUID(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

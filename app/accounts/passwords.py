@@ -1,6 +1,7 @@
 """Passwords: Argon2id, and attempts that are counted."""
 
 import logging
+from collections.abc import Callable
 from functools import lru_cache
 
 from argon2 import PasswordHasher
@@ -16,6 +17,10 @@ from app.core.settings import get_settings
 SHORTEST, LONGEST = 10, 200
 PER_ADDRESS = RateLimitItemPerMinute(20)
 PER_ACCOUNT = RateLimitItemPerHour(20)
+# Of wrong passwords of a link, from one address: a class may come from one.
+WRONG_PER_MINUTE = RateLimitItemPerMinute(20)
+WRONG_PER_HOUR = RateLimitItemPerHour(100)
+SHORTEST_SHARED = 6
 
 logger = logging.getLogger(__name__)
 _hasher = PasswordHasher()
@@ -24,7 +29,7 @@ _NOBODY = _hasher.hash("nobody has this password")
 
 
 class TooManyAttempts(LikewiseError):
-    """Signing in was tried too often, for this account or from this address."""
+    """A password was tried too often, for this account or from this address."""
 
     code = "too_many_attempts"
     status = 429
@@ -65,13 +70,46 @@ def count_attempt(email: str, address: str) -> None:
         )
 
 
+def hash_shared(password: str) -> str:
+    """The same for a password that a group of people is told; raises InvalidInput."""
+    if not SHORTEST_SHARED <= len(password) <= LONGEST:
+        raise InvalidInput(
+            f"The password of a link has {SHORTEST_SHARED} to {LONGEST} characters; this one has "
+            f"{len(password)}.",
+            code="bad_password",
+        )
+    return _hasher.hash(password)
+
+
+def shared_fits(stored: str | None, given: str, place: str, address: str) -> bool:
+    """Whether it is the password of `place`; raises TooManyAttempts after many wrong ones from an
+    address. Right ones are not counted: many people may come from one address."""
+    limits = (WRONG_PER_MINUTE, WRONG_PER_HOUR)
+    key = f"{place}/{address}"
+    if not all(_may_try(limit, key) for limit in limits):
+        raise TooManyAttempts("A wrong password was tried too often. Wait a while, then try again.")
+    if password_fits(stored, given):
+        return True
+    for limit in limits:
+        _hit(limit, key)
+    return False
+
+
 def _hit(limit: RateLimitItem, key: str) -> bool:
+    return _limited(lambda limiter: limiter.hit(limit, "sign-in", key))
+
+
+def _may_try(limit: RateLimitItem, key: str) -> bool:
+    return _limited(lambda limiter: limiter.test(limit, "sign-in", key))
+
+
+def _limited(ask: Callable[[SlidingWindowCounterRateLimiter], bool]) -> bool:
     try:
-        return SlidingWindowCounterRateLimiter(_storage()).hit(limit, "sign-in", key)
+        return ask(SlidingWindowCounterRateLimiter(_storage()))
     except StorageError:
         # Without Valkey each web process counts for itself.
-        logger.warning("sign-in attempts are counted in memory", exc_info=True)
-        return SlidingWindowCounterRateLimiter(_memory()).hit(limit, "sign-in", key)
+        logger.warning("attempts are counted in memory", exc_info=True)
+        return ask(SlidingWindowCounterRateLimiter(_memory()))
 
 
 @lru_cache

@@ -19,7 +19,7 @@ from app.annotation.checks import compare
 from app.annotation.leases import live_leases, own_lease
 from app.annotation.models import Annotator, Answer, Assignment, Remark
 from app.annotation.quality import judge
-from app.annotation.sessions import AnnotatorSession, complete_assignment
+from app.annotation.sessions import AnnotatorSession, complete_assignment, grids_of
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.rounds import close_round, open_next
 from app.core.database import locked
@@ -98,8 +98,9 @@ def submit_answer(
     else:
         _count(session, campaign, current, grid, answer)
     assignment.n_answered += 1
-    if assignment.n_answered >= assignment.target:
-        complete_assignment(assignment)
+    # What comes late, after the assignment has ended, is booked as well.
+    if assignment.state == "completed" or assignment.n_answered >= grids_of(assignment):
+        complete_assignment(session, assignment)
     return answer, assignment
 
 

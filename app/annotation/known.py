@@ -18,6 +18,7 @@ from app.annotation.models import Answer
 from app.annotation.settings import annotation_of
 from app.campaigns.models import Campaign, Grid
 from app.collections.models import Collection, Image
+from app.core.database import locked
 from app.core.errors import InvalidInput
 
 MOST_GROUPS = 4
@@ -167,19 +168,24 @@ def practice_grid(session: Session, campaign: Campaign, number: int) -> Grid | N
         Grid.campaign_id == campaign.id, Grid.role == "practice", Grid.number == number
     )
     found = session.scalar(query) or known_grid(session, campaign, "practice", number)
-    return found if found is not None else _listed_for_practice(session, campaign, number)
+    if found is not None:
+        return found
+    listed = _next_listed(session, campaign)
+    # Whoever came at the same moment may have set one aside while this waited for its lock.
+    found = session.scalar(query)
+    if found is None and listed is not None:
+        # No gold grid any more.
+        listed.role, listed.number, found = "practice", number, listed
+    return found
 
 
-def _listed_for_practice(session: Session, campaign: Campaign, number: int) -> Grid | None:
-    """One of the requester's list, which is no gold grid any more then."""
+def _next_listed(session: Session, campaign: Campaign) -> Grid | None:
+    """The first grid of the requester's list that nobody has seen, locked."""
     shown = select(Answer.id).where(Answer.grid_id == Grid.id)
     unused = select(Grid).where(
         Grid.campaign_id == campaign.id, Grid.role == "gold", ~shown.exists()
     )
-    grid = session.scalar(unused.order_by(Grid.number).limit(1).with_for_update(skip_locked=True))
-    if grid is not None:
-        grid.role, grid.number = "practice", number
-    return grid
+    return session.scalar(unused.order_by(Grid.number).limit(1).with_for_update())
 
 
 def add_known_answers(session: Session, campaign: Campaign, table: bytes) -> int:
@@ -187,7 +193,8 @@ def add_known_answers(session: Session, campaign: Campaign, table: bytes) -> int
 
     Raises BadKnownAnswers naming the line or grid that is wrong; then nothing is taken in.
     """
-    collection = session.get_one(Collection, campaign.collection_id)
+    # Locked: positions move when images are deleted.
+    collection = locked(session, Collection, campaign.collection_id)
     rows = session.execute(
         select(Image.filename, Image.position).where(Image.collection_id == collection.id)
     )

@@ -21,6 +21,8 @@ from app.annotation.sessions import (
     AnnotatorSession,
     awaits_warning,
     complete_assignment,
+    grids_of,
+    require_held,
     require_prepared,
 )
 from app.campaigns.models import Campaign, Grid, Round
@@ -66,6 +68,7 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
     require_prepared(who)
     # Two tabs of one annotator take turns here, so they share one lease.
     session.refresh(who.assignment, with_for_update=True)
+    require_held(who.assignment)
     if who.assignment.state == "completed":
         return Handout("done" if who.annotator.stopped_at is None else "stopped")
     live = _live_lease(session, who)
@@ -75,7 +78,7 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
         return Handout("leased", begun, session.get_one(Grid, begun.grid_id))
     if who.annotator.stopped_at is not None or who.campaign.state == "finished":
         if who.assignment.n_answered:
-            complete_assignment(who.assignment)
+            complete_assignment(session, who.assignment)
         return Handout("done" if who.annotator.stopped_at is None else "stopped")
     if awaits_warning(who):
         return Handout("warning")
@@ -103,7 +106,7 @@ def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
     known = _live_lease(session, who, ahead=True)
     if known is not None:
         return Handout("leased", known, session.get_one(Grid, known.grid_id))
-    is_last = who.assignment.n_answered + 1 >= who.assignment.target
+    is_last = who.assignment.n_answered + 1 >= grids_of(who.assignment)
     is_working = who.campaign.state == "running" and who.annotator.stopped_at is None
     if is_last or not is_working or _live_lease(session, who) is None:
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
@@ -171,18 +174,25 @@ def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> H
         grid = _take_free_grid(session, who, one)
         if grid is not None:
             return Handout("leased", _lease(session, who, grid, ahead), grid)
-    if ahead:
+    if ahead or is_more_to_come(session, who):
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
+    # Nothing will ever be left for this person: what they did is their whole assignment.
+    if who.assignment.n_answered:
+        complete_assignment(session, who.assignment)
+    return Handout("done")
+
+
+def is_more_to_come(session: Session, who: AnnotatorSession) -> bool:
+    """Whether there is, or may yet be, a grid for this annotator: one that others may leave, or of
+    a round to come."""
+    at_work = rounds_at_work(session, who.campaign)
     if not at_work:
-        all_full = n_full_rounds(session, who.campaign) == who.campaign.rounds
-        return _nothing_now(who, last_grids=all_full, may_come_back=not all_full)
-    may_come_back = any(
-        session.scalar(select(Grid.id).where(_unfilled(who, one)).limit(1)) is not None
-        for one in at_work
-    )
+        return n_full_rounds(session, who.campaign) != who.campaign.rounds
     last = at_work[-1]
-    last_grids = last.number == who.campaign.rounds and not awaits_grids(last)
-    return _nothing_now(who, last_grids, may_come_back)
+    if last.number != who.campaign.rounds or awaits_grids(last):
+        return True
+    unfilled = (select(Grid.id).where(_unfilled(who, one)).limit(1) for one in at_work)
+    return any(session.scalar(query) is not None for query in unfilled)
 
 
 def _unfilled(who: AnnotatorSession, one: Round) -> ColumnElement[bool]:
@@ -210,15 +220,6 @@ def _take_free_grid(session: Session, who: AnnotatorSession, one: Round) -> Grid
         if session.scalar(still_free) is not None:
             return grid
     return None
-
-
-def _nothing_now(who: AnnotatorSession, last_grids: bool, may_come_back: bool) -> Handout:
-    if last_grids and not may_come_back:
-        # Nothing will ever be left for this person: what they did is their whole assignment.
-        if who.assignment.n_answered:
-            complete_assignment(who.assignment)
-        return Handout("done")
-    return Handout("wait", retry_after_seconds=WAIT_SECONDS)
 
 
 def _lease(session: Session, who: AnnotatorSession, grid: Grid, ahead: bool) -> Answer:
@@ -339,5 +340,5 @@ def count_live_leases(session: Session, campaign: Campaign) -> int:
 
 
 def assignment_progress(assignment: Assignment) -> tuple[int, int]:
-    """Grids answered and target of an assignment."""
-    return assignment.n_answered, assignment.target
+    """Grids answered, and how many the annotator has taken on."""
+    return assignment.n_answered, grids_of(assignment)

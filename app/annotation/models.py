@@ -30,6 +30,7 @@ class Annotator(Identified, Base):
     practice: agreement with the known answer of each practice grid done, a list per grid with one
     number per attempt. Measures against careless work are times, null where not taken; once a
     requester has decided about an annotator (`reviewed_at`), no rule decides any more.
+    decision_reason: why the last measure was taken or taken back, in the requester's words.
     """
 
     __tablename__ = "annotator"
@@ -45,6 +46,7 @@ class Annotator(Identified, Base):
     stopped_at: Mapped[datetime | None]
     left_out_at: Mapped[datetime | None]
     reviewed_at: Mapped[datetime | None]
+    decision_reason: Mapped[str] = mapped_column(Text, default="", server_default="")
 
 
 class AnnotatorIdentity(Base):
@@ -67,19 +69,28 @@ class AnnotatorIdentity(Base):
 
 
 class Assignment(Identified, Base):
-    """What one annotator takes on and is paid for: `target` grids of one campaign."""
+    """What one annotator takes on and is paid for: `target` grids of one campaign, and `extra`
+    more that the annotator chose to do for a bonus.
+
+    state: `returned` when a platform says that its person gave it back, or has handed it on.
+    external_id: the platform's, which keeps its own record (app.recruitment.models.Submission).
+    handed_in_at: when the annotator's page began to submit it to the platform.
+    screened_out_at: when practice was failed, where the recruitment then sends people back.
+    seen_at: when the annotator's page was heard of last; null when it said that it was left.
+    """
 
     __tablename__ = "assignment"
     __table_args__ = (
-        CheckConstraint("state IN ('open', 'completed')", name="state"),
-        CheckConstraint("n_answered >= 0", name="answered"),
+        CheckConstraint("state IN ('open', 'completed', 'returned')", name="state"),
+        CheckConstraint("n_answered >= 0 AND extra >= 0", name="answered"),
         # A platform may hand the same assignment id to another person, so the person is in the key.
         UniqueConstraint("channel", "external_id", "annotator_id"),
+        # On platforms a person may hold several at once, and each has its own id there.
         Index(
             "uq_assignment_open",
             "annotator_id",
             unique=True,
-            postgresql_where=text("state = 'open'"),
+            postgresql_where=text("state = 'open' AND external_id IS NULL"),
         ),
     )
 
@@ -87,13 +98,23 @@ class Assignment(Identified, Base):
         ForeignKey("campaign.id", ondelete="CASCADE"), index=True
     )
     annotator_id: Mapped[UUID] = mapped_column(ForeignKey("annotator.id", ondelete="CASCADE"))
+    recruitment_id: Mapped[UUID | None] = mapped_column(
+        ForeignKey("recruitment.id", ondelete="SET NULL"), index=True
+    )
+    posting_id: Mapped[UUID | None] = mapped_column(
+        ForeignKey("posting.id", ondelete="SET NULL"), index=True
+    )
     channel: Mapped[str] = mapped_column(String(20))
     external_id: Mapped[str | None] = mapped_column(String(200))
     state: Mapped[str] = mapped_column(String(20), default="open")
     target: Mapped[int]
+    extra: Mapped[int] = mapped_column(default=0, server_default="0")
     n_answered: Mapped[int] = mapped_column(default=0)
     completion_code: Mapped[str] = mapped_column(String(20))
     completed_at: Mapped[datetime | None]
+    handed_in_at: Mapped[datetime | None]
+    screened_out_at: Mapped[datetime | None]
+    seen_at: Mapped[datetime | None]
 
 
 class Answer(Identified, Base):
@@ -124,6 +145,13 @@ class Answer(Identified, Base):
             "grid_id",
             "lease_expires_at",
             postgresql_where=text("state = 'leased'"),
+        ),
+        Index(
+            "ix_answer_finished",
+            "campaign_id",
+            "submitted_at",
+            "id",
+            postgresql_where=text("submitted_at IS NOT NULL"),
         ),
     )
 

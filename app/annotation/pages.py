@@ -1,12 +1,19 @@
 """The annotators' page: a frame with texts and addresses, which the script fills."""
 
+from typing import Any, Literal
+from uuid import UUID
+
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
+from app.accounts.routes import SignedIn
 from app.annotation.catalogues import RIGHT_TO_LEFT, catalogues, choose_language
+from app.annotation.preview import preview_of
 from app.annotation.settings import annotation_of
-from app.campaigns.service import campaign_of_link
+from app.campaigns.models import Campaign
+from app.campaigns.service import get_campaign
 from app.core.web import DatabaseSession, templates
+from app.recruitment.link_entry import arrival_of
 
 pages = APIRouter(include_in_schema=False)
 
@@ -15,16 +22,41 @@ pages = APIRouter(include_in_schema=False)
 def annotator_page(
     request: Request, link: str, session: DatabaseSession, lang: str = ""
 ) -> HTMLResponse:
-    campaign = campaign_of_link(session, link)
+    campaign = arrival_of(session, link).campaign
+    context = {**page_context(request, campaign, lang), "link": link}
+    headers = {"Vary": "Accept-Language"}
+    return templates.TemplateResponse(request, "annotation/page.html", context, headers=headers)
+
+
+@pages.get("/campaigns/{campaign_id}/preview", response_class=HTMLResponse)
+def preview_page(
+    request: Request,
+    campaign_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    lang: str = "",
+    at: Literal["start", "work"] = "start",
+) -> HTMLResponse:
+    """The annotators' page with a few random grids, to try; nothing of it is stored. `at=work`
+    leaves out what comes before the grids."""
+    campaign = get_campaign(session, account, campaign_id)
+    shown = preview_of(session, campaign, whole=at == "start")
+    context = {
+        **page_context(request, campaign, lang),
+        "link": f"preview-{campaign.id}",
+        "preview": shown.model_dump(mode="json"),
+    }
+    return templates.TemplateResponse(request, "annotation/page.html", context)
+
+
+def page_context(request: Request, campaign: Campaign, lang: str) -> dict[str, Any]:
+    """What the annotators' page is made with."""
     wanted = annotation_of(campaign.annotation).language
     language = choose_language(lang, wanted, request.headers.get("accept-language", ""))
-    context = {
-        "link": link,
+    return {
         "campaign": campaign,
         "language": language,
         "direction": "rtl" if language in RIGHT_TO_LEFT else "ltr",
         "messages": catalogues()[language],
         "languages": {code: texts["language"] for code, texts in catalogues().items()},
     }
-    headers = {"Vary": "Accept-Language"}
-    return templates.TemplateResponse(request, "annotation/page.html", context, headers=headers)

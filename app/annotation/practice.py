@@ -7,6 +7,7 @@ from app.annotation.known import practice_grid
 from app.annotation.sessions import AnnotatorSession, practice_number, stage
 from app.campaigns.models import Grid
 from app.core.errors import Conflict, NotFound
+from app.recruitment.extras import screen_out_if_failed
 from learning.quality import agreement
 
 
@@ -27,14 +28,33 @@ def _tries(who: AnnotatorSession, number: int) -> list[float]:
 
 
 def try_practice(
-    session: Session, who: AnnotatorSession, images: list[int], groups: list[int]
+    session: Session,
+    who: AnnotatorSession,
+    images: list[int],
+    groups: list[int],
+    told: tuple[int, int] | None = None,
 ) -> tuple[float, list[int]]:
     """Agreement with the known answer, and the known group of each image as sent.
 
-    Raises Conflict, UnknownImages, BadGroups.
+    told: number and earlier tries of the grid as the page knows them; a try that is sent again
+    because its reply was lost is not counted again. Raises Conflict, UnknownImages, BadGroups.
     """
     session.refresh(who.annotator, with_for_update={"key_share": True})
+    if told is not None and told[1] < len(_tries(who, told[0])):
+        grid = practice_grid(session, who.campaign, told[0])
+        if grid is None:
+            raise Conflict("There is nothing to practise.", code="no_practice")
+        return _compared(grid, images, groups)
     number, grid, _ = current_practice(session, who)
+    value, truth = _compared(grid, images, groups)
+    tries = [*who.annotator.practice]
+    tries[number : number + 1] = [[*_tries(who, number), round(value, 4)]]
+    who.annotator.practice = tries
+    screen_out_if_failed(session, who)
+    return value, truth
+
+
+def _compared(grid: Grid, images: list[int], groups: list[int]) -> tuple[float, list[int]]:
     if sorted(images) != sorted(grid.images):
         raise UnknownImages("The answer must name each image of this grid exactly once.")
     if len(groups) != len(images):
@@ -42,8 +62,4 @@ def try_practice(
     known = dict(zip(grid.images, grid.truth or [], strict=True))
     truth = [known[image] for image in images]
     found = agreement(truth, groups)
-    value = 0.0 if found is None else found.value
-    tries = [*who.annotator.practice]
-    tries[number : number + 1] = [[*_tries(who, number), round(value, 4)]]
-    who.annotator.practice = tries
-    return value, truth
+    return (0.0 if found is None else found.value), truth

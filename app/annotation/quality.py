@@ -4,10 +4,12 @@ Measures: `warn` asks for more care, `stop` gives no more grids, `leave_out` kee
 of learning. All can be taken back. Nobody goes unpaid: what was done before counts for pay.
 """
 
+from array import array
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import groupby
 from statistics import median
 from typing import Literal
 from uuid import UUID
@@ -15,6 +17,8 @@ from uuid import UUID
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
+from app.accounts.models import Account
+from app.accounts.service import record_audit
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
 from app.annotation.settings import MEASURES, Measure, annotation_of
@@ -26,6 +30,7 @@ from app.jobs.service import request_job
 from learning.quality import (
     Agreement,
     Evidence,
+    Tally,
     Verdict,
     agreement,
     deserves,
@@ -35,6 +40,7 @@ from learning.quality import (
     verdict,
 )
 
+_BY_RULE = "By rule: the checks of quality look random."
 Decision = Literal["warn", "stop", "leave_out", "restore"]
 
 
@@ -75,7 +81,7 @@ def judge(session: Session, campaign: Campaign, annotator: Annotator) -> None:
     has decided about them. The caller holds the campaign's row lock."""
     if annotator.reviewed_at is not None:
         return
-    work = _work(session, campaign, annotator.id)
+    work = list(_work(session, campaign, annotator.id))
     if annotator.warned_at is not None:
         # Who has taken a warning to heart is judged by what came after it.
         since = annotator.warning_seen_at or annotator.warned_at
@@ -86,54 +92,96 @@ def judge(session: Session, campaign: Campaign, annotator: Annotator) -> None:
     due = deserves(verdict(found, len(work), n_one_group), found, n_flat)
     for measure in annotation_of(campaign.annotation).measures:
         if due == "stop" or (due == "warning" and measure == "warn"):
+            annotator.decision_reason = _BY_RULE
             _take(session, campaign, annotator, measure)
+
+
+def verdict_of(session: Session, campaign: Campaign, annotator: Annotator) -> Verdict:
+    """How an annotator's gold grids and repeats look, over all their work."""
+    work = list(_work(session, campaign, annotator.id))
+    found = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
+    return verdict(found, len(work), sum(is_one_group(one.groups) for one in work))
+
+
+@dataclass
+class _Tallies:
+    """What is known of one annotator, answer by answer: a number is kept of each, its time."""
+
+    n_answers: int = 0
+    n_one_group: int = 0
+    gold: Tally = field(default_factory=Tally)
+    repeat: Tally = field(default_factory=Tally)
+    consensus: Tally = field(default_factory=Tally)
+    times: "array[float]" = field(default_factory=lambda: array("d"))
+
+    def add(self, one: Work) -> None:
+        self.n_answers += 1
+        self.n_one_group += is_one_group(one.groups)
+        if one.elapsed_ms:
+            self.times.append(one.elapsed_ms / 1000)
+        if one.agreement is not None and one.chance is not None:
+            checks = {"gold": self.gold, "repeat": self.repeat}
+            if one.role in checks:
+                checks[one.role].add(Agreement(one.agreement, one.chance))
+
+    def seconds(self) -> float | None:
+        return median(self.times) if self.times else None
 
 
 def read_scores(session: Session, campaign: Campaign) -> list[Score]:
     """Scores of all annotators with a finished answer, by their number."""
-    by_annotator: dict[UUID, list[Work]] = defaultdict(list)
-    for one in _work(session, campaign):
-        by_annotator[one.annotator_id].append(one)
-    consensus = _consensus(by_annotator)
-    seconds = {who: _median_seconds(work) for who, work in by_annotator.items()}
+    tallies: dict[UUID, _Tallies] = defaultdict(_Tallies)
+    # Grid by grid, for answers are compared within one; so millions of them need no memory.
+    for _, answers in groupby(_work(session, campaign), lambda one: one.grid_id):
+        work = list(answers)
+        for one in work:
+            tallies[one.annotator_id].add(one)
+            if one.role == "ask":
+                others = (agreement(other.groups, one.groups) for other in work if other is not one)
+                for found in filter(None, others):
+                    tallies[one.annotator_id].consensus.add(found)
+    seconds = {who: tally.seconds() for who, tally in tallies.items()}
     known = [value for value in seconds.values() if value is not None]
     typical = median(known) if known else None
     people = session.scalars(
         select(Annotator).where(Annotator.campaign_id == campaign.id).order_by(Annotator.position)
     )
     return [
-        _score(one, by_annotator[one.id], consensus[one.id], seconds[one.id], typical)
+        _score(one, tallies[one.id], seconds[one.id], typical)
         for one in people
-        if one.id in by_annotator
+        if one.id in tallies
     ]
 
 
 def _score(
-    annotator: Annotator,
-    work: list[Work],
-    consensus: list[Agreement],
-    seconds: float | None,
-    typical: float | None,
+    annotator: Annotator, tally: _Tallies, seconds: float | None, typical: float | None
 ) -> Score:
-    gold, repeat = _agreements(work, "gold"), _agreements(work, "repeat")
-    n_one_group = sum(is_one_group(one.groups) for one in work)
+    checks = (tally.gold + tally.repeat).evidence()
     return Score(
         annotator=annotator,
-        n_answers=len(work),
-        gold=evidence(gold),
-        repeat=evidence(repeat),
-        consensus=evidence(consensus),
-        n_one_group=n_one_group,
+        n_answers=tally.n_answers,
+        gold=tally.gold.evidence(),
+        repeat=tally.repeat.evidence(),
+        consensus=tally.consensus.evidence(),
+        n_one_group=tally.n_one_group,
         seconds=seconds,
         hasty=is_hasty(seconds, typical),
-        verdict=verdict(evidence([*gold, *repeat]), len(work), n_one_group),
+        verdict=verdict(checks, tally.n_answers, tally.n_one_group),
     )
 
 
-def decide(session: Session, campaign: Campaign, position: int, decision: Decision) -> Annotator:
+def decide(
+    session: Session,
+    account: Account,
+    campaign: Campaign,
+    position: int,
+    decision: Decision,
+    reason: str = "",
+) -> Annotator:
     """A requester's word on an annotator, which no rule overrules. Raises NotFound.
 
-    Leaving out, and taking that back, asks for a new model.
+    Leaving out, and taking that back, asks for a new model. The reason stays with the annotator
+    until the next decision, and in the audit log for good.
     """
     campaign = locked(session, Campaign, campaign.id)
     annotator = session.scalar(
@@ -144,6 +192,11 @@ def decide(session: Session, campaign: Campaign, position: int, decision: Decisi
     if annotator is None:
         raise NotFound(f"This campaign has no annotator {position}.")
     annotator.reviewed_at = datetime.now(UTC)
+    annotator.decision_reason = reason.strip()
+    record_audit(
+        session, account.id, f"annotator.{decision}", "annotator", annotator.id,
+        campaign=str(campaign.id), annotator=position, reason=annotator.decision_reason,
+    )  # fmt: skip
     if decision == "restore":
         was_out = annotator.left_out_at is not None
         annotator.warned_at = annotator.stopped_at = annotator.left_out_at = None
@@ -177,8 +230,8 @@ def _learn_anew(session: Session, campaign: Campaign) -> None:
         request_job(session, campaign.id, campaign.n_answers, anew=True)
 
 
-def _work(session: Session, campaign: Campaign, annotator_id: UUID | None = None) -> list[Work]:
-    """Finished answers of a campaign, or of one annotator."""
+def _work(session: Session, campaign: Campaign, annotator_id: UUID | None = None) -> Iterator[Work]:
+    """Finished answers of a campaign, or of one annotator, grid by grid."""
     query = (
         select(
             Answer.annotator_id,
@@ -192,14 +245,14 @@ def _work(session: Session, campaign: Campaign, annotator_id: UUID | None = None
         )
         .join(Grid, Answer.grid_id == Grid.id)
         .where(Answer.campaign_id == campaign.id, Answer.state.in_(FINISHED))
+        .order_by(Answer.grid_id, Answer.submitted_at, Answer.id)
+        .execution_options(yield_per=1000)
     )
     if annotator_id is not None:
         query = query.where(Answer.annotator_id == annotator_id)
-    return [
-        Work(who, grid, role, groups or [], value, chance, elapsed, at)
-        for who, grid, role, groups, value, chance, elapsed, at in session.execute(query)
-        if at is not None
-    ]
+    for who, grid, role, groups, value, chance, elapsed, at in session.execute(query):
+        if at is not None:
+            yield Work(who, grid, role, groups or [], value, chance, elapsed, at)
 
 
 def _agreements(work: Iterable[Work], role: str) -> list[Agreement]:
@@ -208,23 +261,3 @@ def _agreements(work: Iterable[Work], role: str) -> list[Agreement]:
         for one in work
         if one.role == role and one.agreement is not None and one.chance is not None
     ]
-
-
-def _consensus(by_annotator: dict[UUID, list[Work]]) -> dict[UUID, list[Agreement]]:
-    """Agreement of each answer with those of others to the same grid."""
-    by_grid: dict[int, list[Work]] = defaultdict(list)
-    for work in by_annotator.values():
-        for one in work:
-            if one.role == "ask":
-                by_grid[one.grid_id].append(one)
-    found: dict[UUID, list[Agreement]] = defaultdict(list)
-    for answers in by_grid.values():
-        for mine in answers:
-            others = [agreement(one.groups, mine.groups) for one in answers if one is not mine]
-            found[mine.annotator_id] += [one for one in others if one is not None]
-    return found
-
-
-def _median_seconds(work: list[Work]) -> float | None:
-    times = [one.elapsed_ms / 1000 for one in work if one.elapsed_ms]
-    return median(times) if times else None

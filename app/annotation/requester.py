@@ -1,26 +1,35 @@
 """What requesters see and decide about annotators: the API."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, File, Path, UploadFile
+from fastapi import File, Path, Query, UploadFile
 from fastapi.responses import Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from sqlalchemy import select
 
+from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
-from app.annotation.models import Annotator, Remark
+from app.annotation.models import Annotator, Answer, Remark
 from app.annotation.quality import Decision, Score, decide, read_scores
-from app.annotation.replay import ReplayOut, read_replays
+from app.annotation.records import (
+    AnswerRecord,
+    Role,
+    answer_with_replay,
+    answers_of,
+    replay_of,
+)
 from app.annotation.settings import AnnotationSettings, annotation_of
+from app.campaigns.changes import delete_known_list
 from app.campaigns.service import add_known_list, get_campaign, set_annotation
+from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 from learning.quality import Evidence, Verdict
 
-api = APIRouter(prefix="/api/campaigns/{campaign_id}", tags=["annotators"])
+api = api_router("/campaigns/{campaign_id}", "annotators")
 Position = Annotated[int, Path(ge=0, le=2**31 - 1)]
-MOST_REMARKS = 500
+Number = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
 
 
 class EvidenceOut(BaseModel):
@@ -49,6 +58,7 @@ class AnnotatorScore(BaseModel):
     stopped_at: datetime | None
     left_out_at: datetime | None
     reviewed_at: datetime | None
+    reason: str
 
     @classmethod
     def of(cls, score: Score) -> "AnnotatorScore":
@@ -67,7 +77,15 @@ class AnnotatorScore(BaseModel):
             stopped_at=person.stopped_at,
             left_out_at=person.left_out_at,
             reviewed_at=person.reviewed_at,
+            reason=person.decision_reason,
         )
+
+
+class DecisionIn(BaseModel, extra="forbid"):
+    """Why: kept with the annotator and in the audit log, and shown to those who see the campaign,
+    not to the annotator."""
+
+    reason: str = Field(default="", max_length=1000)
 
 
 class RemarkOut(BaseModel):
@@ -78,73 +96,113 @@ class RemarkOut(BaseModel):
     grid: int | None
     image: int | None
 
+    @classmethod
+    def of(cls, remark: Remark, annotator: int) -> "RemarkOut":
+        return cls(
+            at=remark.created_at,
+            annotator=annotator,
+            kind=remark.kind,
+            text=remark.text,
+            grid=remark.grid_id,
+            image=remark.image,
+        )
+
 
 class KnownAnswersOut(BaseModel):
     added: int
 
 
 @api.get("/annotators")
-def annotators(
-    campaign_id: UUID, session: DatabaseSession, account: SignedIn
-) -> list[AnnotatorScore]:
+def list_annotators(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
+) -> Page[AnnotatorScore]:
     """Everybody with a finished answer: agreement with known answers, themselves and others."""
     campaign = get_campaign(session, account, campaign_id)
-    return [AnnotatorScore.of(score) for score in read_scores(session, campaign)]
+    scores = paging.part(read_scores(session, campaign), lambda one: one.annotator.position)
+    return paging.page([AnnotatorScore.of(score) for score in scores])
 
 
 @api.post("/annotators/{position}/actions/{decision}", status_code=204)
-def decide_about(
+def decide_about_annotator(
     campaign_id: UUID,
     position: Position,
     decision: Decision,
     session: DatabaseSession,
     account: SignedIn,
+    body: DecisionIn | None = None,
 ) -> Response:
     """warn, stop, leave_out, or restore; from then on no rule decides about this annotator."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
-    decide(session, campaign, position, decision)
+    reason = body.reason if body else ""
+    decide(session, account, campaign, position, decision, reason)
     return Response(status_code=204)
 
 
-@api.get("/annotators/{position}/answers")
-def answers_of(
-    campaign_id: UUID, position: Position, session: DatabaseSession, account: SignedIn
-) -> list[ReplayOut]:
-    """The annotator's newest answers with what was done when, to be played back."""
+@api.get("/answers")
+def list_answers(
+    campaign_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    paging: Paged,
+    annotator: Number = None,
+    round: Number = None,
+    role: Role | None = None,
+    order: Literal["oldest", "newest"] = "oldest",
+    replay: Annotated[bool, Query(description="With traces and addresses of images.")] = False,
+) -> Page[AnswerRecord]:
+    """Finished answers, checks of quality too, in the order in which they came."""
     campaign = get_campaign(session, account, campaign_id)
-    return read_replays(session, campaign, position)
+    query = answers_of(campaign, annotator, round, role)
+    newest_first = order == "newest"
+    keys = (Answer.submitted_at, Answer.id)
+    rows = paging.rows(session, query, *keys, newest_first=newest_first)
+    records = [AnswerRecord.of(*row) for row in rows]
+    if replay:
+        for record, (answer, grid, *_) in zip(records, rows, strict=True):
+            record.replay = replay_of(session, campaign, answer, grid)
+    return paging.page(records)
+
+
+@api.get("/answers/{answer_id}")
+def get_answer(
+    campaign_id: UUID, answer_id: UUID, session: DatabaseSession, account: SignedIn
+) -> AnswerRecord:
+    """One finished answer with what was done when."""
+    campaign = get_campaign(session, account, campaign_id)
+    return answer_with_replay(session, campaign, answer_id)
 
 
 @api.get("/remarks")
-def remarks(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> list[RemarkOut]:
+def list_remarks(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
+) -> Page[RemarkOut]:
     """What annotators told, the newest first: comments, skipped grids, broken images."""
     campaign = get_campaign(session, account, campaign_id)
     query = (
         select(Remark, Annotator.position)
         .join(Annotator, Remark.annotator_id == Annotator.id)
         .where(Remark.campaign_id == campaign.id)
-        .order_by(Remark.created_at.desc())
-        .limit(MOST_REMARKS)
     )
-    return [
-        RemarkOut(
-            at=one.created_at,
-            annotator=position,
-            kind=one.kind,
-            text=one.text,
-            grid=one.grid_id,
-            image=one.image,
-        )
-        for one, position in session.execute(query)
-    ]
+    rows = paging.rows(session, query, Remark.id, newest_first=True)
+    return paging.page([RemarkOut.of(*row) for row in rows])
 
 
 @api.patch("/annotation")
 def change_annotation(
     campaign_id: UUID, body: dict[str, Any], session: DatabaseSession, account: SignedIn
 ) -> AnnotationSettings:
+    """Change the annotators' pages; what is not named stays."""
     campaign = set_annotation(session, account, campaign_id, body)
     return annotation_of(campaign.annotation)
+
+
+@api.delete("/known-answers", status_code=204)
+def delete_known_answers(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn
+) -> Response:
+    """Delete the known answers of a draft, to change its collection or grids."""
+    delete_known_list(session, account, campaign_id)
+    return Response(status_code=204)
 
 
 @api.post("/known-answers", status_code=201)
@@ -154,5 +212,6 @@ def add_known_answers(
     session: DatabaseSession,
     account: SignedIn,
 ) -> KnownAnswersOut:
+    """Add grids with known answers of your own."""
     added = add_known_list(session, account, campaign_id, file.file.read())
     return KnownAnswersOut(added=added)

@@ -13,6 +13,8 @@ Groups = Annotated[list[int], Field(max_length=100)]
 class OpenSession(BaseModel):
     link: str = Field(max_length=500)
     annotator_key: str = Field(min_length=16, max_length=128)
+    # Of the link, from who comes for the first time.
+    password: str | None = Field(default=None, max_length=1000)
 
 
 class CampaignForAnnotators(BaseModel):
@@ -43,14 +45,50 @@ class PracticeProgress(BaseModel):
 class StageOut(BaseModel):
     """Where the annotator stands: what is shown before or instead of grids."""
 
-    stage: Literal["consent", "instructions", "practice", "warning", "work"]
+    stage: Literal["consent", "instructions", "practice", "warning", "work", "screened_out"]
     practice: PracticeProgress
 
 
+class HandIn(BaseModel):
+    """How the annotator's page ends the work on the platform: a form that the browser posts to
+    `address`, or an address to go to."""
+
+    kind: Literal["form", "address"]
+    address: str
+    fields: dict[str, str] = Field(default_factory=dict)
+
+
+class MoreOut(BaseModel):
+    """Grids beyond the assignment's own that may be done, and the bonus for each in hundredths of
+    the currency."""
+
+    left: int
+    cents: int
+    currency: str
+
+
+class BonusOut(BaseModel):
+    """Grids done beyond the assignment's own, and the bonus for them so far in hundredths of the
+    currency."""
+
+    grids: int
+    cents: int
+    currency: str
+
+
 class SessionOut(StageOut):
-    """`next` saves a request where work can begin at once; `seconds_spent` on this assignment."""
+    """`next` saves a request where work can begin at once; `seconds_spent` on this assignment.
+
+    On a platform: `hand_in` is how finished work is handed in (POST /hand-in first), `declined` the
+    way back without consent, `screened_out` the one after practice that was not passed; null:
+    people return the task there.
+    """
 
     token: str
+    channel: Literal["link", "mturk", "prolific"]
+    hand_in: HandIn | None = None
+    declined: HandIn | None = None
+    screened_out: HandIn | None = None
     campaign: CampaignForAnnotators
     answered: int
     target: int
@@ -80,12 +118,45 @@ class LeaseOut(BaseModel):
 
 
 class HandoutOut(BaseModel):
+    """Once it is over, behind a link: what is earned by the books (`earned_cents`, null where
+    nothing is paid), and whether another assignment could be taken on (`again`)."""
+
     status: Literal["leased", "wait", "done", "paused", "stopped", "warning"]
     answered: int
     target: int
     lease: LeaseOut | None = None
     retry_after_seconds: int | None = None
     completion_code: str | None = None
+    more: MoreOut | None = None
+    bonus: BonusOut | None = None
+    earned_cents: int | None = None
+    again: bool | None = None
+
+
+class PresenceIn(BaseModel):
+    """left: the page is being closed."""
+
+    left: bool = False
+
+
+class OpenMTurkSession(BaseModel):
+    """What MTurk adds to the address of the annotators' page."""
+
+    link: str = Field(max_length=500)
+    assignment_id: str = Field(max_length=100)
+    hit_id: str = Field(max_length=100)
+    worker_id: str = Field(max_length=100)
+    turk_submit_to: str = Field(max_length=300)
+
+
+class OpenProlificSession(BaseModel):
+    """What Prolific adds to the address; `token` where the study's address is signed."""
+
+    link: str = Field(max_length=500)
+    participant: str = Field(max_length=100)
+    study: str = Field(max_length=100)
+    session: str = Field(max_length=100)
+    token: str = Field(default="", max_length=8000)
 
 
 class DraftIn(BaseModel):
@@ -160,8 +231,13 @@ class PracticeOut(BaseModel):
 
 
 class PracticeIn(BaseModel):
+    """number, tries: of the grid as GET /practice told them, so that a try whose reply was lost
+    can be sent again without being counted twice."""
+
     images: Groups
     groups: Groups
+    number: int | None = Field(default=None, ge=0, le=1000)
+    tries: int | None = Field(default=None, ge=0, le=1000)
 
 
 class PracticeFeedback(BaseModel):

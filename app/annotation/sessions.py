@@ -19,13 +19,14 @@ from app.campaigns.models import Campaign
 from app.core.errors import Conflict, LikewiseError
 from app.core.events import campaign_changed
 from app.core.security import pseudonym, sign_timed, unsign_timed
+from app.recruitment.outside import owe_for
 
 TOKEN = "annotator-token"
 TOKEN_SECONDS = 12 * 3600
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 
-Stage = Literal["consent", "instructions", "practice", "warning", "work"]
+Stage = Literal["consent", "instructions", "practice", "warning", "work", "screened_out"]
 PRACTICE_TRIES = 2
 
 
@@ -59,35 +60,55 @@ class AnnotatorSession:
         return annotation_of(self.campaign.annotation)
 
 
-def open_session(
-    session: Session, campaign: Campaign, annotator_key: str, channel: str = "link"
-) -> AnnotatorSession:
-    """The session of an annotator: the same key is the same person, with the same open assignment.
+def person_key(campaign_id: UUID, channel: str, key: str) -> str:
+    """Keyed hash of who an annotator is: the same for the same person in the same campaign."""
+    return pseudonym(f"annotator:{campaign_id}:{channel}", key)
 
-    A person whose last assignment is completed takes on another.
-    """
-    annotator_id = _annotator(session, campaign, annotator_key, channel)
-    annotator = session.get_one(Annotator, annotator_id)
-    query = select(Assignment).where(Assignment.annotator_id == annotator_id)
+
+def current_assignment(session: Session, annotator: Annotator) -> Assignment | None:
+    """What an annotator behind a link is at; None: another may be taken on."""
+    query = select(Assignment).where(Assignment.annotator_id == annotator.id)
     assignment = session.scalar(query.where(Assignment.state == "open"))
     if assignment is None and annotator.stopped_at is not None:
         # Nothing more to take on: the last one tells its code.
         assignment = session.scalar(query.order_by(Assignment.created_at.desc()).limit(1))
-    if assignment is None:
-        assignment = Assignment(
-            campaign_id=campaign.id,
-            annotator_id=annotator_id,
-            channel=channel,
-            target=campaign.grids_per_assignment,
-            completion_code=_completion_code(),
+    return assignment
+
+
+def new_assignment(campaign: Campaign, annotator: Annotator, channel: str) -> Assignment:
+    """Of the campaign's present size."""
+    return Assignment(
+        campaign_id=campaign.id,
+        annotator_id=annotator.id,
+        channel=channel,
+        target=campaign.grids_per_assignment,
+        completion_code=_completion_code(),
+    )
+
+
+def annotator_of(session: Session, campaign: Campaign, key: str, channel: str) -> Annotator:
+    """The annotator with this key on this channel, new if need be."""
+    return session.get_one(Annotator, _annotator(session, campaign, key, channel))
+
+
+def remember_person(session: Session, annotator_id: UUID, external_id: str) -> None:
+    """Keep what the channel calls an annotator, apart from answers, for payments."""
+    session.get_one(AnnotatorIdentity, annotator_id).external_id = external_id
+
+
+def known_annotator(session: Session, campaign_id: UUID, key: str, channel: str) -> UUID | None:
+    """Who has come with this key before."""
+    return session.scalar(
+        select(AnnotatorIdentity.annotator_id).where(
+            AnnotatorIdentity.campaign_id == campaign_id,
+            AnnotatorIdentity.channel == channel,
+            AnnotatorIdentity.key_hash == person_key(campaign_id, channel, key),
         )
-        session.add(assignment)
-        session.flush()
-    return AnnotatorSession(campaign, annotator, assignment)
+    )
 
 
 def _annotator(session: Session, campaign: Campaign, key: str, channel: str) -> UUID:
-    key_hash = pseudonym(f"annotator:{campaign.id}:{channel}", key)
+    key_hash = person_key(campaign.id, channel, key)
     query = select(AnnotatorIdentity.annotator_id).where(
         AnnotatorIdentity.campaign_id == campaign.id,
         AnnotatorIdentity.channel == channel,
@@ -145,14 +166,38 @@ def session_of_token(session: Session, token: str) -> AnnotatorSession:
     return AnnotatorSession(campaign, annotator, assignment)
 
 
-def complete_assignment(assignment: Assignment) -> None:
+class AssignmentReturned(Conflict):
+    """The platform has given the assignment to somebody else, or taken it back."""
+
+    code = "assignment_returned"
+
+
+def grids_of(assignment: Assignment) -> int:
+    """How many grids the annotator has taken on."""
+    return assignment.target + assignment.extra
+
+
+def require_held(assignment: Assignment) -> None:
+    """Raises AssignmentReturned when it is the annotator's no more; what they did is kept."""
+    if assignment.state == "returned":
+        raise AssignmentReturned(
+            "This assignment was given back on the platform, so there are no more grids for it. "
+            "What you have done is kept; accept the task again to go on."
+        )
+
+
+def complete_assignment(session: Session, assignment: Assignment) -> None:
+    """It is done, and booked where Likewise keeps the books; the caller holds its row lock."""
     if assignment.state == "open":
         assignment.state, assignment.completed_at = "completed", datetime.now(UTC)
+    owe_for(session, assignment)
 
 
 def stage(who: AnnotatorSession) -> Stage:
     """What the annotator's page shows next, before or instead of grids."""
     settings, annotator = who.settings, who.annotator
+    if who.assignment.screened_out_at is not None:
+        return "screened_out"
     if settings.consent.strip() and annotator.consented_at is None:
         return "consent"
     if settings.show_instructions and annotator.instructed_at is None:
@@ -186,6 +231,8 @@ def is_at_work(who: AnnotatorSession) -> bool:
 def require_prepared(who: AnnotatorSession) -> None:
     """Raises NotPrepared while consent or practice is missing; the rest is the page's concern."""
     now = stage(who)
+    if now == "screened_out":
+        raise NotPrepared("Practice was not passed: there are no grids for this assignment.")
     if now == "consent":
         raise NotPrepared("Agree to the consent text first.")
     unpractised = practice_number(who) < who.settings.practice and not is_at_work(who)

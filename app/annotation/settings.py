@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from app.core.errors import InvalidInput
+from app.core.fields import field_title
 
 Measure = Literal["warn", "stop", "leave_out"]
 MEASURES: tuple[Measure, ...] = ("warn", "stop", "leave_out")
@@ -123,7 +124,7 @@ def checked_annotation(values: dict[str, Any]) -> dict[str, Any]:
         return AnnotationSettings.model_validate(values).model_dump()
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "annotation"
+        where = field_title(AnnotationSettings, first["loc"]) or "annotation"
         message = first["msg"].removeprefix("Value error, ")
         raise InvalidInput(f"{where}: {message}.", code="bad_annotation") from error
 

@@ -11,10 +11,12 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.accounts.routes import SignedIn
 from app.annotation.settings import MEASURES, AnnotationSettings
+from app.campaigns.changes import delete_known_list
 from app.campaigns.models import Campaign, Grid
+from app.campaigns.pages import frame_context
 from app.campaigns.service import add_known_list, get_campaign, set_annotation
 from app.collections.models import Collection
-from app.collections.service import attribute_names
+from app.collections.tables import attribute_names
 from app.core.errors import LikewiseError
 from app.core.web import DatabaseSession, templates
 
@@ -73,6 +75,12 @@ def add_from_form(
     return RedirectResponse(f"/campaigns/{campaign_id}/annotation", status_code=303)
 
 
+@pages.post("/campaigns/{campaign_id}/known-answers/delete")
+def delete_from_form(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> Response:
+    delete_known_list(session, account, campaign_id)
+    return RedirectResponse(f"/campaigns/{campaign_id}/annotation", status_code=303)
+
+
 def _page(
     request: Request,
     session: Session,
@@ -86,8 +94,7 @@ def _page(
         Grid.campaign_id == campaign.id, Grid.role.in_(("gold", "practice"))
     )
     context = {
-        "account": account,
-        "campaign": campaign,
+        **frame_context(session, account, campaign, "annotation"),
         "error": error,
         "values": {**AnnotationSettings().model_dump(), **values},
         "fields": AnnotationSettings.model_json_schema()["properties"],

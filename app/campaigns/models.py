@@ -34,7 +34,9 @@ class Campaign(Identified, Base):
     `n_surplus` finished answers beyond that; `learn_at` is the number of answers at which the next
     learning job is due. `ready_share` of a round's grids are held ready before the model they
     should be made from is there; 0 makes annotators wait for it. `reward_cents`, in hundredths of
-    the currency, is for a whole assignment.
+    the currency, is for a whole assignment. `laid_out` are the grids of each round that stood when
+    budget or rounds were changed last: the rounds after them share what is left. `archived_at`
+    hides a campaign from the list and changes nothing else.
     """
 
     __tablename__ = "campaign"
@@ -67,6 +69,9 @@ class Campaign(Identified, Base):
     ready_share: Mapped[float] = mapped_column(default=1.0, server_default="1")
     # app.annotation.settings.AnnotationSettings
     annotation: Mapped[dict[str, Any]] = mapped_column(JSONB, default=dict, server_default="{}")
+    # app.planning.settings.PlanSettings
+    plan: Mapped[dict[str, Any]] = mapped_column(JSONB, default=dict, server_default="{}")
+    laid_out: Mapped[list[int]] = mapped_column(ARRAY(Integer), default=list, server_default="{}")
     reward_cents: Mapped[int] = mapped_column(default=0, server_default="0")
     currency: Mapped[str] = mapped_column(String(3), default="USD", server_default="USD")
     n_images: Mapped[int] = mapped_column(default=0)
@@ -76,6 +81,7 @@ class Campaign(Identified, Base):
     learn_at: Mapped[int] = mapped_column(default=0)
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
+    archived_at: Mapped[datetime | None]
 
 
 class Round(Identified, Base):
@@ -136,6 +142,8 @@ class Grid(Base):
             unique=True,
             postgresql_where=text("role IN ('practice', 'gold')"),
         ),
+        # The answers that saw an image: evidence for its neighbours.
+        Index("ix_grid_images", "images", postgresql_using="gin"),
         Index(
             "ix_grid_unfilled",
             "round_id",

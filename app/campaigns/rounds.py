@@ -9,22 +9,31 @@ from datetime import UTC, datetime
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Answer
 from app.campaigns.models import Campaign, Grid, Round
 from app.core.events import campaign_changed
-from app.strategies.grids import NextGrids
-from learning.asked import AskedGrids, without_repeats
-from learning.queries import random_grids
+from app.recruitment.moves import stop_all
+from app.strategies import get_strategy
+from app.strategies.grids import FirstRound, NextGrids
+from app.webhooks.events import announce
 
 
 def grids_in_round(campaign: Campaign, number: int) -> int:
-    """How many grids round `number` (from 1) asks: the budget is shared out evenly."""
-    total = campaign.budget // campaign.answers_per_grid
-    share, rest = divmod(total, campaign.rounds)
+    """How many grids round `number` (from 1) asks: what the budget holds beyond the rounds that
+    stood at its last change is shared out evenly."""
+    stood = campaign.laid_out
+    if number <= len(stood):
+        return stood[number - 1]
+    total = campaign.budget // campaign.answers_per_grid - sum(stood)
+    return even_share(total, campaign.rounds - len(stood), number - len(stood))
+
+
+def even_share(total: int, parts: int, number: int) -> int:
+    """The size of part `number` (from 1) when `total` is shared out evenly."""
+    share, rest = divmod(total, parts)
     return share + (1 if number <= rest else 0)
 
 
@@ -34,27 +43,18 @@ def grids_held_ready(campaign: Campaign, number: int) -> int:
 
 
 def open_first_round(session: Session, campaign: Campaign) -> Round:
-    """The first round asks random grids: nothing is known yet. So does what follows it until
-    there is a model."""
+    """The first round asks what the strategy begins with, as nothing is known yet. So does what
+    follows it until there is a model."""
     numbers = [1, 2] if campaign.rounds > 1 else [1]
     counts = [grids_in_round(campaign, 1), *(grids_held_ready(campaign, n) for n in numbers[1:])]
-    grids = _first_grids(campaign, sum(counts))
-    first = lay_out(
-        session, campaign, Batch(1, NextGrids.alike(grids[: counts[0]], "random"), basis=0)
-    )
-    if len(grids) > counts[0]:
-        second = NextGrids.alike(grids[counts[0] :], "random")
-        lay_out(session, campaign, Batch(2, second, basis=0))
+    rng = np.random.default_rng(campaign.seed)
+    about = FirstRound(campaign.n_images, campaign.grid_size, campaign.seed, rng)
+    grids = get_strategy(campaign.strategy).first_grids(sum(counts), about, campaign.settings)
+    first = lay_out(session, campaign, Batch(1, grids.first(counts[0]), basis=0))
+    if len(grids.images) > counts[0]:
+        lay_out(session, campaign, Batch(2, grids.after(counts[0]), basis=0))
     open_next(session, campaign)
     return first
-
-
-def _first_grids(campaign: Campaign, n: int) -> NDArray[np.int64]:
-    """(n, S) random grids, no two alike as long as there are others."""
-    rng = np.random.default_rng(campaign.seed)
-    size, n_images = campaign.grid_size, campaign.n_images
-    nothing = AskedGrids(np.empty((0, size), np.int64), n_images)
-    return without_repeats(lambda m: random_grids(m, size, n_images, rng), n, nothing)
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,11 @@ def batches_wanted(session: Session, campaign: Campaign) -> list[tuple[int, int]
     known = {number: made_from for number, made_from in session.execute(query)}
     wanted = []
     for number in (basis + 1, basis + 2):
+        if number > campaign.rounds or known.get(number, -1) >= basis:
+            continue
         whole = number == basis + 1
         n = grids_in_round(campaign, number) if whole else grids_held_ready(campaign, number)
-        if n and number <= campaign.rounds and known.get(number, -1) < basis:
+        if n:
             wanted.append((number, n))
     return wanted
 
@@ -90,6 +92,12 @@ def n_full_rounds(session: Session, campaign: Campaign) -> int:
     )
     full = {number: is_full for number, is_full in session.execute(query.order_by(Round.number))}
     return next((number - 1 for number, is_full in full.items() if not is_full), len(full))
+
+
+def n_rounds_made(session: Session, campaign: Campaign) -> int:
+    """How many rounds have been laid out."""
+    query = select(func.count()).select_from(Round).where(Round.campaign_id == campaign.id)
+    return session.scalar(query) or 0
 
 
 def rounds_at_work(session: Session, campaign: Campaign) -> list[Round]:
@@ -119,7 +127,9 @@ def lay_out(session: Session, campaign: Campaign, batch: Batch) -> Round:
         return one
     n_kept = _drop_untouched(session, one)
     grids = batch.grids.first(max(0, one.n_wanted // wanted - n_kept))
-    one.basis = batch.basis
+    # With too few grids, as the budget grew meanwhile, it waits for those of a job to come.
+    lacks = one.number == batch.basis + 1 and n_kept + len(grids.images) < one.n_wanted // wanted
+    one.basis = batch.basis - 1 if lacks else batch.basis
     # A round whose grids are all begun keeps the locality of these.
     one.locality = batch.locality if len(grids.images) else one.locality
     one.contents = {**grids.contents, "earlier": n_kept} if n_kept else grids.contents
@@ -177,6 +187,15 @@ def close_round(session: Session, closing: Round) -> None:
     closing.state = "closed"
     closing.closed_at = datetime.now(UTC)
     session.flush()
+    about = {"number": closing.number, "answers": closing.n_answers}
+    announce(session, "round.finished", closing.campaign_id, round=about)
+
+
+def end_campaign(session: Session, campaign: Campaign) -> None:
+    """After its last round, or on the requester's word."""
+    campaign.state, campaign.finished_at = "finished", datetime.now(UTC)
+    stop_all(session, campaign.id)
+    announce(session, "campaign.finished", campaign.id, answers=campaign.n_answers)
 
 
 def open_next(session: Session, campaign: Campaign) -> None:

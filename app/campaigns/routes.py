@@ -1,72 +1,119 @@
-"""Campaigns: API and pages."""
+"""Campaigns: API."""
 
-from typing import Annotated, Literal
+from typing import Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Form, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import Response
 
+from app.accounts.api import api_router
+from app.accounts.models import Account
 from app.accounts.routes import SignedIn
-from app.accounts.service import account_by_email
-from app.campaigns import service
-from app.campaigns.forms import CampaignForm
-from app.campaigns.schemas import CampaignOut, NewCampaign, ShareIn, ShareOut
-from app.campaigns.sharing import access_of, end_share, list_shares, share_campaign
-from app.collections.models import Collection
-from app.collections.service import list_collections
-from app.core.errors import LikewiseError
-from app.core.settings import get_settings
-from app.core.web import DatabaseSession, templates
+from app.campaigns import changes, service
+from app.campaigns.models import Campaign
+from app.campaigns.schemas import (
+    CampaignChanges,
+    CampaignOut,
+    NewCampaign,
+    ShareIn,
+    ShareOut,
+)
+from app.campaigns.sharing import SharedWith, end_share, share_campaign, shares_of
+from app.core.paging import Page, Paged
+from app.core.web import DatabaseSession
 from app.results.schemas import ProgressOut
 from app.results.service import read_progress
-from app.strategies import all_strategies, get_strategy
 
-api = APIRouter(prefix="/api/campaigns", tags=["campaigns"])
-pages = APIRouter(include_in_schema=False)
-Action = Literal["start", "pause", "resume", "finish", "retry", "admit"]
-
-
-async def _sent_form(request: Request) -> CampaignForm:
-    return CampaignForm({name: str(value) for name, value in (await request.form()).items()})
-
-
-SentForm = Annotated[CampaignForm, Depends(_sent_form)]
+api = api_router("/campaigns", "campaigns")
+Action = Literal[
+    "start",
+    "pause",
+    "resume",
+    "finish",
+    "retry",
+    "admit",
+    "reopen",
+    "archive",
+    "unarchive",
+]
 
 
 @api.post("", status_code=201)
 def create_campaign(
     body: NewCampaign, session: DatabaseSession, account: SignedIn, response: Response
 ) -> CampaignOut:
-    campaign = service.create_campaign(session, account, body.plan())
-    response.headers["Location"] = f"/api/campaigns/{campaign.id}"
+    """Make a campaign over a collection, as a draft."""
+    campaign = service.create_campaign(session, account, body.to_plan())
+    response.headers["Location"] = f"/api/v1/campaigns/{campaign.id}"
     return CampaignOut.of(campaign)
 
 
 @api.get("")
-def list_campaigns(session: DatabaseSession, account: SignedIn) -> list[CampaignOut]:
-    return [CampaignOut.of(found) for found in service.list_campaigns(session, account)]
+def list_campaigns(
+    session: DatabaseSession, account: SignedIn, paging: Paged, archived: bool = False
+) -> Page[CampaignOut]:
+    """Campaigns of this account, and those shared with it, the newest first: those that were
+    archived alone, or the others."""
+    query = service.campaigns_of(account, archived=archived)
+    rows = paging.rows(session, query, Campaign.id, newest_first=True)
+    return paging.page([CampaignOut.of(found) for (found,) in rows])
 
 
 @api.get("/{campaign_id}")
 def get_campaign(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> CampaignOut:
+    """One campaign with its settings, counts and link for annotators."""
     return CampaignOut.of(service.get_campaign(session, account, campaign_id))
 
 
-@api.post("/{campaign_id}/actions/{action}")
+@api.patch("/{campaign_id}")
+def change_campaign(
+    campaign_id: UUID, body: CampaignChanges, session: DatabaseSession, account: SignedIn
+) -> CampaignOut:
+    """Change what is named: anything of a draft, little of a campaign that has started."""
+    values = body.model_dump(exclude_unset=True)
+    return CampaignOut.of(changes.change_campaign(session, account, campaign_id, values))
+
+
+@api.delete("/{campaign_id}", status_code=204)
+def delete_draft(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> Response:
+    """Delete a draft."""
+    changes.delete_draft(session, account, campaign_id)
+    return Response(status_code=204)
+
+
+@api.post("/{campaign_id}/clone", status_code=201)
+def clone_campaign(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn, response: Response
+) -> CampaignOut:
+    """A new draft with the same plan."""
+    campaign = changes.clone_campaign(session, account, campaign_id)
+    response.headers["Location"] = f"/api/v1/campaigns/{campaign.id}"
+    return CampaignOut.of(campaign)
+
+
+@api.post("/{campaign_id}/actions/{action}", name="act_on_campaign")
 def act(
     campaign_id: UUID, action: Action, session: DatabaseSession, account: SignedIn
 ) -> ProgressOut:
-    campaign = service.ACTIONS[action](session, account, campaign_id)
+    """Start, pause, resume, finish or reopen a campaign, retry a failed training, admit new
+    images, put it away or bring it back."""
+    campaign = changes.ACTIONS[action](session, account, campaign_id)
     return ProgressOut.of(read_progress(session, campaign))
 
 
 @api.get("/{campaign_id}/shares")
-def get_shares(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> list[ShareOut]:
+def list_shares(
+    campaign_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    paging: Paged,
+) -> Page[ShareOut]:
+    """With whom a campaign is shared, by address."""
     campaign = service.get_campaign(session, account, campaign_id)
-    return [ShareOut(**vars(share)) for share in list_shares(session, campaign)]
+    rows = paging.rows(session, shares_of(campaign), Account.email)
+    return paging.page([ShareOut(**vars(SharedWith.of(*row))) for row in rows])
 
 
-@api.put("/{campaign_id}/shares", status_code=204)
+@api.put("/{campaign_id}/shares", status_code=204, name="share_campaign")
 def share(
     campaign_id: UUID, body: ShareIn, session: DatabaseSession, account: SignedIn
 ) -> Response:
@@ -76,109 +123,11 @@ def share(
     return Response(status_code=204)
 
 
-@api.delete("/{campaign_id}/shares/{account_id}", status_code=204)
+@api.delete("/{campaign_id}/shares/{account_id}", status_code=204, name="end_share")
 def unshare(
     campaign_id: UUID, account_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
+    """End sharing with one account."""
     campaign = service.get_campaign(session, account, campaign_id)
     end_share(session, account, campaign, account_id)
     return Response(status_code=204)
-
-
-@pages.post("/campaigns/{campaign_id}/shares")
-def share_from_form(
-    campaign_id: UUID,
-    email: Annotated[str, Form(max_length=320)],
-    access: Annotated[str, Form()],
-    session: DatabaseSession,
-    account: SignedIn,
-) -> Response:
-    """`none` ends sharing."""
-    campaign = service.get_campaign(session, account, campaign_id)
-    if access == "none":
-        end_share(session, account, campaign, account_by_email(session, email).id)
-    else:
-        share_campaign(session, account, campaign, email, access)
-    return RedirectResponse(f"/campaigns/{campaign_id}", status_code=303)
-
-
-@pages.get("/", response_class=HTMLResponse)
-def home(request: Request, session: DatabaseSession, account: SignedIn) -> Response:
-    context = {
-        "account": account,
-        "collections": list_collections(session, account),
-        "campaigns": service.list_campaigns(session, account),
-    }
-    return templates.TemplateResponse(request, "home.html", context)
-
-
-@pages.get("/campaigns/new", response_class=HTMLResponse)
-def new_campaign_page(
-    request: Request,
-    session: DatabaseSession,
-    account: SignedIn,
-    collection: UUID | None = None,
-) -> Response:
-    form = CampaignForm.blank(str(collection) if collection else "")
-    return _form_page(request, session, account, form, None)
-
-
-@pages.post("/campaigns", response_class=HTMLResponse)
-def create_campaign_from_form(
-    request: Request, session: DatabaseSession, account: SignedIn, form: SentForm
-) -> Response:
-    """A mistake shows the form again, filled in, with what is wrong."""
-    try:
-        with session.begin_nested():
-            campaign = service.create_campaign(session, account, form.plan())
-    except LikewiseError as error:
-        return _form_page(request, session, account, form, error)
-    return RedirectResponse(f"/campaigns/{campaign.id}", status_code=303)
-
-
-def _form_page(
-    request: Request,
-    session: DatabaseSession,
-    account: SignedIn,
-    form: CampaignForm,
-    error: LikewiseError | None,
-) -> Response:
-    context = {
-        "account": account,
-        "form": form,
-        "error": error,
-        "collections": list_collections(session, account),
-        "strategies": all_strategies(),
-        "kinds": service.KINDS,
-    }
-    status = error.status if error else 200
-    return templates.TemplateResponse(request, "campaigns/new.html", context, status_code=status)
-
-
-@pages.get("/campaigns/{campaign_id}", response_class=HTMLResponse)
-def campaign_page(
-    request: Request, campaign_id: UUID, session: DatabaseSession, account: SignedIn
-) -> Response:
-    campaign = service.get_campaign(session, account, campaign_id)
-    context = {
-        "account": account,
-        "campaign": campaign,
-        "collection": session.get_one(Collection, campaign.collection_id),
-        "access": access_of(session, account, campaign),
-        "shares": list_shares(session, campaign),
-        "strategy": get_strategy(campaign.strategy),
-        "link": service.annotator_link(campaign, get_settings().base_url),
-        "progress": ProgressOut.of(read_progress(session, campaign)),
-    }
-    return templates.TemplateResponse(request, "campaigns/show.html", context)
-
-
-@pages.post("/campaigns/{campaign_id}/actions")
-def act_from_form(
-    campaign_id: UUID,
-    action: Annotated[Action, Form()],
-    session: DatabaseSession,
-    account: SignedIn,
-) -> Response:
-    service.ACTIONS[action](session, account, campaign_id)
-    return RedirectResponse(f"/campaigns/{campaign_id}", status_code=303)

@@ -1,18 +1,35 @@
 """Bodies of the campaigns API."""
 
+from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.annotation.settings import AnnotationSettings
 from app.campaigns.models import Campaign
 from app.campaigns.service import CampaignPlan, annotator_link
 from app.core.settings import get_settings
+from app.planning.settings import PlanSettings
 
 
 class NewCampaign(BaseModel):
     """Left out: the default of the kind or the strategy."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "Which birds are alike?",
+                    "collection_id": "019a8e8e-8a64-7ccc-a1b2-0242ac120002",
+                    "kind": "bins",
+                    "strategy": "crowdster",
+                    "budget": 200,
+                    "rounds": 4,
+                }
+            ]
+        }
+    )
 
     name: str
     collection_id: UUID
@@ -34,6 +51,9 @@ class NewCampaign(BaseModel):
     annotation: dict[str, Any] = Field(
         default_factory=dict, description="The annotators' pages: see AnnotationSettings."
     )
+    plan: dict[str, Any] = Field(
+        default_factory=dict, description="Assumptions of the planner: see PlanSettings."
+    )
     reward_cents: int = Field(
         default=0, description="For a whole assignment, in hundredths of the currency."
     )
@@ -41,12 +61,40 @@ class NewCampaign(BaseModel):
     settings: dict[str, Any] = Field(default_factory=dict)
     seed: int | None = None
 
-    def plan(self) -> CampaignPlan:
+    def to_plan(self) -> CampaignPlan:
         return CampaignPlan(**self.model_dump())
 
 
+class CampaignChanges(BaseModel, extra="forbid"):
+    """What is left out stays. Once a campaign has started, only name, budget, rounds, settings,
+    grids_per_assignment, learn_every, ready_share, reward_cents and plan can change.
+
+    `settings`, `annotation` and `plan` are changed field by field.
+    """
+
+    name: str = ""
+    collection_id: UUID | None = None
+    kind: str = ""
+    strategy: str = ""
+    question: str = ""
+    budget: int = 0
+    rounds: int | None = None
+    grid_size: int | None = None
+    max_groups: int | None = None
+    answers_per_grid: int = 0
+    grids_per_assignment: int = 0
+    learn_every: int = 0
+    ready_share: float = 1.0
+    annotation: dict[str, Any] = Field(default_factory=dict)
+    plan: dict[str, Any] = Field(default_factory=dict)
+    reward_cents: int = 0
+    currency: str = ""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    seed: int | None = None
+
+
 class ShareIn(BaseModel):
-    email: str = Field(max_length=320)
+    email: str = Field(max_length=320, examples=["ada@example.org"])
     access: Literal["view", "edit"]
 
 
@@ -73,11 +121,14 @@ class CampaignOut(BaseModel):
     learn_every: int
     ready_share: float
     annotation: AnnotationSettings
+    plan: PlanSettings
     reward_cents: int
     currency: str
     settings: dict[str, Any]
     seed: int
     n_answers: int
+    created_at: datetime
+    archived_at: datetime | None
     annotator_link: str
 
     @classmethod

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import or_, select
+from sqlalchemy import Select, or_, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
@@ -18,18 +18,22 @@ from app.campaigns.models import Campaign, Share
 from app.campaigns.sharing import MayNotChange, access_of
 from app.collections.models import Collection
 from app.collections.service import get_collection, require_images
+from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.events import campaign_changed
-from app.core.security import new_token, sign, unsign
+from app.core.security import new_token
+from app.features.reading import require_features
 from app.jobs.service import request_job, retry_failed_job
+from app.planning.settings import checked_plan
+from app.recruitment.first_link import link_address, make_first_link
+from app.recruitment.moves import pause_all
 from app.strategies import get_strategy
-from app.strategies.base import check_settings
+from app.strategies.base import check_settings, features_named
 
 KINDS = {
     "grid": {"grid_size": 24, "max_groups": 10, "columns": 6},
     "bins": {"grid_size": 20, "max_groups": 4, "columns": 4},
 }
-LINK = "annotator-link"
 
 
 class BadState(Conflict):
@@ -56,6 +60,7 @@ class CampaignPlan:
     learn_every: int = 50
     ready_share: float = 1.0
     annotation: dict[str, Any] = field(default_factory=dict)
+    plan: dict[str, Any] = field(default_factory=dict)
     reward_cents: int = 0
     currency: str = "USD"
     settings: dict[str, Any] = field(default_factory=dict)
@@ -64,45 +69,66 @@ class CampaignPlan:
 
 def create_campaign(session: Session, owner: Account, plan: CampaignPlan) -> Campaign:
     """A draft campaign; raises InvalidInput, NotFound or Conflict with what is wrong."""
-    collection = get_collection(session, owner, plan.collection_id)
-    strategy = get_strategy(plan.strategy)
-    if plan.kind not in KINDS:
-        raise InvalidInput(f"The kind is one of {', '.join(KINDS)}, not {plan.kind!r}.")
-    if plan.kind not in strategy.kinds:
-        raise InvalidInput(f"{strategy.title} cannot learn from answers of kind {plan.kind!r}.")
-    kind = KINDS[plan.kind]
-    campaign = Campaign(
-        owner_id=owner.id,
-        collection_id=collection.id,
-        name=plan.name.strip(),
-        kind=plan.kind,
-        strategy=plan.strategy,
-        settings=check_settings(strategy, plan.settings),
-        question=plan.question.strip(),
-        seed=plan.seed if plan.seed is not None else secrets.randbits(31),
-        link_token=new_token(),
-        budget=plan.budget,
-        rounds=plan.rounds if plan.rounds is not None else strategy.default_rounds,
-        grid_size=plan.grid_size if plan.grid_size is not None else kind["grid_size"],
-        max_groups=plan.max_groups if plan.max_groups is not None else kind["max_groups"],
-        answers_per_grid=plan.answers_per_grid,
-        grids_per_assignment=plan.grids_per_assignment,
-        learn_every=plan.learn_every,
-        ready_share=plan.ready_share,
-        annotation=checked_annotation(plan.annotation),
-        reward_cents=plan.reward_cents,
-        currency=plan.currency.strip().upper(),
-    )
-    _check(campaign, collection)
-    session.add(campaign)
-    session.flush()
-    if campaign.annotation["known_attribute"]:
-        require_known(session, campaign)
+    campaign = Campaign(owner_id=owner.id, link_token=new_token(), state="draft")
+    apply_plan(session, owner, campaign, plan)
     record_audit(session, owner.id, "campaign.created", "campaign", campaign.id)
     return campaign
 
 
-def _check(campaign: Campaign, collection: Collection) -> None:
+def apply_plan(session: Session, account: Account, campaign: Campaign, plan: CampaignPlan) -> None:
+    """Give a draft all that a plan says; raises as `create_campaign` does.
+
+    After an error the campaign is half changed: the caller's transaction must not be committed.
+    """
+    # Who works on a shared draft need not own its collection, but cannot choose another's.
+    collection = (
+        session.get_one(Collection, plan.collection_id)
+        if plan.collection_id == campaign.collection_id
+        else get_collection(session, account, plan.collection_id)
+    )
+    strategy = get_strategy(plan.strategy)
+    if plan.kind not in KINDS:
+        raise InvalidInput(f"The kind is one of {', '.join(KINDS)}, not {plan.kind!r}.")
+    if plan.kind not in strategy.kinds:
+        raise InvalidInput(
+            f"{strategy.title} cannot learn from answers of kind {plan.kind!r}, only from "
+            f"{' or '.join(strategy.kinds)}."
+        )
+    kind = KINDS[plan.kind]
+    values = {
+        "collection_id": collection.id,
+        "name": plan.name.strip(),
+        "kind": plan.kind,
+        "strategy": plan.strategy,
+        "settings": check_settings(strategy, plan.settings),
+        "question": plan.question.strip(),
+        "seed": plan.seed if plan.seed is not None else secrets.randbits(31),
+        "budget": plan.budget,
+        "rounds": plan.rounds if plan.rounds is not None else strategy.default_rounds,
+        "grid_size": plan.grid_size if plan.grid_size is not None else kind["grid_size"],
+        "max_groups": plan.max_groups if plan.max_groups is not None else kind["max_groups"],
+        "answers_per_grid": plan.answers_per_grid,
+        "grids_per_assignment": plan.grids_per_assignment,
+        "learn_every": plan.learn_every,
+        "ready_share": plan.ready_share,
+        "annotation": checked_annotation(plan.annotation),
+        "plan": checked_plan(plan.plan),
+        "reward_cents": plan.reward_cents,
+        "currency": plan.currency.strip().upper(),
+    }
+    for name, value in values.items():
+        setattr(campaign, name, value)
+    check_ranges(campaign)
+    require_images(collection, campaign.grid_size)
+    check_budget(campaign)
+    session.add(campaign)
+    session.flush()
+    if campaign.annotation["known_attribute"]:
+        require_known(session, campaign)
+
+
+def check_ranges(campaign: Campaign) -> None:
+    """Raises InvalidInput naming the field that is out of its range."""
     ranges = {
         "name": (len(campaign.name), 1, 200, "characters"),
         "question": (len(campaign.question), 1, 2000, "characters"),
@@ -129,7 +155,10 @@ def _check(campaign: Campaign, collection: Collection) -> None:
             f"The currency is a code of three letters such as USD, not {campaign.currency[:10]!r}.",
             code="bad_currency",
         )
-    require_images(collection, campaign.grid_size)
+
+
+def check_budget(campaign: Campaign) -> None:
+    """Raises InvalidInput when there is not a grid for every round."""
     if campaign.budget < campaign.rounds * campaign.answers_per_grid:
         raise InvalidInput(
             f"A budget of {campaign.budget} answers is too small for {campaign.rounds} rounds of "
@@ -138,11 +167,21 @@ def _check(campaign: Campaign, collection: Collection) -> None:
         )
 
 
-def list_campaigns(session: Session, owner: Account) -> list[Campaign]:
-    """Campaigns of this account, and those shared with it, the newest first."""
-    shared = select(Share.campaign_id).where(Share.account_id == owner.id)
-    query = select(Campaign).where(or_(Campaign.owner_id == owner.id, Campaign.id.in_(shared)))
-    return list(session.scalars(query.order_by(Campaign.created_at.desc())))
+def campaigns_of(account: Account, *, archived: bool = False) -> Select[Campaign]:
+    """Campaigns of this account, and those shared with it: those that were archived alone, or
+    the others."""
+    shared = select(Share.campaign_id).where(Share.account_id == account.id)
+    return select(Campaign).where(
+        or_(Campaign.owner_id == account.id, Campaign.id.in_(shared)),
+        Campaign.archived_at.is_not(None) if archived else Campaign.archived_at.is_(None),
+    )
+
+
+def list_campaigns(session: Session, owner: Account, *, archived: bool = False) -> list[Campaign]:
+    """The same, the newest first."""
+    return list(
+        session.scalars(campaigns_of(owner, archived=archived).order_by(Campaign.created_at.desc()))
+    )
 
 
 def get_campaign(
@@ -167,58 +206,48 @@ def get_campaign(
 
 
 def annotator_link(campaign: Campaign, base_url: str) -> str:
-    """The public address for annotators: unguessable and signed."""
-    return f"{base_url.rstrip('/')}/a/{sign(LINK, campaign.link_token)}"
-
-
-def campaign_of_link(session: Session, link: str) -> Campaign:
-    """The campaign behind an annotator link; raises NotFound."""
-    token = unsign(LINK, link)
-    campaign = (
-        session.scalar(select(Campaign).where(Campaign.link_token == token))
-        if isinstance(token, str)
-        else None
-    )
-    if campaign is None or campaign.state == "draft":
-        raise NotFound(
-            "This link leads to no open campaign. Check that it was copied whole.",
-            code="unknown_link",
-        )
-    return campaign
+    """The public address for annotators, the same for ever; other links have their own."""
+    return link_address(campaign.link_token, base_url)
 
 
 def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
     """From draft to running: freeze the number of images and make the first round."""
-    campaign = _in_state(session, owner, campaign_id, "start", "draft")
-    collection = session.get_one(Collection, campaign.collection_id)
+    campaign = in_state(session, owner, campaign_id, "start", "draft")
+    # Locked: its images may not be deleted between being counted and being used.
+    collection = locked(session, Collection, campaign.collection_id)
     require_images(collection, campaign.grid_size)
     campaign.n_images = collection.n_images
     require_known(session, campaign)
+    named = features_named(get_strategy(campaign.strategy), campaign.settings)
+    require_features(session, campaign, named)
     prepare_practice(session, campaign)
     campaign.started_at = datetime.now(UTC)
+    campaign.archived_at = None
     campaign.learn_at = campaign.learn_every
     rounds.open_first_round(session, campaign)
-    return _moved(session, owner, campaign, "running")
+    make_first_link(session, campaign)
+    return moved(session, owner, campaign, "running")
 
 
 def pause_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
     """No new grids are handed out; answers in progress are still taken."""
-    campaign = _in_state(session, owner, campaign_id, "pause", "running")
-    return _moved(session, owner, campaign, "paused")
+    campaign = in_state(session, owner, campaign_id, "pause", "running")
+    pause_all(session, campaign.id)
+    return moved(session, owner, campaign, "paused")
 
 
 def resume_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
-    campaign = _in_state(session, owner, campaign_id, "resume", "paused")
-    return _moved(session, owner, campaign, "running")
+    campaign = in_state(session, owner, campaign_id, "resume", "paused")
+    return moved(session, owner, campaign, "running")
 
 
 def finish_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
     """End before the budget is spent; what came in so far is learned once more."""
-    campaign = _in_state(session, owner, campaign_id, "finish", "running", "paused")
-    campaign.finished_at = datetime.now(UTC)
+    campaign = in_state(session, owner, campaign_id, "finish", "running", "paused")
+    rounds.end_campaign(session, campaign)
     if campaign.n_answers:
         request_job(session, campaign.id, campaign.n_answers)
-    return _moved(session, owner, campaign, "finished")
+    return moved(session, owner, campaign, "finished")
 
 
 def retry_learning(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
@@ -235,8 +264,8 @@ def admit_new_images(session: Session, owner: Account, campaign_id: UUID) -> Cam
 
     Raises Conflict when there are none.
     """
-    campaign = _in_state(session, owner, campaign_id, "admit images to", "running", "paused")
-    collection = session.get_one(Collection, campaign.collection_id)
+    campaign = in_state(session, owner, campaign_id, "admit images to", "running", "paused")
+    collection = locked(session, Collection, campaign.collection_id)
     if collection.n_images <= campaign.n_images:
         raise Conflict(
             f"All {campaign.n_images} images of the collection take part already. Add images to "
@@ -244,7 +273,7 @@ def admit_new_images(session: Session, owner: Account, campaign_id: UUID) -> Cam
             code="no_new_images",
         )
     campaign.n_images = collection.n_images
-    return _moved(session, owner, campaign, campaign.state, "images_admitted")
+    return moved(session, owner, campaign, campaign.state, "images_admitted")
 
 
 def set_annotation(
@@ -273,19 +302,10 @@ def add_known_list(session: Session, owner: Account, campaign_id: UUID, table: b
     return n_grids
 
 
-ACTIONS = {
-    "start": start_campaign,
-    "pause": pause_campaign,
-    "resume": resume_campaign,
-    "finish": finish_campaign,
-    "retry": retry_learning,
-    "admit": admit_new_images,
-}
-
-
-def _in_state(
+def in_state(
     session: Session, owner: Account, campaign_id: UUID, verb: str, *states: str
 ) -> Campaign:
+    """The campaign under its row lock; raises BadState when it is in none of these states."""
     campaign = get_campaign(session, owner, campaign_id, edit=True)
     if campaign.state not in states:
         raise BadState(
@@ -294,9 +314,10 @@ def _in_state(
     return campaign
 
 
-def _moved(
+def moved(
     session: Session, owner: Account, campaign: Campaign, state: str, event: str = ""
 ) -> Campaign:
+    """Bring a campaign into a state, on record; `event` is the state unless told."""
     campaign.state = state
     record_audit(session, owner.id, f"campaign.{event or state}", "campaign", campaign.id)
     campaign_changed(session, campaign.id)

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import account_by_email, record_audit
 from app.campaigns.models import Campaign, Share
 from app.core.errors import InvalidInput, LikewiseError, NotFound
+from app.recruitment.moves import stop_all
 
 ACCESS = ("view", "edit")
 
@@ -27,6 +28,10 @@ class SharedWith:
     email: str
     access: str
 
+    @classmethod
+    def of(cls, account: Account, access: str) -> "SharedWith":
+        return cls(account.id, account.email, access)
+
 
 def access_of(session: Session, account: Account, campaign: Campaign) -> str | None:
     """ "own", "edit", "view", or None for a campaign that does not exist for this account."""
@@ -37,14 +42,17 @@ def access_of(session: Session, account: Account, campaign: Campaign) -> str | N
     )
 
 
-def list_shares(session: Session, campaign: Campaign) -> list[SharedWith]:
-    query = (
-        select(Account.id, Account.email, Share.access)
+def shares_of(campaign: Campaign) -> Select[Account, str]:
+    return (
+        select(Account, Share.access)
         .join(Share, Share.account_id == Account.id)
         .where(Share.campaign_id == campaign.id)
-        .order_by(Account.email)
     )
-    return [SharedWith(*row) for row in session.execute(query)]
+
+
+def list_shares(session: Session, campaign: Campaign) -> list[SharedWith]:
+    rows = session.execute(shares_of(campaign).order_by(Account.email))
+    return [SharedWith.of(*row) for row in rows]
 
 
 def share_campaign(
@@ -65,6 +73,8 @@ def share_campaign(
         session.add(Share(campaign_id=campaign.id, account_id=account.id, access=access))
     else:
         share.access = access
+    if access != "edit":
+        stop_all(session, campaign.id, payer=account.id)
     record_audit(
         session, owner.id, "campaign.shared", "campaign", campaign.id,
         with_account=str(account.id), access=access,
@@ -80,6 +90,7 @@ def end_share(session: Session, owner: Account, campaign: Campaign, account_id: 
     if share is None:
         raise NotFound("The campaign is not shared with this account.")
     session.delete(share)
+    stop_all(session, campaign.id, payer=account_id)
     record_audit(
         session, owner.id, "campaign.share_ended", "campaign", campaign.id,
         with_account=str(account_id),

@@ -3,13 +3,16 @@
 import csv
 import io
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.core.errors import InvalidInput
+from app.core.spreadsheets import as_meant
 
 FEATURE_PREFIX = "feature_"
 MAX_ATTRIBUTES = 64
 MAX_FEATURES = 4096
+MAX_VALUE = 200
+NOT_ATTRIBUTES = ("filename", "sha256")
 
 
 class BadAttributeTable(InvalidInput):
@@ -20,25 +23,25 @@ class BadAttributeTable(InvalidInput):
 
 @dataclass(frozen=True)
 class AttributeRow:
-    """Attributes (text by name) and features (floats, or None) of the file `filename`."""
+    """Attributes (text by name) and features (floats, or None) of the file `filename`.
+
+    emptied: attributes to take away
+    sha256:  of the file, where the table has it: tells images of one name apart
+    """
 
     filename: str
     attributes: dict[str, str]
     features: list[float] | None
+    emptied: list[str] = field(default_factory=list)
+    sha256: str = ""
 
 
 def read_attribute_table(data: bytes) -> list[AttributeRow]:
-    """Parse the CSV: first column `filename`, columns `feature_*` are numbers, the rest text.
+    """Parse the CSV: a column `filename`, columns `feature_*` are numbers, the rest text.
 
-    Raises BadAttributeTable.
+    A column `sha256` names the image better than its file name. Raises BadAttributeTable.
     """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadAttributeTable("The CSV is not UTF-8 text; save it as UTF-8.") from error
-    if "\0" in text:
-        raise BadAttributeTable("The CSV holds NUL characters; it is not a text file.")
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    reader = csv.DictReader(io.StringIO(decoded(data), newline=""))
     columns = [column.strip() for column in reader.fieldnames or []]
     _check_columns(columns)
     reader.fieldnames = columns
@@ -48,12 +51,28 @@ def read_attribute_table(data: bytes) -> list[AttributeRow]:
         raise BadAttributeTable(f"The CSV cannot be read ({error}).") from error
 
 
+def decoded(data: bytes) -> str:
+    """The table's text; raises BadAttributeTable."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadAttributeTable("The table is not UTF-8 text; save it as UTF-8.") from error
+    if "\0" in text:
+        raise BadAttributeTable("The table holds NUL characters; it is not a text file.")
+    return text
+
+
 def _check_columns(columns: list[str]) -> None:
     if "filename" not in columns:
         found = ", ".join(columns[:8]) or "none"
         raise BadAttributeTable(
             f"The CSV needs a column 'filename' that names the image; found: {found}."
         )
+    check_column_names(columns)
+
+
+def check_column_names(columns: list[str]) -> None:
+    """Raises BadAttributeTable for names that are missing, doubled or too many."""
     if len(set(columns)) != len(columns) or "" in columns:
         raise BadAttributeTable("Every column of the CSV needs a name of its own.")
     n_features = sum(column.startswith(FEATURE_PREFIX) for column in columns)
@@ -66,24 +85,43 @@ def _check_columns(columns: list[str]) -> None:
 def _row(row: dict[str, str], columns: list[str], line: int) -> AttributeRow:
     if any(row.get(column) is None for column in columns) or None in row:
         raise BadAttributeTable(f"Line {line} does not have {len(columns)} cells.")
-    features = [
-        _number(row[column], column, line)
-        for column in columns
-        if column.startswith(FEATURE_PREFIX)
-    ]
-    attributes = {
-        column: row[column].strip()[:200]
-        for column in columns
-        if column != "filename" and not column.startswith(FEATURE_PREFIX) and row[column].strip()
-    }
-    return AttributeRow(row["filename"].strip(), attributes, features or None)
+    attributes, emptied = attributes_of(row, columns)
+    return AttributeRow(
+        filename=as_meant(row["filename"].strip()),
+        attributes=attributes,
+        features=features_of(row, columns, f"Line {line}"),
+        emptied=emptied,
+        sha256=row.get("sha256", "").strip().lower(),
+    )
 
 
-def _number(text: str, column: str, line: int) -> float:
+def attributes_of(row: dict[str, str], columns: list[str]) -> tuple[dict[str, str], list[str]]:
+    """What the cells set, and the names whose cells are empty."""
+    attributes, emptied = {}, []
+    for column in columns:
+        if column in NOT_ATTRIBUTES or column.startswith(FEATURE_PREFIX):
+            continue
+        value = as_meant(row[column].strip())[:MAX_VALUE].strip()
+        if value:
+            attributes[column] = value
+        else:
+            emptied.append(column)
+    return attributes, emptied
+
+
+def features_of(row: dict[str, str], columns: list[str], where: str) -> list[float] | None:
+    """Numbers of the columns `feature_…`; None without any, or if all their cells are empty."""
+    cells = [(column, row[column]) for column in columns if column.startswith(FEATURE_PREFIX)]
+    if not any(text.strip() for _, text in cells):
+        return None
+    return [_number(text, column, where) for column, text in cells]
+
+
+def _number(text: str, column: str, where: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or abs(value) > 3e38:
-        raise BadAttributeTable(f"Line {line}, column {column!r}: {text!r} is not a number.")
+        raise BadAttributeTable(f"{where}, column {column!r}: {text[:50]!r} is not a number.")
     return value

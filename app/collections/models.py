@@ -1,9 +1,23 @@
 """Tables of collections."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, REAL, CheckConstraint, ForeignKey, String, UniqueConstraint
+from sqlalchemy import (
+    ARRAY,
+    REAL,
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    String,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -26,9 +40,11 @@ class Image(Identified, Base):
 
     __tablename__ = "image"
     __table_args__ = (
-        UniqueConstraint("collection_id", "position"),
+        # Deferrable: positions close up in one statement, and collide in the middle of it.
+        UniqueConstraint("collection_id", "position", deferrable=True, initially="IMMEDIATE"),
         UniqueConstraint("collection_id", "sha256"),
         CheckConstraint("position >= 0", name="position"),
+        Index("ix_image_collection_id_filename", "collection_id", "filename"),
     )
 
     collection_id: Mapped[UUID] = mapped_column(ForeignKey("collection.id", ondelete="CASCADE"))
@@ -39,3 +55,76 @@ class Image(Identified, Base):
     height: Mapped[int]
     attributes: Mapped[dict[str, Any]] = mapped_column(JSONB, default=dict)
     features: Mapped[list[float] | None] = mapped_column(ARRAY(REAL))
+
+
+class CollectionImport(Identified, Base):
+    """Images fetched from addresses or from object storage by a worker.
+
+    kind:   `manifest` (a CSV or JSON Lines list of addresses) or `prefix` (all objects below one)
+    source: name of the list, or the prefix
+    n_rows: null until the objects below a prefix have been listed
+    n_done: rows dealt with; written together with their images, so that a worker that takes over
+            goes on behind them
+    epoch:  fencing token, as of a job: a worker that lost its lease writes nothing more
+    attempts: claims since rows were last dealt with
+    """
+
+    __tablename__ = "collection_import"
+    __table_args__ = (
+        CheckConstraint("kind IN ('manifest', 'prefix')", name="kind"),
+        CheckConstraint(
+            "state IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="state"
+        ),
+        Index(
+            "ix_collection_import_active_state",
+            "state",
+            postgresql_where=text("state IN ('queued', 'running')"),
+        ),
+    )
+
+    collection_id: Mapped[UUID] = mapped_column(
+        ForeignKey("collection.id", ondelete="CASCADE"), index=True
+    )
+    kind: Mapped[str] = mapped_column(String(10))
+    source: Mapped[str] = mapped_column(String(1000))
+    state: Mapped[str] = mapped_column(String(20), default="queued")
+    n_rows: Mapped[int | None]
+    n_done: Mapped[int] = mapped_column(default=0)
+    n_added: Mapped[int] = mapped_column(default=0)
+    n_duplicates: Mapped[int] = mapped_column(default=0)
+    n_rejected: Mapped[int] = mapped_column(default=0)
+    attempts: Mapped[int] = mapped_column(default=0)
+    epoch: Mapped[int] = mapped_column(default=0)
+    lease_until: Mapped[datetime | None]
+    error: Mapped[str | None] = mapped_column(Text)
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class ImportProblem(Base):
+    """One row of an import that could not be used; `row` is its line in the list, from 1."""
+
+    __tablename__ = "import_problem"
+
+    import_id: Mapped[UUID] = mapped_column(
+        ForeignKey("collection_import.id", ondelete="CASCADE"), primary_key=True
+    )
+    row: Mapped[int] = mapped_column(primary_key=True)
+    address: Mapped[str] = mapped_column(Text)
+    code: Mapped[str] = mapped_column(String(50))
+    reason: Mapped[str] = mapped_column(Text)
+
+
+class Discard(Base):
+    """Objects in storage that nothing refers to any more, to be removed after the commit.
+
+    With `collection_id` and `sha256`: only if no image of the collection has this content by then.
+    """
+
+    __tablename__ = "discard"
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    prefix: Mapped[str] = mapped_column(String(300))
+    collection_id: Mapped[UUID | None]
+    sha256: Mapped[str | None] = mapped_column(String(64))
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())

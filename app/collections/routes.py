@@ -1,117 +1,130 @@
-"""Collections: API and pages."""
+"""API of collections: make, rename, delete, and take files in."""
 
+from collections.abc import Iterator
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Form, Query, Request, UploadFile
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi import Form, Query, UploadFile
+from fastapi.responses import Response
+from pydantic import Json
 
+from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
-from app.collections import service
+from app.collections import deletion, service
+from app.collections.dependents import dependents_of
+from app.collections.models import Collection
 from app.collections.schemas import (
+    CollectionName,
     CollectionOut,
-    ImageOut,
-    ImagePage,
+    DependentsOut,
+    FileHashes,
+    KnownFile,
+    KnownFiles,
     NewCollection,
     UploadOut,
 )
-from app.core.web import DatabaseSession, templates
+from app.core.paging import Page, Paged
+from app.core.web import DatabaseSession
 
-api = APIRouter(prefix="/api/collections", tags=["collections"])
-pages = APIRouter(include_in_schema=False)
-SHOWN = 600
+api = api_router("/collections", "collections")
 
 
 @api.post("", status_code=201)
 def create_collection(
     body: NewCollection, session: DatabaseSession, account: SignedIn, response: Response
 ) -> CollectionOut:
+    """Make an empty collection."""
     collection = service.create_collection(session, account, body.name)
-    response.headers["Location"] = f"/api/collections/{collection.id}"
+    response.headers["Location"] = f"/api/v1/collections/{collection.id}"
     return CollectionOut.of(collection)
 
 
 @api.get("")
-def list_collections(session: DatabaseSession, account: SignedIn) -> list[CollectionOut]:
-    return [CollectionOut.of(found) for found in service.list_collections(session, account)]
+def list_collections(
+    session: DatabaseSession, account: SignedIn, paging: Paged
+) -> Page[CollectionOut]:
+    """Collections of this account, the newest first."""
+    query = service.collections_of(account)
+    rows = paging.rows(session, query, Collection.id, newest_first=True)
+    return paging.page([CollectionOut.of(found) for (found,) in rows])
 
 
 @api.get("/{collection_id}")
 def get_collection(
     collection_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> CollectionOut:
+    """One collection."""
     return CollectionOut.of(service.get_collection(session, account, collection_id))
+
+
+@api.patch("/{collection_id}")
+def rename_collection(
+    collection_id: UUID, body: CollectionName, session: DatabaseSession, account: SignedIn
+) -> CollectionOut:
+    """Give a collection another name."""
+    collection = service.get_collection(session, account, collection_id)
+    service.rename_collection(session, account, collection, body.name)
+    return CollectionOut.of(collection)
+
+
+@api.get("/{collection_id}/dependents")
+def get_dependents(
+    collection_id: UUID, session: DatabaseSession, account: SignedIn
+) -> DependentsOut:
+    """What would go with the collection; changes nothing."""
+    collection = service.get_collection(session, account, collection_id)
+    return DependentsOut.of(dependents_of(session, collection))
+
+
+@api.delete("/{collection_id}", status_code=204)
+def delete_collection(
+    collection_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    name: Annotated[str, Query(description="The collection's name, to be sure.")],
+) -> None:
+    """Delete a collection with all its campaigns, their answers and models."""
+    collection = service.get_collection(session, account, collection_id)
+    deletion.delete_collection(session, account, collection, name)
 
 
 @api.post("/{collection_id}/files")
 def add_files(
-    collection_id: UUID, files: list[UploadFile], session: DatabaseSession, account: SignedIn
-) -> UploadOut:
-    collection = service.get_collection(session, account, collection_id)
-    report = service.add_files(session, account, collection, _read(files))
-    return UploadOut.of(report, collection.n_images)
-
-
-@api.get("/{collection_id}/images")
-def list_images(
-    collection_id: UUID,
-    session: DatabaseSession,
-    account: SignedIn,
-    offset: Annotated[int, Query(ge=0)] = 0,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
-) -> ImagePage:
-    collection = service.get_collection(session, account, collection_id)
-    images = service.list_images(session, collection, offset, limit)
-    return ImagePage(total=collection.n_images, images=[ImageOut.of(image) for image in images])
-
-
-@pages.get("/collections/new", response_class=HTMLResponse)
-def new_collection_page(request: Request, account: SignedIn) -> Response:
-    return templates.TemplateResponse(request, "collections/new.html", {"account": account})
-
-
-@pages.post("/collections")
-def create_collection_from_form(
-    session: DatabaseSession, account: SignedIn, name: Annotated[str, Form()]
-) -> Response:
-    collection = service.create_collection(session, account, name)
-    return RedirectResponse(f"/collections/{collection.id}", status_code=303)
-
-
-@pages.get("/collections/{collection_id}", response_class=HTMLResponse)
-def collection_page(
-    request: Request, collection_id: UUID, session: DatabaseSession, account: SignedIn
-) -> Response:
-    collection = service.get_collection(session, account, collection_id)
-    context = {
-        "account": account,
-        "collection": collection,
-        "attributes": service.attribute_names(session, collection),
-        "images": [
-            ImageOut.of(image) for image in service.list_images(session, collection, 0, SHOWN)
-        ],
-    }
-    return templates.TemplateResponse(request, "collections/show.html", context)
-
-
-@pages.post("/collections/{collection_id}/files", response_class=HTMLResponse)
-def add_files_from_form(
-    request: Request,
     collection_id: UUID,
     files: list[UploadFile],
     session: DatabaseSession,
     account: SignedIn,
-) -> Response:
-    """The upload form without JavaScript: the same service, the report as a page."""
+    aliases: Annotated[
+        Json[dict[str, str]] | None,
+        Form(
+            description="Other names that a table has for images: a JSON object of each to the "
+            "name of the image, as `duplicates` of earlier replies tell them."
+        ),
+    ] = None,
+) -> UploadOut:
+    """Add images, ZIP files of images, and CSV tables of attributes and features.
+
+    A file that cannot be used is named with the reason, and the others go in. What is in the
+    collection already is told as a duplicate, so sending a file again does no harm.
+    """
     collection = service.get_collection(session, account, collection_id)
-    report = service.add_files(session, account, collection, _read(files))
-    context = {
-        "account": account,
-        "collection": collection,
-        "report": UploadOut.of(report, collection.n_images),
-    }
-    return templates.TemplateResponse(request, "collections/report.html", context)
+    report = service.add_files(session, account, collection, read_files(files), aliases)
+    return UploadOut.of(report, collection.n_images)
 
 
-def _read(files: list[UploadFile]) -> list[tuple[str, bytes]]:
-    return [(file.filename or "unnamed", file.file.read()) for file in files]
+@api.post("/{collection_id}/files/known")
+def known_files(
+    collection_id: UUID, body: FileHashes, session: DatabaseSession, account: SignedIn
+) -> KnownFiles:
+    """Which files the collection has already, by SHA-256 of their bytes: no need to send them."""
+    collection = service.get_collection(session, account, collection_id)
+    known = service.known_files(session, collection, body.sha256)
+    return KnownFiles(
+        known=[KnownFile(sha256=sha256, filename=name) for sha256, name in known.items()]
+    )
+
+
+def read_files(files: list[UploadFile]) -> Iterator[service.File]:
+    """Names and bytes, one file in memory after the other."""
+    for file in files:
+        yield file.filename or "unnamed", file.file.read()

@@ -1,17 +1,17 @@
 """Bodies of the collections API."""
 
-from typing import Any
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from app.collections.media import image_url
-from app.collections.models import Collection, Image
+from app.collections.dependents import Dependents
+from app.collections.models import Collection
 from app.collections.service import UploadReport
 
 
 class NewCollection(BaseModel):
-    name: str
+    name: str = Field(description="1 to 200 characters.", examples=["Emoji"])
 
 
 class CollectionOut(BaseModel):
@@ -40,12 +40,19 @@ class RejectedFile(BaseModel):
     reason: str
 
 
+class PartlyUsedTable(BaseModel):
+    filename: str
+    reason: str
+
+
 class UploadOut(BaseModel):
-    """Every file of the upload is in exactly one of the three lists (tables: only if refused)."""
+    """Every file of the upload is in exactly one of the lists; a table that was used as a whole is
+    in none."""
 
     added: list[AddedFile]
     duplicates: list[DuplicateFile]
     rejected: list[RejectedFile]
+    partly_used: list[PartlyUsedTable]
     attributes: list[str]
     n_images: int
 
@@ -60,29 +67,52 @@ class UploadOut(BaseModel):
                 RejectedFile(filename=name, code=error.code, reason=str(error))
                 for name, error in report.rejected
             ],
+            partly_used=[
+                PartlyUsedTable(filename=name, reason=reason) for name, reason in report.partly_used
+            ],
             attributes=report.attributes,
             n_images=n_images,
         )
 
 
-class ImageOut(BaseModel):
-    position: int
+class FileHashes(BaseModel):
+    sha256: list[Annotated[str, Field(pattern="^[0-9a-f]{64}$")]] = Field(max_length=2000)
+
+
+class KnownFile(BaseModel):
+    sha256: str
     filename: str
-    url: str
-    large_url: str
-    attributes: dict[str, Any]
+
+
+class KnownFiles(BaseModel):
+    """Those of the files asked about that the collection has, under the names it has them."""
+
+    known: list[KnownFile]
+
+
+class CollectionName(BaseModel):
+    name: str
+
+
+class DependentCampaignOut(BaseModel, from_attributes=True):
+    id: UUID
+    name: str
+    state: str
+    n_answers: int
+    n_models: int
+
+
+class DependentsOut(BaseModel):
+    """What goes with a collection when it is deleted; `refusal` says why it cannot be, if so."""
+
+    n_images: int
+    n_answers: int
+    n_annotators: int
+    n_models: int
+    campaigns: list[DependentCampaignOut]
+    sentence: str
+    refusal: str | None
 
     @classmethod
-    def of(cls, image: Image) -> "ImageOut":
-        return cls(
-            position=image.position,
-            filename=image.filename,
-            url=image_url(image),
-            large_url=image_url(image, "large"),
-            attributes=image.attributes,
-        )
-
-
-class ImagePage(BaseModel):
-    total: int
-    images: list[ImageOut]
+    def of(cls, found: Dependents) -> "DependentsOut":
+        return cls.model_validate(found, from_attributes=True)

@@ -1,47 +1,109 @@
-"""What can be done with collections."""
+"""What can be done with collections: make, find, rename, and take files in."""
 
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
 from pathlib import PurePosixPath
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import ARRAY, Select, String, any_, insert, literal, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.collections.archives import is_archive, members
-from app.collections.attributes import BadAttributeTable, read_attribute_table
+from app.collections.discards import discard_images, keep_objects
 from app.collections.images import SIZES, PreparedImage, RejectedImage, prepare_image
 from app.collections.models import Collection, Image
+from app.collections.tables import apply_table, attribute_names
+from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput, LikewiseError, NotFound
 from app.core.settings import get_settings
 from app.core.storage import put_object
 
+File = tuple[str, bytes]
+# Files whose bytes are in memory at once, while they are decoded.
+AT_ONCE = 16
+
 
 @dataclass
 class UploadReport:
-    """What became of every file of one upload."""
+    """What became of every file of one upload.
+
+    partly_used: tables, each with what is to be said of the rows that were not used
+    attributes: all names in use in the collection, if a table came with the upload
+    """
 
     added: list[tuple[str, int]] = field(default_factory=list)
     duplicates: list[tuple[str, str]] = field(default_factory=list)
     rejected: list[tuple[str, LikewiseError]] = field(default_factory=list)
+    partly_used: list[tuple[str, str]] = field(default_factory=list)
     attributes: list[str] = field(default_factory=list)
+
+    def note(self, filename: str, outcome: "Outcome") -> None:
+        if isinstance(outcome, Added):
+            self.added.append((filename, outcome.position))
+        elif isinstance(outcome, Duplicate):
+            self.duplicates.append((filename, outcome.same_as))
+        else:
+            self.rejected.append((filename, outcome))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A checked image whose objects are in storage; its row is still to be written."""
+
+    filename: str
+    sha256: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Added:
+    position: int
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    same_as: str
+
+
+Outcome = Added | Duplicate | LikewiseError
 
 
 def create_collection(session: Session, owner: Account, name: str) -> Collection:
-    name = name.strip()
-    if not 1 <= len(name) <= 200:
-        raise InvalidInput("A collection needs a name of 1 to 200 characters.", code="bad_name")
-    collection = Collection(owner_id=owner.id, name=name)
+    collection = Collection(owner_id=owner.id, name=_checked_name(name))
     session.add(collection)
     session.flush()
     record_audit(session, owner.id, "collection.created", "collection", collection.id)
     return collection
 
 
+def collections_of(owner: Account) -> Select[Collection]:
+    return select(Collection).where(Collection.owner_id == owner.id)
+
+
+def _checked_name(name: str) -> str:
+    name = name.strip()
+    if not 1 <= len(name) <= 200:
+        raise InvalidInput("A collection needs a name of 1 to 200 characters.", code="bad_name")
+    return name
+
+
+def rename_collection(session: Session, owner: Account, collection: Collection, name: str) -> None:
+    before, collection.name = collection.name, _checked_name(name)
+    record_audit(
+        session, owner.id, "collection.renamed", "collection", collection.id, before=before
+    )
+
+
 def list_collections(session: Session, owner: Account) -> list[Collection]:
-    query = select(Collection).where(Collection.owner_id == owner.id)
-    return list(session.scalars(query.order_by(Collection.created_at.desc())))
+    return list(session.scalars(collections_of(owner).order_by(Collection.created_at.desc())))
 
 
 def get_collection(session: Session, owner: Account, collection_id: UUID) -> Collection:
@@ -52,46 +114,67 @@ def get_collection(session: Session, owner: Account, collection_id: UUID) -> Col
     return collection
 
 
+def images_of(collection: Collection) -> Select[Image]:
+    return select(Image).where(Image.collection_id == collection.id)
+
+
 def list_images(
     session: Session, collection: Collection, offset: int = 0, limit: int | None = None
 ) -> list[Image]:
-    query = select(Image).where(Image.collection_id == collection.id).order_by(Image.position)
-    return list(session.scalars(query.offset(offset).limit(limit)))
+    """Images in the order of their positions, which have no gaps."""
+    query = images_of(collection).where(Image.position >= offset)
+    return list(session.scalars(query.order_by(Image.position).limit(limit)))
 
 
-def attribute_names(session: Session, collection: Collection) -> list[str]:
-    """All attribute names in use, sorted."""
-    rows = session.scalars(select(Image.attributes).where(Image.collection_id == collection.id))
-    return sorted({name for attributes in rows for name in attributes})
+def known_files(session: Session, collection: Collection, hashes: list[str]) -> dict[str, str]:
+    """Which of these files (SHA-256 in hex) the collection has: the hash to the name it has."""
+    query = select(Image.sha256, Image.filename)
+    among = Image.sha256 == any_(literal(hashes, ARRAY(String)))
+    return dict(session.execute(query.where(Image.collection_id == collection.id, among)).all())
 
 
 def add_files(
-    session: Session, owner: Account, collection: Collection, files: list[tuple[str, bytes]]
+    session: Session,
+    owner: Account,
+    collection: Collection,
+    files: Iterable[File],
+    aliases: Mapping[str, str] | None = None,
 ) -> UploadReport:
     """Take in images, ZIP files of images and attribute tables (CSV).
 
     A file that cannot be used is reported by name while the rest goes in; a file whose content is
     in the collection already is folded into it. Tables are read last, so that they may come
     together with the images they describe.
+
+    Images are decoded and stored before the collection is locked, so that several uploads work at
+    the same time; the lock is held while rows are written.
+
+    aliases: other names that tables may have for images, as those of duplicates sent earlier
     """
-    # One upload at a time per collection: positions stay dense, duplicates are seen.
-    session.refresh(collection, with_for_update=True)
     report = UploadReport()
-    tables: list[tuple[str, bytes]] = []
-    known = dict(
-        session.execute(
-            select(Image.sha256, Image.filename).where(Image.collection_id == collection.id)
-        ).all()
-    )
-    for filename, data in files:
-        if is_archive(filename, data):
-            _add_archive(session, collection, (filename, data), known, tables, report)
-        else:
-            _add_one(session, collection, (filename, data), known, tables, report)
-    session.flush()
+    tables: list[File] = []
+    keep_objects(session, collection.id)
+    candidates: list[Candidate] = []
+    images = _images_of(files, tables, report)
+    while chunk := list(islice(images, AT_ONCE)):
+        for (filename, _), stored in zip(
+            chunk, store_files(session, collection, chunk), strict=True
+        ):
+            if isinstance(stored, Candidate):
+                candidates.append(stored)
+            else:
+                report.rejected.append((filename, stored))
+    for one, made in zip(candidates, add_images(session, collection, candidates), strict=True):
+        report.note(one.filename, made)
     for filename, data in tables:
-        _apply_table(session, collection, filename, data, report)
-    report.attributes = attribute_names(session, collection)
+        known_as = {**(aliases or {}), **dict(report.duplicates)}
+        outcome = apply_table(session, collection, data, known_as)
+        if outcome.refused is not None:
+            report.rejected.append((filename, outcome.refused))
+        elif outcome.unused:
+            report.partly_used.append((filename, outcome.unused))
+    if tables:
+        report.attributes = attribute_names(session, collection)
     record_audit(
         session,
         owner.id,
@@ -104,115 +187,117 @@ def add_files(
     return report
 
 
-def _add_archive(
-    session: Session,
-    collection: Collection,
-    file: tuple[str, bytes],
-    known: dict[str, str],
-    tables: list[tuple[str, bytes]],
-    report: UploadReport,
-) -> None:
-    filename, data = file
-    try:
-        for name, content in members(data):
-            if isinstance(content, RejectedImage):
-                report.rejected.append((name, content))
-            else:
-                _add_one(session, collection, (name, content), known, tables, report)
-    except RejectedImage as error:
-        report.rejected.append((filename, error))
+def _images_of(files: Iterable[File], tables: list[File], report: UploadReport) -> Iterator[File]:
+    """What may be images, archives opened; tables are put aside."""
+    for filename, data in files:
+        if not is_archive(filename, data):
+            yield from _unless_table(filename, data, tables)
+            continue
+        try:
+            for name, content in members(data):
+                if isinstance(content, RejectedImage):
+                    report.rejected.append((name, content))
+                else:
+                    yield from _unless_table(name, content, tables)
+        except RejectedImage as error:
+            report.rejected.append((filename, error))
 
 
-def _add_one(
-    session: Session,
-    collection: Collection,
-    file: tuple[str, bytes],
-    known: dict[str, str],
-    tables: list[tuple[str, bytes]],
-    report: UploadReport,
-) -> None:
-    path, data = file
-    filename = PurePosixPath(path.replace("\\", "/")).name[:500].replace("\0", "") or "unnamed"
+def _unless_table(path: str, data: bytes, tables: list[File]) -> Iterator[File]:
+    filename = name_of(path)
     if filename.lower().endswith(".csv"):
         tables.append((filename, data))
-        return
+    else:
+        yield filename, data
+
+
+def name_of(path: str) -> str:
+    """The file's name without folders, as it is stored."""
+    return PurePosixPath(path.replace("\\", "/")).name[:500].replace("\0", "") or "unnamed"
+
+
+@lru_cache
+def _decoders() -> ThreadPoolExecutor:
+    """Shared by all requests, so that memory and cores are bounded: Pillow lets go of Python's lock
+    while it works, and one decoded image may take 160 MB.
+    """
+    return ThreadPoolExecutor(os.cpu_count() or 2, thread_name_prefix="decode")
+
+
+def store_files(
+    session: Session, collection: Collection, files: list[File]
+) -> list[Candidate | LikewiseError]:
+    """Decode and store images; what the collection has already is not decoded again.
+
+    Returns for each file the image to be added, or why it cannot be one. The caller has called
+    `keep_objects`.
+    """
+    hashes = [hashlib.sha256(data).hexdigest() for _, data in files]
+    query = select(Image.sha256, Image.width, Image.height)
+    rows = query.where(Image.collection_id == collection.id, Image.sha256.in_(hashes))
+    sizes = {sha256: (width, height) for sha256, width, height in session.execute(rows)}
+    new = {
+        sha256: data for sha256, (_, data) in zip(hashes, files, strict=True) if sha256 not in sizes
+    }
+    prepared = _decoders().map(lambda data: _store(collection.id, data), new.values())
+    refused: dict[str, LikewiseError] = {}
+    for sha256, outcome in zip(new, prepared, strict=True):
+        if isinstance(outcome, LikewiseError):
+            refused[sha256] = outcome
+        else:
+            sizes[sha256] = (outcome.width, outcome.height)
+    return [
+        refused[sha256] if sha256 in refused else Candidate(filename, sha256, *sizes[sha256])
+        for sha256, (filename, _) in zip(hashes, files, strict=True)
+    ]
+
+
+def _store(collection_id: UUID, data: bytes) -> PreparedImage | LikewiseError:
     try:
         prepared = prepare_image(data)
-        if prepared.sha256 in known:
-            report.duplicates.append((filename, known[prepared.sha256]))
-            return
-        image = _add_image(session, collection, filename, prepared)
     except LikewiseError as error:
-        report.rejected.append((filename, error))
-        return
-    known[prepared.sha256] = filename
-    report.added.append((filename, image.position))
-
-
-def _add_image(
-    session: Session, collection: Collection, filename: str, prepared: PreparedImage
-) -> Image:
-    limit = get_settings().max_collection_images
-    if collection.n_images >= limit:
-        raise RejectedImage(f"The collection is full ({limit} images).", code="collection_full")
+        return error
     # Objects are content-addressed: written before the commit, a rollback leaves no wrong data.
     for size, encoded in prepared.encoded.items():
-        put_object(image_key(collection.id, prepared.sha256, size), encoded)
-    image = Image(
-        collection_id=collection.id,
-        position=collection.n_images,
-        sha256=prepared.sha256,
-        filename=filename,
-        width=prepared.width,
-        height=prepared.height,
-    )
-    session.add(image)
-    collection.n_images += 1
-    return image
+        put_object(image_key(collection_id, prepared.sha256, size), encoded)
+    return prepared
+
+
+def add_images(
+    session: Session, collection: Collection, candidates: list[Candidate]
+) -> list[Outcome]:
+    """Write the rows of images, under the collection's lock: positions stay dense."""
+    if not candidates:
+        return []
+    collection = locked(session, Collection, collection.id)
+    known = known_files(session, collection, [one.sha256 for one in candidates])
+    rows: list[dict[str, object]] = []
+    outcomes: list[Outcome] = []
+    limit = get_settings().max_collection_images
+    for one in candidates:
+        position = collection.n_images + len(rows)
+        if one.sha256 in known:
+            outcomes.append(Duplicate(known[one.sha256]))
+        elif position >= limit:
+            full = f"The collection is full ({limit} images). Put the rest into another one."
+            outcomes.append(RejectedImage(full, code="collection_full"))
+            discard_images(session, collection.id, [one.sha256])
+        else:
+            known[one.sha256] = one.filename
+            outcomes.append(Added(position))
+            rows.append({**vars(one), "collection_id": collection.id, "position": position})
+    if rows:
+        session.execute(insert(Image), rows)
+        collection.n_images += len(rows)
+        session.flush()
+    return outcomes
 
 
 def image_key(collection_id: UUID, sha256: str, size: str) -> str:
-    """Storage key of one encoded image; `size` is 'thumb' or 'large'."""
+    """Storage key of one encoded image; `size` is a key of SIZES."""
     if size not in SIZES:
         raise NotFound(f"Images come in the sizes {', '.join(SIZES)}, not {size!r}.")
     return f"images/{collection_id}/{sha256}/{size}.webp"
-
-
-def _apply_table(
-    session: Session, collection: Collection, filename: str, data: bytes, report: UploadReport
-) -> None:
-    try:
-        rows = read_attribute_table(data)
-        images = {image.filename: image for image in list_images(session, collection)}
-        unknown = [row.filename for row in rows if row.filename not in images]
-        lengths = {len(row.features) for row in rows if row.features}
-        lengths |= {len(image.features) for image in images.values() if image.features}
-        if len(lengths) > 1:
-            raise BadAttributeTable(
-                f"Feature vectors of one collection have one length; found {sorted(lengths)}."
-            )
-    except LikewiseError as error:
-        report.rejected.append((filename, error))
-        return
-    # The duplicates of an upload are known by the name of the image that was kept.
-    aliases = dict(report.duplicates)
-    for row in rows:
-        image = images.get(row.filename) or images.get(aliases.get(row.filename, ""))
-        if image is not None:
-            image.attributes = {**image.attributes, **row.attributes}
-            image.features = row.features or image.features
-    unknown = [name for name in unknown if aliases.get(name) not in images]
-    if unknown:
-        listed = ", ".join(unknown[:5])
-        report.rejected.append(
-            (
-                filename,
-                BadAttributeTable(
-                    f"{len(unknown)} of {len(rows)} rows name no image of this collection: "
-                    f"{listed}{'…' if len(unknown) > 5 else ''}. The other rows were used."
-                ),
-            )
-        )
 
 
 def require_images(collection: Collection, at_least: int) -> None:

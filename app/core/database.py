@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TypeVar
 from uuid import UUID
 
-from sqlalchemy import DateTime, Engine, MetaData, create_engine, func
+from sqlalchemy import DateTime, Engine, MetaData, create_engine, func, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 from sqlalchemy.types import Uuid
 from uuid_utils.compat import uuid7
@@ -69,6 +69,20 @@ def session_factory() -> sessionmaker[Session]:
 def transaction() -> Iterator[Session]:
     """A session whose transaction commits at the end of the block, or rolls back on any error."""
     with session_factory().begin() as session:
+        yield session
+
+
+@contextmanager
+def snapshot() -> Iterator[Session]:
+    """A read-only session that sees the database as it is now, for as long as reading takes.
+
+    Times are UTC. No statement is too slow: a download goes at the pace of its reader.
+    """
+    with transaction() as session:
+        options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        session.connection(execution_options=options)
+        session.execute(text("SET LOCAL statement_timeout = 0"))
+        session.execute(text("SET LOCAL timezone = 'UTC'"))
         yield session
 
 

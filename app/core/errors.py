@@ -1,15 +1,20 @@
 """The one error hierarchy: a stable code, an HTTP status and a sentence for a human."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 
 class LikewiseError(Exception):
     """A rule of the product was broken; `str(error)` says what is wrong and what to do.
 
-    code:   stable identifier that clients may rely on
-    status: HTTP status the error is answered with
+    code:    stable identifier that clients may rely on
+    status:  HTTP status the error is answered with
+    headers: further ones of the reply, such as Retry-After
     """
 
     code = "error"
     status = 400
+    headers: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 
+from app.core import openapi
 from app.core.errors import LikewiseError, SignInRequired
 from app.core.web import templates, wants_page
 
@@ -44,7 +45,9 @@ def _on_likewise_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, LikewiseError)
     if isinstance(error, SignInRequired) and wants_page(request):
         return RedirectResponse("/sign-in", status_code=303)
-    return problem(request, error.status, error.code, str(error))
+    response = problem(request, error.status, error.code, str(error))
+    response.headers.update(error.headers)
+    return response
 
 
 def _on_validation_error(request: Request, error: Exception) -> Response:
@@ -60,7 +63,13 @@ def _on_validation_error(request: Request, error: Exception) -> Response:
 def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = HTTPStatus(error.status_code).name.lower()
-    return problem(request, error.status_code, code, str(error.detail))
+    detail = str(error.detail)
+    if detail == HTTPStatus(error.status_code).phrase and request.url.path.startswith("/api/"):
+        detail = f"{request.method} {request.url.path}: {detail}. See {openapi.ADDRESS}."
+    response = problem(request, error.status_code, code, detail)
+    # Such as Allow, of 405.
+    response.headers.update(error.headers or {})
+    return response
 
 
 def _on_data_error(request: Request, error: Exception) -> Response:

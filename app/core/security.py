@@ -1,10 +1,12 @@
-"""Signatures and hashes. All keys derive from `LIKEWISE_SECRET_KEY` with a salt per purpose."""
+"""Signatures, hashes, seals. All keys derive from `LIKEWISE_SECRET_KEY` with a salt per purpose."""
 
+import base64
 import hashlib
 import hmac
 import secrets
 from typing import Any
 
+from cryptography.fernet import Fernet, InvalidToken
 from itsdangerous import BadData, URLSafeSerializer, URLSafeTimedSerializer
 
 from app.core.settings import get_settings
@@ -63,3 +65,20 @@ def signature(purpose: str, value: str) -> str:
 
 def signature_fits(purpose: str, value: str, given: str) -> bool:
     return hmac.compare_digest(signature(purpose, value), given)
+
+
+def _fernet(purpose: str) -> Fernet:
+    return Fernet(base64.urlsafe_b64encode(bytes.fromhex(pseudonym("seal", purpose))))
+
+
+def seal(purpose: str, data: bytes) -> bytes:
+    """Encrypted and authenticated, for what must be read again but not from the database alone."""
+    return _fernet(purpose).encrypt(data)
+
+
+def unseal(purpose: str, sealed: bytes) -> bytes | None:
+    """What was sealed, or None when it was sealed with another key."""
+    try:
+        return _fernet(purpose).decrypt(sealed)
+    except InvalidToken:
+        return None

@@ -30,6 +30,25 @@ class Settings(BaseSettings):
     smtp_url: SecretStr = Field(default=SecretStr(""))
     mail_from: str = "likewise@localhost"
 
+    webhooks_to_private: bool = False
+
+    # An endpoint that speaks MTurk's or Prolific's language, and the origin where its people work:
+    # for emulators and compatible services, as the environment "custom".
+    mturk_endpoint: str = ""
+    mturk_worker_site: str = ""
+    # An SQS queue that MTurk may send events to, read with the server's own AWS credentials.
+    mturk_queue_url: str = ""
+    prolific_endpoint: str = ""
+    prolific_site: str = ""
+    # How often platforms are asked what came back, in seconds.
+    poll_seconds: float = Field(default=30, ge=0.2, le=3_600)
+    # After so long, whoever was to make a request to a platform is taken for dead.
+    claim_seconds: int = Field(default=45, ge=2, le=3_600)
+    # How often, in seconds, a payment of unknown outcome is looked for before a person is asked.
+    look_seconds: float = Field(default=20, ge=0.2, le=3_600)
+    # After so long a silence, somebody at work on a platform's assignment is taken to have left.
+    presence_seconds: int = Field(default=90, ge=1, le=3_600)
+
     lease_seconds: int = Field(default=900, ge=5, le=86_400)
     job_lease_seconds: int = Field(default=60, ge=2, le=3_600)
     job_time_limit_seconds: int = Field(default=3_600, ge=10)
@@ -40,6 +59,13 @@ class Settings(BaseSettings):
     max_image_bytes: int = Field(default=32 * 2**20, ge=2**10)
     max_image_pixels: int = Field(default=40_000_000, ge=10_000)
     max_collection_images: int = Field(default=200_000, ge=1)
+
+    # Object storage that collections may be imported from: prefixes, apart by blanks or commas.
+    import_sources: str = ""
+    import_from_private: bool = False
+
+    # module:function that turns images into features (docs/features.md).
+    features: str = Field(default="", pattern=r"^$|^[\w.]+:\w+$")
 
     @property
     def storage(self) -> str:

@@ -1,8 +1,9 @@
 """Object storage: a local folder by default, S3-compatible by `STORAGE_URL`.
 
-A thin layer over `obstore`, so that the rest of the code knows four verbs and no library.
+A thin layer over `obstore`, so that the rest of the code knows a few verbs and no library.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 import obstore
@@ -15,7 +16,8 @@ from app.core.settings import get_settings
 def _store() -> ObjectStore:
     url = get_settings().storage
     if url.startswith("file:"):
-        return from_url(url, mkdir=True)
+        # Folders are ours to make and to remove: elsewhere there are none.
+        return from_url(url, mkdir=True, automatic_cleanup=True)
     return from_url(url)
 
 
@@ -27,6 +29,12 @@ def put_object(key: str, data: bytes) -> None:
 def get_object(key: str) -> bytes:
     """The bytes under `key`; raises FileNotFoundError when there are none."""
     return bytes(obstore.get(_store(), key).bytes())
+
+
+def stream_object(key: str) -> Iterator[bytes]:
+    """The bytes under `key` in pieces; raises FileNotFoundError when there are none."""
+    for piece in obstore.get(_store(), key).stream(min_chunk_size=2**20):
+        yield bytes(piece)
 
 
 def has_object(key: str) -> bool:
@@ -42,3 +50,15 @@ def delete_objects(keys: list[str]) -> None:
     for key in keys:
         if has_object(key):
             obstore.delete(_store(), key)
+
+
+def list_objects(prefix: str) -> list[str]:
+    """Keys of all objects in the folder `prefix`, sorted."""
+    found = obstore.list(_store(), prefix=prefix.rstrip("/") + "/")
+    return sorted(item["path"] for some in found for item in some)
+
+
+def delete_below(prefix: str) -> None:
+    """Remove all objects whose keys begin with the folders of `prefix`; there may be none."""
+    for page in obstore.list(_store(), prefix):
+        obstore.delete(_store(), [found["path"] for found in page])

@@ -16,8 +16,13 @@ from app.core.events import campaign_changed
 from app.core.outbox import OutboxMessage, send_after_commit
 from app.core.settings import get_settings
 from app.jobs.models import Job
+from app.webhooks.events import announce
 
 LEARN_TASK = "likewise.learn"
+DRY_RUN_TASK = "likewise.dry_run"
+LEARN, DRY_RUN = "learn", "dry_run"
+# The Celery task of each kind of job.
+TASKS = {LEARN: LEARN_TASK, DRY_RUN: DRY_RUN_TASK}
 
 
 class LostLease(Conflict):
@@ -54,13 +59,13 @@ def _new_job(session: Session, campaign_id: UUID, watermark: int, kind: str) -> 
     )
     session.add(job)
     session.flush()
-    _dispatch(session, job.id)
+    _dispatch(session, job)
     campaign_changed(session, campaign_id)
     return job
 
 
-def _dispatch(session: Session, job_id: UUID) -> None:
-    send_after_commit(session, LEARN_TASK, {"job_id": str(job_id)}, job_id=job_id)
+def _dispatch(session: Session, job: Job) -> None:
+    send_after_commit(session, TASKS[job.kind], {"job_id": str(job.id)}, job_id=job.id)
 
 
 def active_job(
@@ -73,8 +78,8 @@ def active_job(
     return session.scalar(query.with_for_update() if lock else query)
 
 
-def latest_job(session: Session, campaign_id: UUID) -> Job | None:
-    query = select(Job).where(Job.campaign_id == campaign_id)
+def latest_job(session: Session, campaign_id: UUID, kind: str = "learn") -> Job | None:
+    query = select(Job).where(Job.campaign_id == campaign_id, Job.kind == kind)
     return session.scalar(query.order_by(Job.created_at.desc(), Job.id.desc()).limit(1))
 
 
@@ -171,9 +176,11 @@ def _after_failure(session: Session, job: Job, error: str, *, retry: bool) -> No
     job.lease_owner = job.lease_until = None
     if retry and job.attempts < job.max_attempts:
         job.state = "queued"
-        _dispatch(session, job.id)
+        _dispatch(session, job)
     else:
         job.state, job.finished_at = "failed", datetime.now(UTC)
+        about = {"id": str(job.id), "kind": job.kind, "attempts": job.attempts, "error": job.error}
+        announce(session, "job.failed", job.campaign_id, job=about)
     campaign_changed(session, job.campaign_id)
 
 
@@ -182,7 +189,7 @@ def release_job(session: Session, job_id: UUID, epoch: int) -> None:
     job = _held(session, job_id, epoch)
     job.state, job.attempts = "queued", job.attempts - 1
     job.lease_owner = job.lease_until = None
-    _dispatch(session, job.id)
+    _dispatch(session, job)
 
 
 def retry_failed_job(session: Session, campaign_id: UUID, watermark: int) -> Job:
@@ -217,5 +224,5 @@ def requeue_lost_jobs(session: Session) -> int:
         .with_for_update(skip_locked=True)
     ).all()
     for job in silent:
-        _dispatch(session, job.id)
+        _dispatch(session, job)
     return len(lost) + len(silent)

@@ -1,138 +1,122 @@
-"""The files that a campaign can be taken away in, by name."""
+"""The files that a campaign can be taken away in: API."""
 
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Annotated, Any, Literal
+import re
+from collections.abc import Generator
+from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Query
-from fastapi.responses import FileResponse, Response, StreamingResponse
-from sqlalchemy.orm import Session
-from starlette.background import BackgroundTask
+from fastapi import Path, Query
+from fastapi.responses import Response
+from pydantic import BaseModel
 
+from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
+from app.accounts.service import record_audit
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
-from app.core.database import transaction
+from app.core.database import snapshot
+from app.core.streaming import Stream
 from app.core.web import DatabaseSession
-from app.results import exports, formats, insight, service
-from app.results.models import Model
+from app.results.catalogue import (
+    BY_NAME,
+    EXPORT_VERSION,
+    EXPORTS,
+    Export,
+    Options,
+    get_export,
+    make,
+)
+from app.results.comparisons import PER_ANSWER
 
-api = APIRouter(prefix="/api/campaigns/{campaign_id}/export", tags=["exports"])
-Lines = Callable[[Session, Campaign], Iterator[str]]
-OfModel = Callable[[Session, Campaign, Model], Iterator[str] | bytes]
-
-PARQUET = "application/vnd.apache.parquet"
-MEDIA = {
-    "csv": "text/csv",
-    "jsonl": "application/jsonl",
-    "tsv": "text/tab-separated-values",
-    "npz": "application/octet-stream",
-    "parquet": PARQUET,
-}
+api = api_router("/campaigns/{campaign_id}", "exports")
+VERSION_HEADER = "Likewise-Export-Version"
 
 
-@dataclass(frozen=True)
-class _Told:
-    """Lines drawn from what a model tells of attributes and annotators."""
+class ExportOut(BaseModel):
+    """A file, and what there must be for it: answers, a model, or a model that tells attributes.
 
-    lines: Callable[[dict[str, Any]], Iterator[str]]
+    `rows` without the head, where that is known without counting.
+    """
 
-    def __call__(self, session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-        return self.lines(insight.all_told(model))
+    file: str
+    title: str
+    about: str
+    kind: str
+    group: Literal["answers", "payments", "model", "everything"]
+    needs: Literal["answers", "model", "insight", "memberships"]
+    rows: int | None
 
-
-# Streamed from the answers, whatever their number.
-OF_ANSWERS: dict[str, Lines] = {
-    "answers.csv": exports.answers_csv,
-    "answers.jsonl": exports.answers_jsonl,
-    "traces.jsonl": exports.traces_jsonl,
-    "quality.csv": exports.quality_csv,
-    "pairs.csv": formats.pairs_csv,
-}
-OF_MODEL: dict[str, OfModel] = {
-    "attributes.csv": _Told(exports.attributes_csv),
-    "annotators.csv": _Told(exports.annotators_csv),
-    "embedding.csv": exports.embedding_csv,
-    "embedding.npz": exports.embedding_npz,
-    "embedding.parquet": formats.embedding_parquet,
-    "vectors.tsv": formats.vectors_tsv,
-    "metadata.tsv": formats.metadata_tsv,
-    "neighbours.csv": formats.neighbours_csv,
-    "dissimilarities.npz": formats.dissimilarities_npz,
-}
-AnswersFile = Literal["answers.csv", "answers.jsonl", "traces.jsonl", "quality.csv", "pairs.csv"]
-ModelFile = Literal[
-    "attributes.csv",
-    "annotators.csv",
-    "embedding.csv",
-    "embedding.npz",
-    "embedding.parquet",
-    "vectors.tsv",
-    "metadata.tsv",
-    "neighbours.csv",
-    "dissimilarities.npz",
-]
+    @classmethod
+    def of(cls, export: Export, campaign: Campaign) -> "ExportOut":
+        return cls(
+            file=export.name,
+            title=export.title,
+            about=export.about,
+            kind=export.kind,
+            group=export.group,
+            needs=export.needs,
+            rows=export.rows(campaign),
+        )
 
 
-@api.get("/triplets.csv", response_class=Response)
-def export_triplets(
-    campaign_id: UUID,
-    session: DatabaseSession,
-    account: SignedIn,
-    per_answer: Annotated[int, Query(ge=1, le=100_000)] = 100,
-) -> Response:
-    """anchor, near, far: at most `per_answer` of each answer."""
+class ExportsOut(BaseModel):
+    """`version` is that of the files' formats (docs/exports.md)."""
+
+    version: int
+    files: list[ExportOut]
+
+
+@api.get("/exports")
+def list_exports(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> ExportsOut:
+    """The files that there are, and what each needs."""
     campaign = get_campaign(session, account, campaign_id)
-    lines = partial(formats.triplets_csv, per_answer=per_answer)
-    return _stream(campaign, lines, "triplets.csv")
+    files = [ExportOut.of(one, campaign) for one in EXPORTS]
+    return ExportsOut(version=EXPORT_VERSION, files=files)
 
 
-@api.get("/answers.parquet", response_class=Response)
-def export_answers_parquet(
-    campaign_id: UUID, session: DatabaseSession, account: SignedIn
-) -> Response:
-    campaign = get_campaign(session, account, campaign_id)
-    folder = tempfile.mkdtemp(prefix="likewise-export-")
-    path = Path(folder, "answers.parquet")
-    formats.answers_parquet(session, campaign, path)
-    tidy = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
-    return FileResponse(path, media_type=PARQUET, filename="answers.parquet", background=tidy)
-
-
-@api.get("/{file}", response_class=Response)
+@api.get("/export/{file}", response_class=Response)
 def export_file(
     campaign_id: UUID,
-    file: AnswersFile | ModelFile,
+    file: Annotated[str, Path(json_schema_extra={"enum": list(BY_NAME)})],
     session: DatabaseSession,
     account: SignedIn,
-    version: int | None = None,
+    version: Annotated[
+        int | None, Query(ge=1, le=2**31 - 1, description="Of the model; the newest unless told.")
+    ] = None,
+    per_answer: Annotated[
+        int, Query(ge=1, le=100_000, description="Triplets of each answer, at most.")
+    ] = PER_ANSWER,
 ) -> Response:
-    """A file of the answers, or of the model `version` (the newest unless told)."""
+    """A file of the answers, of a model, or of everything (`archive.zip`).
+
+    Files of answers are streamed. One that breaks off in the middle ends the connection without
+    the mark of its end, so that no client takes it for whole.
+    """
     campaign = get_campaign(session, account, campaign_id)
-    if file in OF_ANSWERS:
-        return _stream(campaign, OF_ANSWERS[file], file)
-    made = OF_MODEL[file](session, campaign, service.get_model(session, campaign, version))
-    data = made if isinstance(made, bytes) else "".join(made).encode()
-    return Response(data, media_type=_media(file), headers=_attachment(file))
+    export = get_export(file)
+    headers = {
+        "Content-Disposition": f'attachment; filename="{_filename(campaign, export)}"',
+        VERSION_HEADER: str(EXPORT_VERSION),
+    }
+    options = Options(per_answer)
+    if export.group == "everything":
+        record_audit(session, account.id, "campaign.archive_downloaded", "campaign", campaign.id)
+    if export.of_answers is not None:
+        stream = _stream(campaign, export, options)
+        return Stream(stream, export.media_type, headers)
+    whole = b"".join(make(session, campaign, export, version, options))
+    return Response(whole, media_type=export.media_type, headers=headers)
 
 
-def _stream(campaign: Campaign, export: Lines, file: str) -> Response:
-    def lines() -> Iterator[str]:
-        # The request's own transaction has ended when the body is sent.
-        with transaction() as session:
-            yield from export(session, campaign)
-
-    return StreamingResponse(lines(), media_type=_media(file), headers=_attachment(file))
+def _stream(campaign: Campaign, export: Export, options: Options) -> Generator[bytes, None, None]:
+    # The request's own transaction has ended when the body is sent.
+    with snapshot() as session:
+        yield from make(session, campaign, export, None, options)
 
 
-def _media(file: str) -> str:
-    return MEDIA[file.rpartition(".")[2]]
-
-
-def _attachment(file: str) -> dict[str, str]:
-    return {"Content-Disposition": f'attachment; filename="{file}"'}
+def _filename(campaign: Campaign, export: Export) -> str:
+    """Archives lie beside each other, and are told apart by the campaign's name."""
+    if export.group != "everything":
+        return export.name
+    words = re.findall(r"[a-z0-9]+", campaign.name.lower())
+    return "-".join([*words[:8], export.name])

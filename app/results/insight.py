@@ -98,9 +98,14 @@ def set_focus_images(session: Session, campaign: Campaign, images: list[int]) ->
     campaign_changed(session, campaign.id)
 
 
+def tells_attributes(model: Model) -> bool:
+    return model.insight is not None and "attributes" in model.insight
+
+
 def _told(model: Model) -> dict[str, Any]:
-    if model.insight is None:
+    if not tells_attributes(model):
         raise NotFound(f"Model {model.version} tells nothing of attributes or annotators.")
+    assert model.insight is not None
     return model.insight
 
 

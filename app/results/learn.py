@@ -16,13 +16,17 @@ from app.campaigns.models import Campaign
 from app.campaigns.rounds import Batch, batches_wanted
 from app.core.database import transaction
 from app.core.storage import put_object
+from app.features.reading import features_wanted
 from app.jobs.service import report_progress
 from app.results.dataset import load_learning_data
-from app.results.features import features_wanted
 from app.results.models import EmbeddedImage, Model
+from app.results.own_clusters import own_clusters, read_described
 from app.results.publish import TrainedModel, publish_model
 from app.results.stopping import neighbour_stability
 from app.strategies import Learned, LearningData, get_strategy
+from app.strategies.base import features_named
+from app.strategies.memberships import FILE
+from learning.alignment import turned_onto
 from learning.queries import grid_locality
 
 logger = logging.getLogger(__name__)
@@ -41,13 +45,20 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
         campaign = session.get_one(Campaign, campaign_id)
         data = load_learning_data(session, campaign)
         wanted = batches_wanted(session, campaign)
-        features = features_wanted(session, campaign)
+        strategy = get_strategy(campaign.strategy)
+        named = features_named(strategy, campaign.settings)
+        features = features_wanted(session, campaign, named)
         before = vectors_of_earlier_round(session, campaign, data.newest_round)
+        map_before = newest_map(session, campaign)
+        described = read_described(session, campaign)
     data = replace(data, features=features())
-    learned = get_strategy(campaign.strategy).learn(
-        data, campaign.settings, _Reporter(job_id, epoch)
-    )
-    trained = _trained(campaign, data, learned, wanted, before, f"{job_id}-{epoch}")
+    learned = strategy.learn(data, campaign.settings, _Reporter(job_id, epoch))
+    places = map_of(learned.embedding, map_before)
+    trained = _trained(campaign, data, learned, wanted, before, places, f"{job_id}-{epoch}")
+    if learned.memberships is not None:
+        own = own_clusters(learned.memberships, learned.embedding, described, campaign.seed)
+        settled = {} if own.kept is None else {"memberships_kept": own.kept}
+        trained = replace(trained, clusters=own, metrics={**trained.metrics, **settled})
     with transaction() as session:
         model = publish_model(session, campaign_id, job_id, epoch, trained)
         logger.info("campaign %s: published model %d", campaign_id, model.version)
@@ -70,6 +81,21 @@ def vectors_of_earlier_round(
     return np.array(rows, np.float64)
 
 
+def newest_map(session: Session, campaign: Campaign) -> NDArray[np.float64] | None:
+    """(N, 2) places on the map of the newest model, if there is one."""
+    newest = session.scalar(
+        select(Model.id)
+        .where(Model.campaign_id == campaign.id)
+        .order_by(Model.version.desc())
+        .limit(1)
+    )
+    if newest is None:
+        return None
+    query = select(EmbeddedImage.x, EmbeddedImage.y).where(EmbeddedImage.model_id == newest)
+    rows = session.execute(query.order_by(EmbeddedImage.position)).all()
+    return np.array([(x, y) for x, y in rows], np.float64).reshape(-1, 2)
+
+
 class _Reporter:
     """Stores progress, in steps large enough not to burden the database."""
 
@@ -89,6 +115,7 @@ def _trained(
     learned: Learned,
     wanted: list[tuple[int, int]],
     before: NDArray[np.float64] | None,
+    places: NDArray[np.float64],
     artifact_name: str,
 ) -> TrainedModel:
     batches = []
@@ -98,7 +125,12 @@ def _trained(
         batches.append(Batch(number, grids, data.n_full, locality))
     # A round whose grids all went to a later one has no answers of its own (migration 0003).
     last_asked = data.rounds[min(data.newest_round, len(data.rounds)) - 1].images
-    settled = {} if before is None else neighbour_stability(before, learned.embedding)
+    # Where clusters are what is found, neighbours within one may change for ever.
+    settled = (
+        neighbour_stability(before, learned.embedding)
+        if before is not None and learned.memberships is None
+        else {}
+    )
     metrics = {
         **learned.metrics,
         **settled,
@@ -106,7 +138,7 @@ def _trained(
     }
     return TrainedModel(
         embedding=learned.embedding,
-        map_positions=map_of(learned.embedding),
+        map_positions=places,
         metrics={name: float(value) for name, value in metrics.items() if np.isfinite(value)},
         artifact_key=_store_artifact(campaign.id, artifact_name, learned),
         round_number=data.newest_round,
@@ -127,18 +159,26 @@ def _store_artifact(campaign_id: UUID, name: str, learned: Learned) -> str:
             if file.is_file():
                 key = f"{prefix}/{file.relative_to(folder).as_posix()}"
                 put_object(key, file.read_bytes())
+    if learned.memberships is not None:
+        put_object(f"{prefix}/{FILE}", learned.memberships.to_bytes())
     return prefix
 
 
-def map_of(embedding: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A flat map of an embedding: its two principal axes, scaled into the unit square.
+def map_of(
+    embedding: NDArray[np.float64], before: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """A flat map of an embedding: its two principal axes, in the middle of the unit square.
 
-    embedding: (N, d); returns (N, 2) in [0, 1], aspect ratio kept.
+    embedding: (N, d); before: (M, 2) the map of an earlier model, over which this one is turned,
+    because principal axes come with any sign and change places. Returns (N, 2) in [0, 1], aspect
+    ratio kept.
     """
     n, d = embedding.shape
     flat = np.zeros((n, 2))
     axes = min(2, d, n)
     flat[:, :axes] = PCA(axes, random_state=0).fit_transform(embedding)
-    low = flat.min(axis=0)
-    extent = float((flat.max(axis=0) - low).max()) or 1.0
-    return np.asarray((flat - low) / extent, dtype=np.float64)
+    if before is not None and len(before) > 0:
+        flat = turned_onto(before, flat)
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    extent = float((high - low).max()) or 1.0
+    return np.asarray(np.clip((flat - (low + high) / 2) / extent + 0.5, 0, 1), np.float64)

@@ -33,7 +33,10 @@ def progress_json(campaign_id: UUID) -> str:
 
 
 async def progress_events(campaign_id: UUID) -> AsyncIterator[dict[str, str]]:
-    """Events `progress`, the first at once, then one per change, at most two a second."""
+    """Events `progress`, the first at once, then one per change, at most two a second.
+
+    `changed` without data: something changed that is not part of the progress, such as a payment.
+    """
     last = ""
     async with _Changes(campaign_id) as changes:
         while True:
@@ -42,7 +45,8 @@ async def progress_events(campaign_id: UUID) -> AsyncIterator[dict[str, str]]:
                 yield {"event": "progress", "data": current}
                 last = current
             await asyncio.sleep(PAUSE_SECONDS)
-            await changes.wait()
+            if await changes.wait():
+                yield {"event": "changed", "data": ""}
 
 
 class _Changes:
@@ -60,11 +64,13 @@ class _Changes:
         await self._messages.aclose()  # type: ignore[no-untyped-call]  # untyped in redis-py
         await self._redis.aclose()
 
-    async def wait(self) -> None:
+    async def wait(self) -> bool:
+        """Whether a change was told of, or time is up."""
         try:
             if not self._messages.subscribed:
                 await self._messages.subscribe(self._channel)
-            await self._messages.get_message(timeout=POLL_SECONDS)
+            return await self._messages.get_message(timeout=POLL_SECONDS) is not None
         except (RedisError, OSError) as error:
             logger.warning("live events without Redis, polling: %s", error)
             await asyncio.sleep(POLL_SECONDS)
+            return False

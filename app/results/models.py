@@ -4,7 +4,15 @@ from typing import Any
 from uuid import UUID
 
 from pgvector.sqlalchemy import VECTOR
-from sqlalchemy import ForeignKey, String, UniqueConstraint
+from sqlalchemy import (
+    ARRAY,
+    REAL,
+    CheckConstraint,
+    ForeignKey,
+    SmallInteger,
+    String,
+    UniqueConstraint,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -45,3 +53,27 @@ class EmbeddedImage(Base):
     vector: Mapped[Any] = mapped_column(VECTOR())
     x: Mapped[float]
     y: Mapped[float]
+
+
+class Clustering(Identified, Base):
+    """A model's images parted into clusters; `merged_from` is the one it was made from by merging.
+
+    labels, silhouettes: one per image, by position; clusters: by number, each with `name`, `size`,
+    `silhouette`, `cohesion`, `words` and `images` (positions of typical ones, the medoid first).
+    """
+
+    __tablename__ = "clustering"
+    __table_args__ = (
+        CheckConstraint("cardinality(labels) = cardinality(silhouettes)", name="images"),
+    )
+
+    model_id: Mapped[UUID] = mapped_column(ForeignKey("model.id", ondelete="CASCADE"), index=True)
+    merged_from: Mapped[UUID | None] = mapped_column(
+        ForeignKey("clustering.id", ondelete="SET NULL"), index=True
+    )
+    name: Mapped[str] = mapped_column(String(200))
+    algorithm: Mapped[str] = mapped_column(String(20))
+    parameters: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    labels: Mapped[list[int]] = mapped_column(ARRAY(SmallInteger))
+    silhouettes: Mapped[list[float]] = mapped_column(ARRAY(REAL))
+    clusters: Mapped[list[dict[str, Any]]] = mapped_column(JSONB)

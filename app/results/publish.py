@@ -5,7 +5,6 @@ campaign's row lock and the job's epoch; a trainer that lost its lease writes no
 """
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -15,11 +14,12 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign, Round
-from app.campaigns.rounds import Batch, lay_out, open_next
+from app.campaigns.rounds import Batch, end_campaign, lay_out, open_next
 from app.core.database import locked
 from app.core.events import campaign_changed
 from app.jobs.service import complete_job
 from app.results.models import EmbeddedImage, Model
+from app.results.own_clusters import OwnClusters, store_own_clusters
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class TrainedModel:
     n_answers:    finished answers in the data
     insight:      what the requester is told of attributes and annotators
     notes:        for the next fit
+    clusters:     that the model itself tells
     """
 
     embedding: NDArray[np.float64]
@@ -45,6 +46,7 @@ class TrainedModel:
     n_answers: int
     insight: dict[str, Any] | None = None
     notes: dict[str, Any] = field(default_factory=dict)
+    clusters: OwnClusters | None = None
 
 
 def publish_model(
@@ -94,6 +96,8 @@ def _store_model(
             )
         ],
     )
+    if trained.clusters is not None:
+        store_own_clusters(session, model, trained.clusters)
     return model
 
 
@@ -111,7 +115,9 @@ def _move_on(session: Session, campaign: Campaign, version: int, trained: Traine
         .values(model_version=version)
     )
     for batch in trained.batches:
-        lay_out(session, campaign, batch)
+        # Rounds may have been taken away while the model was fitted.
+        if batch.number <= campaign.rounds:
+            lay_out(session, campaign, batch)
     open_next(session, campaign)
     if trained.n_full >= campaign.rounds:
-        campaign.state, campaign.finished_at = "finished", datetime.now(UTC)
+        end_campaign(session, campaign)

@@ -3,22 +3,38 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from sse_starlette import EventSourceResponse
 
+from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.campaigns.service import get_campaign
+from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
-from app.results import insight, service
+from app.results import insight, neighbours, service
+from app.results.evidence import count_evidence
 from app.results.live import progress_events
-from app.results.schemas import FocusIn, InsightOut, MapOut, NeighboursOut, ProgressOut
+from app.results.models import Model
+from app.results.schemas import (
+    FocusIn,
+    InsightOut,
+    MapOut,
+    ModelOut,
+    NeighboursOut,
+    ProgressOut,
+)
 
-api = APIRouter(prefix="/api/campaigns/{campaign_id}", tags=["results"])
+api = api_router("/campaigns/{campaign_id}", "results")
 Version = Annotated[int, Path(ge=1, le=2**31 - 1)]
+Position = Annotated[
+    int | None, Query(ge=0, le=2**31 - 1, description="Its position in the collection.")
+]
+HowMany = Annotated[int, Query(ge=1, le=200, description="How many neighbours.")]
 
 
 @api.get("/progress")
 def read_progress(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> ProgressOut:
+    """How far a campaign is: answers, rounds, trainings, models."""
     campaign = get_campaign(session, account, campaign_id)
     return ProgressOut.of(service.read_progress(session, campaign))
 
@@ -27,14 +43,26 @@ def read_progress(campaign_id: UUID, session: DatabaseSession, account: SignedIn
 def follow_progress(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> EventSourceResponse:
+    """The same whenever it changes, as server-sent events."""
     campaign = get_campaign(session, account, campaign_id)
     return EventSourceResponse(progress_events(campaign.id), ping=15)
+
+
+@api.get("/models")
+def list_models(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
+) -> Page[ModelOut]:
+    """Models of a campaign, the oldest first."""
+    campaign = get_campaign(session, account, campaign_id)
+    rows = paging.rows(session, service.models_of(campaign), Model.version)
+    return paging.page([ModelOut.of(model) for (model,) in rows])
 
 
 @api.get("/models/{version}/map")
 def read_map(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> MapOut:
+    """Every image's place on the two main axes of a model."""
     campaign = get_campaign(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
     return MapOut.of(version, service.read_map(session, campaign, model))
@@ -47,18 +75,50 @@ def nearest_neighbours(
     session: DatabaseSession,
     account: SignedIn,
     image: Annotated[int, Query(ge=0, le=2**31 - 1)],
-    k: Annotated[int, Query(ge=1, le=200)] = 10,
+    k: HowMany = 10,
 ) -> NeighboursOut:
+    """Nearest neighbours of an image in one model, by its position."""
     campaign = get_campaign(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
-    found = service.nearest_neighbours(session, campaign, model, image, k)
-    return NeighboursOut.of(image, found)
+    found = neighbours.nearest_neighbours(session, campaign, model, image, k)
+    near = [one.position for one, _ in found]
+    evidence = count_evidence(session, campaign, image, near)
+    return NeighboursOut.of(model, image, found, evidence)
+
+
+@api.get("/neighbours")
+def find_neighbours(
+    campaign_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    image: Position = None,
+    sha256: Annotated[
+        str | None, Query(pattern="^[0-9a-fA-F]{64}$", description="Of the uploaded file.")
+    ] = None,
+    filename: Annotated[
+        str | None, Query(max_length=500, description="If only one image has it.")
+    ] = None,
+    k: HowMany = 10,
+    version: Annotated[
+        int | None, Query(ge=1, le=2**31 - 1, description="Left out: the newest model.")
+    ] = None,
+) -> NeighboursOut:
+    """Nearest neighbours of an image, by position, hash or file name, in the newest model
+    unless told. The service that a search for similar images calls."""
+    campaign = get_campaign(session, account, campaign_id)
+    model = service.get_model(session, campaign, version)
+    position = neighbours.position_of(session, campaign, image, sha256, filename)
+    found = neighbours.nearest_neighbours(session, campaign, model, position, k)
+    near = [one.position for one, _ in found]
+    evidence = count_evidence(session, campaign, position, near)
+    return NeighboursOut.of(model, position, found, evidence)
 
 
 @api.get("/models/{version}/insight")
 def read_insight(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> InsightOut:
+    """What a model tells of attributes and annotators."""
     campaign = get_campaign(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
     return InsightOut.of(insight.read_insight(session, campaign, model))
@@ -68,6 +128,7 @@ def read_insight(
 def set_focus(
     campaign_id: UUID, body: FocusIn, session: DatabaseSession, account: SignedIn
 ) -> None:
+    """Choose what the rounds to come ask about."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
     if body.images is not None:
         insight.set_focus_images(session, campaign, body.images)

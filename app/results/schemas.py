@@ -1,5 +1,6 @@
 """Bodies of the results API."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -8,8 +9,11 @@ from pydantic import BaseModel, model_validator
 
 from app.collections.media import image_url
 from app.collections.models import Image
-from app.results.insight import Insight
-from app.results.models import EmbeddedImage
+from app.results.evidence import Counts
+from app.results.insight import Insight, tells_attributes
+from app.results.models import EmbeddedImage, Model
+from app.results.monitor import Monitor
+from app.results.own_clusters import tells_clusters
 from app.results.service import Progress
 from app.results.stopping import MORE
 
@@ -34,12 +38,28 @@ class JobOut(BaseModel):
 
 
 class ModelOut(BaseModel):
+    """`has_insight`: it tells attributes and annotators; `has_memberships`: it has clusters of its
+    own, with every image's place in them."""
+
     version: int
     round: int
     n_answers: int
     created_at: datetime
     metrics: dict[str, float]
     has_insight: bool
+    has_memberships: bool
+
+    @classmethod
+    def of(cls, model: Model) -> "ModelOut":
+        return cls(
+            version=model.version,
+            round=model.round_number,
+            n_answers=model.n_answers,
+            created_at=model.created_at,
+            metrics=model.metrics,
+            has_insight=tells_attributes(model),
+            has_memberships=tells_clusters(model),
+        )
 
 
 class OutlookOut(BaseModel):
@@ -56,6 +76,52 @@ class OutlookOut(BaseModel):
     neighbours_error: float | None
 
 
+class BarOut(BaseModel):
+    """`answers` submitted, and how many `annotators` did, in the minute, hour or day `at`."""
+
+    at: datetime
+    answers: int
+    annotators: int
+
+
+class AlertOut(BaseModel):
+    level: str
+    code: str
+    text: str
+
+
+class MonitorOut(BaseModel):
+    """`unit` of the bars: minute, hour or day; `ready_grids` could be handed out now; costs in
+    hundredths of the currency with the platform's fee; `ends_at`: at the last hour's pace."""
+
+    unit: str
+    bars: list[BarOut]
+    ready_grids: int
+    seconds_per_grid: float | None
+    currency: str
+    spent_cents: int
+    projected_cents: int
+    ends_at: datetime | None
+    alerts: list[AlertOut]
+
+    @classmethod
+    def of(cls, monitor: Monitor) -> "MonitorOut":
+        return cls(
+            unit=monitor.activity.unit,
+            bars=[
+                BarOut(at=at, answers=answers, annotators=people)
+                for at, answers, people in monitor.activity.points
+            ],
+            ready_grids=monitor.ready_grids,
+            seconds_per_grid=monitor.seconds_per_grid,
+            currency=monitor.currency,
+            spent_cents=monitor.spent_cents,
+            projected_cents=monitor.projected_cents,
+            ends_at=monitor.ends_at.replace(second=0, microsecond=0) if monitor.ends_at else None,
+            alerts=[AlertOut(**vars(alert)) for alert in monitor.alerts],
+        )
+
+
 class ProgressOut(BaseModel):
     id: UUID
     state: str
@@ -69,7 +135,7 @@ class ProgressOut(BaseModel):
     leases: int
     job: JobOut | None
     models: list[ModelOut]
-    answers_by_minute: list[tuple[str, int]]
+    monitor: MonitorOut
     outlook: OutlookOut
     focus_images: list[int] | None
     new_images: int
@@ -109,18 +175,8 @@ class ProgressOut(BaseModel):
                 error=job.error,
                 can_retry=job.state == "failed",
             ),
-            models=[
-                ModelOut(
-                    version=model.version,
-                    round=model.round_number,
-                    n_answers=model.n_answers,
-                    created_at=model.created_at,
-                    metrics=model.metrics,
-                    has_insight=model.insight is not None,
-                )
-                for model in progress.models
-            ],
-            answers_by_minute=progress.answers_by_minute,
+            models=[ModelOut.of(model) for model in progress.models],
+            monitor=MonitorOut.of(progress.monitor),
             outlook=OutlookOut(answers=MORE, **vars(progress.outlook)),
             new_images=progress.n_new_images,
             focus_images=campaign.settings.get("focus_images"),
@@ -168,20 +224,36 @@ def _text(value: Any) -> str | None:
 
 
 class NeighbourOut(BaseModel):
+    """`together`, `apart`: answers so far that say so of it and the centre, by `annotators`
+    people; all 0 where the two were never shown together."""
+
     image: int
     distance: float
     url: str
     large_url: str
     filename: str
+    together: int
+    apart: int
+    annotators: int
 
 
 class NeighboursOut(BaseModel):
+    """Nearest first; distances are Euclidean, in the model's embedding."""
+
+    version: int
     image: int
     neighbours: list[NeighbourOut]
 
     @classmethod
-    def of(cls, image: int, found: list[tuple[Image, float]]) -> "NeighboursOut":
+    def of(
+        cls,
+        model: Model,
+        image: int,
+        found: list[tuple[Image, float]],
+        evidence: Mapping[int, Counts],
+    ) -> "NeighboursOut":
         return cls(
+            version=model.version,
             image=image,
             neighbours=[
                 NeighbourOut(
@@ -190,6 +262,7 @@ class NeighboursOut(BaseModel):
                     url=image_url(near),
                     large_url=image_url(near, "large"),
                     filename=near.filename,
+                    **vars(evidence.get(near.position, Counts())),
                 )
                 for near, distance in found
             ],
@@ -206,13 +279,14 @@ class AttributeOut(BaseModel):
     """One dimension of the embedding that answers are about.
 
     `share` of the answers; `low`, `high`: the annotators' words for its two sides, most telling
-    first, and the images furthest out on each.
+    first, and the images furthest out on each; `middle`: their words for what lies between.
     """
 
     index: int
     share: float
     low: list[str]
     high: list[str]
+    middle: list[str] = []
     low_images: list[ExampleOut]
     high_images: list[ExampleOut]
 

@@ -11,6 +11,8 @@ from learning.neighbors import nearest_neighbors
 
 NEIGHBOURS = 10
 MORE = 100
+# How much the answers must have grown between two models to foretell anything from them.
+LEAST_STEP = 1.1
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ def _changes_to_come(known: Sequence[Known]) -> tuple[float | None, float | None
     if len(known) < 2 or "neighbour_stability" not in known[-1].metrics:
         return None, None
     before, now = known[-2].n_answers, known[-1].n_answers
-    if now <= before:
+    if now < LEAST_STEP * before:
+        # A step of a few answers tells nothing of a hundred.
         return None, None
     part = min(1.0, log((now + MORE) / now) / log(now / before))
     changed = 1 - known[-1].metrics["neighbour_stability"]

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from app.core.errors import InvalidInput
-from app.strategies.grids import NextGrids
+from app.strategies.grids import FirstRound, NextGrids, random_start
+from app.strategies.memberships import Memberships
 from app.strategies.previous import PreviousModel
 from learning.groupings import Groupings
 
@@ -30,7 +31,8 @@ class LearningData:
     begun:       (n, S) grids that somebody has begun, answered or not
     words:       group descriptions of every answer, in the order of `all_answers`
     previous:    the campaign's newest model, if it has one
-    features:    (N, F) what is known of the images beforehand, if the settings ask for it
+    features:    (N, F) or (N, H, W[, C]) what is known of the images beforehand, if the
+                 settings ask for it
     purposes:    what the grid of every answer was for, in the order of `all_answers`
     n_images:    N, number of images of the campaign
     grid_size:   S, images per grid
@@ -50,7 +52,7 @@ class LearningData:
     n_full: int = 0
     begun: NDArray[np.int64] | None = None
     purposes: list[str | None] = field(default_factory=list)
-    features: NDArray[np.float64] | None = None
+    features: NDArray[np.floating[Any]] | None = None
 
     @property
     def newest_round(self) -> int:
@@ -71,6 +73,7 @@ class Learned:
     save:         writes the model (safetensors and JSON) to a path
     insight:      what the requester is told of attributes and annotators, as JSON
     notes:        what the next fit needs to know of this one, as JSON
+    memberships:  the cluster of every image, where the model itself tells
     """
 
     embedding: NDArray[np.float64]
@@ -79,10 +82,14 @@ class Learned:
     save: Callable[[Path], None]
     insight: dict[str, Any] | None = None
     notes: dict[str, Any] = field(default_factory=dict)
+    memberships: Memberships | None = None
 
 
 class Strategy(Protocol):
-    """Binds an estimator to campaigns."""
+    """Binds an estimator to campaigns.
+
+    features_setting: its setting that names features of app/features/sources.py, if it has one.
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -90,10 +97,31 @@ class Strategy(Protocol):
     kinds: ClassVar[tuple[str, ...]]
     settings_model: ClassVar[type[StrategySettings]]
     default_rounds: ClassVar[int]
+    features_setting: ClassVar[str | None]
+
+    def first_grids(self, n: int, first: FirstRound, settings: dict[str, Any]) -> NextGrids:
+        """n grids of the first round, when nothing is known yet."""
+        ...
+
+    def settings_of_part(self, settings: dict[str, Any], share: float) -> dict[str, Any]:
+        """Settings for trying a campaign on a share of its images, quickly."""
+        ...
 
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
         """Fit on all answers so far; raises ValueError when they cannot be learned from."""
         ...
+
+
+class StartsAtRandom:
+    """For strategies whose first round asks random grids of all images."""
+
+    def first_grids(self, n: int, first: FirstRound, settings: dict[str, Any]) -> NextGrids:
+        """n random grids, no two alike as long as there are others."""
+        return random_start(n, first)
+
+    def settings_of_part(self, settings: dict[str, Any], share: float) -> dict[str, Any]:
+        """None of them counts images."""
+        return settings
 
 
 _strategies: dict[str, Strategy] = {}
@@ -105,6 +133,14 @@ def register(strategy: Strategy) -> None:
 
 def all_strategies() -> list[Strategy]:
     return list(_strategies.values())
+
+
+def features_named(strategy: Strategy, settings: dict[str, Any]) -> str | None:
+    """The features that a campaign with these settings learns from, if any."""
+    if strategy.features_setting is None:
+        return None
+    name = settings.get(strategy.features_setting, "nothing")
+    return None if name == "nothing" else str(name)
 
 
 def get_strategy(name: str) -> Strategy:

@@ -15,19 +15,19 @@ from app.strategies.base import (
     Learned,
     LearningData,
     Progress,
+    StartsAtRandom,
     StrategySettings,
     register,
 )
 from app.strategies.grids import NextGrids
+from app.strategies.held_out import HELD_OUT_FROM, TEST_SHARE, held_out_scores
 from app.strategies.insight import insight_of
-from learning.metrics import pair_scores
 from learning.queries import random_grids
 
 if TYPE_CHECKING:
     from learning.cen import ContextEmbeddingNetwork
     from learning.groupings import Groupings
 
-HELD_OUT_FROM = 20
 # A warm start keeps the attributes it knows: after so many times the answers of the last
 # fit from nothing, look again for others.
 COLD_AFTER = 2.0
@@ -81,7 +81,7 @@ class CenSettings(StrategySettings):
         return self
 
 
-class CenStrategy:
+class CenStrategy(StartsAtRandom):
     name: ClassVar[str] = "cen"
     title: ClassVar[str] = "Context Embedding Network"
     summary: ClassVar[str] = (
@@ -91,6 +91,7 @@ class CenStrategy:
     kinds: ClassVar[tuple[str, ...]] = ("grid", "bins")
     settings_model: ClassVar[type[StrategySettings]] = CenSettings
     default_rounds: ClassVar[int] = 2
+    features_setting: ClassVar[str | None] = None
 
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
         # Imported here: the web server lists strategies without loading torch.
@@ -130,16 +131,12 @@ def _held_out(
     probe: "ContextEmbeddingNetwork", answers: "Groupings", seed: int, progress: Progress
 ) -> dict[str, float]:
     """Scores on 15 % of the grids of a model that has not seen them."""
-    train, test = answers.split(0.15, seed)
+    train, test = answers.split(TEST_SHARE, seed)
     labels = test.pair_labels()
-    asked = labels >= 0
-    if not train.informative_grids().any() or not asked.any():
+    if not train.informative_grids().any() or not (labels >= 0).any():
         return {}
     probe.fit(train, progress=lambda d, t, m: progress(0.5 * d / t))
-    scores = pair_scores(
-        labels[asked] == 1, probe.predict_same(test)[asked], probe.pair_distance(test)[asked]
-    )
-    return {f"held_out_{name}": value for name, value in scores.items()}
+    return held_out_scores(labels, probe.predict_same(test), probe.pair_distance(test), seed)
 
 
 def _fit(

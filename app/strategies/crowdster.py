@@ -1,15 +1,18 @@
 """Strategy `crowdster`: the progressive query generator, grids that become more local."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field
 
+from app.features.sources import check_source, offered
 from app.strategies.agreement import agreement_of
 from app.strategies.base import (
     Learned,
     LearningData,
     Progress,
+    StartsAtRandom,
     StrategySettings,
     register,
 )
@@ -23,6 +26,10 @@ _SCHEDULES: dict[str, dict[str, Any]] = {
     "likelihood": {},
     "paper": {"neighbors_start": 0.15, "neighbors_end": 1.75},
 }
+
+
+def _nothing_or_source(name: str) -> str:
+    return name if name == "nothing" else check_source(name)
 
 
 class CrowdsterSettings(StrategySettings):
@@ -39,11 +46,12 @@ class CrowdsterSettings(StrategySettings):
         title="Dimensions",
         description="Of the embedding. Empty: as many as the answers bear out (paper: 3).",
     )
-    start_from: Literal["nothing", "features", "appearance"] = Field(
+    start_from: Annotated[str, AfterValidator(_nothing_or_source)] = Field(
         default="nothing",
         title="Start from",
-        description="features: those of the collection's table; appearance: colours and edges. "
-        "A start helps early, as far as it tells something, and fades with the answers.",
+        description="What is known of the images beforehand: a start helps early, as far as it "
+        "tells something, and fades with the answers.",
+        json_schema_extra=offered("nothing"),
     )
     random_share: float = Field(
         default=0.05,
@@ -67,7 +75,7 @@ class CrowdsterSettings(StrategySettings):
     )
 
 
-class CrowdsterStrategy:
+class CrowdsterStrategy(StartsAtRandom):
     name: ClassVar[str] = "crowdster"
     title: ClassVar[str] = "CrowdSter"
     summary: ClassVar[str] = (
@@ -77,6 +85,7 @@ class CrowdsterStrategy:
     kinds: ClassVar[tuple[str, ...]] = ("bins", "grid")
     settings_model: ClassVar[type[StrategySettings]] = CrowdsterSettings
     default_rounds: ClassVar[int] = 5
+    features_setting: ClassVar[str | None] = "start_from"
 
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
         # Imported here: the web server lists strategies without loading the numerics.
@@ -114,7 +123,7 @@ def _learn_all(model: "CrowdSter", data: LearningData, progress: Progress) -> No
         model.update(
             data.all_answers,
             lambda done, total, _: progress(done / total),
-            features=data.features,
+            features=None if data.features is None else _as_table(data.features),
             n_phases=n,
         )
         return
@@ -122,6 +131,11 @@ def _learn_all(model: "CrowdSter", data: LearningData, progress: Progress) -> No
         # A round of leftovers only is no harm, unless all are.
         model.update(answers, learn=number == n)
         progress(number / n)
+
+
+def _as_table(features: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """(N, F): small images row by row."""
+    return features.reshape(len(features), -1).astype(np.float64)
 
 
 def _metrics(model: "CrowdSter", data: LearningData) -> dict[str, float]:

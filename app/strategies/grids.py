@@ -6,13 +6,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from learning.asked import AskedGrids, without_repeats
+from learning.queries import random_grids
+
 
 @dataclass(frozen=True)
 class NextGrids:
     """Grids of the next round.
 
     images:     (n, S) int64
-    purposes:   n of "random", "attribute", "uncertain", "local", "focus", "new"
+    purposes:   n of "random", "attribute", "uncertain", "local", "focus", "new", "between",
+                "covering"
     attributes: n dimensions that "attribute" grids are about, None for the others
     contents:   what the round consists of, for the requester
     """
@@ -41,7 +45,35 @@ class NextGrids:
 
     def first(self, n: int) -> Self:
         """The first n of them."""
-        purposes = self.purposes[:n]
+        return self._part(slice(0, n))
+
+    def after(self, n: int) -> Self:
+        """All but the first n."""
+        return self._part(slice(n, None))
+
+    def _part(self, rows: slice) -> Self:
+        purposes = self.purposes[rows]
         counts = {purpose: purposes.count(purpose) for purpose in dict.fromkeys(self.purposes)}
         contents = {**self.contents, **counts}
-        return type(self)(self.images[:n], purposes, self.attributes[:n], contents)
+        return type(self)(self.images[rows], purposes, self.attributes[rows], contents)
+
+
+@dataclass(frozen=True)
+class FirstRound:
+    """What is known before the first answer.
+
+    seed: of the campaign, for what later rounds are to find again; rng: for all else.
+    """
+
+    n_images: int
+    grid_size: int
+    seed: int
+    rng: np.random.Generator
+
+
+def random_start(n: int, first: FirstRound) -> NextGrids:
+    """n random grids of all images, no two alike as long as there are others."""
+    size, n_images = first.grid_size, first.n_images
+    nothing = AskedGrids(np.empty((0, size), np.int64), n_images)
+    grids = without_repeats(lambda m: random_grids(m, size, n_images, first.rng), n, nothing)
+    return NextGrids.alike(grids, "random")

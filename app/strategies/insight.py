@@ -47,6 +47,7 @@ def _attributes(
             "share": round(float(model.attribute_share_[index]), 6),
             "low": list(named[index].low),
             "high": list(named[index].high),
+            "middle": list(named[index].middle),
         }
         for index in in_use
     ]

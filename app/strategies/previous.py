@@ -4,13 +4,15 @@ import logging
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.core.storage import get_object
-from learning.base import Estimator
+
+if TYPE_CHECKING:
+    from learning.base import Estimator
 
 logger = logging.getLogger(__name__)
-Kind = TypeVar("Kind", bound=Estimator)
+Kind = TypeVar("Kind", bound="Estimator")
 FILES = ("arrays.safetensors", "model.json")
 
 

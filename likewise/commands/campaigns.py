@@ -1,18 +1,19 @@
 """`likewise campaign …` and `likewise export`: campaigns without the browser."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from sqlalchemy import select
 
+from app.campaigns.changes import ACTIONS
 from app.campaigns.models import Campaign
-from app.campaigns.service import ACTIONS, CampaignPlan, annotator_link, create_campaign
+from app.campaigns.service import CampaignPlan, annotator_link, create_campaign
 from app.collections.models import Collection
 from app.core.errors import InvalidInput, NotFound
-from app.results import exports, insight
-from app.results.service import get_model
+from app.results.catalogue import BY_NAME, Export, Options, get_export, make
 from likewise import environment
 from likewise.commands.shared import find_campaign, owner_of
 
@@ -102,38 +103,45 @@ def act(
 def export(
     campaign: Annotated[str, typer.Argument(help="Name or id.")],
     file: Annotated[
-        Path,
-        typer.Argument(
-            help="answers.csv, answers.jsonl, embedding.csv, embedding.npz, attributes.csv or "
-            "annotators.csv."
-        ),
+        Path, typer.Argument(help=f"Ends in one of: {', '.join(BY_NAME)}; any name for --archive.")
     ],
+    archive: Annotated[
+        bool, typer.Option("--archive", help="The whole campaign, for `likewise import`.")
+    ] = False,
+    version: Annotated[
+        int | None, typer.Option(min=1, help="Of the model; the newest unless told.")
+    ] = None,
+    per_answer: Annotated[
+        int, typer.Option(min=1, help="Triplets of each answer, at most.")
+    ] = Options.per_answer,
 ) -> None:
-    """Write answers, or what the newest model tells, to a file; its name says which and how."""
+    """Write answers, what a model tells, or all of a campaign to a file; its name says which."""
     environment.load()
-    from app.core.database import transaction
+    from app.core.database import snapshot
 
-    with transaction() as session:
+    chosen = get_export("archive.zip") if archive else _export_of(file)
+    with snapshot() as session:
         found = find_campaign(session, campaign)
-        if file.name.endswith("embedding.npz"):
-            file.write_bytes(exports.embedding_npz(session, found, get_model(session, found)))
-        elif file.name.endswith("embedding.csv"):
-            file.write_text(
-                "".join(exports.embedding_csv(session, found, get_model(session, found)))
-            )
-        elif file.name.endswith("answers.csv"):
-            file.write_text("".join(exports.answers_csv(session, found)))
-        elif file.name.endswith("answers.jsonl"):
-            file.write_text("".join(exports.answers_jsonl(session, found)))
-        elif file.name.endswith("attributes.csv"):
-            told = insight.all_told(get_model(session, found))
-            file.write_text("".join(exports.attributes_csv(told)))
-        elif file.name.endswith("annotators.csv"):
-            told = insight.all_told(get_model(session, found))
-            file.write_text("".join(exports.annotators_csv(told)))
-        else:
-            raise InvalidInput(
-                "The file's name must end in answers.csv, answers.jsonl, embedding.csv, "
-                f"embedding.npz, attributes.csv or annotators.csv, not {file.name}."
-            )
+        _write(file, make(session, found, chosen, version, Options(per_answer)))
     print(file, file=sys.stderr)
+
+
+def _export_of(file: Path) -> Export:
+    """The export that a file's name ends in; the longest, where several do."""
+    fitting = [name for name in BY_NAME if file.name.endswith(name)]
+    if not fitting:
+        raise InvalidInput(
+            f"The file's name must end in one of {', '.join(BY_NAME)}, not {file.name}."
+        )
+    return get_export(max(fitting, key=len))
+
+
+def _write(file: Path, pieces: Iterator[bytes]) -> None:
+    """Beside its place until it is whole, so that a file that is there is never half of one."""
+    partial = file.with_name(f".{file.name}.part")
+    try:
+        with partial.open("wb") as out:
+            out.writelines(pieces)
+        partial.replace(file)
+    finally:
+        partial.unlink(missing_ok=True)

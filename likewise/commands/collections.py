@@ -1,4 +1,4 @@
-"""`likewise import`: a folder of images becomes a collection."""
+"""`likewise import`: a folder of images becomes a collection, an archive a campaign."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,13 +17,24 @@ from likewise.commands.shared import owner_of
 BATCH_BYTES = 64 * 2**20
 
 
-def import_folder(
-    folder: Annotated[Path, typer.Argument(help="Images, and CSV files of attributes.")],
-    name: Annotated[str, typer.Option(help="Name of the collection; the folder's if empty.")] = "",
+def import_(
+    path: Annotated[
+        Path,
+        typer.Argument(help="A folder of images and CSV files, or the archive of a campaign."),
+    ],
+    name: Annotated[
+        str, typer.Option(help="Of the collection or campaign; the folder's or archive's if empty.")
+    ] = "",
     owner: Annotated[str, typer.Option(help="E-mail of the owner; the first account's.")] = "",
 ) -> None:
-    """Import a folder of images (and CSV files of attributes) as a new collection."""
+    """Import a folder of images as a new collection, or an archive as a new campaign."""
     environment.load()
+    if not path.exists():
+        raise InvalidInput(f"There is no file or folder {path}.")
+    (_import_folder if path.is_dir() else _import_archive)(path, name, owner)
+
+
+def _import_folder(folder: Path, name: str, owner: str) -> None:
     from app.core.database import transaction
 
     with transaction() as session:
@@ -37,7 +48,22 @@ def import_folder(
         )
         for filename, error in report.rejected:
             typer.echo(f"  {filename}: {error}", err=True)
+        for filename, reason in report.partly_used:
+            typer.echo(f"  {filename}: {reason}", err=True)
         typer.echo(f"Collection {collection.id}")
+
+
+def _import_archive(path: Path, name: str, owner: str) -> None:
+    from app.archive.reader import restore_archive
+    from app.core.database import transaction
+    from app.core.settings import get_settings
+
+    with path.open("rb") as file, transaction() as session:
+        campaign = restore_archive(session, owner_of(session, owner), file, name=name)
+        address = f"{get_settings().base_url}/campaigns/{campaign.id}"
+        told = f"{campaign.name}: {campaign.n_images} images, {campaign.n_answers} answers"
+        state = campaign.state
+    typer.echo(f"{told}, {state}\n  {address}")
 
 
 def collection_from_folder(
@@ -53,6 +79,7 @@ def collection_from_folder(
         total.added += report.added
         total.duplicates += report.duplicates
         total.rejected += report.rejected
+        total.partly_used += report.partly_used
         total.attributes = report.attributes
     if not total.added:
         raise InvalidInput(f"There is no image in {folder} that can be used.")

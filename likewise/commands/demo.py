@@ -6,23 +6,24 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.campaigns.models import Campaign
 from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
 from app.core.errors import NotFound
+from app.planning.crowd import CrowdTraits
 from demo import EMOJI_FOLDER
 from demo.colours import write_colours
 from likewise import environment
 from likewise.commands.collections import collection_from_folder
 from likewise.commands.shared import owner_of
 from likewise.commands.simulate import run_crowd
-from likewise.simulation import CrowdTraits
 
 EMOJI_CAMPAIGN = "Emoji: what belongs together?"
 COLOUR_CAMPAIGN = "300 colours"
+SEEDING = 7_311_004
 EMOJI_PAGES = {
     "consent": """## What this is about
 
@@ -40,6 +41,8 @@ a minute.
 
 def seed_demo(session: Session, owner: Account) -> list[Campaign]:
     """The demo's collections and running campaigns; those that exist are left alone."""
+    # `likewise up` seeds at its first start, and somebody may run `likewise demo` meanwhile.
+    session.execute(select(func.pg_advisory_xact_lock(SEEDING)))
     names = {EMOJI_CAMPAIGN, COLOUR_CAMPAIGN}
     existing = session.scalars(select(Campaign).where(Campaign.name.in_(names))).all()
     if existing:
@@ -93,7 +96,7 @@ def demo(
 
     with transaction() as session:
         campaigns = seed_demo(session, owner_of(session, ""))
-        running = [one.name for one in campaigns if one.state == "running"]
+        running = [one for one in campaigns if one.state == "running"]
     for campaign in campaigns:
         address = f"{get_settings().base_url}/campaigns/{campaign.id}"
         typer.echo(f"{campaign.name}: {campaign.state}\n  {address}")
@@ -107,11 +110,13 @@ def demo(
     _play(running, annotators, pace)
 
 
-def _play(names: list[str], annotators: int, pace: float) -> None:
+def _play(campaigns: list[Campaign], annotators: int, pace: float) -> None:
     by = {EMOJI_CAMPAIGN: "category,colour", COLOUR_CAMPAIGN: "features"}
     threads = [
-        threading.Thread(target=run_crowd, args=(name, by[name], CrowdTraits(annotators), pace))
-        for name in names
+        threading.Thread(
+            target=run_crowd, args=(str(one.id), by[one.name], CrowdTraits(annotators), pace)
+        )
+        for one in campaigns
     ]
     for thread in threads:
         thread.start()

@@ -20,6 +20,7 @@ def doctor() -> None:
         ("migrations", _migrations),
         ("Redis", _redis),
         ("storage", _storage),
+        ("features", _features),
     ]
     healthy = True
     for name, check in checks:
@@ -95,3 +96,9 @@ def _storage() -> str:
         raise RuntimeError("what was written is not what was read")
     delete_objects(["doctor/probe"])
     return get_settings().storage
+
+
+def _features() -> str:
+    from app.features.custom import custom_address, load_custom
+
+    return load_custom().address if custom_address() else "built in"

@@ -40,6 +40,25 @@ def link(email: str) -> None:
     typer.echo(address)
 
 
+@cli.command("token")
+def token(
+    email: str,
+    name: Annotated[str, typer.Option(help="To tell it by.")] = "command line",
+    write: Annotated[bool, typer.Option(help="May change things, too.")] = False,
+    days: Annotated[int | None, typer.Option(help="How long it lasts; no end if left out.")] = None,
+) -> None:
+    """Print a new API token of an account."""
+    environment.load()
+    from app.accounts.service import account_by_email
+    from app.accounts.tokens import create_token
+    from app.core.database import transaction
+
+    with transaction() as session:
+        account = account_by_email(session, email)
+        _, text = create_token(session, account, name, "write" if write else "read", days)
+    typer.echo(text)
+
+
 @cli.command("list")
 def list_accounts() -> None:
     """Show all accounts."""

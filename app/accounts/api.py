@@ -1,0 +1,111 @@
+"""What all routes of the requester's API share: one prefix, and idempotency keys for POST."""
+
+import hashlib
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Request
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData, UploadFile
+
+from app.accounts.routes import SignedIn
+from app.core.idempotency import Keyed, Reply, earlier_reply, keep_reply
+from app.core.web import DatabaseSession
+
+PREFIX = "/api/v1"
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class _Answered(Exception):  # ends a request early, is no error
+    """The request was answered before."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__()
+        self.reply = reply
+
+
+async def _sent(request: Request) -> FormData | bytes:
+    """The body, which the framework has read and parsed before."""
+    content_type = request.headers.get("content-type", "")
+    if content_type.startswith(("multipart/", "application/x-www-form-urlencoded")):
+        return await request.form()
+    return await request.body()
+
+
+def _hash(request: Request, sent: FormData | bytes) -> str:
+    """Of what the request says: for forms without the boundary, which differs at every try."""
+    digest = hashlib.sha256(f"{request.url.query}\n".encode())
+    if isinstance(sent, bytes):
+        digest.update(sent)
+        return digest.hexdigest()
+    for name, value in sent.multi_items():
+        if isinstance(value, UploadFile):
+            content = hashlib.file_digest(value.file, "sha256").hexdigest()  # type: ignore[arg-type]
+            value.file.seek(0)
+            value = f"file {value.filename} {content}"
+        digest.update(f"{len(name)} {len(value)} {name} {value}\n".encode())
+    return digest.hexdigest()
+
+
+def _once(
+    request: Request,
+    session: DatabaseSession,
+    account: SignedIn,
+    sent: Annotated[FormData | bytes, Depends(_sent)],
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            min_length=8,
+            max_length=100,
+            description="Random text, new for each request and the same when it is sent again: "
+            "then it has its effect once and gets the same reply. Kept for 24 hours.",
+        ),
+    ] = None,
+) -> None:
+    if idempotency_key is None:
+        return
+    route = f"{request.method} {request.url.path}"
+    keyed = Keyed(account.id, route, idempotency_key, _hash(request, sent))
+    reply = earlier_reply(session, keyed)
+    if reply is not None:
+        raise _Answered(reply)
+    request.state.keyed = (session, keyed)
+
+
+class ApiRoute(APIRoute):
+    """A route whose POST takes an `Idempotency-Key`."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        if "POST" in (options.get("methods") or ()):
+            options["dependencies"] = [
+                *(options.get("dependencies") or ()),
+                Depends(_once, scope="function"),
+            ]
+        super().__init__(path, endpoint, **options)
+
+    def get_route_handler(self) -> Handler:
+        answer = super().get_route_handler()
+
+        async def answer_once(request: Request) -> Response:
+            try:
+                response = await answer(request)
+            except _Answered as answered:
+                reply = answered.reply
+                headers = {**reply.headers, "Idempotency-Replayed": "true"}
+                return Response(reply.body, reply.status, headers)
+            keyed: tuple[Session, Keyed] | None = getattr(request.state, "keyed", None)
+            if keyed is not None and response.status_code < 300:
+                # Before the session's dependency ends, and with it the transaction.
+                kept = Reply(response.status_code, dict(response.headers), bytes(response.body))
+                await run_in_threadpool(keep_reply, *keyed, kept)
+            return response
+
+        return answer_once
+
+
+def api_router(path: str, tag: str) -> APIRouter:
+    """A router under `/api/v1`; all of the requester's API is made with it."""
+    return APIRouter(prefix=f"{PREFIX}{path}", tags=[tag], route_class=ApiRoute)

@@ -1,0 +1,45 @@
+"""What the annotators' page needs to be tried without a campaign that runs: a few random grids."""
+
+import numpy as np
+from pydantic import BaseModel
+from sqlalchemy.orm import Session
+
+from app.annotation.schemas import CampaignForAnnotators, LeasedImage
+from app.annotation.settings import annotation_of
+from app.annotation.shown import for_annotators, leased_images
+from app.campaigns.models import Campaign
+from app.collections.models import Collection
+from app.collections.service import require_images
+from learning.queries import random_grids
+
+N_GRIDS = 3
+
+
+class Preview(BaseModel):
+    """Answers to the page's calls: its script plays the server (frontend/src/preview.ts)."""
+
+    campaign: CampaignForAnnotators
+    stages: list[str]
+    grids: list[list[LeasedImage]]
+    target: int
+
+
+def preview_of(session: Session, campaign: Campaign, *, whole: bool = True) -> Preview:
+    """With all that comes before the grids, if `whole`.
+
+    Raises Conflict when the collection is too small for a grid.
+    """
+    collection = session.get_one(Collection, campaign.collection_id)
+    require_images(collection, campaign.grid_size)
+    settings = annotation_of(campaign.annotation)
+    stages = ["consent"] if whole and settings.consent.strip() else []
+    if whole and settings.show_instructions:
+        stages.append("instructions")
+    rng = np.random.default_rng(campaign.seed)
+    grids = random_grids(N_GRIDS, campaign.grid_size, collection.n_images, rng)
+    return Preview(
+        campaign=for_annotators(campaign),
+        stages=stages,
+        grids=[leased_images(session, campaign, [int(k) for k in grid]) for grid in grids],
+        target=campaign.grids_per_assignment,
+    )

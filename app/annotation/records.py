@@ -1,0 +1,118 @@
+"""Finished answers as the API lists them; with what was done when, they can be played back."""
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from app.annotation.bundles import images_at
+from app.annotation.checks import FINISHED
+from app.annotation.models import Annotator, Answer
+from app.campaigns.models import Campaign, Grid, Round
+from app.collections.media import image_url
+from app.core.errors import NotFound
+
+Role = Literal["ask", "gold", "repeat"]
+
+
+class Replay(BaseModel):
+    """How an answer came about; the trace as the page sent it (docs/annotator-api.md).
+
+    `urls[k]` is the address of `images[k]`.
+    """
+
+    urls: list[str]
+    device: dict[str, Any] | None
+    trace: list[Any]
+
+
+class AnswerRecord(BaseModel):
+    """One finished answer; `groups[k]` is the group of `images[k]`, −1 for a leftover."""
+
+    id: UUID
+    annotator: int = Field(description="Number of the annotator in this campaign.")
+    grid: int
+    role: Role = Field(description="`ask` is learned from; the others check the annotator.")
+    round: int | None = Field(description="Null for a check.")
+    state: Literal["submitted", "surplus"]
+    submitted_at: datetime
+    elapsed_ms: int | None
+    left_out: bool = Field(description="The annotator's answers are left out of learning.")
+    images: list[int] = Field(description="Positions in the collection.")
+    groups: list[int]
+    descriptions: list[str]
+    unseen: list[int] = Field(description="Images that the annotator could not see.")
+    truth: list[int] | None = Field(description="Known groups, of a gold grid.")
+    agreement: float | None = Field(description="With what is known: 1 perfect, 0 chance.")
+    replay: Replay | None = Field(description="Only when asked for.")
+
+    @classmethod
+    def of(
+        cls, answer: Answer, grid: Grid, round_number: int | None, annotator: Annotator
+    ) -> "AnswerRecord":
+        return cls.model_validate(
+            {
+                "id": answer.id,
+                "annotator": annotator.position,
+                "grid": grid.id,
+                "role": grid.role,
+                "round": round_number,
+                "state": answer.state,
+                "submitted_at": answer.submitted_at,
+                "elapsed_ms": answer.elapsed_ms,
+                "left_out": annotator.left_out_at is not None,
+                "images": grid.images,
+                "groups": answer.groups,
+                "descriptions": answer.descriptions,
+                "unseen": answer.unseen,
+                "truth": grid.truth,
+                "agreement": answer.agreement,
+                "replay": None,
+            }
+        )
+
+
+def answers_of(
+    campaign: Campaign,
+    annotator: int | None = None,
+    round_number: int | None = None,
+    role: Role | None = None,
+) -> Select[Answer, Grid, int, Annotator]:
+    """Finished answers of a campaign, of one annotator, round or role if told."""
+    query = (
+        select(Answer, Grid, Round.number, Annotator)
+        .join(Grid, Answer.grid_id == Grid.id)
+        .outerjoin(Round, Grid.round_id == Round.id)
+        .join(Annotator, Answer.annotator_id == Annotator.id)
+        .where(Answer.campaign_id == campaign.id, Answer.state.in_(FINISHED))
+        # Says what the states imply, so that the index of finished answers serves.
+        .where(Answer.submitted_at.is_not(None))
+    )
+    if annotator is not None:
+        query = query.where(Annotator.position == annotator)
+    if round_number is not None:
+        query = query.where(Round.number == round_number)
+    if role is not None:
+        query = query.where(Grid.role == role)
+    return query
+
+
+def replay_of(session: Session, campaign: Campaign, answer: Answer, grid: Grid) -> Replay:
+    images = images_at(session, campaign, grid.images)
+    urls = [image_url(image) for image in images]
+    return Replay(urls=urls, device=answer.device, trace=answer.trace)
+
+
+def answer_with_replay(session: Session, campaign: Campaign, answer_id: UUID) -> AnswerRecord:
+    """One finished answer of this campaign; raises NotFound."""
+    query = answers_of(campaign).where(Answer.id == answer_id)
+    found = session.execute(query).one_or_none()
+    if found is None:
+        raise NotFound("This campaign has no such answer.")
+    answer, grid, *_ = found
+    record = AnswerRecord.of(*found)
+    record.replay = replay_of(session, campaign, answer, grid)
+    return record

@@ -1,0 +1,103 @@
+"""Replies of the annotation API, made from what the services found."""
+
+from sqlalchemy.orm import Session
+
+from app.annotation import leases, sessions
+from app.annotation.schemas import (
+    DraftOut,
+    HandIn,
+    HandoutOut,
+    LeaseOut,
+    PracticeProgress,
+    SessionOut,
+    StageOut,
+)
+from app.annotation.sessions import AnnotatorSession
+from app.annotation.shown import for_annotators, leased_images
+from app.campaigns.models import Campaign
+from app.core.security import pseudonym
+from app.recruitment import extras, link_entry, outside
+from app.recruitment.models import Recruitment
+
+N_COLOURS = 10
+
+
+def session_out(
+    session: Session, who: AnnotatorSession, ways_out: dict[str, HandIn] | None = None
+) -> SessionOut:
+    """A session that was opened, with the first grid where work can begin; `ways_out`: hand_in,
+    declined and screened_out of SessionOut."""
+    state = stage_out(who)
+    ready = state.stage == "work"
+    handout = handout_out(session, who, leases.lease_next_grid(session, who)) if ready else None
+    answered, target = leases.assignment_progress(who.assignment)
+    return SessionOut.model_validate(
+        {
+            **state.model_dump(),
+            "token": sessions.token_of(who),
+            "channel": who.assignment.channel,
+            **(ways_out or {}),
+            "campaign": for_annotators(who.campaign, _recruitment_of(session, who)),
+            "answered": answered,
+            "target": target,
+            "seconds_spent": sessions.seconds_spent(session, who.assignment),
+            "next": handout,
+        }
+    )
+
+
+def stage_out(who: AnnotatorSession) -> StageOut:
+    """Where the annotator stands."""
+    progress = PracticeProgress(
+        done=min(sessions.practice_number(who), who.settings.practice), total=who.settings.practice
+    )
+    return StageOut(stage=sessions.stage(who), practice=progress)
+
+
+def handout_out(session: Session, who: AnnotatorSession, handout: leases.Handout) -> HandoutOut:
+    """What an annotator who asked for a grid got."""
+    answered, target = leases.assignment_progress(who.assignment)
+    has_ended = handout.status in ("done", "stopped")
+    link = _recruitment_of(session, who) if has_ended and who.assignment.channel == "link" else None
+    return HandoutOut(
+        status=handout.status,
+        answered=answered,
+        target=target,
+        lease=_lease_out(session, who.campaign, handout),
+        retry_after_seconds=handout.retry_after_seconds,
+        completion_code=who.assignment.completion_code if has_ended and answered else None,
+        more=extras.more_of(session, who) if handout.status == "done" else None,
+        bonus=extras.bonus_of(session, who),
+        earned_cents=outside.earned_cents(session, who.assignment) if link else None,
+        again=_may_go_on(session, who, handout, link) if link else None,
+    )
+
+
+def _may_go_on(
+    session: Session, who: AnnotatorSession, handout: leases.Handout, link: Recruitment
+) -> bool:
+    """Whether somebody who is done could do another assignment."""
+    is_over = handout.status == "stopped" or who.campaign.state == "finished"
+    if is_over or not link_entry.may_take_on(session, link, who.annotator):
+        return False
+    return leases.is_more_to_come(session, who)
+
+
+def _recruitment_of(session: Session, who: AnnotatorSession) -> Recruitment | None:
+    recruitment_id = who.assignment.recruitment_id
+    return session.get(Recruitment, recruitment_id) if recruitment_id else None
+
+
+def _lease_out(session: Session, campaign: Campaign, handout: leases.Handout) -> LeaseOut | None:
+    lease, grid = handout.lease, handout.grid
+    if lease is None or grid is None:
+        return None
+    return LeaseOut(
+        id=lease.id,
+        grid_id=pseudonym("grid", str(grid.id))[:16],
+        images=leased_images(session, campaign, grid.images),
+        expires_at=lease.lease_expires_at,
+        first_colour=lease.id.int % N_COLOURS,
+        draft=DraftOut.model_validate(lease.draft) if lease.draft else None,
+        draft_version=lease.draft_version,
+    )

@@ -1,0 +1,150 @@
+"""What the rows of an archive must hold to for pages and learning to work with them.
+
+Types, states, lengths and keys are the database's own constraints; here is what these cannot say.
+"""
+
+from uuid import UUID
+
+from pydantic import ValidationError
+from sqlalchemy import ARRAY, Float, literal, or_, select, text
+from sqlalchemy import Text as SqlText
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.orm import Session
+
+from app.annotation.quality import read_scores
+from app.annotation.settings import checked_annotation
+from app.archive.errors import DamagedArchive
+from app.archive.tables import ARCHIVED, belongs
+from app.campaigns.models import Campaign
+from app.campaigns.service import check_budget, check_ranges
+from app.core.errors import InvalidInput
+from app.planning.settings import checked_plan
+from app.results.insight import read_insight
+from app.results.membership_schemas import OwnClustersOut
+from app.results.own_clusters import all_told as own_told
+from app.results.own_clusters import examples_of, tells_clusters
+from app.results.schemas import InsightOut, MapOut, ProgressOut
+from app.results.service import list_models, read_map, read_progress
+from app.strategies import get_strategy
+from app.strategies.base import check_settings
+
+MOST_GROUPS = 100
+# Each finds what must not be; :campaign and :collection are the restored ones.
+RULES = {
+    "The images are not numbered from 0 without gaps.": """
+        SELECT FROM collection c WHERE id = :collection AND n_images <> (
+            SELECT count(*) FROM image i WHERE i.collection_id = c.id AND i.position < c.n_images)
+        """,
+    "An image has no proper hash, size or attributes.": """
+        SELECT FROM image WHERE collection_id = :collection AND NOT (
+            sha256 ~ '^[0-9a-f]{64}$' AND width > 0 AND height > 0
+            AND jsonb_typeof(attributes) = 'object'
+            AND NOT jsonb_path_exists(attributes, '$.* ? (@.type() == "object" ||
+                                                         @.type() == "array")'))
+        """,
+    "The campaign has more images than its collection.": """
+        SELECT FROM campaign JOIN collection ON collection.id = collection_id
+        WHERE campaign.id = :campaign AND campaign.n_images NOT BETWEEN 0 AND collection.n_images
+        """,
+    "A grid shows images that there are not.": """
+        SELECT FROM grid JOIN campaign ON campaign.id = campaign_id
+        JOIN collection ON collection.id = collection_id
+        WHERE campaign_id = :campaign AND (
+            array_position(images, NULL) IS NOT NULL OR NOT 0 <= ALL (images)
+            -- Known answers are listed before a start freezes the number of images.
+            OR NOT CASE campaign.state WHEN 'draft' THEN collection.n_images
+                ELSE campaign.n_images END > ALL (images)
+            OR cardinality(truth) <> cardinality(images))
+        """,
+    "An answer does not fit its grid.": f"""
+        SELECT FROM answer JOIN grid ON grid.id = grid_id
+        WHERE answer.campaign_id = :campaign AND groups IS NOT NULL AND (
+            cardinality(groups) <> cardinality(images) OR array_position(groups, NULL) IS NOT NULL
+            OR NOT -1 <= ALL (groups) OR NOT {MOST_GROUPS} > ALL (groups))
+        """,
+    "An answer tells nothing that could be played back.": """
+        SELECT FROM answer WHERE campaign_id = :campaign AND NOT (
+            jsonb_typeof(trace) = 'array' AND coalesce(jsonb_typeof(device) = 'object', true))
+        """,
+    "An answer is nobody's, or of a grid of nowhere.": """
+        SELECT FROM answer JOIN campaign ON campaign.id = answer.campaign_id
+        JOIN annotator ON annotator.id = annotator_id
+        WHERE answer.campaign_id = :campaign
+        AND annotator.position NOT BETWEEN 0 AND campaign.n_annotators - 1
+        """,
+    "A model has places for images that there are not, or of different lengths.": """
+        SELECT FROM model JOIN campaign ON campaign.id = campaign_id
+        JOIN embedding ON model_id = model.id
+        WHERE campaign_id = :campaign GROUP BY model.id, campaign.n_images
+        HAVING min(position) < 0 OR max(position) >= campaign.n_images
+            OR count(DISTINCT vector_dims(vector)) > 1
+        """,
+    "A clustering puts images into clusters that there are not.": """
+        SELECT FROM clustering JOIN model ON model.id = clustering.model_id
+        JOIN campaign ON campaign.id = model.campaign_id
+        WHERE model.campaign_id = :campaign AND (
+            jsonb_typeof(clusters) <> 'array' OR array_position(labels, NULL) IS NOT NULL
+            OR cardinality(labels) > campaign.n_images
+            OR cardinality(labels) <> cardinality(silhouettes)
+            OR NOT 0 <= ALL (labels) OR NOT jsonb_array_length(clusters) > ALL (labels))
+        """,
+}
+
+
+def check_rows(session: Session, campaign_id: UUID, collection_id: UUID) -> None:
+    """Raises DamagedArchive with the first rule that is broken."""
+    values = {"campaign": campaign_id, "collection": collection_id}
+    for sentence, query in RULES.items():
+        if session.execute(text(f"{query} LIMIT 1"), values).first() is not None:
+            raise DamagedArchive(f"The archive cannot be used. {sentence}")
+    for one in ARCHIVED:
+        numbers = [column for column in one.columns if _is_float(column.type)]
+        strange = [sql_cast(column, SqlText).op("~")("NaN|Inf") for column in numbers]
+        here = select(literal(1)).select_from(one.table).where(belongs(one, campaign_id))
+        if strange and session.scalar(here.where(or_(*strange)).limit(1)):
+            raise DamagedArchive(f"The archive's {one.name} holds numbers that are none.")
+
+
+def check_numbers(campaign: Campaign) -> None:
+    """Raises DamagedArchive unless this campaign's numbers could have been chosen on this server:
+    one too large would fill the memory at the start, a zero would be divided by."""
+    try:
+        check_ranges(campaign)
+        if campaign.state == "draft":
+            check_budget(campaign)
+    except InvalidInput as error:
+        raise DamagedArchive(f"The archive's campaign cannot be used. {error}") from error
+    stood = campaign.laid_out
+    # Arrays of the database may also hold nulls, or arrays.
+    if not all(isinstance(n_grids, int) and n_grids >= 1 for n_grids in stood):
+        raise DamagedArchive("The archive's campaign has a round that laid out no grids.")
+    if len(stood) > campaign.rounds or sum(stood) * campaign.answers_per_grid > campaign.budget:
+        raise DamagedArchive("The archive's campaign has laid out more than its rounds and budget.")
+
+
+def check_pages(session: Session, campaign: Campaign) -> None:
+    """Raises DamagedArchive when the campaign's pages could not be shown, InvalidInput when this
+    server does not know its strategy or its settings."""
+    check_numbers(campaign)
+    campaign.settings = check_settings(get_strategy(campaign.strategy), campaign.settings)
+    campaign.annotation = checked_annotation(campaign.annotation)
+    campaign.plan = checked_plan(campaign.plan)
+    try:
+        ProgressOut.of(read_progress(session, campaign))
+        for model in list_models(session, campaign):
+            MapOut.of(model.version, read_map(session, campaign, model))
+            if tells_clusters(model):
+                told = own_told(model)
+                OwnClustersOut.of(model, told, examples_of(session, campaign, told), [])
+            elif model.insight is not None:
+                InsightOut.of(read_insight(session, campaign, model))
+        read_scores(session, campaign)
+    except (ValidationError, LookupError, TypeError, ValueError, AttributeError) as error:
+        # What models tell is JSON of any shape: whoever reads it is the judge of it.
+        raise DamagedArchive("The archive's models tell what no page can show.") from error
+
+
+def _is_float(kind: object) -> bool:
+    if isinstance(kind, ARRAY):
+        kind = kind.item_type
+    return isinstance(kind, Float)

@@ -1,0 +1,140 @@
+"""Rows of an archive into the database, all with keys of their own, set by set."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pgvector.sqlalchemy import VECTOR
+from psycopg import sql
+from sqlalchemy import (
+    ARRAY,
+    REAL,
+    Column,
+    ColumnElement,
+    TableValuedAlias,
+    column,
+    func,
+    literal,
+    literal_column,
+    select,
+    table,
+)
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Session
+from sqlalchemy.sql.schema import ScalarElementColumnDefault
+
+from app.archive.copying import made_anew
+from app.archive.errors import DamagedArchive, TooNewArchive
+from app.archive.manifest import TableTold
+from app.archive.tables import Archived, is_id, is_number, number_of
+from app.core.copying import as_text, raw
+
+STAGED = "staged"
+
+
+def load_table(
+    session: Session,
+    one: Archived,
+    told: TableTold,
+    pieces: Iterator[bytes],
+    given: dict[str, ColumnElement[Any]],
+    secret: str,
+) -> None:
+    """Insert the rows of one table. `given` are columns that do not come from the archive.
+
+    Raises DamagedArchive, TooNewArchive, and psycopg.Error for what the database does not take.
+    """
+    unknown = sorted(set(told.columns) - {known.key for known in one.columns})
+    if unknown:
+        raise TooNewArchive(f"The archive's {one.name} has a column {unknown[0][:40]!r} too many.")
+    _stage(session, one, told, pieces)
+    _number_anew(session, one)
+    record = _record(one, told)
+    values = {
+        known: value
+        for known in one.table.columns
+        if (value := _value(known, told, record, given, secret)) is not None
+    }
+    names = ", ".join(f'"{known.key}"' for known in values)
+    query = as_text(select(*values.values()).select_from(table(STAGED), record))
+    _run(session, f'INSERT INTO "{one.name}" ({names}) OVERRIDING SYSTEM VALUE {query}')
+
+
+def _stage(session: Session, one: Archived, told: TableTold, pieces: Iterator[bytes]) -> None:
+    """Each line into a row of a table that ends with the transaction."""
+    _run(session, f"DROP TABLE IF EXISTS {STAGED}")
+    _run(session, f"CREATE TEMPORARY TABLE {STAGED} (line jsonb) ON COMMIT DROP")
+    with raw(session).cursor() as cursor:
+        with cursor.copy(f"COPY {STAGED} FROM STDIN") as copy:
+            for piece in pieces:
+                copy.write(piece.replace(b"\\", b"\\\\"))
+        if cursor.rowcount != told.rows:
+            raise DamagedArchive(
+                f"The archive should hold {told.rows} rows of {one.name}, not {cursor.rowcount}."
+            )
+
+
+def _number_anew(session: Session, one: Archived) -> None:
+    """A table of old and new numbers, for keys that the database counts up."""
+    for key in one.table.primary_key.columns:
+        if is_number(key):
+            _run(
+                session,
+                f"CREATE TEMPORARY TABLE {number_of(key)} (old bigint PRIMARY KEY, new bigint) "
+                "ON COMMIT DROP",
+            )
+            sequence = f"pg_get_serial_sequence('{one.name}', '{key.key}')"
+            _run(
+                session,
+                f"INSERT INTO {number_of(key)} SELECT old, nextval({sequence}) FROM "
+                f"(SELECT (line->>'{key.key}')::bigint AS old FROM {STAGED} ORDER BY 1) AS numbers",
+            )
+
+
+def _record(one: Archived, told: TableTold) -> TableValuedAlias:
+    """The staged lines as columns with types."""
+    known = [found for found in one.columns if found.key in told.columns]
+    typed = [
+        column(found.key, ARRAY(REAL) if isinstance(found.type, VECTOR) else found.type)
+        for found in known
+    ]
+    record = func.jsonb_to_record(literal_column(f"{STAGED}.line", JSONB))
+    return record.table_valued(*typed).render_derived(name="r", with_types=True)
+
+
+def _value(
+    known: Column[Any],
+    told: TableTold,
+    record: TableValuedAlias,
+    given: dict[str, ColumnElement[Any]],
+    secret: str,
+) -> ColumnElement[Any] | None:
+    """Where a column's values come from; None leaves it to the database."""
+    if known.key in given:
+        return given[known.key]
+    if known.key in told.columns:
+        return _of_record(known, record, secret)
+    if isinstance(known.default, ScalarElementColumnDefault):
+        return literal(known.default.arg, known.type)
+    if known.nullable or known.server_default is not None or known.identity is not None:
+        return None
+    raise DamagedArchive(f"The archive's {known.table.name} lacks the column {known.key!r}.")
+
+
+def _of_record(known: Column[Any], record: TableValuedAlias, secret: str) -> ColumnElement[Any]:
+    found: ColumnElement[Any] = record.c[known.key]
+    if is_id(known):
+        return made_anew(found, secret)
+    if is_number(known):
+        numbers = table(number_of(known), column("old"), column("new"))
+        return (
+            select(numbers.c.new).where(numbers.c.old == found).correlate(record).scalar_subquery()
+        )
+    if isinstance(known.type, VECTOR):
+        return sql_cast(found, VECTOR())
+    return found
+
+
+def _run(session: Session, statement: str) -> None:
+    # Made of names of the schema and of keys made here; nothing of the archive is in it.
+    raw(session).execute(sql.SQL(statement))

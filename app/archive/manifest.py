@@ -1,0 +1,55 @@
+"""What an archive tells of itself, and the names of its members (docs/exports.md)."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+# Raised when an older Likewise could misread the file. New tables and columns do not raise it.
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+# Hashes of the images, as sha256sum writes them: too many for the manifest.
+CHECKSUMS = "images.sha256"
+# Kept of every image; the smaller size is made of them when it is first asked for.
+SIZES = ("thumb", "large")
+IMAGE = re.compile(rf"images/({'|'.join(SIZES)})/\d{{6,9}}\.webp", re.ASCII)
+# Parts never begin with a dot, so that none leads upwards; nothing that runs when it is read.
+ARTIFACT = re.compile(
+    r"models/(\d{4,9})/((?:\w[\w.-]*/)*\w[\w.-]*\.(?:safetensors|json))", re.ASCII
+)
+
+Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(ge=0)]
+
+
+class TableTold(BaseModel):
+    rows: Count
+    columns: list[str]
+
+
+class MemberTold(BaseModel):
+    sha256: Hash
+    size: Count
+
+
+class Manifest(BaseModel):
+    """`learning`: a training was waiting or running, and is asked for again where this is restored;
+    `missing_images`: those that were no longer in storage."""
+
+    format: Literal["likewise-campaign"] = "likewise-campaign"
+    format_version: int = FORMAT_VERSION
+    product_version: Annotated[str, Field(max_length=50)]
+    made_at: str
+    campaign: str
+    learning: bool
+    missing_images: Count
+    tables: dict[str, TableTold]
+    members: dict[str, MemberTold]
+
+
+def image_name(position: int, size: str) -> str:
+    return f"images/{size}/{position:06d}.webp"
+
+
+def artifact_name(model_version: int, file: str) -> str:
+    return f"models/{model_version:04d}/{file}"

@@ -1,0 +1,192 @@
+"""An archive into a campaign again, on this server or on another: whole or not at all."""
+
+import logging
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain, count
+from typing import Any, BinaryIO
+from uuid import UUID
+
+import psycopg
+from sqlalchemy import ColumnElement, literal, select, text, update
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.service import record_audit
+from app.archive.checks import check_pages, check_rows
+from app.archive.container import Container
+from app.archive.errors import DamagedArchive
+from app.archive.loading import load_table
+from app.archive.manifest import SIZES, image_name
+from app.archive.pictures import check_webp
+from app.archive.tables import ARCHIVED
+from app.campaigns.models import Campaign
+from app.collections.models import Collection, Image
+from app.collections.service import image_key
+from app.core.security import new_token
+from app.core.storage import delete_below, put_object
+from app.jobs.service import request_job
+from app.recruitment.first_link import make_first_link
+from app.results.models import Model
+
+logger = logging.getLogger(__name__)
+# Nobody expects that a copy hands out grids: it waits for its requester's Resume.
+STATES = {"running": "paused"}
+LONGEST_NAME = 200
+
+
+@dataclass
+class _Restoring:
+    session: Session
+    owner: Account
+    archive: Container
+    link_token: str = field(default_factory=new_token)
+    secret: str = field(default_factory=lambda: secrets.token_hex(32))
+
+    def load_rows(self) -> Campaign:
+        told = self.archive.manifest.tables
+        for name in ("collection", "campaign"):
+            if name not in told or told[name].rows != 1:
+                raise DamagedArchive(f"An archive holds one {name}.")
+        for one in ARCHIVED:
+            if one.name in told:
+                pieces = self.archive.pieces(one.file)
+                given = self.given(one.name)
+                load_table(self.session, one, told[one.name], pieces, given, self.secret)
+        query = select(Campaign).where(Campaign.link_token == self.link_token)
+        return self.session.scalars(query).one()
+
+    def given(self, table: str) -> dict[str, ColumnElement[Any]]:
+        """Columns whose values are of this server."""
+        given: dict[str, dict[str, ColumnElement[Any]]] = {
+            "collection": {"owner_id": literal(self.owner.id)},
+            "campaign": {
+                "owner_id": literal(self.owner.id),
+                "link_token": literal(self.link_token),
+            },
+            "assignment": {"completion_code": literal("")},
+            # Known once the campaign has its own id; never what the archive says.
+            "model": {"artifact_key": literal("")},
+        }
+        return given.get(table, {})
+
+    def store_artifacts(self, campaign: Campaign) -> None:
+        folders = {}
+        query = select(Model.version, Model.id).where(Model.campaign_id == campaign.id)
+        for number, model_id in self.session.execute(query).all():
+            folders[number] = f"models/{campaign.id}/{model_id}"
+            self.session.execute(
+                update(Model).where(Model.id == model_id).values(artifact_key=folders[number])
+            )
+        for number, file, member in self.archive.artifacts():
+            if number not in folders:
+                raise DamagedArchive(f"{member} is of a model that there is not.")
+            put_object(f"{folders[number]}/{file}", b"".join(self.archive.pieces(member)))
+
+    def store_images(self, collection_id: UUID) -> None:
+        query = select(Image.position, Image.sha256).where(Image.collection_id == collection_id)
+        rows = self.session.execute(query.order_by(Image.position)).all()
+        waiting = self.archive.images()
+        name, checksum = next(waiting, ("", ""))
+        n_missing = 0
+        for position, sha256 in rows:
+            for size in SIZES:
+                if name != image_name(position, size):
+                    n_missing += 1
+                    continue
+                data = b"".join(self.archive.pieces(name, checksum))
+                check_webp(name, data, size)
+                put_object(image_key(collection_id, sha256, size), data)
+                name, checksum = next(waiting, ("", ""))
+        if name or n_missing != self.archive.manifest.missing_images:
+            raise DamagedArchive("Images and their list do not agree.")
+
+
+def restore_archive(
+    session: Session,
+    owner: Account,
+    file: BinaryIO,
+    *,
+    name: str = "",
+    most_bytes: int | None = None,
+) -> Campaign:
+    """The archive's campaign and collection as new ones of `owner`, with a new annotators' link.
+
+    A campaign that ran is paused. `name` replaces the campaign's; a name that the owner has in use
+    gets "(imported)". `most_bytes` bounds what the archive may unpack to. Raises DamagedArchive,
+    TooNewArchive, InvalidInput; the caller rolls back, and storage is as before.
+    """
+    archive = Container(file, most_bytes)
+    restoring = _Restoring(session, owner, archive)
+    session.execute(text("SET LOCAL statement_timeout = 0"))
+    with _what_the_database_refuses():
+        campaign = restoring.load_rows()
+        check_rows(session, campaign.id, campaign.collection_id)
+        with _nothing_left_behind(campaign):
+            restoring.store_artifacts(campaign)
+            restoring.store_images(campaign.collection_id)
+            _settle(session, owner, campaign, name)
+            if campaign.state != "draft":
+                make_first_link(session, campaign)
+            if archive.manifest.learning and campaign.n_answers:
+                request_job(session, campaign.id, campaign.n_answers)
+            session.flush()
+    return campaign
+
+
+def _settle(session: Session, owner: Account, campaign: Campaign, name: str) -> None:
+    collection = session.get_one(Collection, campaign.collection_id)
+    campaign.state = STATES.get(campaign.state, campaign.state)
+    campaign.name = _free_name(session, owner, Campaign, campaign.id, name.strip() or campaign.name)
+    collection.name = _free_name(session, owner, Collection, collection.id, collection.name)
+    check_pages(session, campaign)
+    record_audit(session, owner.id, "collection.imported", "collection", collection.id)
+    record_audit(session, owner.id, "campaign.imported", "campaign", campaign.id)
+
+
+def _free_name(
+    session: Session,
+    owner: Account,
+    table: type[Campaign] | type[Collection],
+    own_id: UUID,
+    name: str,
+) -> str:
+    """`name`, "NAME (imported)", "NAME (imported 2)" …: the first that the owner's others lack."""
+    taken = set(
+        session.scalars(select(table.name).where(table.owner_id == owner.id, table.id != own_id))
+    )
+    marks = (f" (imported {number})" if number > 1 else " (imported)" for number in count(1))
+    names = (name[: LONGEST_NAME - len(mark)] + mark for mark in chain([""], marks))
+    return next(one for one in names if one not in taken)
+
+
+@contextmanager
+def _what_the_database_refuses() -> Iterator[None]:
+    try:
+        yield
+    except (psycopg.errors.DataError, psycopg.errors.IntegrityError) as error:
+        raise _refused(error) from error
+    except DBAPIError as error:
+        if isinstance(error.orig, psycopg.errors.DataError | psycopg.errors.IntegrityError):
+            raise _refused(error.orig) from error
+        raise
+
+
+def _refused(error: psycopg.Error) -> DamagedArchive:
+    reason = (error.diag.message_primary or str(error)).splitlines()[0]
+    return DamagedArchive(f"The archive holds what the database refuses: {reason}.")
+
+
+@contextmanager
+def _nothing_left_behind(campaign: Campaign) -> Iterator[None]:
+    """Objects have no transaction: whatever goes wrong, those written so far are taken away."""
+    folders = [f"images/{campaign.collection_id}", f"models/{campaign.id}"]
+    try:
+        yield
+    except BaseException:
+        for folder in folders:
+            delete_below(folder)
+        raise

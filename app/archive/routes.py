@@ -1,0 +1,70 @@
+"""Bringing a campaign back from its archive: API and page. Taking one away is an export."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, File, Form, Request, UploadFile
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.accounts.api import api_router
+from app.accounts.routes import SignedIn
+from app.archive.reader import restore_archive
+from app.campaigns.schemas import CampaignOut
+from app.core.errors import LikewiseError
+from app.core.settings import get_settings
+from app.core.web import DatabaseSession, templates
+
+api = api_router("/campaigns", "exports")
+pages = APIRouter(include_in_schema=False)
+# As for images in ZIP files: what may be unpacked for each byte that may be sent.
+MOST_UNPACKED = 4
+
+
+def _most_bytes() -> int:
+    return MOST_UNPACKED * get_settings().max_upload_bytes
+
+
+@api.post("/import", status_code=201)
+def import_archive(
+    file: Annotated[UploadFile, File(description="The file `archive.zip` of a campaign.")],
+    session: DatabaseSession,
+    account: SignedIn,
+    response: Response,
+    name: Annotated[str, Form(max_length=200, description="Empty: the archive's.")] = "",
+) -> CampaignOut:
+    """Restore a campaign and its collection from an archive, as new ones of this account.
+
+    A campaign that ran is paused; the link for annotators is a new one.
+    """
+    campaign = restore_archive(session, account, file.file, name=name, most_bytes=_most_bytes())
+    response.headers["Location"] = f"/api/v1/campaigns/{campaign.id}"
+    return CampaignOut.of(campaign)
+
+
+@pages.get("/campaigns/import", response_class=HTMLResponse)
+def import_page(request: Request, account: SignedIn) -> Response:
+    return _page(request, {"account": account})
+
+
+@pages.post("/campaigns/import", response_class=HTMLResponse)
+def import_from_form(
+    request: Request,
+    file: UploadFile,
+    session: DatabaseSession,
+    account: SignedIn,
+    name: Annotated[str, Form(max_length=200)] = "",
+) -> Response:
+    """An archive that cannot be restored shows the form again, with what is wrong."""
+    try:
+        with session.begin_nested():
+            campaign = restore_archive(
+                session, account, file.file, name=name, most_bytes=_most_bytes()
+            )
+    except LikewiseError as error:
+        return _page(request, {"account": account, "error": error}, error.status)
+    return RedirectResponse(f"/campaigns/{campaign.id}", status_code=303)
+
+
+def _page(request: Request, context: dict[str, object], status: int = 200) -> Response:
+    limit = get_settings().max_upload_bytes // 2**20
+    context = {**context, "limit": limit}
+    return templates.TemplateResponse(request, "archive/import.html", context, status_code=status)

@@ -1,0 +1,179 @@
+"""Which tables make up a campaign's archive, and which of their columns stay behind.
+
+A table added to the schema is one line in `ARCHIVED` (parents before children) or, with a reason,
+in `LEFT_OUT`; tests/app/test_archive.py fails until it is in one of them. Everything else follows
+from the schema: a row comes along if its campaign does, or the row that a foreign key leads to.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sqlalchemy import Column, ColumnElement, Table, Uuid, all_, case, exists, select
+from sqlalchemy.orm import InstrumentedAttribute
+
+from app.annotation.models import Annotator, Answer, Assignment, Remark
+from app.campaigns.models import Campaign, Grid, Round, Share
+from app.collections.models import Collection, Image
+from app.core.database import Base
+from app.jobs.models import Job
+from app.results.models import Clustering, EmbeddedImage, Model
+
+
+def n_archived(campaign_id: object) -> ColumnElement[int]:
+    """How many images of the collection, from the first, come along.
+
+    Those that a campaign asks about. A draft asks about none yet: it takes along all that there
+    are, unless it is shared, because a collection is for its owner alone to see.
+    """
+    shared = exists().where(Share.campaign_id == campaign_id).correlate(None)
+    return (
+        select(
+            case(
+                (Campaign.state != "draft", Campaign.n_images),
+                (shared | (Campaign.owner_id != Collection.owner_id), 0),
+                else_=Collection.n_images,
+            )
+        )
+        .join(Collection, Collection.id == Campaign.collection_id)
+        .where(Campaign.id == campaign_id)
+        .correlate(None)
+        .scalar_subquery()
+    )
+
+
+@dataclass(frozen=True)
+class Archived:
+    """A table that comes along.
+
+    without: columns that stay behind: whose they are, secrets, identities, unfinished work.
+             They may be null, have a default, or are given anew by app/archive/fresh.py.
+    only:    which of the campaign's rows are written, where not all; takes the campaign's id.
+    instead: what is written for a column, where not what is in it; takes the same.
+    """
+
+    model: type[Base]
+    without: tuple[InstrumentedAttribute[object], ...] = ()
+    only: Callable[[object], ColumnElement[bool]] | None = None
+    instead: dict[str, Callable[[object], ColumnElement[int]]] = field(default_factory=dict)
+
+    @property
+    def table(self) -> Table:
+        table = self.model.__table__
+        assert isinstance(table, Table)
+        return table
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+    @property
+    def file(self) -> str:
+        """Its member in the archive."""
+        return f"tables/{self.name}.jsonl"
+
+    @property
+    def columns(self) -> list[Column[object]]:
+        behind = {column.key for column in self.without}
+        return [column for column in self.table.columns if column.key not in behind]
+
+
+ARCHIVED = [
+    Archived(Collection, without=(Collection.owner_id,), instead={"n_images": n_archived}),
+    Archived(Image, only=lambda campaign_id: Image.position < n_archived(campaign_id)),
+    Archived(Campaign, without=(Campaign.owner_id, Campaign.link_token)),
+    Archived(Round),
+    # Known answers may be listed for images that have not joined the campaign.
+    Archived(Grid, only=lambda campaign_id: n_archived(campaign_id) > all_(Grid.images)),
+    Archived(Annotator),
+    # The code is what annotators show to a platform: it leads to who they are there.
+    Archived(
+        Assignment,
+        without=(
+            Assignment.external_id,
+            Assignment.completion_code,
+            Assignment.recruitment_id,
+            Assignment.posting_id,
+        ),
+    ),
+    Archived(
+        Answer,
+        without=(Answer.draft, Answer.draft_version, Answer.idempotency_key, Answer.request_hash),
+        only=lambda _: Answer.state != "leased",
+    ),
+    Archived(Remark),
+    Archived(
+        Job,
+        without=(Job.lease_owner, Job.lease_until),
+        only=lambda _: Job.state.in_(("done", "failed")),
+    ),
+    Archived(Model, without=(Model.artifact_key,)),
+    Archived(EmbeddedImage),
+    Archived(Clustering),
+]
+BY_NAME = {one.name: one for one in ARCHIVED}
+LEFT_OUT = {
+    "annotator_identity": "who annotators are on their platforms never leaves the server",
+    "collection_import": "where images came from: addresses of the server that it comes from",
+    "import_problem": "what an import could not bring is not in the collection",
+    "dry_run": "an estimate of what the campaign would find; it has found it since",
+    "recruitment": "what stands on platforms is the affair of the server that put it there",
+    "invitation": "links to the server that it comes from, and who they were for",
+    "posting": "what stands on platforms is the affair of the server that put it there",
+    "submission": "who annotators are on their platforms never leaves the server",
+    "payment": "the books of the server that it comes from",
+    "channel_call": "requests to platforms by the server that it comes from",
+    "webhook": "where messages of the server that it comes from go, and their secrets",
+    "webhook_delivery": "messages of the server that it comes from",
+    "share": "the accounts that a campaign is shared with are of the server it comes from",
+}
+
+
+def parent_of(column: Column[object]) -> Archived | None:
+    """The archived table that a column's foreign key leads to."""
+    for key in column.foreign_keys:
+        return BY_NAME.get(key.column.table.name)
+    return None
+
+
+def is_id(column: Column[object]) -> bool:
+    """A key that is made anew on its way: a UUID that names a row of an archived table."""
+    is_key = column.primary_key or parent_of(column) is not None
+    return is_key and isinstance(column.type, Uuid)
+
+
+def is_number(column: Column[object]) -> bool:
+    """A key that the database counts up, or one that leads to it."""
+    own = column.primary_key and column.identity is not None
+    leads = any(key.column.identity is not None for key in column.foreign_keys)
+    return own or leads
+
+
+def number_of(column: Column[object]) -> str:
+    """Name of the table of old and new numbers that a key of numbers is looked up in."""
+    table = next((key.column.table for key in column.foreign_keys), column.table)
+    return f"numbers_of_{table.name}"
+
+
+def rows_of(one: Archived, campaign_id: object) -> ColumnElement[bool]:
+    """The condition that a row of this table comes along with the campaign."""
+    condition = belongs(one, campaign_id)
+    return condition if one.only is None else condition & one.only(campaign_id)
+
+
+def belongs(one: Archived, campaign_id: object) -> ColumnElement[bool]:
+    """The condition that a row of this table is the campaign's, whether it comes along or not."""
+    columns = one.table.columns
+    campaign = BY_NAME["campaign"].table
+    if one.table is campaign:
+        return campaign.c.id == campaign_id
+    if one.name == "collection":
+        mine = select(campaign.c.collection_id).where(campaign.c.id == campaign_id)
+        return columns.id == mine.scalar_subquery()
+    if "campaign_id" in columns:
+        return columns.campaign_id == campaign_id
+    for column in columns:
+        parent = parent_of(column)
+        if parent is not None and parent.table is not one.table:
+            [key] = column.foreign_keys
+            return column.in_(select(key.column).where(belongs(parent, campaign_id)))
+    raise LookupError(f"No foreign key leads from {one.name} to a campaign.")

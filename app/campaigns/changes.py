@@ -1,0 +1,278 @@
+"""Changing campaigns, also running ones; copying, putting away, opening again."""
+
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.service import record_audit
+from app.campaigns import service
+from app.campaigns.models import Campaign, Grid, Round
+from app.campaigns.rounds import n_full_rounds, n_rounds_made
+from app.campaigns.service import BadState, CampaignPlan
+from app.campaigns.sharing import MayNotChange
+from app.core.errors import Conflict, InvalidInput
+from app.core.events import campaign_changed
+from app.jobs.service import active_job, request_job
+from app.planning.settings import checked_plan
+from app.recruitment.first_link import follow_reward
+from app.strategies import get_strategy
+from app.strategies.base import check_settings
+
+PLANNED = tuple(field.name for field in fields(CampaignPlan))
+# Of a campaign that has started. Everything else decides what its answers mean.
+CHANGEABLE = (
+    "name",
+    "budget",
+    "rounds",
+    "settings",
+    "grids_per_assignment",
+    "learn_every",
+    "ready_share",
+    "reward_cents",
+    "plan",
+)
+
+
+# Changed field by field.
+NESTED = ("annotation", "plan", "settings")
+# What known answers from a list are about.
+DECIDE_GRIDS = ("collection_id", "kind", "grid_size", "max_groups")
+
+
+class Frozen(Conflict):
+    """It cannot be changed any more once the campaign has started."""
+
+    code = "frozen"
+
+
+def plan_of(campaign: Campaign) -> CampaignPlan:
+    """The plan that would make this campaign."""
+    return CampaignPlan(**{name: getattr(campaign, name) for name in PLANNED})
+
+
+def change_campaign(
+    session: Session, account: Account, campaign_id: UUID, values: dict[str, Any]
+) -> Campaign:
+    """Change what is named in `values` (fields of CampaignPlan); all else stays.
+
+    Another kind or strategy brings its own defaults for what is not named. Raises InvalidInput for
+    a wrong value, Frozen for what a campaign that has started cannot change.
+    """
+    campaign = service.get_campaign(session, account, campaign_id, edit=True)
+    unknown = sorted(set(values) - set(PLANNED))
+    if unknown:
+        raise InvalidInput(f"A campaign has no {', '.join(unknown)}.")
+    if campaign.state == "draft":
+        _change_draft(session, account, campaign, values)
+    else:
+        _change_started(session, campaign, values)
+    record_audit(
+        session, account.id, "campaign.changed", "campaign", campaign.id, fields=sorted(values)
+    )
+    campaign_changed(session, campaign.id)
+    return campaign
+
+
+def _change_draft(
+    session: Session, account: Account, campaign: Campaign, values: dict[str, Any]
+) -> None:
+    defaults: dict[str, Any] = {}
+    if values.get("kind", campaign.kind) != campaign.kind:
+        defaults |= {"grid_size": None, "max_groups": None}
+    if values.get("strategy", campaign.strategy) != campaign.strategy:
+        defaults |= {"settings": {}, "rounds": None}
+    merged = {name: values[name] for name in values if name not in NESTED}
+    for name in NESTED:
+        before = defaults.get(name, getattr(campaign, name))
+        merged[name] = {**before, **values.get(name, {})}
+    moves = values.get("collection_id", campaign.collection_id) != campaign.collection_id
+    if moves and campaign.owner_id != account.id:
+        raise MayNotChange("Only the campaign's owner may choose its collection.")
+    _keep_known_answers(session, campaign, merged)
+    plan = replace(plan_of(campaign), **{**defaults, **merged})
+    service.apply_plan(session, account, campaign, plan)
+
+
+def _keep_known_answers(session: Session, campaign: Campaign, values: dict[str, Any]) -> None:
+    """Raises Conflict when known answers from a list would be about other images or groups."""
+    changed = [
+        name
+        for name in DECIDE_GRIDS
+        if values.get(name, getattr(campaign, name)) != getattr(campaign, name)
+    ]
+    known = select(func.count()).where(Grid.campaign_id == campaign.id, Grid.truth.is_not(None))
+    if changed and (n_known := session.scalar(known)):
+        raise Conflict(
+            f"{n_known} known answers from a list belong to the collection and grids as they are. "
+            f"Delete them on the annotators' pages before you change {', '.join(changed)}.",
+            code="known_answers",
+        )
+
+
+def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]) -> None:
+    frozen = [
+        name
+        for name, value in values.items()
+        if name not in CHANGEABLE and value != getattr(campaign, name)
+    ]
+    if frozen:
+        raise Frozen(
+            f"This campaign has started: {', '.join(frozen)} cannot change any more, since answers "
+            "so far were given to the old. Clone the campaign to ask anew."
+        )
+    if "settings" in values:
+        strategy = get_strategy(campaign.strategy)
+        chosen = {**campaign.settings, **values["settings"]}
+        campaign.settings = check_settings(strategy, chosen)
+    if "plan" in values:
+        campaign.plan = checked_plan({**campaign.plan, **values["plan"]})
+    if "learn_every" in values:
+        campaign.learn_at = campaign.n_answers + int(values["learn_every"])
+    simple = ("name", "grids_per_assignment", "learn_every", "ready_share", "reward_cents")
+    reward = campaign.reward_cents
+    for name in simple:
+        if name in values:
+            value = values[name]
+            setattr(campaign, name, value.strip() if isinstance(value, str) else value)
+    budget, rounds = values.get("budget"), values.get("rounds")
+    if budget is not None or rounds is not None:
+        _change_budget(session, campaign, budget or campaign.budget, rounds)
+    service.check_ranges(campaign)
+    follow_reward(session, campaign, reward)
+
+
+def _change_budget(session: Session, campaign: Campaign, budget: int, rounds: int | None) -> None:
+    """Rounds that stand keep their grids; those to come share what is left."""
+    query = select(Round.n_wanted).where(Round.campaign_id == campaign.id).order_by(Round.number)
+    stood = [wanted // campaign.answers_per_grid for wanted in session.scalars(query)]
+    laid_out = sum(stood) * campaign.answers_per_grid
+    if rounds is None:
+        # More answers than the rounds that stand have room for need one more.
+        needs_more = budget - laid_out >= campaign.answers_per_grid
+        rounds = max(campaign.rounds, len(stood) + 1) if needs_more else campaign.rounds
+    if budget < laid_out:
+        raise InvalidInput(
+            f"The rounds made so far ask for {laid_out} answers: the budget cannot be less. "
+            "Finish the campaign to stop earlier.",
+            code="bad_budget",
+        )
+    left = (budget - laid_out) // campaign.answers_per_grid
+    if rounds < len(stood) or left < rounds - len(stood):
+        raise InvalidInput(
+            f"{len(stood)} rounds with {laid_out} answers have been made. {rounds} rounds and a "
+            f"budget of {budget} do not leave a grid for every round after them.",
+            code="bad_rounds",
+        )
+    if rounds == len(stood) and left:
+        raise InvalidInput(
+            f"All {rounds} rounds have been made, with {laid_out} answers. Add a round for the "
+            f"other {budget - laid_out}.",
+            code="bad_rounds",
+        )
+    campaign.budget, campaign.rounds, campaign.laid_out = budget, rounds, stood
+    if active_job(session, campaign.id) is not None:
+        # It makes grids for the rounds as they were: another one is to look again.
+        request_job(session, campaign.id, campaign.n_answers, anew=True)
+
+
+def clone_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
+    """A draft with the same plan, of this account; known answers from a list are not copied."""
+    campaign = service.get_campaign(session, account, campaign_id)
+    plan = replace(plan_of(campaign), name=_name_of_copy(session, account, campaign), seed=None)
+    settings = {
+        # What was asked about belongs to the models of the old campaign.
+        name: value
+        for name, value in plan.settings.items()
+        if name not in ("focus", "focus_images")
+    }
+    annotation = dict(plan.annotation)
+    if not annotation.get("known_attribute"):
+        annotation |= {"practice": 0, "gold_share": 0.0}
+    return service.create_campaign(
+        session, account, replace(plan, settings=settings, annotation=annotation)
+    )
+
+
+def _name_of_copy(session: Session, account: Account, campaign: Campaign) -> str:
+    """`Name (copy)`, then `Name (copy 2)`: commands and people choose campaigns by their names."""
+    owned = select(Campaign.name).where(Campaign.owner_id == account.id)
+    taken = set(session.scalars(owned))
+    wanted = (f"{campaign.name[:190]} (copy{f' {n}' if n > 1 else ''})" for n in count(1))
+    return next(name for name in wanted if name not in taken)
+
+
+def archive_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
+    """Hide a campaign that is a draft or finished from the list."""
+    campaign = service.in_state(session, account, campaign_id, "archive", "draft", "finished")
+    campaign.archived_at = campaign.archived_at or datetime.now(UTC)
+    return service.moved(session, account, campaign, campaign.state, "archived")
+
+
+def unarchive_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
+    campaign = service.get_campaign(session, account, campaign_id, edit=True)
+    campaign.archived_at = None
+    return service.moved(session, account, campaign, campaign.state, "unarchived")
+
+
+def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
+    """From finished to running: for what is left of the budget, or was added to it.
+
+    Raises Conflict when nothing is left.
+    """
+    campaign = service.in_state(session, account, campaign_id, "reopen", "finished")
+    all_made = n_rounds_made(session, campaign) == campaign.rounds
+    if all_made and n_full_rounds(session, campaign) == campaign.rounds:
+        raise Conflict(
+            f"All {campaign.n_answers} answers that the budget has room for are there. Raise the "
+            "budget first.",
+            code="budget_spent",
+        )
+    campaign.finished_at = campaign.archived_at = None
+    service.moved(session, account, campaign, "running", "reopened")
+    if campaign.n_answers:
+        # The next round's grids come from a job that knows the campaign as running.
+        request_job(session, campaign.id, campaign.n_answers, anew=True)
+    return campaign
+
+
+def delete_known_list(session: Session, account: Account, campaign_id: UUID) -> int:
+    """Delete the known answers of a draft; returns how many. Raises BadState for another."""
+    campaign = service.in_state(session, account, campaign_id, "delete known answers of", "draft")
+    deleted = session.scalars(
+        delete(Grid)
+        .where(Grid.campaign_id == campaign.id, Grid.truth.is_not(None))
+        .returning(Grid.id)
+    ).all()
+    record_audit(session, account.id, "campaign.known_answers_deleted", "campaign", campaign.id)
+    return len(deleted)
+
+
+def delete_draft(session: Session, account: Account, campaign_id: UUID) -> None:
+    """Delete a campaign that never started; raises BadState for another."""
+    campaign = service.get_campaign(session, account, campaign_id, edit=True)
+    if campaign.state != "draft":
+        raise BadState(
+            f"This campaign is {campaign.state}: it holds answers. Only drafts can be deleted; "
+            "archive it instead."
+        )
+    record_audit(session, account.id, "campaign.deleted", "campaign", campaign.id)
+    session.delete(campaign)
+
+
+ACTIONS = {
+    "start": service.start_campaign,
+    "pause": service.pause_campaign,
+    "resume": service.resume_campaign,
+    "finish": service.finish_campaign,
+    "retry": service.retry_learning,
+    "admit": service.admit_new_images,
+    "reopen": reopen_campaign,
+    "archive": archive_campaign,
+    "unarchive": unarchive_campaign,
+}

@@ -1,0 +1,210 @@
+"""Campaigns: pages."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.routes import SignedIn
+from app.accounts.service import account_by_email
+from app.campaigns import changes, service
+from app.campaigns.forms import CampaignForm
+from app.campaigns.models import Campaign
+from app.campaigns.routes import Action
+from app.campaigns.sharing import access_of, end_share, list_shares, share_campaign
+from app.collections.models import Collection
+from app.collections.service import list_collections
+from app.core.errors import LikewiseError, NotFound
+from app.core.settings import get_settings
+from app.core.web import DatabaseSession, templates
+from app.results.schemas import ProgressOut
+from app.results.service import read_progress
+from app.strategies import all_strategies, get_strategy
+
+pages = APIRouter(include_in_schema=False)
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+
+
+async def _sent_form(request: Request) -> CampaignForm:
+    return CampaignForm({name: str(value) for name, value in (await request.form()).items()})
+
+
+SentForm = Annotated[CampaignForm, Depends(_sent_form)]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A page of a campaign that is one island; `island` is its name in dashboard.ts."""
+
+    title: str
+    island: str
+
+
+# In the order of the navigation, after the monitor.
+SECTIONS = {
+    "recruit": Section("Recruit", "recruit"),
+    "map": Section("Map", "map"),
+    "attributes": Section("Attributes", "attributes"),
+    "clusters": Section("Clusters", "clusters"),
+    "compare": Section("Compare", "compare"),
+    "quality": Section("Quality", "quality"),
+    "annotators": Section("Annotators", "annotators"),
+    "exports": Section("Exports", "exports"),
+    "settings": Section("Settings", "settings"),
+}
+
+
+@pages.post("/campaigns/{campaign_id}/shares")
+def share_from_form(
+    campaign_id: UUID,
+    email: Annotated[str, Form(max_length=320)],
+    access: Annotated[str, Form()],
+    session: DatabaseSession,
+    account: SignedIn,
+) -> Response:
+    """`none` ends sharing."""
+    campaign = service.get_campaign(session, account, campaign_id)
+    if access == "none":
+        end_share(session, account, campaign, account_by_email(session, email).id)
+    else:
+        share_campaign(session, account, campaign, email, access)
+    return RedirectResponse(f"/campaigns/{campaign_id}/settings", status_code=303)
+
+
+@pages.get("/", response_class=HTMLResponse)
+def home(
+    request: Request, session: DatabaseSession, account: SignedIn, archived: bool = False
+) -> Response:
+    context = {
+        "account": account,
+        "archived": archived,
+        "collections": list_collections(session, account),
+        "campaigns": service.list_campaigns(session, account, archived=archived),
+        "strategies": {one.name: one.title for one in all_strategies()},
+    }
+    return templates.TemplateResponse(request, "home.html", context)
+
+
+@pages.get("/campaigns/new", response_class=HTMLResponse)
+def new_campaign_page(
+    request: Request,
+    session: DatabaseSession,
+    account: SignedIn,
+    collection: UUID | None = None,
+) -> Response:
+    form = CampaignForm.blank(str(collection) if collection else "")
+    return _form_page(request, session, account, form, None)
+
+
+@pages.get("/campaigns")
+def to_all_campaigns() -> Response:
+    """Where the forms are sent to; the list is the home page's."""
+    return RedirectResponse("/")
+
+
+@pages.post("/campaigns", response_class=HTMLResponse)
+def create_campaign_from_form(
+    request: Request, session: DatabaseSession, account: SignedIn, form: SentForm
+) -> Response:
+    """A mistake shows the form again, filled in, with what is wrong."""
+    try:
+        with session.begin_nested():
+            campaign = service.create_campaign(session, account, form.plan())
+    except LikewiseError as error:
+        return _form_page(request, session, account, form, error)
+    return RedirectResponse(f"/campaigns/{campaign.id}", status_code=303)
+
+
+def _form_page(
+    request: Request,
+    session: DatabaseSession,
+    account: SignedIn,
+    form: CampaignForm,
+    error: LikewiseError | None,
+) -> Response:
+    context = {
+        "account": account,
+        "form": form,
+        "error": error,
+        "collections": list_collections(session, account),
+        "strategies": all_strategies(),
+        "kinds": service.KINDS,
+    }
+    status = error.status if error else 200
+    return templates.TemplateResponse(request, "campaigns/new.html", context, status_code=status)
+
+
+@pages.get("/campaigns/{campaign_id}", response_class=HTMLResponse)
+def campaign_page(
+    request: Request, campaign_id: UUID, session: DatabaseSession, account: SignedIn
+) -> Response:
+    campaign = service.get_campaign(session, account, campaign_id)
+    context = {
+        **frame_context(session, account, campaign, "monitor"),
+        "link": service.annotator_link(campaign, get_settings().base_url),
+        "link_is_local": urlsplit(get_settings().base_url).hostname in LOCAL_HOSTS,
+        "progress": ProgressOut.of(read_progress(session, campaign)),
+    }
+    return templates.TemplateResponse(request, "campaigns/show.html", context)
+
+
+@pages.get("/campaigns/{campaign_id}/edit", response_class=HTMLResponse)
+def edit_page(
+    request: Request, campaign_id: UUID, session: DatabaseSession, account: SignedIn
+) -> Response:
+    """The wizard over a draft; a campaign that has started is changed in its settings."""
+    campaign = service.get_campaign(session, account, campaign_id)
+    if campaign.state != "draft":
+        return RedirectResponse(f"/campaigns/{campaign_id}", status_code=303)
+    context = {"account": account, "campaign": campaign}
+    return templates.TemplateResponse(request, "campaigns/edit.html", context)
+
+
+@pages.post("/campaigns/{campaign_id}/actions")
+def act_from_form(
+    campaign_id: UUID,
+    action: Annotated[Action, Form()],
+    session: DatabaseSession,
+    account: SignedIn,
+) -> Response:
+    changes.ACTIONS[action](session, account, campaign_id)
+    return RedirectResponse(f"/campaigns/{campaign_id}", status_code=303)
+
+
+@pages.get("/campaigns/{campaign_id}/{section}", response_class=HTMLResponse)
+def section_page(
+    request: Request,
+    campaign_id: UUID,
+    section: str,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> Response:
+    campaign = service.get_campaign(session, account, campaign_id)
+    if section not in SECTIONS:
+        raise NotFound("A campaign has no such page.")
+    context = {
+        **frame_context(session, account, campaign, section),
+        "section": SECTIONS[section],
+        "shares": list_shares(session, campaign),
+    }
+    return templates.TemplateResponse(request, "campaigns/section.html", context)
+
+
+def frame_context(
+    session: Session, account: Account, campaign: Campaign, here: str
+) -> dict[str, Any]:
+    """What `campaigns/frame.html` shows around every page of a campaign; `here` is the page."""
+    return {
+        "account": account,
+        "campaign": campaign,
+        "collection": session.get_one(Collection, campaign.collection_id),
+        "strategy": get_strategy(campaign.strategy),
+        "access": access_of(session, account, campaign),
+        "sections": SECTIONS,
+        "here": here,
+    }

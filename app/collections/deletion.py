@@ -1,0 +1,192 @@
+"""Deleting images and collections, with what depends on them.
+
+Answers name images by their positions, so an image that a campaign shows stays as long as the
+campaign; the positions behind it close up. Lock order: campaigns, then the collection.
+"""
+
+from dataclasses import dataclass, field
+
+from sqlalchemy import ColumnElement, and_, delete, func, select, text
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.service import record_audit
+from app.annotation.models import Answer
+from app.campaigns.models import Campaign
+from app.collections.dependents import Dependents, Usage, counted, dependents_of, names, usages_of
+from app.collections.discards import discard_below, discard_images
+from app.collections.models import Collection, CollectionImport, Image
+from app.collections.search import ImageFilter, matches
+from app.core.database import locked
+from app.core.errors import Conflict, InvalidInput
+
+# Behind the first gap only, and in one statement: other images keep what refers to them.
+_CLOSE_UP = text(
+    """
+    UPDATE image SET position = dense.position
+    FROM (SELECT id, row_number() OVER (ORDER BY position) - 1 AS position
+          FROM image WHERE collection_id = :collection) AS dense
+    WHERE image.id = dense.id AND image.position <> dense.position
+    """
+)
+
+
+class ImagesInUse(Conflict):
+    """Some of the images are shown by campaigns; the message names them."""
+
+    code = "images_in_use"
+
+
+class CollectionInUse(Conflict):
+    """A campaign over the collection goes on."""
+
+    code = "collection_in_use"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Images by the hash of their content, or all that a filter finds.
+
+    expected: how many the requester was shown; guards a filter against what came since
+    """
+
+    hashes: list[str] = field(default_factory=list)
+    filter: ImageFilter | None = None
+    expected: int | None = None
+
+    def condition(self, collection: Collection) -> ColumnElement[bool]:
+        if self.filter is not None:
+            return matches(collection.id, self.filter)
+        return and_(Image.collection_id == collection.id, Image.sha256.in_(self.hashes))
+
+
+@dataclass(frozen=True)
+class SelectionUse:
+    """How many images are chosen, how many of them stay, and because of which campaigns."""
+
+    n_chosen: int
+    n_in_use: int
+    campaigns: list[Usage]
+
+    @property
+    def sentence(self) -> str:
+        if self.n_in_use == 0:
+            return f"{counted(self.n_chosen, 'image')} will be deleted. This cannot be undone."
+        some = "All" if self.n_in_use == self.n_chosen else f"{self.n_in_use:,} of the"
+        return (
+            f"{some} {counted(self.n_chosen, 'chosen image')} cannot be deleted: campaigns show "
+            f"them ({names(self.campaigns)}), and their answers would lose their meaning. "
+            "They stay as long as these campaigns."
+        )
+
+
+def use_of(session: Session, collection: Collection, chosen: Selection) -> SelectionUse:
+    """What would keep the chosen images from being deleted."""
+    usages = usages_of(session, collection)
+    condition = chosen.condition(collection)
+    in_use = [
+        (one, _count(session, and_(condition, Image.position < one.n_images))) for one in usages
+    ]
+    return SelectionUse(
+        n_chosen=_count(session, condition),
+        n_in_use=max((n for _, n in in_use), default=0),
+        campaigns=[one for one, n in in_use if n],
+    )
+
+
+def _count(session: Session, condition: ColumnElement[bool]) -> int:
+    return session.scalar(select(func.count()).select_from(Image).where(condition)) or 0
+
+
+def delete_images(
+    session: Session,
+    owner: Account,
+    collection: Collection,
+    chosen: Selection,
+    *,
+    unused_only: bool = False,
+) -> int:
+    """Delete the chosen images, or those that no campaign shows; returns how many.
+
+    Raises ImagesInUse, or Conflict when the filter finds other images than expected. Their objects
+    are removed after the commit.
+    """
+    collection = locked(session, Collection, collection.id)
+    use = use_of(session, collection, chosen)
+    if chosen.expected is not None and use.n_chosen != chosen.expected:
+        raise Conflict(
+            f"The collection has changed: the search finds {use.n_chosen} images now, not "
+            f"{chosen.expected}. Look again before you delete.",
+            code="selection_changed",
+        )
+    if use.n_in_use and not unused_only:
+        raise ImagesInUse(use.sentence)
+    first_free = max((one.n_images for one in use.campaigns), default=0)
+    condition = and_(chosen.condition(collection), Image.position >= first_free)
+    hashes = list(session.scalars(delete(Image).where(condition).returning(Image.sha256)))
+    if not hashes:
+        return 0
+    session.execute(_CLOSE_UP, {"collection": collection.id})
+    collection.n_images -= len(hashes)
+    session.flush()
+    session.expire_all()
+    discard_images(session, collection.id, hashes)
+    record_audit(
+        session,
+        owner.id,
+        "collection.images_deleted",
+        "collection",
+        collection.id,
+        deleted=len(hashes),
+    )
+    return len(hashes)
+
+
+def delete_collection(
+    session: Session, owner: Account, collection: Collection, typed_name: str
+) -> Dependents:
+    """Delete a collection with its campaigns, their answers and models; returns what went.
+
+    Raises InvalidInput unless its name was typed, CollectionInUse while a campaign goes on.
+    """
+    if typed_name.strip() != collection.name:
+        raise InvalidInput(
+            f"Type the collection's name, {collection.name!r}, to delete it.", code="name_differs"
+        )
+    own = select(Campaign.id).where(Campaign.collection_id == collection.id).order_by(Campaign.id)
+    campaigns = set(session.scalars(own.with_for_update()))
+    session.get_one(Collection, collection.id, with_for_update=True, populate_existing=True)
+    gone = dependents_of(session, collection)
+    if {one.id for one in gone.campaigns} != campaigns:
+        raise Conflict("A campaign was created meanwhile. Look again before you delete.")
+    if gone.refusal is not None:
+        raise CollectionInUse(gone.refusal)
+    imports = session.scalars(
+        select(CollectionImport.id).where(CollectionImport.collection_id == collection.id)
+    )
+    discard_below(
+        session,
+        f"images/{collection.id}",
+        f"features/{collection.id}",
+        f"sheets/{collection.id}",
+        *(f"imports/{one}" for one in imports),
+        *(f"{kind}/{one}" for kind in ("models", "maps") for one in campaigns),
+    )
+    # Millions of answers take their time.
+    session.execute(text("SET LOCAL statement_timeout = '10min'"))
+    session.execute(delete(Answer).where(Answer.campaign_id.in_(campaigns)))
+    session.execute(delete(Campaign).where(Campaign.id.in_(campaigns)))
+    session.execute(delete(Collection).where(Collection.id == collection.id))
+    record_audit(
+        session,
+        owner.id,
+        "collection.deleted",
+        "collection",
+        collection.id,
+        name=collection.name,
+        images=gone.n_images,
+        campaigns=[one.name for one in gone.campaigns],
+        answers=gone.n_answers,
+        models=gone.n_models,
+    )
+    return gone

@@ -1,0 +1,99 @@
+"""Objects that nothing refers to any more: noted with the deletion, removed after its commit.
+
+A crash between the two leaves a note, not a lost or a forgotten object. An image may be uploaded
+again in the meantime: uploads hold a shared lock from before they write objects until their rows
+are committed, and objects of single images are removed only under the exclusive one, if no row
+wants them.
+"""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import func, insert, select
+from sqlalchemy.orm import Session
+
+from app.collections.models import Discard, Image
+from app.core.outbox import OutboxMessage, send_after_commit
+from app.core.settings import get_settings
+from app.core.storage import delete_below
+
+DISCARD_TASK = "likewise.remove_discarded"
+AT_ONCE = 500
+
+
+def _lock_key(collection_id: UUID) -> object:
+    return func.hashtextextended(f"images of {collection_id}", 0)
+
+
+def keep_objects(session: Session, collection_id: UUID) -> None:
+    """Until this transaction ends, no object of the collection's images is removed."""
+    session.execute(select(func.pg_advisory_xact_lock_shared(_lock_key(collection_id))))
+
+
+def discard_images(session: Session, collection_id: UUID, hashes: list[str]) -> None:
+    """Let the objects of images go, unless they are in the collection (again) by then."""
+    rows = [
+        {
+            "prefix": f"images/{collection_id}/{sha256}",
+            "collection_id": collection_id,
+            "sha256": sha256,
+        }
+        for sha256 in hashes
+    ]
+    if rows:
+        session.execute(insert(Discard), rows)
+        send_after_commit(session, DISCARD_TASK, {})
+
+
+def discard_below(session: Session, *prefixes: str) -> None:
+    """Let everything below these prefixes go, without condition."""
+    session.execute(insert(Discard), [{"prefix": prefix} for prefix in prefixes])
+    send_after_commit(session, DISCARD_TASK, {})
+
+
+def remove_discarded(session: Session) -> int:
+    """Remove some of the discarded objects; returns how many notes were dealt with.
+
+    Safe to repeat and to run several times at once. What an upload holds is left for later.
+    """
+    notes = session.scalars(
+        select(Discard).order_by(Discard.id).limit(AT_ONCE).with_for_update(skip_locked=True)
+    ).all()
+    of_images: dict[UUID, list[Discard]] = {}
+    done = 0
+    for note in notes:
+        if note.collection_id is not None:
+            of_images.setdefault(note.collection_id, []).append(note)
+        else:
+            delete_below(note.prefix)
+            session.delete(note)
+            done += 1
+    for collection_id, some in of_images.items():
+        if session.scalar(select(func.pg_try_advisory_xact_lock(_lock_key(collection_id)))):
+            done += _remove_images(session, collection_id, some)
+    return done
+
+
+def _remove_images(session: Session, collection_id: UUID, notes: list[Discard]) -> int:
+    hashes = [note.sha256 for note in notes]
+    query = select(Image.sha256)
+    found = query.where(Image.collection_id == collection_id, Image.sha256.in_(hashes))
+    wanted = set(session.scalars(found))
+    for note in notes:
+        if note.sha256 not in wanted:
+            delete_below(note.prefix)
+        session.delete(note)
+    return len(notes)
+
+
+def request_removal(session: Session) -> None:
+    """Ask for the task again if notes lie there and no message for it is on its way."""
+    since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
+    if session.scalar(select(Discard.id).where(Discard.created_at < since).limit(1)) is None:
+        return
+    recent = select(OutboxMessage.id).where(
+        OutboxMessage.task == DISCARD_TASK,
+        (OutboxMessage.dispatched_at.is_(None)) | (OutboxMessage.dispatched_at > since),
+    )
+    if session.scalar(recent.limit(1)) is None:
+        send_after_commit(session, DISCARD_TASK, {})

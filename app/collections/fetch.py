@@ -1,0 +1,147 @@
+"""Fetching images from web addresses that requesters name, and from nowhere inside the network.
+
+A name is resolved once, every address it has must be public, and the connection goes to the very
+address that was checked. So neither a name that changes its address in between (DNS rebinding) nor
+a redirect leads inside; each redirect is a new connection, checked in the same place.
+"""
+
+import ssl
+from functools import lru_cache
+from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+
+import httpcore
+
+from app.collections.addresses import WEB, BadAddress, NotReadable, TooLarge
+from app.core.guard import GuardedNetwork, addresses_of, ending_within, is_public, remaining
+from app.core.settings import get_settings
+
+MAX_REDIRECTS = 5
+TIMEOUT_SECONDS = 10.0
+# All of one file, with connections, headers and redirects, however slowly its bytes drip.
+FILE_SECONDS = 60.0
+PORTS = (80, 443, 8080, 8443)
+CONNECTIONS = 16
+REDIRECTS = (301, 302, 303, 307, 308)
+PAGES = ("text/", "application/json", "application/xml", "application/xhtml")
+
+
+class PrivateAddress(BadAddress):
+    """The address lies inside a network, not on the public internet."""
+
+    code = "private_address"
+
+
+class Unreachable(NotReadable):
+    """May work another time."""
+
+    code = "unreachable"
+
+
+def checked_addresses(host: str, port: int) -> list[str]:
+    """Addresses to connect to; raises PrivateAddress, or OSError when there is none."""
+    found = addresses_of(host, port)
+    if get_settings().import_from_private:
+        return found
+    if port not in PORTS:
+        raise PrivateAddress(
+            f"Port {port} is not open for imports, only {', '.join(map(str, PORTS))}."
+        )
+    if not all(map(is_public, found)):
+        raise PrivateAddress(
+            f"{host} is an address inside a network. Images are imported from public ones only."
+        )
+    return found
+
+
+@lru_cache
+def _pool() -> httpcore.ConnectionPool:
+    return httpcore.ConnectionPool(
+        ssl_context=ssl.create_default_context(),
+        max_connections=CONNECTIONS,
+        keepalive_expiry=15,
+        network_backend=GuardedNetwork(checked_addresses),
+    )
+
+
+def fetch(address: str, max_bytes: int) -> bytes:
+    """The bytes of an image on the web, redirects followed.
+
+    Raises BadAddress (never to be had), NotReadable (perhaps another time) or TooLarge.
+    """
+    with ending_within(FILE_SECONDS):
+        for _ in range(MAX_REDIRECTS + 1):
+            found = _get(address, max_bytes)
+            if isinstance(found, bytes):
+                return found
+            address = _followed(address, found)
+    raise NotReadable(f"More than {MAX_REDIRECTS} redirects.", code="too_many_redirects")
+
+
+def _followed(address: str, target: str) -> str:
+    after = urljoin(address, target)
+    parts = urlsplit(after)
+    if parts.scheme not in WEB or parts.username is not None:
+        raise BadAddress(f"It redirects to {after[:100]!r}, which is no web address.")
+    return after
+
+
+def _get(address: str, max_bytes: int) -> bytes | str:
+    """The file, or where it is said to be."""
+    headers = [("Host", _host_of(address)), ("User-Agent", "Likewise"), ("Accept", "image/*, */*")]
+    try:
+        left = remaining(TIMEOUT_SECONDS)
+        timeouts = dict.fromkeys(("connect", "read", "write", "pool"), left)
+        with _pool().stream(
+            "GET", _ascii(address), headers=headers, extensions={"timeout": timeouts}
+        ) as response:
+            given = {name.lower(): value.decode("latin-1") for name, value in response.headers}
+            if response.status in REDIRECTS and given.get(b"location"):
+                return given[b"location"]
+            _check(response.status, given.get(b"content-type", ""))
+            return _body(response, max_bytes)
+    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
+        raise Unreachable(
+            f"The host did not answer as it should ({error or 'too slow'})."
+        ) from error
+    except (httpcore.UnsupportedProtocol, UnicodeError, ValueError) as error:
+        raise BadAddress(f"{address[:100]!r} is no web address ({error}).") from error
+
+
+def _ascii(address: str) -> str:
+    """The address as it goes over the line; what is quoted already stays."""
+    parts = urlsplit(address)
+    path = quote(parts.path, safe="/%:@!$&'()*+,;=~-._") or "/"
+    query = quote(parts.query, safe="/%:@!$&'()*+,;=~-._?")
+    return urlunsplit((parts.scheme, _host_of(address), path, query, ""))
+
+
+def _host_of(address: str) -> str:
+    parts = urlsplit(address)
+    host = (parts.hostname or "").encode("idna").decode()
+    host = f"[{host}]" if ":" in host else host
+    return f"{host}:{parts.port}" if parts.port else host
+
+
+def _check(status: int, content_type: str) -> None:
+    if status in (404, 410):
+        raise NotReadable("There is nothing at this address.", code="not_found")
+    if status in (401, 403):
+        raise NotReadable("The host does not let us have it.", code="forbidden")
+    if status in (408, 425, 429) or status >= 500:
+        raise Unreachable(f"The host replied {status}.")
+    if status != 200:
+        raise NotReadable(f"The host replied {status}.")
+    if content_type.lower().startswith(PAGES):
+        kind = content_type.partition(";")[0]
+        raise NotReadable(
+            f"The address leads to a page ({kind}), not to an image.", code="not_an_image"
+        )
+
+
+def _body(response: httpcore.Response, max_bytes: int) -> bytes:
+    data = bytearray()
+    for part in response.iter_stream():
+        data += part
+        if len(data) > max_bytes:
+            raise TooLarge(f"The file is larger than {max_bytes // 2**20} MB.")
+    return bytes(data)

@@ -1,0 +1,138 @@
+"""API of a collection's images: find, look at, delete; attributes counted and taken away."""
+
+from collections.abc import Iterator
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Depends, Query
+from fastapi.responses import Response, StreamingResponse
+
+from app.accounts.api import api_router
+from app.accounts.routes import SignedIn
+from app.collections import deletion, search, service, tables
+from app.collections.details import details_of
+from app.collections.image_schemas import (
+    AttributeValuesOut,
+    DeletedOut,
+    ImageDetails,
+    ImageOut,
+    ImagePage,
+    SelectionIn,
+    SelectionUseOut,
+)
+from app.collections.search import ImageFilter
+from app.core.database import transaction
+from app.core.paging import Page, Paged
+from app.core.web import DatabaseSession
+
+api = api_router("/collections/{collection_id}", "collections")
+
+
+def _filter(
+    search_text: Annotated[
+        str,
+        Query(
+            alias="search",
+            description="Words of the file name or of attributes' values, or name:value "
+            "(in quotation marks where there are blanks; * stands for anything).",
+        ),
+    ] = "",
+    attribute: Annotated[
+        list[str], Query(description="name:value, exactly; those of one name are alternatives.")
+    ] = [],  # noqa: B006 -- FastAPI copies it
+    missing: Annotated[
+        list[str], Query(description="Names of attributes that the image lacks.")
+    ] = [],  # noqa: B006
+) -> ImageFilter:
+    return search.filter_of(search_text, attribute, missing)
+
+
+Filtered = Annotated[ImageFilter, Depends(_filter)]
+
+
+@api.get("/images")
+def list_images(
+    collection_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    wanted: Filtered,
+    paging: Paged,
+    sort: Annotated[
+        str, Query(description="position, filename, size, features, or attribute:name")
+    ] = "position",
+    descending: bool = False,
+    offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+) -> ImagePage:
+    """Images of the collection, or those that a search finds; `total` counts all of them."""
+    collection = service.get_collection(session, account, collection_id)
+    rows = paging.slice(
+        offset,
+        lambda start, limit: search.find_images(
+            session,
+            collection,
+            wanted,
+            sort=sort,
+            descending=descending,
+            offset=start,
+            limit=limit,
+        ),
+    )
+    page = paging.page([ImageOut.of(image, n_features) for image, n_features in rows])
+    total = search.count_images(session, collection, wanted)
+    return ImagePage(items=page.items, next=page.next, total=total)
+
+
+@api.get("/images/{sha256}")
+def get_image(
+    collection_id: UUID, sha256: str, session: DatabaseSession, account: SignedIn
+) -> ImageDetails:
+    """One image with its features, and the campaigns that show it."""
+    collection = service.get_collection(session, account, collection_id)
+    return ImageDetails.of_details(details_of(session, collection, sha256))
+
+
+@api.post("/images/dependents")
+def images_dependents(
+    collection_id: UUID, body: SelectionIn, session: DatabaseSession, account: SignedIn
+) -> SelectionUseOut:
+    """What deleting these images would do; changes nothing."""
+    collection = service.get_collection(session, account, collection_id)
+    return SelectionUseOut.of(deletion.use_of(session, collection, body.selection()))
+
+
+@api.post("/images/delete")
+def delete_images(
+    collection_id: UUID, body: SelectionIn, session: DatabaseSession, account: SignedIn
+) -> DeletedOut:
+    """Delete images that no campaign shows; the positions behind them close up."""
+    collection = service.get_collection(session, account, collection_id)
+    deleted = deletion.delete_images(
+        session, account, collection, body.selection(), unused_only=body.unused_only
+    )
+    return DeletedOut(deleted=deleted, n_images=collection.n_images)
+
+
+@api.get("/attributes")
+def list_attributes(
+    collection_id: UUID, session: DatabaseSession, account: SignedIn, wanted: Filtered
+) -> Page[AttributeValuesOut]:
+    """Attributes of the images that a search finds, with their most frequent values, counted."""
+    collection = service.get_collection(session, account, collection_id)
+    found = search.attribute_values(session, collection, wanted)
+    return Page(items=[AttributeValuesOut.of(one) for one in found], next=None)
+
+
+@api.get("/attributes.csv", response_class=Response)
+def download_attributes(
+    collection_id: UUID, session: DatabaseSession, account: SignedIn
+) -> Response:
+    """All attributes as a table that may be changed and uploaded again."""
+    collection = service.get_collection(session, account, collection_id)
+
+    def lines() -> Iterator[str]:
+        # The request's session ends before the body is sent.
+        with transaction() as own:
+            yield from tables.attributes_csv(own, collection)
+
+    headers = {"Content-Disposition": 'attachment; filename="attributes.csv"'}
+    return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)

@@ -1,0 +1,157 @@
+"""Bodies of the images API."""
+
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from pydantic import BaseModel, Field, model_validator
+
+from app.collections.deletion import Selection, SelectionUse
+from app.collections.details import Details
+from app.collections.media import image_url
+from app.collections.models import Image
+from app.collections.search import AttributeValues, filter_of
+from app.core.paging import Page
+
+
+class ImageOut(BaseModel):
+    """One image; `position` moves when images before it are deleted, `sha256` never changes."""
+
+    position: int
+    sha256: str
+    filename: str
+    width: int
+    height: int
+    url: str
+    large_url: str
+    attributes: dict[str, Any]
+    n_features: int
+
+    @classmethod
+    def of(cls, image: Image, n_features: int | None = None) -> "ImageOut":
+        """`n_features` where the row was read without its features."""
+        if n_features is None:
+            n_features = len(image.features or [])
+        return cls(
+            position=image.position,
+            sha256=image.sha256,
+            filename=image.filename,
+            width=image.width,
+            height=image.height,
+            url=image_url(image),
+            large_url=image_url(image, "large"),
+            attributes=image.attributes,
+            n_features=n_features,
+        )
+
+
+class ImagePage(Page[ImageOut]):
+    """`total` counts all images that were found."""
+
+    total: int
+
+
+class ShowingOut(BaseModel):
+    id: UUID
+    name: str
+    state: str
+    n_grids: int
+    n_answers: int
+
+
+class ImageDetails(ImageOut):
+    features: list[float]
+    added_at: datetime
+    campaigns: list[ShowingOut]
+
+    @classmethod
+    def of_details(cls, found: Details) -> "ImageDetails":
+        features = found.image.features or []
+        return cls(
+            **ImageOut.of(found.image, len(features)).model_dump(),
+            features=features,
+            added_at=found.image.created_at,
+            campaigns=[ShowingOut(**vars(one)) for one in found.campaigns],
+        )
+
+
+class FilterIn(BaseModel):
+    search: str = ""
+    attribute: list[str] = []
+    missing: list[str] = []
+
+
+class SelectionIn(BaseModel):
+    """Images by their hashes, or all that a filter finds; then `expected` says how many."""
+
+    sha256: list[str] = Field(default=[], max_length=10_000)
+    filter: FilterIn | None = None
+    expected: int | None = None
+    unused_only: bool = False
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if bool(self.sha256) == (self.filter is not None):
+            raise ValueError("Name images by sha256, or by a filter, not both.")
+        if self.filter is not None and self.expected is None:
+            raise ValueError("With a filter, expected says how many images it finds.")
+        return self
+
+    def selection(self) -> Selection:
+        one = self.filter
+        found = filter_of(one.search, one.attribute, one.missing) if one is not None else None
+        return Selection(hashes=self.sha256, filter=found, expected=self.expected)
+
+
+class UsageOut(BaseModel, from_attributes=True):
+    id: UUID
+    name: str
+    state: str
+
+
+class SelectionUseOut(BaseModel):
+    """How many images are chosen, how many of them must stay, because of which campaigns."""
+
+    n_chosen: int
+    n_in_use: int
+    campaigns: list[UsageOut]
+    sentence: str
+
+    @classmethod
+    def of(cls, use: SelectionUse) -> "SelectionUseOut":
+        return cls(
+            n_chosen=use.n_chosen,
+            n_in_use=use.n_in_use,
+            campaigns=[
+                UsageOut(id=one.id, name=one.name, state=one.state) for one in use.campaigns
+            ],
+            sentence=use.sentence,
+        )
+
+
+class DeletedOut(BaseModel):
+    deleted: int
+    n_images: int
+
+
+class ValueOut(BaseModel):
+    value: str
+    n_images: int
+
+
+class AttributeValuesOut(BaseModel):
+    """An attribute; `values` are the most frequent of its `n_values`."""
+
+    name: str
+    n_images: int
+    n_values: int
+    values: list[ValueOut]
+
+    @classmethod
+    def of(cls, one: AttributeValues) -> "AttributeValuesOut":
+        return cls(
+            name=one.name,
+            n_images=one.n_images,
+            n_values=one.n_values,
+            values=[ValueOut(value=value, n_images=n) for value, n in one.values],
+        )

@@ -1,0 +1,235 @@
+"""What a worker does with an import: fetch rows in parallel, add their images, note the rest."""
+
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event
+from uuid import UUID
+
+from sqlalchemy import insert, select
+from sqlalchemy.exc import NoResultFound
+from sqlalchemy.orm import Session
+
+from app.collections.addresses import (
+    WEB,
+    NotReadable,
+    checked_location,
+    list_below,
+    read_object,
+)
+from app.collections.attributes import AttributeRow
+from app.collections.discards import keep_objects
+from app.collections.fetch import Unreachable, fetch
+from app.collections.imports import (
+    claim_import,
+    end_import,
+    give_back,
+    held_import,
+    list_rows,
+    rows_key,
+)
+from app.collections.manifest import Row, name_in, of_lines
+from app.collections.models import Collection, CollectionImport, Image, ImportProblem
+from app.collections.service import Added, Candidate, Duplicate, add_images, name_of, store_files
+from app.collections.tables import ImageUpdate, feature_lengths, update_images
+from app.core.database import locked, transaction
+from app.core.errors import InvalidInput, LikewiseError
+from app.core.settings import get_settings
+from app.core.storage import get_object
+from app.jobs.service import LostLease
+
+logger = logging.getLogger(__name__)
+# A batch's files are in memory until they are decoded: at the worst 16 of the largest allowed.
+ROWS_AT_A_TIME = 16
+FETCHERS = 8
+TRIES = 3
+PAUSE_SECONDS = 1.0
+GLANCE_SECONDS = 0.5
+
+
+def run_import(import_id: UUID, stopping: Callable[[], bool]) -> None:
+    """Claim an import and work until it is done, cancelled, or the worker shall stop."""
+    with transaction() as session:
+        claimed = claim_import(session, import_id)
+    if claimed is None:
+        logger.info("import %s is not to be had, nothing to do", import_id)
+        return
+    epoch = claimed.epoch
+    try:
+        finished = _work(claimed, stopping)
+        with transaction() as session:
+            end_import(session, import_id, epoch) if finished else give_back(
+                session, import_id, epoch
+            )
+    except (LostLease, NoResultFound) as error:
+        # Cancelled, taken over, or deleted with its collection: nothing more is written.
+        logger.info("import %s: %s", import_id, error)
+    except LikewiseError as error:
+        with transaction() as session:
+            end_import(session, import_id, epoch, str(error))
+    except Exception as error:
+        logger.exception("import %s failed", import_id)
+        with transaction() as session:
+            give_back(session, import_id, epoch, f"{type(error).__name__}: {error}")
+
+
+def _work(one: CollectionImport, stopping: Callable[[], bool]) -> bool:
+    """Whether all rows were dealt with (else the worker shall stop)."""
+    if one.n_rows is None:
+        rows = _listed(one.source)
+        with transaction() as session:
+            list_rows(session, one.id, one.epoch, rows)
+    else:
+        rows = of_lines(get_object(rows_key(one.id)))
+    done = one.n_done
+    fetchers = ThreadPoolExecutor(FETCHERS, thread_name_prefix="fetch")
+    try:
+        while done < len(rows):
+            batch = rows[done : done + ROWS_AT_A_TIME]
+            found = None if stopping() else _fetched(fetchers, batch, one, stopping)
+            if found is None:
+                return False
+            with transaction() as session:
+                _write(session, one, batch, found)
+            done += len(batch)
+    finally:
+        # What is still being fetched ends by itself; whoever takes over need not wait for it.
+        fetchers.shutdown(wait=False, cancel_futures=True)
+    return True
+
+
+def _listed(prefix: str) -> list[Row]:
+    """One row for every object below the prefix."""
+    limit, rows = get_settings().max_collection_images, []
+    for number, (address, size) in enumerate(list_below(checked_location(prefix)), start=1):
+        if number > limit:
+            raise InvalidInput(
+                f"There are more than {limit} objects below {prefix}. Choose a longer prefix.",
+                code="too_many_objects",
+            )
+        row = Row(number, address, name_in(address))
+        if size > get_settings().max_image_bytes:
+            megabytes = get_settings().max_image_bytes // 2**20
+            row.problem = ("too_large", f"The file is larger than {megabytes} MB.")
+        elif row.filename.lower().endswith((".csv", ".jsonl", ".zip")):
+            row.problem = ("not_an_image", "Tables and archives are uploaded on the page itself.")
+        rows.append(row)
+    if not rows:
+        raise NotReadable(f"There is nothing below {prefix}.", code="nothing_found")
+    return rows
+
+
+def _fetched(
+    fetchers: ThreadPoolExecutor,
+    batch: list[Row],
+    one: CollectionImport,
+    stopping: Callable[[], bool],
+) -> list[bytes | LikewiseError] | None:
+    """The files of a batch, or why they are not to be had; keeps the lease meanwhile. None when
+    the worker shall stop before all are there."""
+    abandoned = Event()
+    futures = [fetchers.submit(_fetch_row, row, abandoned) for row in batch]
+    pause = get_settings().job_lease_seconds / 4
+    renewal = time.monotonic() + pause
+    try:
+        while wait(futures, timeout=GLANCE_SECONDS).not_done:
+            if stopping():
+                return None
+            if time.monotonic() >= renewal:
+                with transaction() as session:
+                    held_import(session, one.id, one.epoch)
+                renewal = time.monotonic() + pause
+    finally:
+        abandoned.set()
+    return [future.result() for future in futures]
+
+
+def _fetch_row(row: Row, abandoned: Event) -> bytes | LikewiseError:
+    if row.problem is not None:
+        code, reason = row.problem
+        return InvalidInput(reason, code=code)
+    limit = get_settings().max_image_bytes
+    is_web = row.address.partition("://")[0].lower() in WEB
+    for attempt in range(TRIES):
+        try:
+            return fetch(row.address, limit) if is_web else read_object(row.address, limit)
+        except Unreachable as error:
+            if attempt == TRIES - 1 or abandoned.wait(PAUSE_SECONDS * 4**attempt):
+                return error
+        except LikewiseError as error:
+            return error
+    raise AssertionError("unreachable")
+
+
+def _write(
+    session: Session, one: CollectionImport, batch: list[Row], found: list[bytes | LikewiseError]
+) -> None:
+    """Images, attributes, problems and counts of one batch. Raises LostLease."""
+    collection = session.get_one(Collection, one.collection_id)
+    keep_objects(session, collection.id)
+    pairs = list(zip(batch, found, strict=True))
+    problems = [(row, it) for row, it in pairs if not isinstance(it, bytes)]
+    here = [(row, it) for row, it in pairs if isinstance(it, bytes)]
+    stored = store_files(session, collection, [(name_of(row.filename), it) for row, it in here])
+    candidates = []
+    for (row, _), outcome in zip(here, stored, strict=True):
+        if isinstance(outcome, Candidate):
+            candidates.append((row, outcome))
+        else:
+            problems.append((row, outcome))
+    # Decoding took its time; locks are held from here on, in the order that deletion takes them.
+    locked(session, Collection, collection.id)
+    held = held_import(session, one.id, one.epoch)
+    outcomes = add_images(session, collection, [candidate for _, candidate in candidates])
+    used = []
+    for (row, candidate), result in zip(candidates, outcomes, strict=True):
+        if isinstance(result, Added | Duplicate):
+            used.append((row, candidate))
+        else:
+            problems.append((row, result))
+    problems += _set_attributes(session, collection, used)
+    held.n_done += len(batch)
+    held.n_added += sum(isinstance(result, Added) for result in outcomes)
+    held.n_duplicates += sum(isinstance(result, Duplicate) for result in outcomes)
+    held.n_rejected += len(problems)
+    # The next claim begins behind these rows, so earlier ones tell nothing about its chances.
+    held.attempts = 1
+    if problems:
+        session.execute(insert(ImportProblem), [_noted(one.id, *problem) for problem in problems])
+
+
+def _noted(import_id: UUID, row: Row, error: LikewiseError) -> dict[str, object]:
+    return {
+        "import_id": import_id,
+        "row": row.number,
+        "address": row.address.replace("\0", "")[:2000],
+        "code": error.code,
+        "reason": str(error).replace("\0", ""),
+    }
+
+
+def _set_attributes(
+    session: Session, collection: Collection, used: list[tuple[Row, Candidate]]
+) -> list[tuple[Row, LikewiseError]]:
+    """Give images what their rows say; returns rows whose features do not fit the others."""
+    lengths = feature_lengths(session, collection)
+    hashes = [candidate.sha256 for _, candidate in used]
+    query = select(Image.sha256, Image.id).where(Image.collection_id == collection.id)
+    ids = dict(session.execute(query.where(Image.sha256.in_(hashes))).all())
+    updates, problems = [], []
+    for row, candidate in used:
+        features = row.features
+        if features is not None and lengths and len(features) != lengths[0]:
+            reason = (
+                f"The image is there, without its {len(features)} features: "
+                f"those of this collection's images are {lengths[0]}."
+            )
+            problems.append((row, InvalidInput(reason, code="bad_features")))
+            features = None
+        elif features is not None:
+            lengths = [len(features)]
+        told = AttributeRow(row.filename, row.attributes, features)
+        updates.append(ImageUpdate(ids[candidate.sha256], told))
+    update_images(session, updates)
+    return list(problems)

@@ -1,0 +1,248 @@
+"""The life of an import: asked for on the page, done by a worker, row by row.
+
+queued --claim--> running --complete--> done
+  ^                 |   \\--fail-------> failed          (and from both: cancelled)
+  \\--lease ran out-/
+
+As with jobs, PostgreSQL decides who works: messages may come twice or be lost, a lease that ran out
+means that the worker is gone, and nothing is written but under the epoch of the last claim. What
+was dealt with is written together with its images, so whoever takes over goes on behind it.
+"""
+
+import logging
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+from uuid_utils.compat import uuid7
+
+from app.accounts.models import Account
+from app.accounts.service import record_audit
+from app.collections.addresses import allowed_sources, checked_location
+from app.collections.manifest import Row, as_lines, of_lines, read_manifest
+from app.collections.models import Collection, CollectionImport, ImportProblem
+from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.outbox import OutboxMessage, send_after_commit
+from app.core.settings import get_settings
+from app.core.storage import get_object, put_object
+from app.jobs.service import LostLease
+
+logger = logging.getLogger(__name__)
+IMPORT_TASK = "likewise.import"
+ACTIVE = ("queued", "running")
+
+
+def start_import(
+    session: Session,
+    owner: Account,
+    collection: Collection,
+    *,
+    manifest: tuple[str, bytes] | None = None,
+    prefix: str = "",
+) -> CollectionImport:
+    """Import a list (its keys below `prefix`, if given), or everything below `prefix`.
+
+    Raises InvalidInput with what is wrong with the list or the prefix; then nothing is begun.
+    """
+    base = checked_location(prefix.strip()) if prefix.strip() else None
+    if manifest is None and base is None:
+        raise InvalidInput("Give a list of addresses, or an address of object storage.")
+    if manifest is None:
+        return _begin(session, owner, collection, "prefix", str(base), None)
+    filename, data = manifest
+    rows = read_manifest(filename, data, base)
+    return _begin(session, owner, collection, "manifest", filename[:500] or "list", rows)
+
+
+def _begin(
+    session: Session,
+    owner: Account,
+    collection: Collection,
+    kind: str,
+    source: str,
+    rows: list[Row] | None,
+) -> CollectionImport:
+    begun = CollectionImport(
+        id=uuid7(),
+        collection_id=collection.id,
+        kind=kind,
+        source=source,
+        n_rows=None if rows is None else len(rows),
+    )
+    if rows is not None:
+        put_object(rows_key(begun.id), as_lines(rows))
+    session.add(begun)
+    session.flush()
+    _dispatch(session, begun.id)
+    record_audit(session, owner.id, "collection.import", "collection", collection.id, source=source)
+    return begun
+
+
+def rows_key(import_id: UUID) -> str:
+    return f"imports/{import_id}/rows.jsonl"
+
+
+def _dispatch(session: Session, import_id: UUID) -> None:
+    send_after_commit(session, IMPORT_TASK, {"import_id": str(import_id)}, job_id=import_id)
+
+
+def list_imports(session: Session, collection: Collection) -> list[CollectionImport]:
+    """The newest first."""
+    query = select(CollectionImport).where(CollectionImport.collection_id == collection.id)
+    return list(session.scalars(query.order_by(CollectionImport.id.desc()).limit(20)))
+
+
+def get_import(session: Session, collection: Collection, import_id: UUID) -> CollectionImport:
+    """Raises NotFound."""
+    found = session.get(CollectionImport, import_id)
+    if found is None or found.collection_id != collection.id:
+        raise NotFound("There is no such import.")
+    return found
+
+
+def problems_of(
+    session: Session, one: CollectionImport, offset: int = 0, limit: int | None = None
+) -> list[ImportProblem]:
+    """Rows that could not be used, in the order of the list."""
+    query = select(ImportProblem).where(ImportProblem.import_id == one.id)
+    return list(session.scalars(query.order_by(ImportProblem.row).offset(offset).limit(limit)))
+
+
+def cancel_import(session: Session, owner: Account, one: CollectionImport) -> None:
+    """What was imported so far stays. Raises Conflict when it has ended already."""
+    cancelled = session.execute(
+        update(CollectionImport)
+        .where(CollectionImport.id == one.id, CollectionImport.state.in_(ACTIVE))
+        .values(state="cancelled", lease_until=None, finished_at=func.now())
+        .returning(CollectionImport.id)
+    ).scalar()
+    if cancelled is None:
+        raise Conflict("This import has ended already.", code="import_ended")
+    session.refresh(one)
+    record_audit(session, owner.id, "collection.import_cancelled", "collection", one.collection_id)
+
+
+def retry_import(
+    session: Session, owner: Account, collection: Collection, one: CollectionImport
+) -> CollectionImport:
+    """A new import of what could not be used, and of what was not reached. Raises Conflict."""
+    if one.state in ACTIVE:
+        raise Conflict("This import is still going on.", code="import_active")
+    if one.n_rows is None:
+        return _begin(session, owner, collection, one.kind, one.source, None)
+    failed = {problem.row for problem in problems_of(session, one)}
+    rows = of_lines(get_object(rows_key(one.id)))
+    left = [row for row in rows[: one.n_done] if row.number in failed] + rows[one.n_done :]
+    if not left:
+        raise Conflict("Every row of this import was used.", code="nothing_to_retry")
+    return _begin(session, owner, collection, one.kind, one.source, left)
+
+
+# --- the worker's side ---------------------------------------------------------------------------
+
+
+def claim_import(session: Session, import_id: UUID) -> CollectionImport | None:
+    """Take a queued import; None when it is not to be had."""
+    return session.execute(
+        update(CollectionImport)
+        .where(CollectionImport.id == import_id, CollectionImport.state == "queued")
+        .values(
+            state="running",
+            attempts=CollectionImport.attempts + 1,
+            epoch=CollectionImport.epoch + 1,
+            lease_until=lease_end(),
+            started_at=func.coalesce(CollectionImport.started_at, func.now()),
+            error=None,
+        )
+        .returning(CollectionImport)
+    ).scalar()
+
+
+def lease_end() -> datetime:
+    return datetime.now(UTC) + timedelta(seconds=get_settings().job_lease_seconds)
+
+
+def held_import(session: Session, import_id: UUID, epoch: int) -> CollectionImport:
+    """The running import under its row lock, its lease renewed; raises LostLease."""
+    one = session.scalar(
+        select(CollectionImport)
+        .where(
+            CollectionImport.id == import_id,
+            CollectionImport.epoch == epoch,
+            CollectionImport.state == "running",
+        )
+        .with_for_update()
+    )
+    if one is None:
+        raise LostLease(f"Import {import_id} was cancelled, or is no longer held.")
+    one.lease_until = lease_end()
+    return one
+
+
+def list_rows(session: Session, import_id: UUID, epoch: int, rows: list[Row]) -> None:
+    """Keep what was found below a prefix. Raises LostLease."""
+    one = held_import(session, import_id, epoch)
+    put_object(rows_key(import_id), as_lines(rows))
+    one.n_rows = len(rows)
+
+
+def end_import(session: Session, import_id: UUID, epoch: int, error: str | None = None) -> None:
+    """Done, or failed for good. Raises LostLease."""
+    one = held_import(session, import_id, epoch)
+    one.state, one.error = ("failed", error[-2000:]) if error else ("done", None)
+    one.lease_until, one.finished_at = None, datetime.now(UTC)
+
+
+def give_back(session: Session, import_id: UUID, epoch: int, error: str | None = None) -> None:
+    """Queue a held import again: unharmed, or after an error while attempts are left.
+
+    Raises LostLease.
+    """
+    one = held_import(session, import_id, epoch)
+    if error is None:
+        one.attempts -= 1
+    _queue_again(session, one, error)
+
+
+def _queue_again(session: Session, one: CollectionImport, error: str | None) -> None:
+    one.lease_until = None
+    if one.attempts < get_settings().job_max_attempts:
+        one.state = "queued"
+        _dispatch(session, one.id)
+    else:
+        one.state, one.finished_at = "failed", datetime.now(UTC)
+        one.error = (error or "")[-2000:]
+
+
+def requeue_lost_imports(session: Session) -> int:
+    """Queue again what lost its worker or its message; returns how many (see requeue_lost_jobs)."""
+    lost = session.scalars(
+        select(CollectionImport)
+        .where(CollectionImport.state == "running", CollectionImport.lease_until < func.now())
+        .with_for_update(skip_locked=True)
+    ).all()
+    for one in lost:
+        _queue_again(session, one, f"The worker was lost {one.attempts} times at the same place.")
+    since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
+    recent_message = select(OutboxMessage.id).where(
+        OutboxMessage.job_id == CollectionImport.id,
+        (OutboxMessage.dispatched_at.is_(None)) | (OutboxMessage.dispatched_at > since),
+    )
+    silent = session.scalars(
+        select(CollectionImport)
+        .where(CollectionImport.state == "queued", ~recent_message.exists())
+        .with_for_update(skip_locked=True)
+    ).all()
+    for one in silent:
+        _dispatch(session, one.id)
+    return len(lost) + len(silent)
+
+
+def sources() -> list[str]:
+    """Prefixes that may be imported from, as text; none when the setting is wrong."""
+    try:
+        return [str(one) for one in allowed_sources()]
+    except InvalidInput as error:
+        logger.warning("LIKEWISE_IMPORT_SOURCES: %s", error)
+        return []

@@ -1,0 +1,162 @@
+"""Lists of images to import: CSV or JSON Lines, one image a line.
+
+Columns (keys): one of `url`, `path` or `key` (where the image is), `filename` (what it shall be
+called, else the last part of the address), `feature_…` (numbers), everything else attributes.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from urllib.parse import unquote, urlsplit
+
+from app.collections.addresses import WEB, Location, address_of_row
+from app.collections.attributes import (
+    MAX_ATTRIBUTES,
+    MAX_FEATURES,
+    attributes_of,
+    check_column_names,
+    decoded,
+    features_of,
+)
+from app.core.errors import InvalidInput, LikewiseError
+from app.core.settings import get_settings
+from app.core.spreadsheets import as_meant
+
+ADDRESSES = ("url", "path", "key")
+
+
+class BadManifest(InvalidInput):
+    """The list as a whole cannot be used."""
+
+    code = "bad_manifest"
+
+
+@dataclass
+class Row:
+    """One line of a list; `problem` (code and reason) if it cannot be used."""
+
+    number: int
+    address: str
+    filename: str = ""
+    attributes: dict[str, str] = field(default_factory=dict)
+    features: list[float] | None = None
+    problem: tuple[str, str] | None = None
+
+
+def read_manifest(filename: str, data: bytes, base: Location | None) -> list[Row]:
+    """Every line of the list, those that cannot be used with their problem.
+
+    base: what keys that are no full address are below. Raises BadManifest or BadAttributeTable.
+    """
+    text = decoded(data)
+    is_json = filename.lower().endswith((".jsonl", ".ndjson", ".json")) or text.lstrip()[:1] in "{["
+    lines = _json_lines(text) if is_json else _csv_lines(text)
+    rows = [_row(number, cells, base) for number, cells in lines]
+    if not rows:
+        raise BadManifest("The list has no lines.")
+    limit = get_settings().max_collection_images
+    if len(rows) > limit:
+        raise BadManifest(f"The list has {len(rows)} lines; a collection holds {limit} images.")
+    return rows
+
+
+Cells = dict[str, str]
+
+
+def _csv_lines(text: str) -> Iterator[tuple[int, Cells | str]]:
+    """Number and cells of each line; in place of the cells, what is wrong with them."""
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    columns = [column.strip() for column in reader.fieldnames or []]
+    if not set(columns) & set(ADDRESSES):
+        found = ", ".join(columns[:8]) or "none"
+        raise BadManifest(
+            f"The list needs a column 'url', 'path' or 'key' that says where each image is; "
+            f"found: {found}. A table of attributes for images that are here already goes to "
+            "“Add images”."
+        )
+    check_column_names(columns)
+    reader.fieldnames = columns
+    try:
+        for cells in reader:
+            complete = None not in cells and None not in cells.values()
+            yield (
+                reader.line_num,
+                cells if complete else f"The line does not have {len(columns)} cells.",
+            )
+    except csv.Error as error:
+        raise BadManifest(f"The CSV cannot be read ({error}).") from error
+
+
+def _json_lines(text: str) -> Iterator[tuple[int, Cells | str]]:
+    if text.lstrip().startswith("["):
+        raise BadManifest(
+            "A list in JSON has one object a line (JSON Lines), no array around them."
+        )
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            yield number, _cells_of_json(line)
+
+
+def _cells_of_json(line: str) -> Cells | str:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return f"The line is no JSON ({error})."
+    if not isinstance(found, dict):
+        return "The line is no JSON object."
+    nested = found.pop("attributes", None)
+    flat = {**found, **(nested if isinstance(nested, dict) else {})}
+    features = flat.pop("features", None)
+    if isinstance(features, list):
+        flat |= {f"feature_{k}": value for k, value in enumerate(features)}
+    cells = {}
+    for name, value in flat.items():
+        if isinstance(value, list | dict):
+            return f"{name[:50]!r} is neither text nor a number."
+        cells[name.strip()] = _as_text(value)
+    return cells
+
+
+def _as_text(value: object) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _row(number: int, cells: Cells | str, base: Location | None) -> Row:
+    if isinstance(cells, str):
+        return Row(number, "", problem=("bad_line", cells))
+    given = next((cells[name].strip() for name in ADDRESSES if cells.get(name, "").strip()), "")
+    row = Row(number, as_meant(given))
+    try:
+        if not given:
+            raise BadManifest("The line names no address.", code="no_address")
+        row.address = address_of_row(row.address, base)
+        columns = [name for name in cells if name not in ADDRESSES]
+        features = [name for name in columns if name.startswith("feature_")]
+        if len(features) > MAX_FEATURES or len(columns) - len(features) > MAX_ATTRIBUTES + 2:
+            raise BadManifest(f"At most {MAX_ATTRIBUTES} attributes and {MAX_FEATURES} features.")
+        row.attributes, _ = attributes_of(cells, columns)
+        row.features = features_of(cells, columns, "The line")
+        row.filename = as_meant(cells.get("filename", "").strip()) or name_in(row.address)
+    except LikewiseError as error:
+        row.problem = (error.code, str(error))
+    return row
+
+
+def name_in(address: str) -> str:
+    """The last part of an address."""
+    web = address.partition("://")[0].lower() in WEB
+    path = unquote(urlsplit(address).path) if web else address
+    return path.rstrip("/").rpartition("/")[2] or "unnamed"
+
+
+def as_lines(rows: list[Row]) -> bytes:
+    """Rows as they are kept until they have been imported."""
+    return "\n".join(json.dumps(asdict(row)) for row in rows).encode()
+
+
+def of_lines(data: bytes) -> list[Row]:
+    return [Row(**json.loads(line)) for line in data.decode().splitlines()]

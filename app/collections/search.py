@@ -1,0 +1,213 @@
+"""Finding images: free text, attributes, what lacks an attribute; in any order, page by page."""
+
+import json
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    UnaryExpression,
+    and_,
+    cast,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.dialects.postgresql import JSONPATH
+from sqlalchemy.orm import Session, defer
+
+from app.collections.models import Collection, Image
+from app.core.errors import InvalidInput
+
+# `name:value`, either in quotation marks, or a word or phrase.
+_TERM = re.compile(r'(?:(?:"([^"]+)"|([^\s:"]+)):)?(?:"([^"]*)"|(\S+))')
+MAX_SEARCH = 500
+VALUES_SHOWN = 40
+SORTS = ("position", "filename", "size", "features")
+
+
+@dataclass(frozen=True)
+class ImageFilter:
+    """Which images: all conditions hold; those about one attribute are alternatives.
+
+    search:     words of the file name or of an attribute's value, `name:value` (`*` for anything)
+    attributes: name and exact value
+    missing:    names of attributes that the image lacks
+    """
+
+    search: str = ""
+    attributes: tuple[tuple[str, str], ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        return not (self.search.strip() or self.attributes or self.missing)
+
+
+@dataclass(frozen=True)
+class AttributeValues:
+    """How images spread over the values of one attribute, the most frequent first."""
+
+    name: str
+    n_images: int
+    n_values: int
+    values: list[tuple[str, int]]
+
+
+def filter_of(search: str, attributes: list[str], missing: list[str]) -> ImageFilter:
+    """The filter that an address states, attributes as `name:value`. Raises InvalidInput."""
+    if len(search) > MAX_SEARCH:
+        raise InvalidInput(f"A search has at most {MAX_SEARCH} characters.", code="bad_search")
+    pairs = []
+    for pair in attributes:
+        name, colon, value = pair.partition(":")
+        if not colon:
+            raise InvalidInput(
+                f"attribute is name:value, such as colour:red, not {pair[:50]!r}.",
+                code="bad_search",
+            )
+        pairs.append((name, value))
+    return ImageFilter(search, tuple(pairs), tuple(missing))
+
+
+def matches(collection_id: UUID, wanted: ImageFilter) -> ColumnElement[bool]:
+    """The filter as a condition on images."""
+    of_attribute: dict[str, list[ColumnElement[bool]]] = defaultdict(list)
+    for name, value in wanted.attributes:
+        of_attribute[name].append(Image.attributes[name].astext == value)
+    for name in wanted.missing:
+        of_attribute[name].append(not_(Image.attributes.has_key(name)))
+    terms = [_term(*found.groups()) for found in _TERM.finditer(wanted.search)]
+    return and_(
+        Image.collection_id == collection_id,
+        *(or_(*alternatives) for alternatives in of_attribute.values()),
+        *terms,
+    )
+
+
+def _term(
+    quoted_name: str | None, plain_name: str | None, quoted: str | None, word: str | None
+) -> ColumnElement[bool]:
+    name = quoted_name or plain_name
+    wanted = quoted if quoted is not None else word or ""
+    if name is None:
+        return _somewhere(wanted)
+    value = _escaped(wanted).replace("*", "%")
+    # A file name may hold a colon too.
+    return or_(
+        Image.attributes[name].astext.ilike(value, escape="\\"), _in_filename(f"{name}:{wanted}")
+    )
+
+
+def _somewhere(wanted: str) -> ColumnElement[bool]:
+    # Twice as fast as unfolding the values into rows; flag q: the word is no pattern.
+    path = f'$.* ? (@ like_regex {json.dumps(wanted, ensure_ascii=False)} flag "iq")'
+    in_values = func.jsonb_path_exists(Image.attributes, cast(literal(path), JSONPATH))
+    return or_(_in_filename(wanted), in_values)
+
+
+def _in_filename(wanted: str) -> ColumnElement[bool]:
+    return Image.filename.ilike(f"%{_escaped(wanted)}%", escape="\\")
+
+
+def _escaped(wanted: str) -> str:
+    return wanted.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+
+
+def find_images(
+    session: Session,
+    collection: Collection,
+    wanted: ImageFilter,
+    *,
+    sort: str = "position",
+    descending: bool = False,
+    offset: int = 0,
+    limit: int = 200,
+) -> list[tuple[Image, int]]:
+    """Images of one page, each with its number of features; raises InvalidInput."""
+    query = (
+        select(Image, func.coalesce(func.cardinality(Image.features), 0))
+        .options(defer(Image.features))
+        .where(matches(collection.id, wanted))
+    )
+    if sort == "position" and wanted.empty:
+        # Positions have no gaps, so no row needs to be passed over.
+        query = query.where(
+            Image.position <= collection.n_images - 1 - offset
+            if descending
+            else Image.position >= offset
+        )
+        offset = 0
+    column = _sorted_by(sort)
+    order: UnaryExpression[Any] = column.desc() if descending else column.asc()
+    if sort != "position":
+        # Not for positions: the index is not ordered so, and none is missing.
+        order = order.nulls_last()
+    query = query.order_by(order, Image.position).offset(offset).limit(limit)
+    return [(image, n_features) for image, n_features in session.execute(query)]
+
+
+def _sorted_by(sort: str) -> ColumnElement[Any]:
+    by_name: dict[str, ColumnElement[Any]] = {
+        "position": Image.position.expression,
+        "filename": Image.filename.expression,
+        "size": Image.width * Image.height,
+        "features": func.cardinality(Image.features),
+    }
+    if sort in by_name:
+        return by_name[sort]
+    kind, colon, name = sort.partition(":")
+    if kind == "attribute" and colon:
+        value: ColumnElement[Any] = Image.attributes[name].astext
+        return value
+    raise InvalidInput(
+        f"sort is one of {', '.join(SORTS)} or attribute:name, not {sort[:50]!r}.", code="bad_sort"
+    )
+
+
+def count_images(session: Session, collection: Collection, wanted: ImageFilter) -> int:
+    if wanted.empty:
+        return collection.n_images
+    query = select(func.count()).select_from(Image).where(matches(collection.id, wanted))
+    return session.scalar(query) or 0
+
+
+def attribute_values(
+    session: Session, collection: Collection, wanted: ImageFilter
+) -> list[AttributeValues]:
+    """The attributes of the images found, sorted by name, with their most frequent values."""
+    found_images = (
+        select(Image.attributes).where(matches(collection.id, wanted)).subquery("found_images")
+    )
+    pairs = func.jsonb_each_text(found_images.c.attributes).table_valued("key", "value").lateral()
+    counted = (
+        select(pairs.c.key, pairs.c.value, func.count().label("n"))
+        .select_from(found_images)
+        .join(pairs, true())
+        .group_by(pairs.c.key, pairs.c.value)
+        .subquery("counted")
+    )
+    key, value, n = counted.c.key, counted.c.value, counted.c.n
+    rank = func.row_number().over(partition_by=key, order_by=(n.desc(), value))
+    ranked = select(
+        key,
+        value,
+        n,
+        rank.label("rank"),
+        func.sum(n).over(partition_by=key).label("n_images"),
+        func.count().over(partition_by=key).label("n_values"),
+    ).subquery("ranked")
+    rows = session.execute(
+        select(*ranked.c).where(ranked.c.rank <= VALUES_SHOWN).order_by(ranked.c.key, ranked.c.rank)
+    )
+    found: dict[str, AttributeValues] = {}
+    for row in rows:
+        known = AttributeValues(row.key, int(row.n_images), row.n_values, [])
+        found.setdefault(row.key, known).values.append((row.value, row.n))
+    return list(found.values())

@@ -1,0 +1,10 @@
+"""Fields of settings as people know them."""
+
+from pydantic import BaseModel
+
+
+def field_title(model: type[BaseModel], place: tuple[int | str, ...]) -> str:
+    """The title by which forms show the field of an error, and its name for programs."""
+    name = ".".join(str(part) for part in place)
+    field = model.model_fields.get(str(place[0])) if place else None
+    return f"{field.title} ({name})" if field is not None and field.title else name

@@ -1,0 +1,125 @@
+"""Idempotency keys: the same request twice has its effect once, and gets the same reply.
+
+The reply is kept in the transaction that had the effect: both are there or neither is, whatever
+crashes. After the Internet-Draft "The Idempotency-Key HTTP Header Field" of the IETF's httpapi
+working group. A request that failed has changed nothing and keeps no reply: it is tried anew.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ForeignKey, LargeBinary, String, delete, func, select
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from app.core.database import Base
+from app.core.errors import Conflict, InvalidInput
+from app.core.security import seal, unseal
+
+KEPT = timedelta(hours=24)
+KEPT_HEADERS = ("content-type", "location")
+SEAL = "idempotent-reply"
+
+
+class KeyReused(InvalidInput):
+    """The key came with another request before."""
+
+    code = "idempotency_key_reused"
+
+
+class KeyInFlight(Conflict):
+    """The first request with this key has not ended yet."""
+
+    code = "idempotency_key_in_flight"
+
+
+class KeptReply(Base):
+    """The reply to a request with a key, sealed, because it may hold a secret shown once."""
+
+    __tablename__ = "kept_reply"
+
+    account_id: Mapped[UUID] = mapped_column(
+        ForeignKey("account.id", ondelete="CASCADE"), primary_key=True
+    )
+    route: Mapped[str] = mapped_column(String(500), primary_key=True)
+    key: Mapped[str] = mapped_column(String(100), primary_key=True)
+    request_hash: Mapped[str] = mapped_column(String(64))
+    status: Mapped[int]
+    headers: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    body: Mapped[bytes] = mapped_column(LargeBinary)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now(), index=True)
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A request with a key: whose, to which method and path, and a hash of what it says."""
+
+    account_id: UUID
+    route: str
+    key: str
+    request_hash: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+def earlier_reply(session: Session, request: Keyed) -> Reply | None:
+    """The reply to this request if it was answered before; else the key is held until the
+    transaction ends.
+
+    Raises KeyInFlight while another transaction holds it, KeyReused for another request.
+    """
+    text = f"{request.account_id} {request.route} {request.key}".encode()
+    number = int.from_bytes(hashlib.sha256(text).digest()[:8], "big", signed=True)
+    if not session.scalar(select(func.pg_try_advisory_xact_lock(number))):
+        raise KeyInFlight(
+            "The first request with this Idempotency-Key is still at work. Ask again in a moment."
+        )
+    # A statement of its own: it sees what the lock's last holder has committed.
+    kept = session.get(KeptReply, (request.account_id, request.route, request.key))
+    if kept is None or kept.created_at < datetime.now(UTC) - KEPT:
+        return None
+    if kept.request_hash != request.request_hash:
+        raise KeyReused(
+            "This Idempotency-Key was used with another request before. Make a new one for each "
+            "request; use it again only to send the same request again."
+        )
+    body = unseal(SEAL, kept.body)
+    return Reply(kept.status, kept.headers, body) if body is not None else None
+
+
+def keep_reply(session: Session, request: Keyed, reply: Reply) -> None:
+    """Keep the reply, in the transaction of what it tells of."""
+    identity = (request.account_id, request.route, request.key)
+    outdated = session.get(KeptReply, identity)
+    if outdated is not None:
+        session.delete(outdated)
+        session.flush()
+    session.add(
+        KeptReply(
+            account_id=request.account_id,
+            route=request.route,
+            key=request.key,
+            request_hash=request.request_hash,
+            status=reply.status,
+            headers={name: reply.headers[name] for name in KEPT_HEADERS if name in reply.headers},
+            body=seal(SEAL, reply.body),
+        )
+    )
+    session.flush()
+
+
+def forget_old_replies(session: Session) -> None:
+    """Delete what is older than a day."""
+    session.execute(
+        delete(KeptReply)
+        .where(KeptReply.created_at < datetime.now(UTC) - KEPT)
+        .execution_options(synchronize_session=False)
+    )

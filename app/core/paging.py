@@ -1,0 +1,134 @@
+"""Lists in pages: `?limit=&after=`, answered as `{items, next}` and a Link header (RFC 8288).
+
+`next` is an opaque, signed cursor that holds the sort keys of the page's last row, so rows that
+are added or removed meanwhile neither repeat nor hide others. It is null on the last page.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Generic, TypeVar, TypeVarTuple
+from uuid import UUID
+
+from fastapi import Depends, Query, Request, Response
+from pydantic import BaseModel, Field
+from sqlalchemy import Select, literal, tuple_
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from app.core.errors import InvalidInput
+from app.core.security import sign, unsign
+
+Item = TypeVar("Item")
+Row = TypeVar("Row")
+Columns = TypeVarTuple("Columns")
+MOST = 1000
+READ: dict[type[Any], Callable[[Any], Any]] = {datetime: datetime.fromisoformat, UUID: UUID}
+
+
+class BadCursor(InvalidInput):
+    """`after` was not given out by this list."""
+
+    code = "bad_cursor"
+
+
+class Page(BaseModel, Generic[Item]):
+    """Part of a list; send `next` as `after` for the part that follows."""
+
+    items: list[Item]
+    next: str | None = Field(description="Cursor of the next page; null on the last one.")
+
+
+class Paging:
+    """How much of a list is asked for, and from where: a dependency of the routes of lists."""
+
+    def __init__(
+        self,
+        request: Request,
+        response: Response,
+        limit: Annotated[int, Query(ge=1, le=MOST, description="Items of a page.")] = 100,
+        after: Annotated[
+            str | None, Query(max_length=1000, description="`next` of the page before.")
+        ] = None,
+    ) -> None:
+        self.limit = limit
+        self._request, self._response = request, response
+        self._after = self._read(after)
+        self._next: str | None = None
+
+    @property
+    def _purpose(self) -> str:
+        return f"cursor {self._request.url.path}"
+
+    def _read(self, after: str | None) -> list[str | int] | None:
+        if after is None:
+            return None
+        keys = unsign(self._purpose, after)
+        if not isinstance(keys, list):
+            raise BadCursor(
+                "`after` is not a cursor of this list. Send the `next` of the page before, "
+                "unchanged, or leave it out to begin anew."
+            )
+        return keys
+
+    def rows(
+        self,
+        session: Session,
+        query: Select[*Columns],
+        *keys: InstrumentedAttribute[Any],
+        newest_first: bool = False,
+    ) -> Sequence[Any]:
+        """The rows of this page, sorted by `keys`: columns of the query's first entity, which
+        together are unique. `newest_first` turns the order round."""
+        if self._after is not None:
+            place = tuple_(*self._place(keys))
+            query = query.where(tuple_(*keys) < place if newest_first else tuple_(*keys) > place)
+        order = [key.desc() if newest_first else key for key in keys]
+        found = session.execute(query.order_by(*order).limit(self.limit + 1)).all()
+        return self._cut(found, lambda row: [getattr(row[0], key.key) for key in keys])
+
+    def _place(self, keys: tuple[InstrumentedAttribute[Any], ...]) -> list[Any]:
+        values = self._after or []
+        if len(values) != len(keys):
+            raise BadCursor("`after` is a cursor of another list.")
+        return [
+            literal(READ.get(key.type.python_type, lambda same: same)(value), key.type)
+            for key, value in zip(keys, values, strict=True)
+        ]
+
+    def slice(self, offset: int, fetch: Callable[[int, int], Sequence[Row]]) -> Sequence[Row]:
+        """The same for rows found by their number: `fetch` gives at most so many from a start.
+        `offset` counts where no cursor is given."""
+        start = int(self._after[0]) if self._after is not None else offset
+        rows = fetch(start, self.limit + 1)
+        if len(rows) > self.limit:
+            self._next = sign(self._purpose, [start + self.limit])
+        return rows[: self.limit]
+
+    def part(self, rows: Sequence[Row], key: Callable[[Row], int]) -> Sequence[Row]:
+        """The same for rows that were computed and lie sorted by `key`."""
+        if self._after is not None:
+            (last,) = self._after
+            rows = [row for row in rows if key(row) > int(last)]
+        return self._cut(rows, lambda row: [key(row)])
+
+    def _cut(self, rows: Sequence[Row], keys: Callable[[Row], list[Any]]) -> Sequence[Row]:
+        if len(rows) > self.limit:
+            last = [_as_json(value) for value in keys(rows[self.limit - 1])]
+            self._next = sign(self._purpose, last)
+        return rows[: self.limit]
+
+    def page(self, items: list[Item]) -> Page[Item]:
+        """The reply's body; also sets the Link header."""
+        if self._next is not None:
+            following = self._request.url.include_query_params(after=self._next)
+            address = f"{following.path}?{following.query}"
+            self._response.headers["Link"] = f'<{address}>; rel="next"'
+        return Page(items=items, next=self._next)
+
+
+Paged = Annotated[Paging, Depends()]
+
+
+def _as_json(value: Any) -> str | int:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value if isinstance(value, int) else str(value)

@@ -1,0 +1,1 @@
+"""What is known of images before anybody has answered: one register for all strategies."""

@@ -1,0 +1,136 @@
+"""The register of features: what a strategy's setting may name, and how each is made."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.features.custom import SETTING, custom_address, load_custom
+
+FeatureArray = NDArray[np.floating[Any]]
+Compute = Callable[[Iterable[NDArray[np.uint8]]], FeatureArray]
+TABLE, CUSTOM = "features", "custom"
+
+
+@dataclass(frozen=True)
+class Source:
+    """name: what settings hold; title: what people choose; about: what it can tell and not.
+
+    compute: from images (H, W, 3) uint8, one after the other, to (N, F) or (N, H, W[, C]);
+    None for what comes from the collection's table. version: tells apart what is kept of
+    different ways to compute it.
+    """
+
+    name: str
+    title: str
+    about: str
+    compute: Compute | None = None
+    version: str = ""
+
+
+def _appearance(images: Iterable[NDArray[np.uint8]]) -> FeatureArray:
+    # Imported here as below: only learning jobs load it, and it takes a while.
+    from learning.appearance import appearance_features
+
+    return appearance_features(images)
+
+
+def _components(images: Iterable[NDArray[np.uint8]]) -> FeatureArray:
+    from learning.pixels import pixel_components
+
+    return pixel_components(images)
+
+
+def _pixels(images: Iterable[NDArray[np.uint8]]) -> FeatureArray:
+    from learning.pixels import small_pixels
+
+    return small_pixels(images, 16)
+
+
+def _grey(images: Iterable[NDArray[np.uint8]]) -> FeatureArray:
+    from learning.pixels import small_pixels
+
+    return small_pixels(images, 28, colour=False)
+
+
+BUILT_IN = (
+    Source(
+        "appearance",
+        "colours and edges",
+        "Colours of a raster, and directions of edges: 40 numbers. Tells what images look like "
+        "from afar, nothing of what they show.",
+        _appearance,
+    ),
+    Source(
+        "components",
+        "main components of small pixels",
+        "50 principal components of 16 × 16 colour pixels. For images that are alike in pose and "
+        "cut: faces, scans, signs.",
+        _components,
+    ),
+    Source(
+        "pixels",
+        "small pixels, colour",
+        "16 × 16 colour pixels as they are.",
+        _pixels,
+    ),
+    Source(
+        "grey",
+        "small pixels, grey",
+        "28 × 28 grey pixels as they are: handwriting, symbols, drawings.",
+        _grey,
+    ),
+    Source(
+        TABLE,
+        "features of the table",
+        "Columns feature_0, feature_1, … of the collection's table: vectors of your own, for "
+        "instance from a network that knows such images.",
+    ),
+)
+BY_NAME = {source.name: source for source in BUILT_IN}
+
+
+def source_names() -> list[str]:
+    """What can be chosen on this server."""
+    return [*BY_NAME, *([CUSTOM] if custom_address() else [])]
+
+
+def get_source(name: str) -> Source:
+    """Raises ValueError for an unknown one, or a function of the server that is not there."""
+    if name == CUSTOM:
+        custom = load_custom()
+        version = f"{custom.address} {custom.digest}"
+        return Source(CUSTOM, custom.address, "", custom.compute, version)
+    check_source(name)
+    return BY_NAME[name]
+
+
+def check_source(name: str) -> str:
+    """The name; raises ValueError when it cannot be chosen here. A function of the server is
+    not loaded for it: that takes a while, and only learning jobs need it."""
+    if name == CUSTOM and not custom_address():
+        raise ValueError(
+            f"no function for features is set on this server ({SETTING}); choose one of: "
+            f"{', '.join(BY_NAME)}"
+        )
+    if name != CUSTOM and name not in BY_NAME:
+        raise ValueError(f"there are no features {name!r}; choose one of: {', '.join(BY_NAME)}")
+    return name
+
+
+def titles() -> dict[str, str]:
+    """What people choose, by name, of all that this server offers."""
+    named = {name: source.title for name, source in BY_NAME.items()}
+    return {**named, **({CUSTOM: custom_address()} if custom_address() else {})}
+
+
+def offered(*others: str) -> Callable[[dict[str, Any]], None]:
+    """For a setting's JSON schema: it may hold any source of this server, or one of `others`."""
+
+    def tell(schema: dict[str, Any]) -> None:
+        schema["enum"] = [*others, *source_names()]
+        schema["labels"] = titles()
+
+    return tell

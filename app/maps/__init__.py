@@ -1,0 +1,1 @@
+"""The map of a model's embedding: places, pictures, colours."""

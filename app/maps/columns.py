@@ -1,0 +1,113 @@
+"""What the points of a map can be coloured by: a value for every image, or none."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.annotation.checks import FINISHED
+from app.annotation.models import Annotator, Answer
+from app.campaigns.models import Campaign, Grid
+from app.collections.models import Image
+from app.core.errors import NotFound
+
+MOST_ANNOTATORS = 500
+LEFT_OVER = "left over"
+UNNAMED = "without words"
+
+
+@dataclass(frozen=True)
+class Column:
+    """`values[codes[k]]` is the value of the image at position k; code −1: it has none."""
+
+    values: list[str]
+    codes: list[int]
+
+
+def attribute_names(session: Session, campaign: Campaign) -> list[str]:
+    names = select(func.jsonb_object_keys(Image.attributes).label("name")).where(
+        Image.collection_id == campaign.collection_id
+    )
+    return sorted(session.scalars(select(names.subquery().c.name).distinct()))
+
+
+def attribute_column(session: Session, campaign: Campaign, name: str) -> Column:
+    """Raises NotFound when no image has such an attribute."""
+    query = select(Image.position, Image.attributes[name].astext).where(
+        Image.collection_id == campaign.collection_id,
+        Image.position < campaign.n_images,
+        Image.attributes.has_key(name),
+    )
+    told = {position: value for position, value in session.execute(query) if value is not None}
+    if not told:
+        raise NotFound(f"No image of this campaign has an attribute {name!r}.")
+    return _column(campaign.n_images, told)
+
+
+def busiest_annotators(session: Session, campaign: Campaign) -> list[tuple[int, int]]:
+    """Number and finished answers of those with the most answers, by number."""
+    n_answers = func.count()
+    query = (
+        select(Annotator.position, n_answers)
+        .join(Answer, Answer.annotator_id == Annotator.id)
+        .where(Answer.campaign_id == campaign.id, Answer.state.in_(FINISHED))
+        .group_by(Annotator.position)
+        .order_by(n_answers.desc(), Annotator.position)
+        .limit(MOST_ANNOTATORS)
+    )
+    return sorted((position, count) for position, count in session.execute(query))
+
+
+def annotator_column(session: Session, campaign: Campaign, position: int) -> Column:
+    """The words for the group that this annotator last put each image into.
+
+    Words that differ in case and spaces only are one value. Raises NotFound for an annotator
+    without a finished answer.
+    """
+    query = (
+        select(Grid.images, Answer.groups, Answer.descriptions, Answer.unseen)
+        .join(Answer, Answer.grid_id == Grid.id)
+        .join(Annotator, Answer.annotator_id == Annotator.id)
+        .where(
+            Answer.campaign_id == campaign.id,
+            Annotator.position == position,
+            Answer.state.in_(FINISHED),
+        )
+        .order_by(Answer.submitted_at, Answer.id)
+    )
+    told: dict[int, str] = {}
+    answers = session.execute(query).all()
+    if not answers:
+        raise NotFound(f"Annotator {position} has no finished answer in this campaign.")
+    for images, groups, descriptions, unseen in answers:
+        for image, group in zip(images, groups or [], strict=True):
+            if image not in unseen and image < campaign.n_images:
+                told[image] = _words(group, descriptions)
+    return _column(campaign.n_images, _one_spelling(told))
+
+
+def _words(group: int, descriptions: list[str]) -> str:
+    if group < 0:
+        return LEFT_OVER
+    words = descriptions[group] if group < len(descriptions) else ""
+    return " ".join(words.split()) or UNNAMED
+
+
+def _one_spelling(told: dict[int, str]) -> dict[int, str]:
+    """Words that differ in case only become the most frequent of them."""
+    best: dict[str, str] = {}
+    for word, _ in Counter(told.values()).most_common():
+        best.setdefault(word.casefold(), word)
+    return {image: best[word.casefold()] for image, word in told.items()}
+
+
+def _column(n: int, told: dict[int, str]) -> Column:
+    """Values in the order of how many images have them."""
+    counts = Counter(told.values())
+    values = sorted(counts, key=lambda value: (-counts[value], value))
+    code = {value: number for number, value in enumerate(values)}
+    codes = [-1] * n
+    for position, value in told.items():
+        codes[position] = code[value]
+    return Column(values, codes)

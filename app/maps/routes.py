@@ -1,0 +1,167 @@
+"""The map of a model, in pieces that a browser can take a hundred thousand images in."""
+
+import hashlib
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import Path, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from app.accounts.api import api_router
+from app.accounts.routes import SignedIn
+from app.annotation.bundles import BUNDLE_TYPE, bundle_of
+from app.campaigns.service import get_campaign
+from app.collections.image_schemas import ImageOut
+from app.core.paging import Page
+from app.core.web import DatabaseSession
+from app.maps import columns, service
+from app.maps.layout import LAYOUT_TYPE, layout_bytes
+from app.maps.levels import N_LEVELS
+from app.maps.sheets import Tile
+from app.results.routes import Version
+from app.results.service import get_model
+
+api = api_router("/campaigns/{campaign_id}", "map")
+
+# Models never change, nor does which image is where in a collection. The cookie is part of the key,
+# so that the next person at this browser asks anew.
+FOR_GOOD = {"Cache-Control": "private, max-age=31536000, immutable", "Vary": "Cookie"}
+MOST_AT_ONCE = 256
+Positions = Annotated[list[int], Query(max_length=MOST_AT_ONCE)]
+Level = Annotated[int, Path(ge=0, lt=N_LEVELS)]
+Place = Annotated[int, Path(ge=0, lt=2**N_LEVELS)]
+
+
+class AnswersOf(BaseModel):
+    annotator: int
+    n_answers: int
+
+
+class ColumnsOut(BaseModel):
+    """What the map can be coloured by; `annotators`: at most 500, those with the most answers."""
+
+    attributes: list[str]
+    annotators: list[AnswersOf]
+
+
+class ColumnOut(BaseModel):
+    """`values[codes[k]]` belongs to the image at position k; code −1: it has none."""
+
+    values: list[str]
+    codes: list[int]
+
+
+class ChosenIn(BaseModel, extra="forbid"):
+    images: Annotated[list[int], Field(max_length=1_000_000)]
+
+
+@api.get("/models/{version}/map/layout", response_class=Response)
+def read_layout(
+    campaign_id: UUID,
+    version: Version,
+    request: Request,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> Response:
+    """Places of all images, nine bytes each (docs/annotator-api.md)."""
+    campaign = get_campaign(session, account, campaign_id)
+    data = layout_bytes(session, get_model(session, campaign, version))
+    headers = {**FOR_GOOD, "ETag": f'"{hashlib.sha256(data).hexdigest()[:32]}"'}
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(status_code=304, headers=headers)
+    return Response(data, media_type=LAYOUT_TYPE, headers=headers)
+
+
+@api.get("/models/{version}/map/sheets/{level}/{column}/{row}", response_class=Response)
+def read_sheet(
+    campaign_id: UUID,
+    version: Version,
+    level: Level,
+    column: Place,
+    row: Place,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> Response:
+    """The new pictures of a tile, 8 × 8 cells of 64 pixels; 404 where there are none."""
+    campaign = get_campaign(session, account, campaign_id)
+    model = get_model(session, campaign, version)
+    data = service.read_sheet(session, campaign, model, Tile(level, column, row))
+    return Response(data, media_type="image/webp", headers=FOR_GOOD)
+
+
+@api.post("/models/{version}/map/selection.csv", response_class=Response)
+def export_selection(
+    campaign_id: UUID,
+    version: Version,
+    body: ChosenIn,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> Response:
+    """Chosen images with their places and attributes."""
+    campaign = get_campaign(session, account, campaign_id)
+    model = get_model(session, campaign, version)
+    text = "".join(service.selection_csv(session, campaign, model, body.images))
+    headers = {"Content-Disposition": 'attachment; filename="selection.csv"'}
+    return Response(text, media_type="text/csv", headers=headers)
+
+
+@api.get("/map/images")
+def some_images(
+    campaign_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    at: Positions = [],  # noqa: B006 -- FastAPI copies it
+    find: Annotated[str, Query(max_length=500)] = "",
+) -> Page[ImageOut]:
+    """The images at these positions, or at most 20 whose file name contains `find`."""
+    campaign = get_campaign(session, account, campaign_id)
+    if find:
+        images = service.find_images(session, campaign, find)
+    else:
+        images = service.some_images(session, campaign, at)
+    return Page(items=[ImageOut.of(image) for image in images], next=None)
+
+
+@api.get("/map/pictures/{size}", response_class=Response)
+def some_pictures(
+    campaign_id: UUID,
+    size: Literal["small", "thumb"],
+    session: DatabaseSession,
+    account: SignedIn,
+    at: Positions = [],  # noqa: B006
+) -> Response:
+    """The images at these positions in one reply, as for annotators (docs/annotator-api.md)."""
+    campaign = get_campaign(session, account, campaign_id)
+    data = bundle_of(service.some_images(session, campaign, at), size)
+    return Response(data, media_type=BUNDLE_TYPE, headers=FOR_GOOD)
+
+
+@api.get("/map/columns")
+def list_columns(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> ColumnsOut:
+    """By what the map can be coloured: attributes, and annotators with the most answers."""
+    campaign = get_campaign(session, account, campaign_id)
+    return ColumnsOut(
+        attributes=columns.attribute_names(session, campaign),
+        annotators=[
+            AnswersOf(annotator=position, n_answers=count)
+            for position, count in columns.busiest_annotators(session, campaign)
+        ],
+    )
+
+
+@api.get("/map/column")
+def read_column(
+    campaign_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    attribute: str = "",
+    annotator: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
+) -> ColumnOut:
+    """The value of an attribute, or the group that an annotator last put each image into."""
+    campaign = get_campaign(session, account, campaign_id)
+    if annotator is not None:
+        found = columns.annotator_column(session, campaign, annotator)
+    else:
+        found = columns.attribute_column(session, campaign, attribute)
+    return ColumnOut(values=found.values, codes=found.codes)

@@ -1,0 +1,69 @@
+"""Images of a campaign as the map asks for them: some by position, some by name, a chosen few."""
+
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.annotation.bundles import images_at
+from app.campaigns.models import Campaign
+from app.collections.models import Image
+from app.core.errors import InvalidInput, NotFound
+from app.core.spreadsheets import neutral
+from app.maps.layout import read_layout
+from app.maps.sheets import Tile, cells_of, sheet_bytes
+from app.results.cells import csv_line
+from app.results.models import Model
+
+MOST_FOUND = 20
+
+
+def find_images(session: Session, campaign: Campaign, text: str) -> list[Image]:
+    """At most MOST_FOUND images whose file name contains `text`, that of the same name first."""
+    query = (
+        select(Image)
+        .where(
+            Image.collection_id == campaign.collection_id,
+            Image.position < campaign.n_images,
+            Image.filename.icontains(text, autoescape=True),
+        )
+        .order_by(Image.filename != text, Image.position)
+        .limit(MOST_FOUND)
+    )
+    return list(session.scalars(query))
+
+
+def some_images(session: Session, campaign: Campaign, positions: Sequence[int]) -> list[Image]:
+    """In the order of `positions`; raises InvalidInput when there is no such image."""
+    unknown = [one for one in positions if not 0 <= one < campaign.n_images]
+    if unknown:
+        raise InvalidInput(
+            f"Images of this campaign are numbered 0 to {campaign.n_images - 1}; "
+            f"there is no image {unknown[0]}.",
+            code="unknown_image",
+        )
+    return images_at(session, campaign, positions)
+
+
+def read_sheet(session: Session, campaign: Campaign, model: Model, tile: Tile) -> bytes:
+    """WebP; raises NotFound where no picture is new."""
+    cells = cells_of(read_layout(session, model), tile)
+    if not cells:
+        raise NotFound("There are no pictures in this part of the map.")
+    images = images_at(session, campaign, list(cells.values()))
+    return sheet_bytes(campaign.collection_id, dict(zip(cells, images, strict=True)))
+
+
+def selection_csv(
+    session: Session, campaign: Campaign, model: Model, positions: Sequence[int]
+) -> Iterator[str]:
+    """One line per image: position, file name, place on the map, attributes."""
+    images = some_images(session, campaign, sorted(set(positions)))
+    places = read_layout(session, model).places
+    names = sorted({name for image in images for name in image.attributes})
+    yield csv_line(["image", "filename", "x", "y", *map(neutral, names)])
+    for image in images:
+        x, y = places[image.position].tolist()
+        values = [image.attributes.get(name) for name in names]
+        told = ["" if value is None else neutral(str(value)) for value in values]
+        yield csv_line([image.position, neutral(image.filename), x, y, *told])

@@ -1,0 +1,1 @@
+"""Before the launch: what a campaign will need, cost and find."""

@@ -1,0 +1,183 @@
+"""Crowds that can be simulated over a collection, from what is known of its images."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import ColumnElement, func, select, true
+from sqlalchemy.orm import Session
+
+from app.campaigns.models import Campaign
+from app.collections.models import Collection, Image
+from app.core.errors import InvalidInput
+from learning.simulation import AttributeCrowd, Crowd, FeatureCrowd
+
+FEATURES = "features"
+IMAGINED = "imagined"
+# An attribute with one value parts nothing; one with a value for every image is a name.
+FEWEST_VALUES, MOST_VALUES = 2, 30
+MOST_ATTRIBUTES = 3
+IMAGINED_DIMENSIONS = 3
+
+
+@dataclass(frozen=True)
+class CrowdTraits:
+    """What the annotators of a simulated crowd are like; see AttributeCrowd.from_table.
+
+    Of a crowd that groups by features only the first three count.
+    """
+
+    annotators: int = 8
+    noise: float = 0.1
+    seed: int = 0
+    preference: float = 0.8
+    coarse: float = 0.0
+    careless: float = 0.0
+    salience: float = 0.0
+
+
+@dataclass(frozen=True)
+class ImageTable:
+    """What is known of a campaign's images."""
+
+    positions: list[int]
+    filenames: list[str]
+    attributes: list[dict[str, Any]]
+    features: list[list[float] | None]
+
+    def __len__(self) -> int:
+        return len(self.filenames)
+
+
+def read_images(session: Session, campaign: Campaign) -> ImageTable:
+    """All images that take part, or would if the campaign started now."""
+    return _read(session, _of(campaign))
+
+
+def sample_images(session: Session, campaign: Campaign, n: int) -> ImageTable:
+    """n of them, the same every time; all when there are no more."""
+    among = n_images_of(session, campaign)
+    if among <= n:
+        return read_images(session, campaign)
+    chosen = np.random.default_rng(campaign.seed).permutation(among)[:n].tolist()
+    return _read(session, [*_of(campaign), Image.position.in_(chosen)])
+
+
+def n_images_of(session: Session, campaign: Campaign) -> int:
+    """Images that take part, or would if the campaign started now."""
+    return campaign.n_images or session.get_one(Collection, campaign.collection_id).n_images
+
+
+def _of(campaign: Campaign) -> list[ColumnElement[bool]]:
+    mine = [Image.collection_id == campaign.collection_id]
+    return [*mine, Image.position < campaign.n_images] if campaign.n_images else mine
+
+
+def _read(session: Session, conditions: list[ColumnElement[bool]]) -> ImageTable:
+    query = (
+        select(Image.position, Image.filename, Image.attributes, Image.features)
+        .where(*conditions)
+        .order_by(Image.position)
+    )
+    rows = session.execute(query).all()
+    return ImageTable(
+        [row.position for row in rows],
+        [row.filename for row in rows],
+        [row.attributes for row in rows],
+        [row.features for row in rows],
+    )
+
+
+@dataclass(frozen=True)
+class Groupings:
+    """By what a crowd over a campaign's images can be simulated: attributes that every image has
+    and that part them; `known`: attributes that part images and that enough for a grid have;
+    `features`: whether all images have some."""
+
+    attributes: list[str]
+    known: list[str]
+    features: bool
+
+    @property
+    def usual(self) -> list[str]:
+        """Unless told: features, else attributes, else a likeness that is made up."""
+        if self.features:
+            return [FEATURES]
+        return self.attributes[:MOST_ATTRIBUTES] or [IMAGINED]
+
+
+def read_groupings(session: Session, campaign: Campaign) -> Groupings:
+    """Counted by the database: a large collection is not read for it."""
+    mine = _of(campaign)
+    pair = func.jsonb_each_text(Image.attributes).table_valued("key", "value")
+    values = (
+        select(pair.c.key, func.count(), func.count(pair.c.value.distinct()))
+        .select_from(Image)
+        .join(pair, true())
+        .where(*mine)
+        .group_by(pair.c.key)
+        .order_by(pair.c.key)
+    )
+    n_images = n_images_of(session, campaign)
+    parting = [
+        (name, n_with)
+        for name, n_with, n_values in session.execute(values)
+        if FEWEST_VALUES <= n_values <= MOST_VALUES
+    ]
+    attributes = [name for name, n_with in parting if n_with == n_images]
+    known = [name for name, n_with in parting if n_with >= campaign.grid_size]
+    features = session.scalar(select(func.bool_and(Image.features.is_not(None))).where(*mine))
+    return Groupings(attributes, known, bool(features))
+
+
+def make_crowd(table: ImageTable, by: list[str], traits: CrowdTraits) -> Crowd:
+    """A crowd that groups these images by attributes, by features (k-means), or by a likeness
+    that is made up. Raises InvalidInput when an image lacks what is asked for."""
+    known = sorted({name for attributes in table.attributes for name in attributes})
+    if not by:
+        raise InvalidInput(
+            f"Say by what to group: --by with one or more of {', '.join([*known, FEATURES])}."
+        )
+    if by == [IMAGINED]:
+        points = np.random.default_rng(traits.seed).random((len(table), IMAGINED_DIMENSIONS))
+        return FeatureCrowd(points, traits.annotators, traits.noise, random_state=traits.seed)
+    if by == [FEATURES]:
+        return FeatureCrowd(
+            _features(table), traits.annotators, traits.noise, random_state=traits.seed
+        )
+    columns = {name: _column(table, name, known) for name in by}
+    return AttributeCrowd.from_table(
+        columns,
+        traits.annotators,
+        noise=traits.noise,
+        preference=traits.preference,
+        coarse=traits.coarse,
+        careless=traits.careless,
+        salience=traits.salience,
+        random_state=traits.seed,
+    )
+
+
+def _column(table: ImageTable, name: str, known: list[str]) -> list[str]:
+    pairs = zip(table.filenames, table.attributes, strict=True)
+    missing = [filename for filename, attributes in pairs if name not in attributes]
+    if missing:
+        raise InvalidInput(
+            f"{len(missing)} of {len(table)} images have no attribute {name!r} "
+            f"({missing[0]} for one). Attributes: {', '.join(known) or 'none'}."
+        )
+    return [str(attributes[name]) for attributes in table.attributes]
+
+
+def _features(table: ImageTable) -> NDArray[np.float64]:
+    pairs = zip(table.filenames, table.features, strict=True)
+    missing = [filename for filename, features in pairs if not features]
+    if missing:
+        raise InvalidInput(
+            f"{len(missing)} of {len(table)} images have no features ({missing[0]} for one)."
+        )
+    lengths = {len(features or []) for features in table.features}
+    if len(lengths) > 1:
+        raise InvalidInput(f"The images have differently many features: {sorted(lengths)}.")
+    return np.array(table.features, dtype=np.float64)

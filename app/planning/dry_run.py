@@ -1,0 +1,176 @@
+"""A campaign played in memory by a simulated crowd: what its answers would find.
+
+The strategy, its settings and its rounds are the campaign's own; only people, pages and the
+database are missing. Every budget is a campaign of its own, as a larger budget also spreads over
+the rounds.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import log, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.campaigns.rounds import even_share
+from app.strategies import get_strategy
+from app.strategies.base import Learned, LearningData
+from app.strategies.grids import FirstRound
+from learning.groupings import Groupings
+from learning.simulation import Crowd, neighbours_right, true_distances
+
+NEIGHBOURS = 10
+# A larger collection is simulated on so many of its images: answers needed grow with the images,
+# and neighbours are then counted on a coarser scale.
+MOST_IMAGES = 500
+# How often each image is shown, of the budgets that are tried.
+LADDER = (4, 8, 16, 32, 64)
+MOST_ANSWERS = 4_000
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Design:
+    """What of a campaign decides how much its answers find."""
+
+    kind: str
+    strategy: str
+    settings: dict[str, Any]
+    rounds: int
+    grid_size: int
+    max_groups: int
+    answers_per_grid: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """After `answers` answers: share of the nearest neighbours that are right, with its standard
+    error over images; `foretold`: the strategy's own measure on answers it has not seen."""
+
+    answers: int
+    right: float
+    error: float
+    foretold: float | None
+
+
+@dataclass(frozen=True)
+class Played:
+    """One campaign: a point a round, and how the last model sees the images, (N, d)."""
+
+    points: list[Point]
+    embedding: NDArray[np.float64]
+
+
+def play(
+    design: Design,
+    crowd: Crowd,
+    budget: int,
+    seed: int,
+    features: NDArray[np.floating[Any]] | None = None,
+    progress: Progress = lambda _: None,
+) -> Played:
+    """The whole campaign with `budget` answers; features: of the crowd's images, where the
+    strategy takes some. Raises ValueError when the answers teach nothing."""
+    strategy = get_strategy(design.strategy)
+    rng = np.random.default_rng([seed, budget])
+    distances = true_distances(crowd)
+    n_grids = budget // design.answers_per_grid
+    about = FirstRound(crowd.n_images, design.grid_size, seed, rng)
+    first = strategy.first_grids(even_share(n_grids, design.rounds, 1), about, design.settings)
+    grids, purposes = first.images, first.purposes
+    data = LearningData(
+        rounds=[],
+        n_images=crowd.n_images,
+        grid_size=design.grid_size,
+        n_rounds=design.rounds,
+        n_groups=design.max_groups,
+        seed=seed,
+        features=features,
+    )
+    points: list[Point] = []
+    for number in range(1, design.rounds + 1):
+        answers, words = _answer(design, crowd, grids, rng)
+        data = replace(
+            data,
+            rounds=[*data.rounds, answers],
+            words=[*data.words, *words],
+            purposes=[*data.purposes, *np.repeat(purposes, design.answers_per_grid).tolist()],
+            n_full=number,
+            begun=np.concatenate([one.images for one in [*data.rounds, answers]]),
+        )
+        learned = strategy.learn(data, design.settings, lambda _: None)
+        points.append(_point(data, learned, distances))
+        progress(number / design.rounds)
+        n_next = even_share(n_grids, design.rounds, number + 1)
+        if number < design.rounds and n_next:
+            chosen = learned.select_grids(n_next, number + 1)
+            grids, purposes = chosen.images, chosen.purposes
+    return Played(points, learned.embedding)
+
+
+def _answer(
+    design: Design, crowd: Crowd, grids: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[Groupings, list[list[str]]]:
+    """Each grid by as many different annotators as it wants, if there are so many."""
+    n_bins = design.max_groups if design.kind == "bins" else None
+    images = np.repeat(grids, design.answers_per_grid, axis=0)
+    # As many as wanted, in turn: a person answers a grid once.
+    who = np.concatenate(
+        [
+            np.resize(rng.permutation(crowd.n_annotators), design.answers_per_grid)
+            for _ in range(len(grids))
+        ]
+    ).astype(np.int64)
+    answers = [
+        crowd.answer(int(person), grid, design.kind, n_bins)
+        for person, grid in zip(who, images, strict=True)
+    ]
+    groups = np.array([answer.groups for answer in answers], np.int64)
+    groups[groups >= design.max_groups] = -1
+    grouped = Groupings(images, groups, who, crowd.n_images, crowd.n_annotators)
+    return grouped, [answer.descriptions for answer in answers]
+
+
+def _point(data: LearningData, learned: Learned, distances: NDArray[np.float64]) -> Point:
+    right = neighbours_right(learned.embedding, distances, NEIGHBOURS)
+    told = [learned.metrics.get(name) for name in ("agreement", "held_out_auc")]
+    return Point(
+        answers=sum(len(one) for one in data.rounds),
+        right=float(right.mean()),
+        error=float(right.std() / sqrt(len(right))),
+        foretold=next((value for value in told if value is not None), None),
+    )
+
+
+def ladder(design: Design, n_images: int, budget: int) -> list[int]:
+    """Budgets worth trying for `n_images` images, the campaign's own among them."""
+    least = design.rounds * design.answers_per_grid
+    per_view = n_images / design.grid_size
+    steps = {round(views * per_view) for views in LADDER}
+    sizes = {max(step, least) for step in (*steps, budget)}
+    return sorted(size for size in sizes if size <= max(MOST_ANSWERS, least))
+
+
+def answers_needed(points: Sequence[Point], target: float) -> float | None:
+    """Answers at which `target` of the neighbours are right, read from the ends of campaigns of
+    several budgets: a rising curve over the logarithm of the answers. None beyond the last."""
+    if not points:
+        return None
+    # Imported here: servers and commands start without it, in a second less.
+    from sklearn.isotonic import IsotonicRegression
+
+    answers = np.array([point.answers for point in points], np.float64)
+    rising = IsotonicRegression(out_of_bounds="clip")
+    right = rising.fit_transform(np.log(answers), [point.right for point in points])
+    order = np.argsort(answers, kind="stable")
+    answers, right = answers[order], right[order]
+    if target > right[-1]:
+        return None
+    place = int(np.searchsorted(right, target, side="left"))
+    if place == 0:
+        return float(answers[0])
+    low, high = right[place - 1], right[place]
+    part = (target - low) / (high - low)
+    return float(np.exp(log(answers[place - 1]) * (1 - part) + log(answers[place]) * part))

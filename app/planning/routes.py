@@ -1,0 +1,71 @@
+"""Planning: options, what a campaign will need and cost, dry runs."""
+
+from uuid import UUID
+
+from app.accounts.api import api_router
+from app.accounts.routes import SignedIn
+from app.annotation.settings import AnnotationSettings
+from app.campaigns.service import KINDS, get_campaign
+from app.core.web import DatabaseSession
+from app.planning import crowd, service
+from app.planning.schemas import (
+    DryRunIn,
+    GroupingsOut,
+    OptionsOut,
+    PlanOut,
+    StrategyOut,
+)
+from app.planning.settings import PlanSettings
+from app.strategies import all_strategies
+
+api = api_router("", "planning")
+
+
+@api.get("/options")
+def read_options(account: SignedIn) -> OptionsOut:
+    """What can be chosen for a campaign, with ranges and help texts."""
+    return OptionsOut(
+        kinds=KINDS,
+        strategies=[
+            StrategyOut(
+                name=one.name,
+                title=one.title,
+                summary=one.summary,
+                kinds=list(one.kinds),
+                default_rounds=one.default_rounds,
+                settings=one.settings_model.model_json_schema(),
+            )
+            for one in all_strategies()
+        ],
+        annotation=AnnotationSettings.model_json_schema(),
+        plan=PlanSettings.model_json_schema(),
+    )
+
+
+@api.get("/campaigns/{campaign_id}/plan")
+def read_plan(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> PlanOut:
+    """Work, price, and what the newest dry run foretells."""
+    campaign = get_campaign(session, account, campaign_id)
+    return PlanOut.of(service.read_plan(session, campaign), campaign.currency)
+
+
+@api.get("/campaigns/{campaign_id}/groupings")
+def read_groupings(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> GroupingsOut:
+    """By what a simulated crowd could group the campaign's images."""
+    found = crowd.read_groupings(session, get_campaign(session, account, campaign_id))
+    return GroupingsOut(
+        attributes=found.attributes,
+        known=found.known,
+        features=found.features,
+        usual=found.usual,
+    )
+
+
+@api.post("/campaigns/{campaign_id}/dry-runs", status_code=201)
+def start_dry_run(
+    campaign_id: UUID, body: DryRunIn, session: DatabaseSession, account: SignedIn
+) -> PlanOut:
+    """Let a simulated crowd play the campaign in the background; GET …/plan follows it."""
+    service.request_dry_run(session, account, campaign_id, body.by, body.annotators, body.noise)
+    campaign = get_campaign(session, account, campaign_id)
+    return PlanOut.of(service.read_plan(session, campaign), campaign.currency)

@@ -1,0 +1,168 @@
+"""Bodies of the planning API."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from app.collections.media import image_url
+from app.jobs.models import Job
+from app.planning.models import DryRun
+from app.planning.service import Plan
+from app.planning.settings import PlanSettings
+
+
+class DryRunIn(BaseModel, extra="forbid"):
+    """The simulated crowd. `by`: attributes of the collection, or ["features"], or ["imagined"]:
+    a likeness that is made up; left out: what the collection has."""
+
+    by: list[str] | None = Field(default=None, max_length=10)
+    annotators: int = Field(default=8, ge=1, le=1000)
+    noise: float = Field(
+        default=0.1, ge=0, le=1, description="Share of images put into a random group."
+    )
+
+
+class PointOut(BaseModel):
+    """After `answers` answers: share of nearest neighbours that are right, with standard error."""
+
+    answers: int
+    right: float
+    error: float
+    foretold: float | None
+
+
+class PicturedImage(BaseModel):
+    """How the simulated campaign's last model sees an image: its place on a map in [0, 1]."""
+
+    image: int
+    url: str
+    x: float
+    y: float
+
+
+class DryRunOut(BaseModel):
+    """`ends`: a point for each whole campaign of another budget or crowd; `rounds`: the points of
+    this campaign's own budget; `picture`: some of the images on the map; `stale`: the
+    campaign has been changed since."""
+
+    id: UUID
+    created_at: datetime
+    by: list[str]
+    annotators: int
+    noise: float
+    n_images: int
+    n_simulated: int
+    state: str
+    progress: float
+    error: str | None
+    stale: bool
+    ends: list[PointOut]
+    rounds: list[PointOut]
+    picture: list[PicturedImage]
+
+    @classmethod
+    def of(cls, run: DryRun, job: Job, plan: Plan) -> "DryRunOut":
+        asked = {name: run.asked[name] for name in ASKED}
+        return cls(
+            id=run.id,
+            created_at=run.created_at,
+            **asked,
+            state=job.state,
+            progress=job.progress,
+            error=job.error,
+            stale=plan.stale,
+            ends=[PointOut(**point) for point in run.ends],
+            rounds=[PointOut(**point) for point in run.rounds],
+            picture=[
+                PicturedImage(image=image.position, url=image_url(image), x=x, y=y)
+                for image, x, y in plan.picture
+            ],
+        )
+
+
+ASKED = ("by", "annotators", "noise", "n_images", "n_simulated")
+
+
+class EffortOut(BaseModel):
+    grids: int
+    answers: int
+    checks: int
+    assignments: int
+    views_per_image: float
+    minutes_per_grid: float
+    minutes_per_assignment: float
+    hours: float
+
+
+class CostsOut(BaseModel):
+    """In hundredths of the currency."""
+
+    rewards_cents: int
+    fees_cents: int
+    total_cents: int
+    fee_percent: float
+    hourly_cents: int | None
+
+
+class PlanOut(BaseModel):
+    """`needed`: answers for the wanted quality by the newest dry run, null while unknown;
+    `beyond`: no budget that it tried was enough; `seconds_from`: yours, campaign, account, usual.
+    """
+
+    settings: PlanSettings
+    effort: EffortOut
+    costs: CostsOut
+    currency: str
+    seconds_from: str
+    needed: float | None
+    beyond: bool
+    dry_run: DryRunOut | None
+    warnings: list[str]
+
+    @classmethod
+    def of(cls, plan: Plan, currency: str) -> "PlanOut":
+        run = plan.dry_run
+        return cls(
+            settings=plan.settings,
+            effort=EffortOut(**asdict(plan.effort)),
+            costs=CostsOut(**asdict(plan.costs)),
+            currency=currency,
+            seconds_from=plan.seconds_from,
+            needed=plan.needed,
+            beyond=plan.beyond,
+            dry_run=DryRunOut.of(run, plan.job, plan) if run and plan.job else None,
+            warnings=plan.warnings,
+        )
+
+
+class StrategyOut(BaseModel):
+    """`settings`: JSON schema of its settings, from which a form can be made."""
+
+    name: str
+    title: str
+    summary: str
+    kinds: list[str]
+    default_rounds: int
+    settings: dict[str, Any]
+
+
+class OptionsOut(BaseModel):
+    """What can be chosen for a campaign; `annotation` and `plan` are JSON schemas."""
+
+    kinds: dict[str, dict[str, int]]
+    strategies: list[StrategyOut]
+    annotation: dict[str, Any]
+    plan: dict[str, Any]
+
+
+class GroupingsOut(BaseModel):
+    """By what a simulated crowd could group the campaign's images; `usual`: unless told; `known`:
+    attributes from which known answers could be made."""
+
+    attributes: list[str]
+    known: list[str]
+    features: bool
+    usual: list[str]

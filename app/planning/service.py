@@ -1,0 +1,208 @@
+"""Foretelling a campaign: its work and price, and by a dry run what it will find."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.annotation.models import Answer
+from app.annotation.settings import annotation_of
+from app.campaigns.models import Campaign
+from app.campaigns.service import get_campaign
+from app.collections.models import Image
+from app.core.errors import Conflict, InvalidInput
+from app.jobs.models import Job
+from app.jobs.service import DRY_RUN, active_job, request_job
+from app.planning.advice import warnings_of
+from app.planning.costs import Costs, Effort, costs_of, effort_of
+from app.planning.crowd import (
+    FEATURES,
+    IMAGINED,
+    CrowdTraits,
+    make_crowd,
+    n_images_of,
+    read_groupings,
+    sample_images,
+)
+from app.planning.dry_run import MOST_IMAGES, Design, Point, answers_needed
+from app.planning.models import DryRun
+from app.planning.settings import SECONDS_PER_GRID, PlanSettings
+
+# As many as can be told apart on a small map.
+MOST_PICTURED = 150
+# Fewer answers say little of how long a grid takes.
+ENOUGH_TIMES = 30
+DESIGN = ("kind", "strategy", "settings", "rounds", "grid_size", "max_groups", "answers_per_grid")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """seconds_from: where the time per grid comes from; needed: answers for the wanted quality,
+    None while unknown; beyond: even the largest budget tried falls short of it; picture: some
+    images with their places (x, y) in what the dry run found."""
+
+    settings: PlanSettings
+    effort: Effort
+    costs: Costs
+    seconds_from: str
+    needed: float | None
+    beyond: bool
+    dry_run: DryRun | None
+    job: Job | None
+    stale: bool
+    picture: list[tuple[Image, float, float]]
+    warnings: list[str] = field(default_factory=list)
+
+
+def read_plan(session: Session, campaign: Campaign) -> Plan:
+    """Everything the planner can say of a campaign now."""
+    settings = PlanSettings.model_validate(campaign.plan)
+    seconds, seconds_from = seconds_per_grid(session, campaign, settings)
+    effort = effort_for(session, campaign, seconds)
+    run = newest_dry_run(session, campaign)
+    points = ends_of(run) if run is not None else []
+    needed = answers_needed(points, settings.target)
+    plan = Plan(
+        settings=settings,
+        effort=effort,
+        costs=costs_of(effort, campaign.reward_cents, settings),
+        seconds_from=seconds_from,
+        needed=needed,
+        beyond=bool(points) and needed is None,
+        dry_run=run,
+        job=session.get(Job, run.job_id) if run is not None else None,
+        stale=run is not None and not _is_of(run, session, campaign),
+        picture=_picture(session, campaign, run),
+    )
+    plan.warnings.extend(warnings_of(campaign, plan))
+    return plan
+
+
+def effort_for(session: Session, campaign: Campaign, seconds: float) -> Effort:
+    """The work of the whole budget when a grid takes `seconds`."""
+    # A strategy may ask about some of the images only.
+    n_images, asked = n_images_of(session, campaign), campaign.settings.get("n_annotated")
+    return effort_of(
+        answers=campaign.budget,
+        answers_per_grid=campaign.answers_per_grid,
+        grids_per_assignment=campaign.grids_per_assignment,
+        grid_size=campaign.grid_size,
+        n_images=n_images if asked is None else min(asked, n_images),
+        annotation=annotation_of(campaign.annotation),
+        seconds_per_grid=seconds,
+    )
+
+
+def seconds_per_grid(
+    session: Session, campaign: Campaign, settings: PlanSettings
+) -> tuple[float, str]:
+    """Seconds a grid takes, and where that comes from: what the requester said, the median of
+    this campaign's answers, of the requester's campaigns of this kind, or a usual value."""
+    if settings.seconds_per_grid is not None:
+        return settings.seconds_per_grid, "yours"
+    own = Answer.campaign_id == campaign.id
+    alike = Answer.campaign_id.in_(
+        select(Campaign.id).where(
+            Campaign.owner_id == campaign.owner_id, Campaign.kind == campaign.kind
+        )
+    )
+    for source, which in (("campaign", own), ("account", alike)):
+        median, n = session.execute(
+            select(func.percentile_cont(0.5).within_group(Answer.elapsed_ms), func.count()).where(
+                which, Answer.elapsed_ms.is_not(None)
+            )
+        ).one()
+        if n >= ENOUGH_TIMES and median:
+            return max(1.0, float(median) / 1000), source
+    return SECONDS_PER_GRID[campaign.kind], "usual"
+
+
+def newest_dry_run(session: Session, campaign: Campaign) -> DryRun | None:
+    query = select(DryRun).where(DryRun.campaign_id == campaign.id)
+    return session.scalar(query.order_by(DryRun.created_at.desc(), DryRun.id.desc()).limit(1))
+
+
+def _picture(
+    session: Session, campaign: Campaign, run: DryRun | None
+) -> list[tuple[Image, float, float]]:
+    if run is None or run.picture is None:
+        return []
+    places = list(zip(run.picture["images"], run.picture["x"], run.picture["y"], strict=True))
+    some = {position: (x, y) for position, x, y in places[:: -(-len(places) // MOST_PICTURED)]}
+    query = select(Image).where(
+        Image.collection_id == campaign.collection_id, Image.position.in_(some)
+    )
+    return [(image, *some[image.position]) for image in session.scalars(query)]
+
+
+def ends_of(run: DryRun) -> list[Point]:
+    return [Point(**point) for point in run.ends]
+
+
+def design_of(campaign: Campaign) -> Design:
+    """What decides how much answers find; what is asked about belongs to real models."""
+    settings = {
+        name: value
+        for name, value in campaign.settings.items()
+        if name not in ("focus", "focus_images", "start_from")
+    }
+    values = {name: getattr(campaign, name) for name in DESIGN} | {"settings": settings}
+    return Design(**values, seed=campaign.seed)
+
+
+def _asked(session: Session, campaign: Campaign) -> dict[str, Any]:
+    return {
+        "design": asdict(design_of(campaign)),
+        "n_images": n_images_of(session, campaign),
+        "collection": str(campaign.collection_id),
+    }
+
+
+def _is_of(run: DryRun, session: Session, campaign: Campaign) -> bool:
+    """Whether nothing has changed since that decides what answers find."""
+    now = _asked(session, campaign)
+    return all(run.asked.get(name) == value for name, value in now.items())
+
+
+def request_dry_run(
+    session: Session,
+    account: Account,
+    campaign_id: UUID,
+    by: list[str] | None = None,
+    annotators: int = 8,
+    noise: float = 0.1,
+) -> DryRun:
+    """Ask for a dry run by a crowd that groups by attributes, "features" or "imagined".
+
+    Raises InvalidInput for a crowd that cannot be made, Conflict while another one runs.
+    """
+    campaign = get_campaign(session, account, campaign_id)
+    if not (1 <= annotators <= 1000 and 0 <= noise <= 1):
+        raise InvalidInput("A crowd has 1 to 1000 annotators, and noise between 0 and 1.")
+    chosen = by or read_groupings(session, campaign).usual
+    if len(chosen) > 1 and {FEATURES, IMAGINED} & set(chosen):
+        raise InvalidInput("A crowd groups by attributes, by features, or by what is imagined.")
+    table = sample_images(session, campaign, MOST_IMAGES)
+    make_crowd(table, chosen, CrowdTraits(annotators, noise))
+    # Only now under its lock, which answers need, too.
+    campaign = get_campaign(session, account, campaign_id, edit=True)
+    if active_job(session, campaign.id, DRY_RUN) is not None:
+        raise Conflict("A dry run of this campaign is going on. Wait for it.", code="dry_run_runs")
+    job = request_job(session, campaign.id, 0, DRY_RUN)
+    run = DryRun(
+        campaign_id=campaign.id,
+        job_id=job.id,
+        asked={
+            **_asked(session, campaign),
+            "by": chosen,
+            "annotators": annotators,
+            "noise": noise,
+            "n_simulated": len(table),
+        },
+    )
+    session.add(run)
+    session.flush()
+    return run

@@ -1,0 +1,56 @@
+"""What a requester assumes about people and prices while planning a campaign."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from app.core.errors import InvalidInput
+from app.core.fields import field_title
+
+Platform = Literal["link", "prolific", "mturk"]
+# Seconds an unhurried person takes for one grid, by kind; what one's own campaigns have shown is
+# better and takes their place.
+SECONDS_PER_GRID = {"grid": 75.0, "bins": 60.0}
+
+
+class PlanSettings(BaseModel):
+    """Prices are estimates: the platform's own invoice counts."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    platform: Platform = Field(
+        default="link",
+        title="Where annotators come from",
+        description="A plain link costs no fee.",
+    )
+    fee_percent: float | None = Field(
+        default=None,
+        ge=0,
+        le=200,
+        title="Platform's fee (%)",
+        description="Of the rewards. Empty: the platform's list price; see your contract.",
+    )
+    seconds_per_grid: float | None = Field(
+        default=None,
+        ge=1,
+        le=3600,
+        title="Seconds per grid",
+        description="Empty: the median of your campaigns of this kind, or a usual value.",
+    )
+    target: float = Field(
+        default=0.6,
+        gt=0,
+        lt=1,
+        title="Quality wanted",
+        description="Share of each image's ten nearest neighbours that are right.",
+    )
+
+
+def checked_plan(values: dict[str, Any]) -> dict[str, Any]:
+    """The settings with defaults filled in; raises InvalidInput with the field that is wrong."""
+    try:
+        return PlanSettings.model_validate(values).model_dump()
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = field_title(PlanSettings, first["loc"]) or "plan"
+        raise InvalidInput(f"{where}: {first['msg']}.", code="bad_plan") from error

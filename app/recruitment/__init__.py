@@ -1,0 +1,1 @@
+"""Recruitment and payment: where annotators come from, and what they are paid."""

@@ -1,0 +1,79 @@
+"""Accounts on platforms: API."""
+
+from uuid import UUID
+
+from fastapi.responses import Response
+from sqlalchemy import select
+
+from app.accounts.api import api_router
+from app.accounts.routes import SignedIn
+from app.core.paging import Page, Paged
+from app.core.web import DatabaseSession
+from app.recruitment import accounts
+from app.recruitment.models import ChannelAccount
+from app.recruitment.schemas import (
+    ChannelAccountOut,
+    CheckedOut,
+    NewChannelAccount,
+    NewSecret,
+)
+
+api = api_router("/channel-accounts", "recruitment")
+
+
+@api.post("", status_code=201)
+def add_channel_account(
+    body: NewChannelAccount, session: DatabaseSession, account: SignedIn, response: Response
+) -> ChannelAccountOut:
+    """Keep the credentials of an account on MTurk or Prolific, sealed."""
+    added = accounts.add_account(session, account, **body.model_dump())
+    response.headers["Location"] = f"/api/v1/channel-accounts/{added.id}"
+    return ChannelAccountOut.of(added)
+
+
+@api.get("")
+def list_channel_accounts(
+    session: DatabaseSession, account: SignedIn, paging: Paged
+) -> Page[ChannelAccountOut]:
+    """Your accounts on platforms, the newest first."""
+    query = select(ChannelAccount).where(ChannelAccount.account_id == account.id)
+    rows = paging.rows(session, query, ChannelAccount.id, newest_first=True)
+    return paging.page([ChannelAccountOut.of(found) for (found,) in rows])
+
+
+@api.get("/{channel_account_id}")
+def get_channel_account(
+    channel_account_id: UUID, session: DatabaseSession, account: SignedIn
+) -> ChannelAccountOut:
+    """One account on a platform."""
+    return ChannelAccountOut.of(accounts.get_account(session, account, channel_account_id))
+
+
+@api.put("/{channel_account_id}/secret")
+def renew_secret(
+    channel_account_id: UUID, body: NewSecret, session: DatabaseSession, account: SignedIn
+) -> ChannelAccountOut:
+    """Put new credentials in the place of the old ones."""
+    return ChannelAccountOut.of(
+        accounts.renew_secret(session, account, channel_account_id, body.secret)
+    )
+
+
+@api.delete("/{channel_account_id}", status_code=204)
+def remove_channel_account(
+    channel_account_id: UUID, session: DatabaseSession, account: SignedIn
+) -> Response:
+    """Forget the credentials of an account that no campaign has recruited by."""
+    accounts.remove_account(session, account, channel_account_id)
+    return Response(status_code=204)
+
+
+@api.post("/{channel_account_id}/check")
+def check_channel_account(
+    channel_account_id: UUID, session: DatabaseSession, account: SignedIn
+) -> CheckedOut:
+    """Ask the platform whether the account works: balance, permissions, what is missing."""
+    accounts.get_account(session, account, channel_account_id)
+    # The platform may take its time: nothing of the database is held meanwhile.
+    session.close()
+    return CheckedOut.model_validate(accounts.check_account(account.id, channel_account_id))

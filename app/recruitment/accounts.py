@@ -1,0 +1,209 @@
+"""Accounts on platforms: their credentials are sealed, and leave only towards the platform."""
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.service import record_audit
+from app.core.database import transaction
+from app.core.errors import Conflict, InvalidInput, LikewiseError, NotFound
+from app.core.security import seal, unseal
+from app.core.settings import get_settings
+from app.recruitment.channel import ChannelError, Checked
+from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruitment
+from app.recruitment.registry import Credentials, open_channel
+
+SEAL = "channel-account"
+SECRETS = {"mturk": ("access_key_id", "secret_access_key"), "prolific": ("token",)}
+
+
+class BadAccount(InvalidInput):
+    """The account cannot be made as asked."""
+
+    code = "bad_channel_account"
+
+
+class SealedElsewhere(Conflict):
+    """The credentials were sealed under another LIKEWISE_SECRET_KEY."""
+
+    code = "sealed_elsewhere"
+
+
+def environments(channel: str) -> list[str]:
+    """Which environments an account on this channel may be for."""
+    settings = get_settings()
+    if channel == "mturk":
+        custom = ["custom"] if settings.mturk_endpoint else []
+        return ["sandbox", "production", *custom]
+    return ["production", *(["custom"] if settings.prolific_endpoint else [])]
+
+
+def add_account(
+    session: Session,
+    account: Account,
+    *,
+    channel: str,
+    name: str,
+    environment: str,
+    secret: dict[str, str] | None,
+    profile: str = "",
+) -> ChannelAccount:
+    """Keep credentials; `secret` None: those of the server's environment, for admins alone.
+
+    Raises BadAccount.
+    """
+    _require_sound(account, channel, environment, secret)
+    added = ChannelAccount(
+        account_id=account.id,
+        channel=channel,
+        name=name.strip() or channel,
+        environment=environment,
+        source="environment" if secret is None else "stored",
+        profile=profile.strip() if secret is None else "",
+        secret=None if secret is None else _sealed(channel, secret),
+    )
+    session.add(added)
+    session.flush()
+    record_audit(session, account.id, "channel_account.added", "channel_account", added.id)
+    return added
+
+
+def _require_sound(
+    account: Account, channel: str, environment: str, secret: dict[str, str] | None
+) -> None:
+    if channel not in SECRETS:
+        raise BadAccount(f"There is no platform {channel}; there are {' and '.join(SECRETS)}.")
+    known = environments(channel)
+    if environment not in known:
+        raise BadAccount(f"On {channel} an account is for {' or '.join(known)}.")
+    if secret is None and (channel != "mturk" or account.role != "admin"):
+        raise BadAccount(
+            "The server's own credentials are for admins, and for MTurk alone. Enter your own."
+        )
+    missing = [
+        field for field in SECRETS[channel] if secret is not None and not secret.get(field, "")
+    ]
+    if missing:
+        raise BadAccount(f"Missing: {', '.join(missing).replace('_', ' ')}.")
+
+
+def _sealed(channel: str, secret: dict[str, str]) -> bytes:
+    kept = {field: secret[field].strip() for field in SECRETS[channel]}
+    return seal(SEAL, json.dumps(kept).encode())
+
+
+def list_accounts(session: Session, account: Account) -> list[ChannelAccount]:
+    query = select(ChannelAccount).where(ChannelAccount.account_id == account.id)
+    return list(session.scalars(query.order_by(ChannelAccount.id)))
+
+
+def get_account(session: Session, account: Account, channel_account_id: UUID) -> ChannelAccount:
+    """The requester's own; raises NotFound for anybody else's."""
+    found = session.get(ChannelAccount, channel_account_id)
+    if found is None or found.account_id != account.id:
+        raise NotFound("You have no such account on a platform.")
+    return found
+
+
+class NotYourMoney(LikewiseError):
+    """Somebody else's account on the platform would pay."""
+
+    code = "not_your_money"
+    status = 403
+
+
+def require_payer(session: Session, account: Account, recruitment: Recruitment) -> None:
+    """Whoever may change a campaign may stop its recruiting; spending is for the one whose account
+    on the platform pays. Raises NotYourMoney."""
+    if recruitment.channel_account_id is None:
+        return
+    payer = session.get_one(ChannelAccount, recruitment.channel_account_id).account_id
+    if payer != account.id:
+        raise NotYourMoney(
+            "This is paid by an account on the platform that is not yours. Ask whoever it belongs "
+            "to, or recruit by an account of your own."
+        )
+
+
+def remove_account(session: Session, account: Account, channel_account_id: UUID) -> None:
+    """Forget credentials; raises Conflict while a recruitment needs them."""
+    found = get_account(session, account, channel_account_id)
+    used = session.scalar(
+        select(Recruitment.id).where(Recruitment.channel_account_id == found.id).limit(1)
+    )
+    if used is not None:
+        raise Conflict(
+            "Campaigns recruit, or have recruited, by this account: their books refer to it. Give "
+            "it new credentials instead.",
+            code="channel_account_in_use",
+        )
+    record_audit(session, account.id, "channel_account.removed", "channel_account", found.id)
+    session.delete(found)
+
+
+def renew_secret(
+    session: Session, account: Account, channel_account_id: UUID, secret: dict[str, str]
+) -> ChannelAccount:
+    """Put new credentials in the place of the old ones. Raises BadAccount."""
+    found = get_account(session, account, channel_account_id)
+    _require_sound(account, found.channel, found.environment, secret)
+    found.source, found.profile, found.secret = "stored", "", _sealed(found.channel, secret)
+    found.checked = found.checked_at = None
+    _try_again(session, found)
+    record_audit(session, account.id, "channel_account.renewed", "channel_account", found.id)
+    return found
+
+
+def _try_again(session: Session, found: ChannelAccount) -> None:
+    """What waited for credentials that work goes on at once."""
+    mine = select(Recruitment.id).where(Recruitment.channel_account_id == found.id)
+    now = datetime.now(UTC)
+    for table in (ChannelCall, Payment):
+        session.execute(
+            update(table)
+            .where(table.recruitment_id.in_(mine), table.state == "due")
+            .values(due_at=now)
+        )
+    session.execute(
+        update(Recruitment)
+        .where(Recruitment.id.in_(mine), Recruitment.poll_at.is_not(None))
+        .values(poll_at=now)
+    )
+
+
+def credentials_of(found: ChannelAccount) -> Credentials:
+    """What the channel needs; raises SealedElsewhere."""
+    if found.secret is None:
+        return Credentials(found.environment, None, found.profile)
+    opened = unseal(SEAL, found.secret)
+    if opened is None:
+        raise SealedElsewhere(
+            f"The credentials of “{found.name}” were kept under another LIKEWISE_SECRET_KEY: "
+            "enter them again."
+        )
+    return Credentials(found.environment, json.loads(opened))
+
+
+def check_account(account_id: UUID, channel_account_id: UUID) -> dict[str, Any]:
+    """Ask the platform whether the account works, between two transactions; what it said.
+
+    Raises NotFound, SealedElsewhere.
+    """
+    with transaction() as session:
+        account = session.get_one(Account, account_id)
+        found = get_account(session, account, channel_account_id)
+        channel, credentials = found.channel, credentials_of(found)
+    try:
+        said = open_channel(channel, credentials).check()
+    except ChannelError as error:
+        said = Checked(None, "", "", problems=(str(error),))
+    with transaction() as session:
+        found = get_account(session, session.get_one(Account, account_id), channel_account_id)
+        found.checked, found.checked_at = asdict(said), datetime.now(UTC)
+        return found.checked

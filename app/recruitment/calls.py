@@ -1,0 +1,355 @@
+"""Requests to platforms that must have their effect once: what they are, and what comes of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, aliased
+
+from app.annotation.models import AnnotatorIdentity, Assignment
+from app.campaigns.models import Campaign
+from app.core.events import campaign_changed
+from app.core.security import seal, sign
+from app.core.settings import get_settings
+from app.recruitment.channel import (
+    Channel,
+    ChannelRefused,
+    ChannelUnavailable,
+    Compensation,
+    PostingOrder,
+    PostingRef,
+    Rejection,
+    SubmissionRef,
+    can_compensate,
+    can_notify,
+)
+from app.recruitment.models import ChannelAccount, ChannelCall, Posting, Recruitment, Submission
+from app.recruitment.people import checker, person_of, posting_ref, submission_ref
+from app.recruitment.settings import SETTINGS, Paid
+
+Deed = Literal[
+    "publish",
+    "extend",
+    "pause",
+    "resume",
+    "stop",
+    "reject",
+    "exclude",
+    "notify",
+    "compensate",
+]
+LINK = "recruitment-link"
+HOOK_SEAL = "channel-hooks"
+
+
+@dataclass(frozen=True)
+class Request:
+    """All that performing a call needs, so that it needs no database."""
+
+    deed: str
+    token: str
+    order: PostingOrder | None = None
+    compensation: Compensation | None = None
+    posting: PostingRef | None = None
+    submission: SubmissionRef | None = None
+    is_person: Callable[[str], bool] | None = None
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+def ask(
+    session: Session,
+    recruitment: Recruitment,
+    deed: Deed,
+    *,
+    posting: Posting | None = None,
+    submission: Submission | None = None,
+    **arguments: Any,
+) -> ChannelCall:
+    """Have a platform told something once the transaction commits. `arguments` is JSON."""
+    call = ChannelCall(
+        recruitment_id=recruitment.id,
+        posting_id=posting.id if posting else None,
+        submission_id=submission.id if submission else None,
+        deed=deed,
+        arguments=arguments,
+    )
+    session.add(call)
+    session.flush()
+    return call
+
+
+def link_of(recruitment: Recruitment) -> str:
+    """The unguessable part of the addresses of a recruitment's annotators' page."""
+    return sign(LINK, recruitment.link_token)
+
+
+def page_address(recruitment: Recruitment) -> str:
+    """Where annotators of this recruitment come in, without what the platform adds."""
+    base = get_settings().base_url.rstrip("/")
+    return f"{base}/a/{recruitment.channel}/{link_of(recruitment)}"
+
+
+def request_of(session: Session, recruitment: Recruitment, call: ChannelCall) -> Request:
+    """Read what a call needs. Raises ChannelRefused when it cannot be made any more."""
+    posting = session.get(Posting, call.posting_id) if call.posting_id else None
+    submission = session.get(Submission, call.submission_id) if call.submission_id else None
+    if call.deed == "compensate":
+        assert posting is not None
+        return Request(
+            call.deed,
+            call.id.hex,
+            compensation=_compensation(session, recruitment, posting, call),
+        )
+    if call.deed == "publish":
+        assert posting is not None
+        order = order_of(session, recruitment, posting.places, call.id.hex, call.attempts)
+        return Request(call.deed, call.id.hex, order=order)
+    if posting is not None and posting.external_id is None:
+        raise ChannelRefused("It was never put on the platform.")
+    arguments = dict(call.arguments)
+    if call.deed == "exclude":
+        arguments["people"] = _people(session, recruitment, call.arguments["submissions"])
+    return Request(
+        call.deed,
+        call.id.hex,
+        posting=posting_ref(recruitment, posting) if posting else None,
+        submission=submission_ref(session, recruitment, submission) if submission else None,
+        is_person=checker(recruitment, submission.person_hash) if submission else None,
+        arguments=arguments,
+    )
+
+
+def _people(session: Session, recruitment: Recruitment, submissions: list[str]) -> list[str]:
+    """Who these submissions are of; calls keep no platform's ids of people themselves."""
+    rows = session.scalars(select(Submission).where(Submission.id.in_(map(UUID, submissions))))
+    people = (person_of(session, recruitment, row.person_hash) for row in rows)
+    return [person for person in people if person]
+
+
+def order_of(
+    session: Session, recruitment: Recruitment, places: int, token: str, attempts: int
+) -> PostingOrder:
+    """What a posting of this recruitment with so many places is to be."""
+    settings = SETTINGS[recruitment.channel].model_validate(recruitment.settings)
+    assert isinstance(settings, Paid)
+    campaign = session.get_one(Campaign, recruitment.campaign_id)
+    return PostingOrder(
+        token=token,
+        title=settings.title or campaign.question[:128],
+        description=settings.description or campaign.question[:2000],
+        url=page_address(recruitment),
+        places=places,
+        reward_cents=recruitment.reward_cents,
+        currency=recruitment.currency,
+        settings=settings,
+        excluded=former_people(session, recruitment) if settings.exclude_former else (),
+        campaign=recruitment.campaign_id.hex,
+        attempts=attempts,
+    )
+
+
+def _compensation(
+    session: Session, recruitment: Recruitment, posting: Posting, call: ChannelCall
+) -> Compensation:
+    assignment = session.get_one(Assignment, posting.compensates)
+    identity = session.get(AnnotatorIdentity, assignment.annotator_id)
+    if identity is None or not identity.external_id:
+        raise ChannelRefused("Who this is on the platform is not known here any more.")
+    campaign = session.get_one(Campaign, recruitment.campaign_id)
+    return Compensation(
+        token=call.id.hex,
+        person=identity.external_id,
+        amount_cents=posting.amount_cents or 0,
+        currency=recruitment.currency,
+        title=f"Pay for your work: {campaign.question}"[:128],
+        description=call.arguments["reason"],
+        url=f"{get_settings().base_url.rstrip('/')}/a/mturk/{link_of(recruitment)}/thanks",
+        attempts=call.attempts,
+    )
+
+
+def former_people(session: Session, recruitment: Recruitment) -> tuple[str, ...]:
+    """Platform's ids of those who have handed in work of this campaign on the channel."""
+    query = (
+        select(AnnotatorIdentity.external_id)
+        .join(Submission, Submission.person_hash == AnnotatorIdentity.key_hash)
+        .where(
+            AnnotatorIdentity.campaign_id == recruitment.campaign_id,
+            AnnotatorIdentity.channel == recruitment.channel,
+            AnnotatorIdentity.external_id.is_not(None),
+            Submission.state.in_(("submitted", "approved", "rejected", "screened_out")),
+        )
+        .distinct()
+    )
+    return tuple(person for person in session.scalars(query) if person)
+
+
+def perform(channel: Channel, request: Request) -> dict[str, Any]:
+    """Make the request of the platform; what it replied, JSON. Raises ChannelError."""
+    if request.deed == "publish":
+        assert request.order is not None
+        external_id, details = channel.publish(request.order)
+        return {"external_id": external_id, "details": details}
+    if request.deed == "compensate":
+        assert request.compensation is not None
+        if not can_compensate(channel):
+            raise ChannelRefused("On this platform people are paid by bonuses alone.")
+        external_id, details = channel.compensate(request.compensation)
+        return {"external_id": external_id, "details": details}
+    if request.deed == "notify":
+        if not can_notify(channel):
+            raise ChannelRefused("This platform sends no notifications.")
+        return {"secret": channel.ensure_hooks(request.arguments["url"])}
+    if request.submission is not None:
+        told = request.arguments
+        ref = _known_person(channel, request)
+        channel.reject(ref, Rejection(told["category"], told["message"]))
+        return {}
+    assert request.posting is not None
+    deeds: dict[str, Callable[[PostingRef], None]] = {
+        "pause": channel.pause,
+        "resume": channel.resume,
+        "stop": channel.stop,
+        "extend": lambda one: channel.extend(
+            one, request.arguments["places"], request.token, request.arguments["total"]
+        ),
+        "exclude": lambda one: channel.exclude(one, request.arguments["people"]),
+    }
+    deeds[request.deed](request.posting)
+    return {}
+
+
+def _known_person(channel: Channel, request: Request) -> SubmissionRef:
+    """Whom the platform names, who may never have come to us, if that is who was meant."""
+    assert request.submission is not None
+    assert request.is_person is not None
+    known = channel.submission(request.submission)
+    if known is None:
+        raise ChannelUnavailable("The platform does not show this submission yet.")
+    if not request.is_person(known.person):
+        raise ChannelRefused("The platform says that somebody else handed this in.")
+    return replace(request.submission, person=known.person)
+
+
+AFTER = {
+    "publish": "open",
+    "compensate": "open",
+    "resume": "open",
+    "pause": "paused",
+    "stop": "closed",
+}
+
+
+def finish(session: Session, call: ChannelCall, reply: dict[str, Any]) -> None:
+    """Write down that a call had its effect."""
+    call.state, call.why, call.ended_at = "done", "", datetime.now(UTC)
+    recruitment = session.get_one(Recruitment, call.recruitment_id)
+    if call.deed == "notify":
+        account = session.get_one(ChannelAccount, recruitment.channel_account_id)
+        account.hook_secret = seal(HOOK_SEAL, reply["secret"].encode())
+    if call.posting_id is not None:
+        posting = session.get_one(Posting, call.posting_id, with_for_update=True)
+        if call.deed in ("publish", "compensate"):
+            posting.external_id, posting.details = reply["external_id"], reply["details"]
+        if call.deed in AFTER:
+            posting.state = AFTER[call.deed]
+            posting.closed_at = call.ended_at if posting.state == "closed" else None
+            if posting.state == "closed":
+                # Who is at work there is not known until it is looked at again.
+                posting.taken, posting.at_work = posting.places, 1
+        recruitment.poll_at = call.ended_at
+    if call.submission_id is not None:
+        submission = session.get_one(Submission, call.submission_id, with_for_update=True)
+        submission.state, submission.flag = "rejected", ""
+        recruitment.poll_at = call.ended_at
+    campaign_changed(session, recruitment.campaign_id)
+
+
+def fail(session: Session, call: ChannelCall, why: str) -> None:
+    """Write down that the platform said no, for good. The caller holds the recruitment's row
+    lock."""
+    call.state, call.why, call.ended_at = "failed", why, datetime.now(UTC)
+    recruitment = session.get_one(Recruitment, call.recruitment_id)
+    if call.deed in ("publish", "compensate") and call.posting_id is not None:
+        posting = session.get_one(Posting, call.posting_id, with_for_update=True)
+        posting.state, posting.closed_at = "failed", call.ended_at
+        if posting.compensates is None:
+            _give_up_places(session, recruitment, posting)
+    if call.deed == "extend" and call.posting_id is not None:
+        posting = session.get_one(Posting, call.posting_id, with_for_update=True)
+        # Where publishing was refused, these places were given up with the others.
+        if posting.state != "failed":
+            _take_back(session, recruitment, posting, call)
+    if call.submission_id is not None:
+        submission = session.get_one(Submission, call.submission_id, with_for_update=True)
+        submission.flag = "decision_failed"
+    campaign_changed(session, recruitment.campaign_id)
+
+
+def _give_up_places(session: Session, recruitment: Recruitment, posting: Posting) -> None:
+    """The platform refused a posting. Where none is left, nothing was opened: the plan is a draft
+    again, to be changed; else it has so many places less."""
+    left = session.scalar(
+        select(Posting.id)
+        .where(
+            Posting.recruitment_id == recruitment.id,
+            Posting.id != posting.id,
+            Posting.state != "failed",
+        )
+        .limit(1)
+    )
+    if left is None and recruitment.state == "open":
+        recruitment.state, recruitment.opened_at = "draft", None
+    else:
+        recruitment.places = max(0, recruitment.places - posting.places)
+
+
+def _take_back(
+    session: Session, recruitment: Recruitment, posting: Posting, call: ChannelCall
+) -> None:
+    """The platform refused more places: they are promised no more, nor counted by what follows."""
+    places = call.arguments["places"]
+    posting.places -= places
+    recruitment.places -= places
+    for later in session.scalars(
+        select(ChannelCall)
+        .where(
+            ChannelCall.posting_id == posting.id,
+            ChannelCall.deed == "extend",
+            ChannelCall.state.in_(("due", "running")),
+            ChannelCall.id > call.id,
+        )
+        .with_for_update()
+    ):
+        total = later.arguments["total"] - places
+        later.arguments = {**later.arguments, "total": total}
+
+
+def newest_failure(session: Session, recruitment_id: UUID) -> ChannelCall | None:
+    """The last call about what stands on the platform that was refused, unless the like was asked
+    for afterwards and done. Refused decisions about submissions are flagged there."""
+    later = aliased(ChannelCall)
+    made_good = (
+        select(later.id)
+        .where(
+            later.recruitment_id == recruitment_id,
+            later.deed == ChannelCall.deed,
+            later.state == "done",
+            later.created_at > ChannelCall.ended_at,
+        )
+        .exists()
+    )
+    return session.scalar(
+        select(ChannelCall)
+        .where(
+            ChannelCall.recruitment_id == recruitment_id,
+            ChannelCall.submission_id.is_(None),
+            ChannelCall.state == "failed",
+            ~made_good,
+        )
+        .order_by(ChannelCall.id.desc())
+        .limit(1)
+    )

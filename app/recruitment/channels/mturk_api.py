@@ -1,0 +1,119 @@
+"""Requests to MTurk by boto3: two clients, because only reading may be repeated blindly."""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
+from threading import Lock
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from app.recruitment.channels.mturk_errors import translated
+from app.recruitment.channels.mturk_sites import Site
+
+# MTurk stands in one region alone.
+REGION = "us-east-1"
+PAGE = 100
+CONNECT_SECONDS = 5
+READ_SECONDS = 20
+# boto3's session is no safe place for several threads to make clients at a time.
+making_clients = Lock()
+
+
+class MTurkApi:
+    """One account on one MTurk. Clients are made when first used and may be shared by threads.
+
+    access_key_id and secret_access_key: both, or neither: then AWS's own rules find credentials in
+    the server's environment, or in the profile of that name.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        access_key_id: str,
+        secret_access_key: str,
+        profile: str,
+        read_seconds: float = READ_SECONDS,
+    ) -> None:
+        self.site = site
+        self._keys = (access_key_id, secret_access_key)
+        self._profile = profile
+        self._read_seconds = read_seconds
+
+    @property
+    def who(self) -> str:
+        """Whose credentials these are, without telling them."""
+        if self._keys[0]:
+            return f"access key …{self._keys[0][-4:]}"
+        named = f"profile {self._profile}" if self._profile else "AWS credentials"
+        return f"the server's own {named}"
+
+    def tell(self, operation: str, **parameters: object) -> dict[str, Any]:
+        """Ask for something that changes things, once, and may be asked again; raises ChannelError.
+
+        operation: boto3's name of it
+        """
+        return self._ask(lambda: self._teller, operation, False, parameters)
+
+    def pay(self, operation: str, **parameters: object) -> dict[str, Any]:
+        """As `tell`, where money moves: raises OutcomeUnknown when it may have moved."""
+        return self._ask(lambda: self._teller, operation, True, parameters)
+
+    def read(self, operation: str, **parameters: object) -> dict[str, Any]:
+        """Ask for something that changes nothing, up to three times; raises ChannelError."""
+        return self._ask(lambda: self._reader, operation, False, parameters)
+
+    @staticmethod
+    def _ask(
+        client: Callable[[], Any], operation: str, pays: bool, parameters: dict[str, object]
+    ) -> dict[str, Any]:
+        try:
+            # Making the client already fails where the profile is unknown.
+            reply: dict[str, Any] = getattr(client(), operation)(**parameters)
+        except (ClientError, BotoCoreError) as error:
+            raise translated(error, pays=pays) from error
+        return reply
+
+    def every(self, operation: str, key: str, **parameters: object) -> Iterator[dict[str, Any]]:
+        """All things of a list, page by page; `key` is where a page has them."""
+        more: dict[str, object] = {}
+        while True:
+            page = self.read(operation, MaxResults=PAGE, **parameters, **more)
+            yield from page.get(key, [])
+            # MTurk may name a next page that turns out to be empty.
+            if not page.get("NextToken") or not page.get(key):
+                return
+            more = {"NextToken": page["NextToken"]}
+
+    @cached_property
+    def _teller(self) -> Any:
+        return self._client({"total_max_attempts": 1})
+
+    @cached_property
+    def _reader(self) -> Any:
+        return self._client({"mode": "standard", "total_max_attempts": 3})
+
+    def _client(self, retries: dict[str, object]) -> Any:
+        config = Config(
+            connect_timeout=CONNECT_SECONDS, read_timeout=self._read_seconds, retries=retries
+        )
+        with making_clients:
+            return self._session.client("mturk", endpoint_url=self.site.endpoint, config=config)
+
+    @cached_property
+    def _session(self) -> Any:
+        access_key_id, secret_access_key = self._keys
+        return boto3.session.Session(
+            aws_access_key_id=access_key_id or None,
+            aws_secret_access_key=secret_access_key or None,
+            profile_name=self._profile or None,
+            region_name=REGION,
+        )
+
+
+# Making a client takes a tenth of a second, and channels are opened for each thing that is due.
+@lru_cache(maxsize=64)
+def api_of(site: Site, access_key_id: str, secret_access_key: str, profile: str) -> MTurkApi:
+    """The same object for the same credentials."""
+    return MTurkApi(site, access_key_id, secret_access_key, profile)

@@ -1,0 +1,61 @@
+"""Bonuses: paid once within 24 hours by their token, and known by their reason after that."""
+
+from decimal import Decimal
+
+from app.recruitment.channel import BonusOrder, BonusOutcome, ChannelError, ChannelRefused
+from app.recruitment.channels.mturk_api import MTurkApi
+from app.recruitment.channels.mturk_errors import token_known
+from app.recruitment.channels.mturk_texts import MAX_REASON, clipped, dollars, require_dollars
+
+
+def pay(api: MTurkApi, order: BonusOrder) -> BonusOutcome:
+    """One request. MTurk itself refuses a person whose assignment it is not."""
+    try:
+        require_dollars(order.currency)
+        api.pay(
+            "send_bonus",
+            WorkerId=order.submission.person,
+            AssignmentId=order.submission.external_id,
+            BonusAmount=dollars(order.amount_cents),
+            Reason=_reason(order),
+            UniqueRequestToken=order.token,
+        )
+    except ChannelRefused as error:
+        # MTurk has paid this token before.
+        paid = token_known(error, order.token)
+        return BonusOutcome(order.token, error=None if paid else error)
+    except ChannelError as error:
+        return BonusOutcome(order.token, error=error)
+    return BonusOutcome(order.token)
+
+
+def find(api: MTurkApi, order: BonusOrder) -> str | None:
+    """Bonuses have no ids on MTurk, so the one that is found is ""."""
+    paid = api.every(
+        "list_bonus_payments", "BonusPayments", AssignmentId=order.submission.external_id
+    )
+    mark = _mark(order.token)
+    found = any(
+        one["WorkerId"] == order.submission.person and one["Reason"].rstrip().endswith(mark)
+        for one in paid
+    )
+    return "" if found else None
+
+
+def _mark(token: str) -> str:
+    """The end of the token tells an assignment's bonuses apart; its start may be a time."""
+    return f"[{token[-12:]}]"
+
+
+def _reason(order: BonusOrder) -> str:
+    mark = _mark(order.token)
+    return f"{clipped(order.reason, MAX_REASON - len(mark) - 1) or 'Bonus'} {mark}"
+
+
+def paid_by_assignment(api: MTurkApi, hit_id: str) -> dict[str, int]:
+    """Bonuses of a HIT's assignments, in cents."""
+    found: dict[str, int] = {}
+    for one in api.every("list_bonus_payments", "BonusPayments", HITId=hit_id):
+        cents = int(Decimal(one["BonusAmount"]) * 100)
+        found[one["AssignmentId"]] = found.get(one["AssignmentId"], 0) + cents
+    return found

@@ -1,0 +1,68 @@
+"""A look at an MTurk account: balance, permissions, and what a requester has to know."""
+
+from decimal import Decimal
+
+from app.recruitment.channel import ChannelError, ChannelRefused, Checked
+from app.recruitment.channels.mturk_api import MTurkApi
+from app.recruitment.channels.mturk_errors import NotAllowed
+from app.recruitment.channels.mturk_xml import external_question
+
+CLOSING = (
+    "AWS has announced that MTurk closes for good on 30 September 2026, and takes no new "
+    "requesters since 30 July 2026."
+)
+PLAY_MONEY = "This is MTurk's sandbox: its money is play money, and hardly anybody works there."
+# No HIT type, person or assignment has such an id, so these requests can have no effect: without
+# the permission AWS refuses them before it looks whether there is such a thing.
+NOTHING = "LIKEWISE" + "0" * 22
+NOBODY = "ALIKEWISE0000"
+NEEDED: dict[str, tuple[str, dict[str, object]]] = {
+    "see tasks": ("list_hits", {"MaxResults": 1}),
+    "make tasks": (
+        "create_hit_with_hit_type",
+        {
+            "HITTypeId": NOTHING,
+            "LifetimeInSeconds": 30,
+            "Question": external_question("https://example.org/"),
+        },
+    ),
+    "approve work": ("approve_assignment", {"AssignmentId": NOTHING}),
+    "pay bonuses": (
+        "send_bonus",
+        {
+            "AssignmentId": NOTHING,
+            "WorkerId": NOBODY,
+            "BonusAmount": "0.01",
+            "Reason": "A check of permissions",
+        },
+    ),
+}
+
+
+def check(api: MTurkApi) -> Checked:
+    """Never raises: what went wrong is among the problems."""
+    problems: list[str] = []
+    balance: int | None = None
+    try:
+        balance = int(Decimal(api.read("get_account_balance")["AvailableBalance"]) * 100)
+        problems = _missing(api)
+    except ChannelError as error:
+        problems = [str(error)]
+    return Checked(balance, "USD", api.who, tuple(problems), _warnings(api.site.environment))
+
+
+def _missing(api: MTurkApi) -> list[str]:
+    lacking = []
+    for deed, (operation, parameters) in NEEDED.items():
+        try:
+            api.read(operation, **parameters)
+        except ChannelRefused:
+            continue
+        except NotAllowed as error:
+            lacking.append(f"These keys may not {deed}. {error}")
+    return lacking
+
+
+def _warnings(environment: str) -> tuple[str, ...]:
+    known = {"production": (CLOSING,), "sandbox": (CLOSING, PLAY_MONEY)}
+    return known.get(environment, ())

@@ -1,0 +1,59 @@
+"""Money for somebody who worked but could not hand in: a HIT that this person alone sees."""
+
+from datetime import timedelta
+from typing import Any
+
+from app.recruitment.channel import ChannelError, Compensation
+from app.recruitment.channels import mturk_people, mturk_tasks
+from app.recruitment.channels.mturk_api import MTurkApi
+from app.recruitment.channels.mturk_texts import clipped
+
+
+def compensate(api: MTurkApi, order: Compensation) -> tuple[str, dict[str, Any]]:
+    """One place, paid as soon as it is handed in. Repeatable.
+
+    Details as of a posting, and `told`: whether MTurk wrote the person, which it does for people
+    whose work was approved or rejected before.
+    """
+    alone = mturk_people.qualification_type(
+        api,
+        f"Compensation ({order.token})",
+        "Given to one person who worked on a task but could not hand it in.",
+    )
+    mturk_people.grant(api, alone, order.person)
+    task = mturk_tasks.Task(
+        token=order.token,
+        title=order.title,
+        description=order.description or order.title,
+        keywords="compensation",
+        url=order.url,
+        places=1,
+        reward_cents=order.amount_cents,
+        lifetime=timedelta(days=order.days),
+        allowed=timedelta(hours=1),
+        auto_approval=timedelta(),
+        requirements=[
+            {
+                "QualificationTypeId": alone,
+                "Comparator": "Exists",
+                "ActionsGuarded": "DiscoverPreviewAndAccept",
+            }
+        ],
+        attempts=order.attempts,
+    )
+    hit_id, details = mturk_tasks.post(api, task)
+    return hit_id, {**details, "told": _tell(api, order, details["preview_url"])}
+
+
+def _tell(api: MTurkApi, order: Compensation, address: str) -> bool:
+    try:
+        reply = api.tell(
+            "notify_workers",
+            Subject=clipped(order.title, 200),
+            MessageText=clipped(f"{order.description}\n\n{address}", 4096),
+            WorkerIds=[order.person],
+        )
+    except ChannelError:
+        # The task stands all the same; the requester reads in `told` that nobody wrote.
+        return False
+    return not reply.get("NotifyWorkersFailureStatuses")

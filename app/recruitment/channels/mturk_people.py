@@ -1,0 +1,113 @@
+"""Who may take part in a HIT: MTurk's own qualifications, and ours of who took part before."""
+
+from collections.abc import Iterable
+
+from app.recruitment.channel import ChannelRefused, ChannelUnavailable
+from app.recruitment.channels.mturk_api import MTurkApi
+from app.recruitment.channels.mturk_errors import said
+from app.recruitment.settings import MTurkSettings
+
+# MTurk's own qualification types (reliability.md §1a).
+LOCALE = "00000000000000000071"
+PERCENT_APPROVED = "000000000000000000L0"
+NUMBER_APPROVED = "00000000000000000040"
+
+Requirement = dict[str, object]
+
+
+def requirements(settings: MTurkSettings, former: str) -> list[Requirement]:
+    """Who may take part. former: the qualification type of those who may not, or empty."""
+    asked: list[Requirement] = []
+    if settings.countries:
+        places = [_locale(country) for country in settings.countries]
+        asked.append({"QualificationTypeId": LOCALE, "Comparator": "In", "LocaleValues": places})
+    for kind, least in (
+        (PERCENT_APPROVED, settings.min_percent_approved),
+        (NUMBER_APPROVED, settings.min_approved),
+    ):
+        if least:
+            asked.append(
+                {
+                    "QualificationTypeId": kind,
+                    "Comparator": "GreaterThanOrEqualTo",
+                    "IntegerValues": [least],
+                }
+            )
+    if former:
+        asked.append({"QualificationTypeId": former, "Comparator": "DoesNotExist"})
+    return [{**one, "ActionsGuarded": settings.guard} for one in asked]
+
+
+def _locale(country: str) -> dict[str, str]:
+    name, _, part = country.partition("-")
+    return {"Country": name, **({"Subdivision": part} if part else {})}
+
+
+def qualification_type(api: MTurkApi, name: str, description: str) -> str:
+    """The id of the account's qualification type of this name, made where there is none."""
+    found = _find_qualification_type(api, name)
+    if found:
+        return found
+    try:
+        made = api.tell(
+            "create_qualification_type",
+            Name=name,
+            Description=description,
+            QualificationTypeStatus="Active",
+        )
+    except ChannelRefused as error:
+        if not said(error, "QualificationTypeAlreadyExists"):
+            raise
+        found = _find_qualification_type(api, name)
+        if not found:
+            raise ChannelUnavailable("MTurk does not show its new qualification yet.") from error
+        return found
+    return str(made["QualificationType"]["QualificationTypeId"])
+
+
+def _find_qualification_type(api: MTurkApi, name: str) -> str:
+    """MTurk searches by words; of what it finds, the very name counts."""
+    mine = api.every(
+        "list_qualification_types",
+        "QualificationTypes",
+        Query=name,
+        MustBeRequestable=False,
+        MustBeOwnedByCaller=True,
+    )
+    return next((str(one["QualificationTypeId"]) for one in mine if one["Name"] == name), "")
+
+
+def grant(api: MTurkApi, qualification: str, person: str) -> None:
+    """Give somebody a qualification without writing them; again changes nothing."""
+    api.tell(
+        "associate_qualification_with_worker",
+        QualificationTypeId=qualification,
+        WorkerId=person,
+        IntegerValue=1,
+        SendNotification=False,
+    )
+
+
+def grant_to_all(api: MTurkApi, qualification: str, people: Iterable[str]) -> list[ChannelRefused]:
+    """Give it to each; what MTurk refused, as of people it no longer knows."""
+    refused = []
+    for person in people:
+        try:
+            grant(api, qualification, person)
+        except ChannelRefused as error:
+            refused.append(error)
+    return refused
+
+
+def lacking(api: MTurkApi, qualification: str, people: Iterable[str]) -> list[str]:
+    """Those of the people who do not have it yet."""
+    wanted = set(people)
+    if wanted:
+        granted = api.every(
+            "list_workers_with_qualification_type",
+            "Qualifications",
+            QualificationTypeId=qualification,
+            Status="Granted",
+        )
+        wanted -= {one["WorkerId"] for one in granted}
+    return sorted(wanted)

@@ -1,0 +1,148 @@
+"""Putting HITs on MTurk: each once, however often it is asked for."""
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from app.core.settings import get_settings
+from app.recruitment.channel import ChannelError, ChannelRefused, ChannelUnavailable
+from app.recruitment.channels.mturk_api import MTurkApi
+from app.recruitment.channels.mturk_errors import said
+from app.recruitment.channels.mturk_people import Requirement
+from app.recruitment.channels.mturk_texts import clipped, dollars
+from app.recruitment.channels.mturk_xml import external_question
+
+MAX_TITLE = 128
+EVENTS = [
+    "AssignmentAccepted",
+    "AssignmentAbandoned",
+    "AssignmentReturned",
+    "AssignmentSubmitted",
+    "HITReviewable",
+    "HITExpired",
+]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A HIT to be made. `token` is its UniqueRequestToken and its RequesterAnnotation.
+
+    attempts: which attempt this is; from the second on, an earlier one's HIT is looked for
+    """
+
+    token: str
+    title: str
+    description: str
+    keywords: str
+    url: str
+    places: int
+    reward_cents: int
+    lifetime: timedelta
+    allowed: timedelta
+    auto_approval: timedelta
+    requirements: list[Requirement]
+    attempts: int
+
+
+def post(api: MTurkApi, task: Task) -> tuple[str, dict[str, Any]]:
+    """Make the HIT, or find the one that an earlier attempt made: its id and what to keep."""
+    # The same properties give the same HIT type, however often they are registered.
+    hit_type = api.tell("create_hit_type", **hit_type_body(task))["HITTypeId"]
+    trouble = _ask_for_notices(api, hit_type)
+    hit = _hit_once(api, task, hit_type)
+    details = {
+        "hit_type_id": hit["HITTypeId"],
+        "hit_group_id": hit["HITGroupId"],
+        "preview_url": api.site.preview_url(hit["HITGroupId"]),
+        "expires_at": hit["Expiration"].isoformat(),
+        **({"notifications": trouble} if trouble else {}),
+    }
+    return hit["HITId"], details
+
+
+def hit_type_body(task: Task) -> dict[str, Any]:
+    """What CreateHITType is told."""
+    return {
+        "Title": clipped(task.title, MAX_TITLE),
+        "Description": clipped(task.description, 2000),
+        "Keywords": clipped(task.keywords, 1000),
+        "Reward": dollars(task.reward_cents),
+        "AssignmentDurationInSeconds": int(task.allowed.total_seconds()),
+        "AutoApprovalDelayInSeconds": int(task.auto_approval.total_seconds()),
+        "QualificationRequirements": task.requirements,
+    }
+
+
+def hit_body(task: Task, hit_type: str, *, encrypted: bool) -> dict[str, Any]:
+    """What CreateHITWithHITType is told."""
+    return {
+        "HITTypeId": hit_type,
+        "MaxAssignments": task.places,
+        "LifetimeInSeconds": int(task.lifetime.total_seconds()),
+        "Question": external_question(task.url, encrypted=encrypted),
+        "RequesterAnnotation": task.token,
+        "UniqueRequestToken": task.token,
+    }
+
+
+def _hit_once(api: MTurkApi, task: Task, hit_type: str) -> dict[str, Any]:
+    """MTurk knows a token for 24 hours, a HIT's annotation as long as it stands."""
+    made = find_hit(api, task.token) if task.attempts > 1 else None
+    if made:
+        return made
+    try:
+        encrypted = api.site.environment != "custom"
+        reply = api.tell(
+            "create_hit_with_hit_type", **hit_body(task, hit_type, encrypted=encrypted)
+        )
+    except ChannelRefused as error:
+        if not said(error, "HitAlreadyExists"):
+            raise
+        return _hit_named(api, str(error), task.token)
+    hit: dict[str, Any] = reply["HIT"]
+    return hit
+
+
+def _hit_named(api: MTurkApi, message: str, token: str) -> dict[str, Any]:
+    """The HIT that MTurk's refusal names, if it is this token's; otherwise it is looked for."""
+    for word in re.findall(r"\b[A-Z0-9]{20,64}\b", message):
+        try:
+            hit: dict[str, Any] = api.read("get_hit", HITId=word)["HIT"]
+        except ChannelRefused:
+            continue
+        if hit.get("RequesterAnnotation") == token:
+            return hit
+    found = find_hit(api, token)
+    if found is None:
+        raise ChannelUnavailable("MTurk has this task already, but does not show it yet.")
+    return found
+
+
+def find_hit(api: MTurkApi, token: str) -> dict[str, Any] | None:
+    """The account's HIT that was made with this token; reads the whole list."""
+    hits = api.every("list_hits", "HITs")
+    return next((one for one in hits if one.get("RequesterAnnotation") == token), None)
+
+
+def _ask_for_notices(api: MTurkApi, hit_type: str) -> str:
+    """Have the HIT type's events sent to the operator's queue; what went wrong, or nothing.
+
+    Notifications only say that it is worth asking at once: without them everything still works.
+    """
+    queue = get_settings().mturk_queue_url
+    if not queue:
+        return ""
+    wanted = {
+        "Destination": queue,
+        "Transport": "SQS",
+        "Version": "2014-08-15",
+        "EventTypes": EVENTS,
+    }
+    try:
+        api.tell(
+            "update_notification_settings", HITTypeId=hit_type, Notification=wanted, Active=True
+        )
+    except ChannelError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,151 @@
+"""What people handed in, and the word on it."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from app.recruitment.channel import (
+    ChannelRefused,
+    PlatformSubmission,
+    PostingRef,
+    SubmissionRef,
+    SubmissionState,
+)
+from app.recruitment.channels.mturk_api import MTurkApi
+from app.recruitment.channels.mturk_errors import said
+from app.recruitment.channels.mturk_texts import MAX_FEEDBACK, clipped
+from app.recruitment.channels.mturk_xml import BadAnswer, answer_fields
+
+# The form field in which the annotators' page hands in the id of our assignment.
+CODE_FIELD = "likewise"
+REVERSIBLE = timedelta(days=30)
+_STATES: dict[str, SubmissionState] = {
+    "Submitted": "submitted",
+    "Approved": "approved",
+    "Rejected": "rejected",
+}
+
+
+def submissions(api: MTurkApi, posting: PostingRef) -> Iterator[PlatformSubmission]:
+    """What was handed in: MTurk lists neither who is at work nor who gave up."""
+    found = api.every(
+        "list_assignments_for_hit",
+        "Assignments",
+        HITId=posting.external_id,
+        AssignmentStatuses=list(_STATES),
+    )
+    for one in found:
+        yield _submission(one)
+
+
+def submission(api: MTurkApi, ref: SubmissionRef) -> PlatformSubmission | None:
+    """None also for an assignment of another HIT, and while it is not handed in."""
+    try:
+        one = api.read("get_assignment", AssignmentId=ref.external_id)["Assignment"]
+    except ChannelRefused as error:
+        if said(error, "AssignmentDoesNotExist", "InvalidAssignmentState"):
+            return None
+        raise
+    return _submission(one) if one["HITId"] == ref.posting.external_id else None
+
+
+def approve(api: MTurkApi, ref: SubmissionRef, message: str) -> None:
+    """Pay the reward; what is approved stays so."""
+    known = submission_of_person(api, ref)
+    if known.state == "approved":
+        return
+    _require_submitted(known)
+    _judge(api, ref, "approve_assignment", "approved", message)
+
+
+def reject(api: MTurkApi, ref: SubmissionRef, message: str) -> None:
+    """Refuse the reward; the person reads why."""
+    if not clipped(message, MAX_FEEDBACK):
+        raise ChannelRefused("Say why it is rejected: the person reads it.", "no_reason")
+    known = submission_of_person(api, ref)
+    if known.state == "rejected":
+        return
+    _require_submitted(known)
+    _judge(api, ref, "reject_assignment", "rejected", message)
+
+
+def reverse(api: MTurkApi, ref: SubmissionRef, message: str, now: datetime) -> None:
+    """Approve what was rejected: within 30 days of handing in, while the HIT stands."""
+    known = submission_of_person(api, ref)
+    if known.state == "approved":
+        return
+    try:
+        _judge(api, ref, "approve_assignment", "approved", message, OverrideRejection=True)
+    except ChannelRefused as error:
+        old = known.submitted_at is not None and known.submitted_at < now - REVERSIBLE
+        if not (old and said(error, "InvalidAssignmentState")):
+            raise
+        raise ChannelRefused(
+            "MTurk lets a rejection be reversed only within 30 days after the work was handed in. "
+            "Pay the person by a bonus.",
+            error.code,
+        ) from error
+
+
+def _require_submitted(known: PlatformSubmission) -> None:
+    if known.state != "submitted":
+        raise ChannelRefused(
+            f"On MTurk this work is {known.state} already.",
+            "AWS.MechanicalTurk.InvalidAssignmentState",
+        )
+
+
+def _judge(
+    api: MTurkApi,
+    ref: SubmissionRef,
+    operation: str,
+    wanted: SubmissionState,
+    message: str,
+    **options: object,
+) -> None:
+    text = clipped(message, MAX_FEEDBACK)
+    feedback: dict[str, object] = {"RequesterFeedback": text} if text else {}
+    try:
+        api.tell(operation, AssignmentId=ref.external_id, **feedback, **options)
+    except ChannelRefused as error:
+        # MTurk may have approved it by itself since it was looked at.
+        refused = said(error, "InvalidAssignmentState")
+        if not refused or submission_of_person(api, ref).state != wanted:
+            raise
+
+
+def submission_of_person(api: MTurkApi, ref: SubmissionRef) -> PlatformSubmission:
+    """MTurk gives a returned assignment's id to the next person, and pays whoever has it: whose
+    it is is looked at before anything is said about it. Raises ChannelRefused."""
+    known = submission(api, ref)
+    if known is None:
+        raise ChannelRefused(
+            "MTurk does not know this as work that was handed in.", "unknown_submission"
+        )
+    if known.person != ref.person:
+        raise ChannelRefused(
+            "MTurk says that somebody else handed this in, so nothing was done.", "other_person"
+        )
+    return known
+
+
+def _submission(one: dict[str, Any]) -> PlatformSubmission:
+    return PlatformSubmission(
+        external_id=one["AssignmentId"],
+        person=one["WorkerId"],
+        state=_STATES[one["AssignmentStatus"]],
+        accepted_at=one.get("AcceptTime"),
+        submitted_at=one.get("SubmitTime"),
+        auto_approved_at=one.get("AutoApprovalTime"),
+        code=_code(one.get("Answer") or ""),
+    )
+
+
+def _code(answer: str) -> str:
+    """What our page posted as its code; nothing where somebody posted something else."""
+    try:
+        code = answer_fields(answer).get(CODE_FIELD, "") if answer else ""
+    except BadAnswer:
+        return ""
+    return code if re.fullmatch(r"[\w-]{0,100}", code, re.ASCII) else ""

@@ -1,0 +1,281 @@
+"""Prolific, by its API v1 (reliability.md §1b, docs.prolific.com)."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from app.core.settings import get_settings
+from app.recruitment.channel import (
+    BonusOrder,
+    BonusOutcome,
+    ChannelRefused,
+    ChannelUnavailable,
+    Checked,
+    PlannedRequest,
+    PlatformSubmission,
+    PostingOrder,
+    PostingRef,
+    PostingStatus,
+    Rejection,
+    SubmissionRef,
+)
+from app.recruitment.channels import prolific_posting as posting_of
+from app.recruitment.channels.prolific_account import look_at_account, workspace_of
+from app.recruitment.channels.prolific_bonuses import pay_all, was_paid
+from app.recruitment.channels.prolific_http import ANSWER_SECONDS, ProlificHttp, public_json
+from app.recruitment.channels.prolific_replies import (
+    Nothing,
+    SubmissionDetail,
+    SubmissionShort,
+)
+from app.recruitment.channels.prolific_review import (
+    APPROVED,
+    AT_WORK,
+    REJECTION_CATEGORIES,
+    check_rejection,
+    platform_submission,
+)
+from app.recruitment.channels.prolific_study import check_order, study_body
+from app.recruitment.channels.prolific_subscriptions import ensure_hooks
+from app.recruitment.channels.prolific_token import TokenClaims, TokenKeys, token_claims
+from app.recruitment.settings import ProlificSettings
+
+if TYPE_CHECKING:
+    from app.recruitment.registry import Credentials
+
+PRODUCTION = "https://api.prolific.com"
+SITE = "https://app.prolific.com"
+_ID = re.compile(r"[0-9A-Za-z]{8,64}")
+
+
+class Prolific:
+    """One researcher's account.
+
+    A stop of a full study is nothing on Prolific: it is active again as soon as somebody gives a
+    place back, and must be stopped then. Who came back with the code of `no_consent` (or, without
+    pay for it, `screened_out`) is `submitted`: Prolific has asked them to return the submission.
+    """
+
+    bonuses_repeatable = False
+    bonus_batch = 100
+    rejection_categories = REJECTION_CATEGORIES
+
+    def __init__(self, http: ProlificHttp, workspace: str = "", real: bool = True) -> None:
+        self.http = http
+        self._workspace = workspace
+        self._real = real
+
+    def check(self) -> Checked:
+        return look_at_account(self.http, self._workspace, self._real)
+
+    def publish(self, order: PostingOrder) -> tuple[str, dict[str, Any]]:
+        """A study, published. Details: study_id, workspace_id, group_id (of those who may not come
+        again, or None), codes (complete, screened_out, no_consent), cost_cents of all places with
+        fees, currency, screen_out ({cents, slots} that may be paid beside the places, or None).
+        """
+        settings = ProlificSettings.model_validate(order.settings)
+        return posting_of.publish(self.http, order, settings, self._workspace)
+
+    def planned(self, order: PostingOrder) -> list[PlannedRequest]:
+        """Filters stand as settings: Prolific says only when asked how it names them."""
+        settings = ProlificSettings.model_validate(order.settings)
+        check_order(order, settings)
+        wanted = settings.model_dump(
+            include={"countries", "min_percent_approved", "min_approved", "exclude_former"}
+        )
+        body = study_body(order, settings, "(the workspace's first project)", [wanted])
+        return [
+            PlannedRequest("POST /api/v1/studies/", body),
+            PlannedRequest("POST /api/v1/studies/…/transition/", {"action": "PUBLISH"}),
+        ]
+
+    def extend(
+        self, posting: PostingRef, places: int, token: str, total: int | None = None
+    ) -> None:
+        """Only by the total: Prolific takes no tokens, and could not tell a repetition from more
+        places. A study that had ended is active again by this."""
+        if total is None:
+            raise ChannelRefused("Prolific is told how many places there are to be.", "no_total")
+        posting_of.enlarge(self.http, _safe(posting.external_id), total)
+
+    def pause(self, posting: PostingRef) -> None:
+        posting_of.move(self.http, _safe(posting.external_id), "PAUSE", {"paused", "closed"})
+
+    def resume(self, posting: PostingRef) -> None:
+        posting_of.move(self.http, _safe(posting.external_id), "START", {"open"})
+
+    def stop(self, posting: PostingRef) -> None:
+        posting_of.move(self.http, _safe(posting.external_id), "STOP", {"closed"})
+
+    def status(self, posting: PostingRef) -> PostingStatus:
+        return posting_of.status(self.http, _safe(posting.external_id))
+
+    def submissions(self, posting: PostingRef) -> Iterator[PlatformSubmission]:
+        params: dict[str, str | int] = {
+            "study": _safe(posting.external_id),
+            "page_size": 100,
+            # New ones come last, so that no page moves while the pages are read.
+            "ordering": "started_at",
+        }
+        for found in self.http.pages("/api/v1/submissions/", SubmissionShort, params):
+            yield platform_submission(found)
+
+    def submission(self, ref: SubmissionRef) -> PlatformSubmission | None:
+        found = self._read(ref.external_id)
+        if found is None or found.study_id != ref.posting.external_id:
+            return None
+        return platform_submission(found)
+
+    def approve(self, ref: SubmissionRef, message: str) -> None:
+        """Prolific keeps no message with an approval."""
+        self._transition(ref, {"action": "APPROVE"}, APPROVED)
+
+    def reject(self, ref: SubmissionRef, rejection: Rejection) -> None:
+        """Raises ChannelRefused before asking for a category that is none of
+        `REJECTION_CATEGORIES`, and a message that is too short."""
+        check_rejection(rejection)
+        body = {
+            "action": "REJECT",
+            "rejection_category": rejection.category,
+            "message": rejection.message.strip(),
+        }
+        self._transition(ref, body, {"REJECTED"})
+
+    def reverse(self, ref: SubmissionRef, message: str) -> None:
+        found = self._read(ref.external_id)
+        if found is None:
+            raise ChannelRefused("Prolific knows no such submission.", "not_found")
+        if found.status == "REJECTED":
+            self._transition(ref, {"action": "UNREJECT"}, {"AWAITING REVIEW", *APPROVED})
+        self.approve(ref, message)
+
+    def screen_out(self, ref: SubmissionRef) -> None:
+        details = ref.posting.details
+        if not details.get("screen_out"):
+            raise ChannelRefused("This study pays nothing for being screened out.", "no_screen_out")
+        body = {"action": "SCREEN_OUT", "completion_code": details["codes"]["screened_out"]}
+        self._transition(ref, body, {"SCREENED OUT"})
+
+    def pay_bonuses(self, orders: Sequence[BonusOrder]) -> list[BonusOutcome]:
+        return pay_all(self.http, orders)
+
+    def find_bonus(self, order: BonusOrder) -> str | None:
+        """Prolific shows amounts only, some minutes after paying: a bonus of the same amount that
+        was paid to the same submission on Prolific's own pages looks the same."""
+        found = self._read(order.submission.external_id)
+        return "" if found is not None and was_paid(found, order) else None
+
+    def bonuses(self, posting: PostingRef, submissions: Sequence[str]) -> dict[str, int]:
+        found = {one: self._read(one) for one in submissions}
+        return {
+            one: sum(int(amount) for amount in known.bonus_payments or ())
+            for one, known in found.items()
+            if known is not None
+        }
+
+    def exclude(self, posting: PostingRef, people: Sequence[str]) -> None:
+        group = posting.details.get("group_id")
+        if not group:
+            raise ChannelRefused(
+                "This study was published without the limit of one assignment per person.",
+                "no_group",
+            )
+        posting_of.keep_out(self.http, _safe(group), list(people))
+
+    def confirm_person(self, session_id: str, participant: str, study: str) -> PlatformSubmission:
+        """Who comes with these three is at work on this study, says Prolific.
+
+        Raises ChannelRefused with code `unknown_submission`, `another_person`, `another_study`,
+        `handed_in` or `not_at_work`.
+        """
+        found = self._read(session_id) if _ID.fullmatch(session_id) else None
+        if found is None:
+            raise ChannelRefused("Prolific knows no such submission.", "unknown_submission")
+        if found.study_id != study:
+            raise ChannelRefused("This submission is of another study.", "another_study")
+        if not participant or found.person != participant:
+            raise ChannelRefused("This submission is somebody else's.", "another_person")
+        if found.status in ("AWAITING REVIEW", *APPROVED):
+            raise ChannelRefused("You have handed this submission in.", "handed_in")
+        if found.status not in AT_WORK:
+            raise ChannelRefused(
+                "This submission is not at work any more: it was returned, timed out or was "
+                "decided on. Open the study on Prolific again.",
+                "not_at_work",
+            )
+        return platform_submission(found)
+
+    def token_claims(self, token: str, audience: str) -> TokenClaims:
+        """What a `prolific_token` says; raises BadToken (see prolific_token.py)."""
+        return token_claims(token, audience, _keys(self.http.base))
+
+    def ensure_hooks(self, url: str) -> str:
+        """Have notifications sent to `url`; the secret that signs them, to be kept sealed."""
+        workspace = workspace_of(self.http, self._workspace)
+        return ensure_hooks(self.http, workspace.id, url)
+
+    def _read(self, submission: str) -> SubmissionDetail | None:
+        try:
+            return self.http.get(f"/api/v1/submissions/{_safe(submission)}/", SubmissionDetail)
+        except ChannelRefused as refusal:
+            if refusal.code == "not_found":
+                return None
+            raise
+
+    def _transition(self, ref: SubmissionRef, body: dict[str, str], reached: set[str]) -> None:
+        """Move a submission. Prolific passes over what is so already; where it does not, or where
+        the submission has not arrived, its state tells."""
+        address = f"/api/v1/submissions/{_safe(ref.external_id)}/transition/"
+        try:
+            self.http.post(address, body, Nothing)
+        except ChannelRefused as refusal:
+            found = self._read(ref.external_id)
+            if found is None or found.status not in reached | AT_WORK:
+                raise
+            if found.status in AT_WORK:
+                raise ChannelUnavailable(
+                    "Prolific does not show this submission as handed in yet."
+                ) from refusal
+
+
+def open_prolific(credentials: "Credentials", answer_seconds: float = ANSWER_SECONDS) -> Prolific:
+    """An account's channel. `secret`: token, and workspace (an id) where there are several."""
+    secret = credentials.secret or {}
+    http = ProlificHttp(
+        base_address(credentials.environment), secret.get("token", "").strip(), answer_seconds
+    )
+    return Prolific(http, secret.get("workspace", ""), real=credentials.environment == "production")
+
+
+def base_address(environment: str) -> str:
+    """Where an environment's API is; raises ChannelRefused where there is none."""
+    if environment == "production":
+        return PRODUCTION
+    if environment == "custom" and get_settings().prolific_endpoint:
+        return get_settings().prolific_endpoint
+    raise ChannelRefused(
+        "Prolific has no sandbox. For trying things out, the operator can set "
+        "LIKEWISE_PROLIFIC_ENDPOINT to an emulator and choose the environment “custom”.",
+        "no_environment",
+    )
+
+
+def completion_address(environment: str, code: str) -> str:
+    """Where a person goes with a completion code, as the page's top address."""
+    custom = environment == "custom" and get_settings().prolific_site
+    site = get_settings().prolific_site.rstrip("/") if custom else SITE
+    return f"{site}/submissions/complete?cc={quote(code, safe='')}"
+
+
+def _safe(external_id: str) -> str:
+    """An id that may be part of an address."""
+    if not _ID.fullmatch(external_id):
+        raise ChannelRefused("This is no id of Prolific's.", "not_found")
+    return external_id
+
+
+@lru_cache(maxsize=4)
+def _keys(base: str) -> TokenKeys:
+    return TokenKeys(lambda: public_json(f"{base}/.well-known/study/jwks.json"))

@@ -1,0 +1,49 @@
+"""Whose token this is, and what it may spend."""
+
+from collections.abc import Sequence
+
+from app.recruitment.channel import ChannelRefused, Checked
+from app.recruitment.channels.prolific_http import NotAccepted, ProlificHttp
+from app.recruitment.channels.prolific_replies import Balance, User, Workspace
+
+_NO_SANDBOX = (
+    "Prolific has no sandbox: what is published there is real, and people are paid for it."
+)
+
+
+def workspace_of(http: ProlificHttp, wanted: str = "") -> Workspace:
+    """The workspace that pays: `wanted` by id, or the account's first."""
+    return _chosen(list(http.pages("/api/v1/workspaces/", Workspace)), wanted)
+
+
+def look_at_account(http: ProlificHttp, wanted: str, real: bool) -> Checked:
+    """Whether one could recruit now. real: money that is spent is real money."""
+    warnings = [_NO_SANDBOX] if real else []
+    try:
+        who = http.get("/api/v1/users/me/", User)
+        workspaces = list(http.pages("/api/v1/workspaces/", Workspace))
+        workspace = _chosen(workspaces, wanted)
+        balance = http.get(f"/api/v1/workspaces/{workspace.id}/balance/", Balance)
+    except (ChannelRefused, NotAccepted) as refusal:
+        return Checked(None, "", "", problems=(str(refusal),), warnings=tuple(warnings))
+    if len(workspaces) > 1:
+        warnings.append(
+            f"The token sees {len(workspaces)} workspaces; studies are made in "
+            f"“{workspace.title}”, and paid from there."
+        )
+    money = balance.available_balance
+    problems = () if money else ("There is no money in the workspace on Prolific. Add some there.",)
+    return Checked(
+        balance_cents=money,
+        currency=balance.currency_code,
+        who=who.email or who.id,
+        problems=problems,
+        warnings=tuple(warnings),
+    )
+
+
+def _chosen(workspaces: Sequence[Workspace], wanted: str) -> Workspace:
+    found = [one for one in workspaces if wanted in ("", one.id)]
+    if not found:
+        raise ChannelRefused("The token sees no workspace on Prolific.", "no_workspace")
+    return found[0]

@@ -1,0 +1,243 @@
+"""Requests to Prolific's API, and what its answers mean for who asked.
+
+Nothing is ever repeated here. The token is in one header of each request and nowhere else.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TypeVar
+
+import httpx
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from app.recruitment.channel import ChannelRefused, ChannelUnavailable, OutcomeUnknown
+
+# One answer may take long, but none may hold a thread for ever.
+ANSWER_SECONDS = 30.0
+MOST_PAGES = 2_000
+# Says no now, and perhaps yes later; nothing has happened.
+_LATER = {408, 425, 429}
+_TOKEN = re.compile(r"[!-~]{8,500}")
+_API = "/api/v1/"
+
+Params = Mapping[str, str | int | bool]
+
+
+class NeverSent(ChannelUnavailable):
+    """The request did not leave: nothing can have happened."""
+
+
+class NotAccepted(ChannelUnavailable):
+    """The token is wrong, or may not do this: until it is replaced."""
+
+
+class Reply(BaseModel):
+    """Part of an answer; fields that are not needed here are passed over."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Link(Reply):
+    href: str | None = None
+
+
+class _Links(Reply):
+    next: _Link | None = None
+
+
+class _Page(Reply):
+    results: list[object]
+    links: _Links | None = Field(default=None, alias="_links")
+
+
+class _Detail(Reply):
+    detail: str | list[str] | dict[str, list[str] | str] = ""
+    title: str = ""
+
+
+class _Error(Reply):
+    error: _Detail
+
+
+AnyReply = TypeVar("AnyReply", bound=Reply)
+
+
+class ProlificHttp:
+    """One account's way to the API. Safe to share between threads.
+
+    base: scheme, host and port, as `https://api.prolific.com`
+    """
+
+    def __init__(self, base: str, token: str, answer_seconds: float = ANSWER_SECONDS) -> None:
+        # A header's other characters would come back in httpx's own error text, and in logs.
+        if not _TOKEN.fullmatch(token):
+            raise ChannelRefused(
+                "This is no API token of Prolific. Copy it again from Prolific's settings.",
+                "bad_token",
+            )
+        self.base = base.rstrip("/")
+        self._headers = {"Authorization": f"Token {token}", "Accept": "application/json"}
+        self._timeout = httpx.Timeout(answer_seconds, connect=5, pool=5)
+
+    def get(self, path: str, model: type[AnyReply], params: Params | None = None) -> AnyReply:
+        return _parsed(self._asked("GET", path, params=params), model)
+
+    def pages(
+        self, path: str, model: type[AnyReply], params: Params | None = None
+    ) -> Iterator[AnyReply]:
+        """All entries of a list. The answer's own links are followed: a page beyond the last is
+        an error there, and the number of pages grows while one reads."""
+        page = _parsed(self._asked("GET", path, params=params), _Page)
+        for _ in range(MOST_PAGES):
+            for entry in page.results:
+                yield _validated(entry, model)
+            following = page.links and page.links.next and page.links.next.href
+            if not following:
+                return
+            page = _parsed(self._asked("GET", _own_path(following)), _Page)
+        raise ChannelUnavailable("Prolific's list does not end.")
+
+    def post(self, path: str, body: object, model: type[AnyReply]) -> AnyReply:
+        return _parsed(self._asked("POST", path, body), model)
+
+    def patch(self, path: str, body: object, model: type[AnyReply]) -> AnyReply:
+        return _parsed(self._asked("PATCH", path, body), model)
+
+    def delete(self, path: str) -> None:
+        self._asked("DELETE", path)
+
+    def post_for_response(self, path: str, body: object) -> httpx.Response:
+        """As `post`, where a header of the answer matters."""
+        return self._asked("POST", path, body)
+
+    def pay(self, path: str) -> None:
+        """A POST that moves money each time it arrives.
+
+        Raises OutcomeUnknown unless the answer is a clear yes or no, or the request never left.
+        """
+        try:
+            # A connection of its own: on one kept open, a server that has hung up meanwhile would
+            # look like one that took the request and died.
+            response = self._sent("POST", path, None, None, keep_open=False)
+        except NeverSent:
+            raise
+        except ChannelUnavailable as error:
+            raise OutcomeUnknown(
+                "Prolific did not answer whether it pays these bonuses."
+            ) from error
+        if response.is_success:
+            return
+        if 400 <= response.status_code < 500 and response.status_code != 408:
+            raise _error_of(response)
+        raise OutcomeUnknown(
+            f"Prolific answered {response.status_code} when asked to pay; it may have paid."
+        )
+
+    def _asked(
+        self, method: str, path: str, body: object = None, params: Params | None = None
+    ) -> httpx.Response:
+        response = self._sent(method, path, body, params, keep_open=True)
+        if not response.is_success:
+            raise _error_of(response)
+        return response
+
+    def _sent(
+        self, method: str, path: str, body: object, params: Params | None, *, keep_open: bool
+    ) -> httpx.Response:
+        try:
+            return _client(keep_open).request(
+                method,
+                self.base + path,
+                params=dict(params) if params else None,
+                json=body,
+                headers=self._headers,
+                timeout=self._timeout,
+            )
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            raise NeverSent("Prolific cannot be reached.") from error
+        except httpx.TransportError as error:
+            raise ChannelUnavailable("Prolific did not answer.") from error
+
+
+def public_json(address: str) -> object:
+    """What stands at an address for everybody; no token is sent."""
+    try:
+        response = _client(True).get(address, timeout=httpx.Timeout(10, connect=5, pool=5))
+        response.raise_for_status()
+        found: object = response.json()
+    except (httpx.HTTPError, ValueError) as error:
+        raise ChannelUnavailable("Prolific's keys cannot be read now.") from error
+    return found
+
+
+@lru_cache(maxsize=2)
+def _client(keep_open: bool) -> httpx.Client:
+    """Shared by all accounts: it keeps connections, no cookies of Prolific's and no token."""
+    limits = httpx.Limits(max_keepalive_connections=10 if keep_open else 0)
+    return httpx.Client(limits=limits, follow_redirects=False)
+
+
+def _own_path(address: str) -> str:
+    """Path and query of a link in an answer: the token goes to no other host."""
+    try:
+        url = httpx.URL(address)
+    except httpx.InvalidURL as error:
+        raise ChannelUnavailable("Prolific's list could not be read.") from error
+    path = url.raw_path.decode("ascii")
+    if not path.startswith(_API):
+        raise ChannelUnavailable("Prolific's list could not be read.")
+    return path
+
+
+def _parsed(response: httpx.Response, model: type[AnyReply]) -> AnyReply:
+    try:
+        return model.model_validate_json(response.content)
+    except ValidationError as error:
+        raise ChannelUnavailable("Prolific's answer could not be read.") from error
+
+
+def _validated(entry: object, model: type[AnyReply]) -> AnyReply:
+    try:
+        return model.model_validate(entry)
+    except ValidationError as error:
+        raise ChannelUnavailable("Prolific's answer could not be read.") from error
+
+
+def _error_of(response: httpx.Response) -> ChannelRefused | ChannelUnavailable:
+    """What an answer that is no success means."""
+    status = response.status_code
+    if status in _LATER:
+        return ChannelUnavailable("Prolific asks to slow down; it is tried again later.")
+    if not 400 <= status < 500:
+        return ChannelUnavailable(f"Prolific answered {status}; it is tried again later.")
+    if status == 401:
+        # Nobody's payment fails because a token is being replaced.
+        return NotAccepted(
+            "Prolific does not accept the API token. Make a new one in Prolific's settings and "
+            "enter it under Account → Platforms.",
+        )
+    said = _said(response)
+    if status == 403:
+        return NotAccepted(f"The API token may not do this on Prolific. {said}".strip())
+    return ChannelRefused(
+        said or f"Prolific refused ({status}).", "not_found" if status == 404 else f"http_{status}"
+    )
+
+
+def _said(response: httpx.Response) -> str:
+    """Prolific's own words, in a line."""
+    try:
+        error = _Error.model_validate_json(response.content).error
+    except ValidationError:
+        return ""
+    parts: list[str]
+    if isinstance(error.detail, dict):
+        parts = [
+            f"{name}: {' '.join([words] if isinstance(words, str) else words)}"
+            for name, words in error.detail.items()
+        ]
+    else:
+        parts = [error.detail] if isinstance(error.detail, str) else error.detail
+    text = " ".join("; ".join(part for part in parts if part).split()) or error.title
+    return f"Prolific says: {text[:600]}" if text else ""

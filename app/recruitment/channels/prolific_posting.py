@@ -1,0 +1,221 @@
+"""Studies on Prolific: made, published, enlarged, paused, stopped. Everything may be repeated.
+
+Prolific has no tokens for requests. A study carries the token in its internal name instead, and
+every change is preceded by a look at what is so already.
+"""
+
+from typing import Any, Literal
+
+from app.recruitment.channel import (
+    ChannelError,
+    ChannelRefused,
+    ChannelUnavailable,
+    PostingOrder,
+    PostingStatus,
+)
+from app.recruitment.channels.prolific_account import workspace_of
+from app.recruitment.channels.prolific_http import ProlificHttp
+from app.recruitment.channels.prolific_replies import (
+    Balance,
+    Cost,
+    Counts,
+    Group,
+    Nothing,
+    Project,
+    Study,
+    StudyShort,
+)
+from app.recruitment.channels.prolific_study import (
+    EXCLUDED_GROUP,
+    check_order,
+    codes_of,
+    mark,
+    study_body,
+    study_filters,
+)
+from app.recruitment.settings import ProlificSettings
+
+State = Literal["open", "paused", "closed"]
+# A full study waits for review; should somebody give a place back, it is active again.
+STATES: dict[str, State] = {
+    "ACTIVE": "open",
+    "PUBLISHING": "open",
+    "SCHEDULED": "open",
+    "PAUSED": "paused",
+    "AWAITING REVIEW": "closed",
+    "COMPLETED": "closed",
+    "UNPUBLISHED": "closed",
+}
+_STUDIES = "/api/v1/studies/"
+_GROUPS = "/api/v1/participant-groups/"
+_PEOPLE_AT_ONCE = 500
+
+
+def publish(
+    http: ProlificHttp, order: PostingOrder, settings: ProlificSettings, wanted_workspace: str
+) -> tuple[str, dict[str, Any]]:
+    """Publish a study; its id and details (see `Prolific.publish`)."""
+    check_order(order, settings)
+    workspace = workspace_of(http, wanted_workspace).id
+    _check_currency(http, workspace, order.currency)
+    group = _group(http, workspace, order) if settings.exclude_former else None
+    study = _standing(http, order) or _drafted(http, workspace, order, settings, group)
+    cost = http.post(
+        "/api/v1/study-cost-calculator/",
+        {"reward": order.reward_cents, "total_available_places": order.places},
+        Cost,
+    )
+    if study.status == "UNPUBLISHED":
+        _published(http, study.id)
+    return study.id, {
+        "study_id": study.id,
+        "workspace_id": workspace,
+        "group_id": _group_of(study),
+        "codes": codes_of(study),
+        "cost_cents": round(cost.total_cost),
+        "currency": order.currency,
+        "screen_out": _screen_out(study),
+    }
+
+
+def read(http: ProlificHttp, study: str) -> Study:
+    return http.get(f"{_STUDIES}{study}/", Study)
+
+
+def enlarge(http: ProlificHttp, study: str, total_places: int) -> None:
+    """To so many places in all. Prolific takes no fewer; as many again is nothing."""
+    if read(http, study).total_available_places < total_places:
+        body = {"total_available_places": total_places}
+        http.patch(f"{_STUDIES}{study}/", body, Nothing)
+
+
+def move(http: ProlificHttp, study: str, action: str, done: set[State]) -> None:
+    """PAUSE, START or STOP, unless the study is in one of the states `done`."""
+    status = read(http, study).status
+    if STATES.get(status) in done:
+        return
+    if status == "PUBLISHING":
+        raise ChannelUnavailable("Prolific is still publishing the study.")
+    if action == "START" and STATES.get(status) == "closed":
+        raise ChannelRefused(
+            "The study has ended on Prolific. More places open it again.", "study_ended"
+        )
+    try:
+        http.post(f"{_STUDIES}{study}/transition/", {"action": action}, Nothing)
+    except ChannelRefused:
+        # Prolific may have moved it meanwhile: the last place was taken.
+        if STATES.get(read(http, study).status) not in done:
+            raise
+
+
+def status(http: ProlificHttp, study: str) -> PostingStatus:
+    found = read(http, study)
+    counts = http.get(f"{_STUDIES}{study}/submissions/counts/", Counts)
+    # Returned, timed out, rejected and screened out ones give their place to somebody else.
+    at_work = counts.reserved + counts.active
+    decided = counts.approved + counts.partially_approved
+    return PostingStatus(
+        state=STATES.get(found.status, "open"),
+        places=int(found.total_available_places),
+        taken=at_work + counts.awaiting_review + decided,
+        at_work=at_work,
+    )
+
+
+def keep_out(http: ProlificHttp, group: str, people: list[str]) -> None:
+    """Add people to a group; who is in it already is passed over there."""
+    for start in range(0, len(people), _PEOPLE_AT_ONCE):
+        body = {"participant_ids": people[start : start + _PEOPLE_AT_ONCE]}
+        http.post(f"{_GROUPS}{group}/participants/", body, Nothing)
+
+
+def _check_currency(http: ProlificHttp, workspace: str, currency: str) -> None:
+    """Amounts have no currency in the API: they are the workspace's, whatever was meant."""
+    theirs = http.get(f"/api/v1/workspaces/{workspace}/balance/", Balance).currency_code
+    if theirs != currency:
+        raise ChannelRefused(
+            f"The workspace on Prolific pays in {theirs}, and the reward is in {currency}. "
+            f"Make the recruitment in {theirs}.",
+            "currency",
+        )
+
+
+def _standing(http: ProlificHttp, order: PostingOrder) -> Study | None:
+    """The study of an earlier attempt whose answer was lost, published before drafted."""
+    # By the mark alone: the title may have changed since.
+    found = [
+        one
+        for one in http.pages(_STUDIES, StudyShort)
+        if mark(order.token) in (one.internal_name or "")
+    ]
+    found.sort(key=lambda one: (one.status == "UNPUBLISHED", one.id))
+    return read(http, found[0].id) if found else None
+
+
+def _drafted(
+    http: ProlificHttp,
+    workspace: str,
+    order: PostingOrder,
+    settings: ProlificSettings,
+    group: str | None,
+) -> Study:
+    projects = http.pages(f"/api/v1/workspaces/{workspace}/projects/", Project)
+    project = next(iter(projects), None)
+    if project is None:
+        raise ChannelRefused(
+            "The workspace on Prolific has no project. Make one there first.", "no_project"
+        )
+    filters = study_filters(http, workspace, settings, group)
+    return http.post(_STUDIES, study_body(order, settings, project.id, filters), Study)
+
+
+def _published(http: ProlificHttp, study: str) -> None:
+    try:
+        http.post(f"{_STUDIES}{study}/transition/", {"action": "PUBLISH"}, Nothing)
+    except ChannelRefused as refusal:
+        if read(http, study).status != "UNPUBLISHED":
+            return
+        try:
+            http.delete(f"{_STUDIES}{study}/")
+        except ChannelError as error:
+            raise ChannelRefused(
+                f"{refusal} A draft of the study was left on Prolific.", refusal.code
+            ) from error
+        raise
+
+
+def _group(http: ProlificHttp, workspace: str, order: PostingOrder) -> str:
+    """The group of those who may not come again, one for each campaign."""
+    name = f"Likewise: took part in {order.campaign or order.token}"
+    params = {"workspace_id": workspace, "active": "true"}
+    found = sorted(
+        one.id
+        for one in http.pages(_GROUPS, Group, params)
+        if one.name == name and not one.is_deleted
+    )
+    group = found[0] if found else _new_group(http, workspace, name)
+    keep_out(http, group, list(order.excluded))
+    return group
+
+
+def _new_group(http: ProlificHttp, workspace: str, name: str) -> str:
+    body = {
+        "workspace_id": workspace,
+        "name": name,
+        "description": "Kept by Likewise: people who have done an assignment of this campaign.",
+    }
+    return http.post(_GROUPS, body, Group).id
+
+
+def _group_of(study: Study) -> str | None:
+    groups = (one.selected_values for one in study.filters or () if one.filter_id == EXCLUDED_GROUP)
+    return next((values[0] for values in groups if values), None)
+
+
+def _screen_out(study: Study) -> dict[str, int] | None:
+    """What screen-outs may cost beside the places: so many times so much."""
+    for code in study.completion_codes or ():
+        for action in code.actions:
+            if action.fixed_screen_out_reward is not None:
+                return {"cents": action.fixed_screen_out_reward, "slots": action.slots or 0}
+    return None

@@ -1,0 +1,61 @@
+"""Asking Prolific for notifications at an address of ours."""
+
+from pydantic import ValidationError
+
+from app.recruitment.channel import ChannelUnavailable
+from app.recruitment.channels.prolific_hooks import EVENT_TYPES
+from app.recruitment.channels.prolific_http import ProlificHttp
+from app.recruitment.channels.prolific_replies import Nothing, Secret, Subscription
+
+_SECRETS = "/api/v1/hooks/secrets/"
+_SUBSCRIPTIONS = "/api/v1/hooks/subscriptions/"
+
+
+def ensure_hooks(http: ProlificHttp, workspace: str, url: str) -> str:
+    """Have a workspace's events sent to `url`; the secret that they are signed with. Repeatable.
+
+    A workspace has one secret. One that exists is used: a new one would silence whoever else
+    receives this workspace's notifications.
+    """
+    secret = _secret(http, workspace)
+    on, off = (_subscriptions(http, workspace, url, enabled) for enabled in (True, False))
+    for event_type in EVENT_TYPES:
+        if event_type in {one.event_type for one in on}:
+            continue
+        # Never confirmed, or switched off after days of failures: the word that confirms it is
+        # told once, when it is made.
+        for one in off:
+            if one.event_type == event_type:
+                http.delete(f"{_SUBSCRIPTIONS}{one.id}/")
+        _subscribe(http, workspace, event_type, url)
+    return secret
+
+
+def _secret(http: ProlificHttp, workspace: str) -> str:
+    known = [
+        one
+        for one in http.pages(_SECRETS, Secret, {"workspace_id": workspace})
+        if one.workspace_id in ("", workspace)
+    ]
+    if known:
+        return known[0].value
+    return http.post(_SECRETS, {"workspace_id": workspace}, Secret).value
+
+
+def _subscriptions(
+    http: ProlificHttp, workspace: str, url: str, enabled: bool
+) -> list[Subscription]:
+    params = {"workspace_id": workspace, "is_enabled": "true" if enabled else "false"}
+    found = http.pages(_SUBSCRIPTIONS, Subscription, params)
+    return [one for one in found if one.target_url == url and one.is_enabled is enabled]
+
+
+def _subscribe(http: ProlificHttp, workspace: str, event_type: str, url: str) -> None:
+    body = {"workspace_id": workspace, "event_type": event_type, "target_url": url}
+    response = http.post_for_response(_SUBSCRIPTIONS, body)
+    word = response.headers.get("X-Hook-Secret", "")
+    try:
+        made = Subscription.model_validate_json(response.content)
+    except ValidationError as error:
+        raise ChannelUnavailable("Prolific's answer could not be read.") from error
+    http.post(f"{_SUBSCRIPTIONS}{made.id}/", {"secret": word}, Nothing)

@@ -1,0 +1,124 @@
+"""`prolific_token`: the signed statement of who comes, in workspaces that have it switched on.
+
+An RS256 JWT by Prolific's published keys, valid for two minutes (docs.prolific.com, Create a draft
+study, `is_external_study_url_secure`).
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+from urllib.parse import urlsplit
+
+from joserfc import jwt
+from joserfc.errors import InvalidKeyIdError, JoseError
+from joserfc.jwk import KeySet, KeySetSerialization
+
+from app.core.errors import LikewiseError
+from app.recruitment.channel import ChannelUnavailable
+
+ISSUER = "https://www.prolific.com"
+LEEWAY_SECONDS = 10
+# "Clients should cache these keys and update them at least daily."
+KEYS_SECONDS = 12 * 3600
+# A token may name a key that was added since; nobody can make us ask more often than this.
+KEYS_AGAIN_SECONDS = 60
+
+
+class BadToken(LikewiseError):
+    """The signed statement is forged, too old, or meant for somebody else."""
+
+    code = "bad_prolific_token"
+    status = 403
+
+
+@dataclass(frozen=True)
+class TokenClaims:
+    """Who comes, in Prolific's signed words."""
+
+    session_id: str
+    participant: str
+    study: str
+    workspace: str
+
+
+class TokenKeys:
+    """Prolific's public keys, fetched when needed. Safe to share between threads."""
+
+    def __init__(self, fetch: Callable[[], object]) -> None:
+        self._fetch = fetch
+        self._lock = threading.Lock()
+        self._keys: KeySet | None = None
+        self._fetched_at = 0.0
+
+    def newer_than(self, seconds: float) -> KeySet:
+        """Keys that were fetched so recently; raises ChannelUnavailable when they cannot be."""
+        with self._lock:
+            if self._keys is None or time.monotonic() - self._fetched_at > seconds:
+                try:
+                    found = cast(KeySetSerialization, self._fetch())
+                    self._keys = KeySet.import_key_set(found)
+                except (JoseError, KeyError, TypeError, ValueError) as error:
+                    raise ChannelUnavailable("Prolific's keys could not be read.") from error
+                self._fetched_at = time.monotonic()
+            return self._keys
+
+
+def token_claims(
+    token: str, audience: str, keys: TokenKeys, now: float | None = None
+) -> TokenClaims:
+    """What a `prolific_token` says, once it is known to be Prolific's and of now.
+
+    audience: the address of our page; Prolific adds the parameters that it filled in
+    now: seconds since 1970
+
+    Raises BadToken, and ChannelUnavailable when Prolific's keys cannot be had.
+    """
+    try:
+        claims = _decoded(token, keys)
+        jwt.JWTClaimsRegistry(
+            now=int(time.time() if now is None else now),
+            leeway=LEEWAY_SECONDS,
+            iss={"essential": True, "value": ISSUER},
+            aud={"essential": True},
+            exp={"essential": True},
+            iat={"essential": True},
+            sub={"essential": True},
+        ).validate(claims)
+    except (JoseError, ValueError) as error:
+        raise BadToken("Prolific's signed statement of who you are is not valid.") from error
+    return _said(claims, audience)
+
+
+def _decoded(token: str, keys: TokenKeys) -> dict[str, object]:
+    try:
+        return jwt.decode(token, keys.newer_than(KEYS_SECONDS), algorithms=["RS256"]).claims
+    except InvalidKeyIdError:
+        return jwt.decode(token, keys.newer_than(KEYS_AGAIN_SECONDS), algorithms=["RS256"]).claims
+
+
+def _said(claims: dict[str, object], audience: str) -> TokenClaims:
+    named = claims.get("prolific")
+    values = named if isinstance(named, dict) else {}
+    said = TokenClaims(
+        session_id=str(values.get("SESSION_ID", "")),
+        participant=str(values.get("PROLIFIC_PID", "")),
+        study=str(values.get("STUDY_ID", "")),
+        workspace=str(values.get("workspace_id", "")),
+    )
+    if _page(str(claims.get("aud", ""))) != _page(audience):
+        raise BadToken("Prolific's signed statement is meant for another page.")
+    if not (said.session_id and said.participant and said.study):
+        raise BadToken("Prolific's signed statement does not say who you are.")
+    if claims.get("sub") != said.session_id:
+        raise BadToken("Prolific's signed statement contradicts itself.")
+    return said
+
+
+def _page(address: str) -> tuple[str, str, str]:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "", "", ""
+    return parts.scheme, parts.netloc.lower(), parts.path

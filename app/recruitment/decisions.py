@@ -1,0 +1,329 @@
+"""A requester's word on submissions and payments: approve, reject or not after all, pay more.
+
+Nobody is rejected by a rule. Whatever is decided has a reason, which the person reads.
+"""
+
+from uuid import UUID, uuid4
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.service import record_audit
+from app.annotation.models import Assignment
+from app.campaigns.service import get_campaign
+from app.core.database import locked
+from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.events import campaign_changed
+from app.recruitment import calls, ledger, reconcile
+from app.recruitment.accounts import require_payer
+from app.recruitment.ledger import Owed
+from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, Submission
+from app.recruitment.registry import REJECTIONS, TITLES
+
+MOST_BONUS_CENTS = 10_000_00
+LONGEST_REASON = 1000
+# The rule of a payment for the part that was done: a submission has one at most.
+PART = "part"
+
+
+def get_submission(
+    session: Session, account: Account, campaign_id: UUID, submission_id: UUID
+) -> tuple[Recruitment, Submission]:
+    """Both under their row locks; raises NotFound for strangers."""
+    campaign = get_campaign(session, account, campaign_id, edit=True)
+    found = session.get(Submission, submission_id)
+    if found is not None:
+        recruitment = locked(session, Recruitment, found.recruitment_id)
+        if recruitment.campaign_id == campaign.id:
+            return recruitment, locked(session, Submission, found.id)
+    raise NotFound("This campaign has no such submission.")
+
+
+def approve(
+    session: Session, account: Account, campaign_id: UUID, submission_id: UUID, message: str
+) -> Payment:
+    """Pay the reward of what was handed in; also of what was rejected, which takes that back.
+
+    Raises Conflict when there is nothing to pay, or the money for it is not there.
+    """
+    recruitment, row = get_submission(session, account, campaign_id, submission_id)
+    require_payer(session, account, recruitment)
+    _require_no_open_call(session, row)
+    if row.state not in ("submitted", "rejected"):
+        raise Conflict(f"This submission is {row.state}: there is nothing to approve.")
+    assignment = session.get(Assignment, row.assignment_id) if row.assignment_id else None
+    text = _reason(message) or "Thank you for your work."
+    payment = reconcile.approve(session, recruitment, row, assignment, text)
+    if payment.state == "failed":
+        payment = ledger.release(session, payment.id)
+    if payment.state == "held":
+        raise ledger.OverLimit(ledger.OVER_LIMIT)
+    _note(session, account, recruitment, "approved", row, reason=text)
+    return payment
+
+
+def reject(
+    session: Session,
+    account: Account,
+    campaign_id: UUID,
+    submission_id: UUID,
+    category: str,
+    message: str,
+) -> Submission:
+    """Refuse the reward. Raises InvalidInput without a reason, Conflict when it is too late."""
+    recruitment, row = get_submission(session, account, campaign_id, submission_id)
+    text = _reason(message)
+    _require_reason(recruitment, category, text)
+    if row.state != "submitted":
+        raise Conflict(f"This submission is {row.state}: it cannot be rejected.")
+    _require_no_open_call(session, row)
+    reward = session.scalar(
+        select(Payment)
+        .where(
+            Payment.submission_id == row.id,
+            Payment.rule == "reward",
+            Payment.state != "cancelled",
+        )
+        .with_for_update()
+    )
+    if reward is not None:
+        if reward.state not in ("held", "failed"):
+            raise Conflict("Its reward is being paid already.")
+        reward.state, reward.why = "cancelled", "Rejected."
+    row.decision, row.reason, row.flag = "reject", text, ""
+    calls.ask(session, recruitment, "reject", submission=row, category=category, message=text)
+    _note(session, account, recruitment, "rejected", row, reason=text, category=category)
+    return row
+
+
+def _require_reason(recruitment: Recruitment, category: str, text: str) -> None:
+    """What the platform would refuse later is said at once."""
+    if not text:
+        raise InvalidInput("Say why: the person reads it.", code="no_reason")
+    rules, title = REJECTIONS[recruitment.channel], TITLES[recruitment.channel]
+    if len(text) < rules.least:
+        raise InvalidInput(
+            f"{title} wants at least {rules.least} characters that explain a rejection to the "
+            f"person; there are {len(text)}.",
+            code="short_reason",
+        )
+    if rules.categories and category not in rules.categories:
+        raise InvalidInput(
+            f"{title} wants one of its own kinds of reason: {', '.join(rules.categories)}.",
+            code="no_category",
+        )
+
+
+def _require_no_open_call(session: Session, row: Submission) -> None:
+    waiting = session.scalar(
+        select(ChannelCall.id).where(
+            ChannelCall.submission_id == row.id, ChannelCall.state.in_(("due", "running"))
+        )
+    )
+    if waiting is not None:
+        raise Conflict("The platform is being told of your last decision: wait for that first.")
+
+
+def give_bonus(
+    session: Session,
+    account: Account,
+    campaign_id: UUID,
+    submission_id: UUID,
+    amount_cents: int,
+    reason: str,
+    *,
+    part: bool = False,
+) -> Payment:
+    """Pay something beyond the reward, or part of it for work that broke off or is not whole; that
+    once, however many click.
+
+    Raises InvalidInput, Conflict, or OverLimit; then nothing is owed.
+    """
+    recruitment, row = get_submission(session, account, campaign_id, submission_id)
+    require_payer(session, account, recruitment)
+    text = _sound(recruitment, amount_cents, reason)
+    if row.assignment_id is None:
+        raise Conflict("Nobody with this submission has worked here: there is nobody to pay.")
+    assignment = session.get_one(Assignment, row.assignment_id)
+    if part:
+        _require_part_unpaid(session, row)
+    owed = Owed("bonus", PART if part else f"hand:{uuid4().hex}", amount_cents, text)
+    payment = ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
+    if payment.state == "held":
+        raise ledger.OverLimit(ledger.OVER_LIMIT)
+    if row.flag == "broken_off":
+        row.flag, row.reason = "", text
+    _note(session, account, recruitment, "bonus", row, amount_cents=amount_cents, reason=text)
+    return payment
+
+
+def is_part_paid() -> ColumnElement[bool]:
+    """SQL: the part that was done of a submission is paid, or being paid."""
+    return (
+        select(Payment.id)
+        .where(
+            Payment.submission_id == Submission.id,
+            Payment.rule == PART,
+            Payment.state != "cancelled",
+        )
+        .exists()
+    )
+
+
+def _require_part_unpaid(session: Session, row: Submission) -> None:
+    """The caller holds the recruitment's row lock."""
+    earlier = select(Payment.state).where(Payment.submission_id == row.id, Payment.rule == PART)
+    state = session.scalar(earlier)
+    if state == "cancelled":
+        raise Conflict("The payment for the part done was cancelled: that stays so.")
+    if state is not None:
+        raise Conflict("The part done is paid, or being paid, already.", code="part_paid")
+
+
+def compensate(
+    session: Session,
+    account: Account,
+    campaign_id: UUID,
+    assignment_id: UUID,
+    amount_cents: int,
+    reason: str,
+) -> Posting:
+    """Pay somebody who worked here but could not hand in on MTurk: by a task for them alone.
+
+    Raises InvalidInput, Conflict, or OverLimit; then nothing is owed.
+    """
+    campaign = get_campaign(session, account, campaign_id, edit=True)
+    found = session.get(Assignment, assignment_id)
+    if found is None or found.campaign_id != campaign.id or found.recruitment_id is None:
+        raise NotFound("This campaign has no such assignment.")
+    recruitment = locked(session, Recruitment, found.recruitment_id)
+    require_payer(session, account, recruitment)
+    text = _sound(recruitment, amount_cents, reason)
+    if recruitment.channel != "mturk":
+        raise Conflict("On this platform give a bonus on their submission instead.")
+    _require_uncompensated(session, found)
+    last = select(func.max(Posting.number)).where(Posting.recruitment_id == recruitment.id)
+    posting = Posting(
+        recruitment_id=recruitment.id,
+        number=(session.scalar(last) or 0) + 1,
+        places=1,
+        compensates=found.id,
+        amount_cents=amount_cents,
+    )
+    session.add(posting)
+    session.flush()
+    if (ledger.commitments(session, recruitment).left_cents or 0) < 0:
+        raise ledger.OverLimit(ledger.OVER_LIMIT)
+    calls.ask(session, recruitment, "compensate", posting=posting, reason=text)
+    for row in session.scalars(
+        select(Submission)
+        .where(Submission.assignment_id == found.id, Submission.flag == "broken_off")
+        .with_for_update()
+    ):
+        row.flag, row.reason = "", text
+    record_audit(
+        session, account.id, "assignment.compensated", "assignment", found.id,
+        campaign=str(campaign.id), amount_cents=amount_cents, reason=text,
+    )  # fmt: skip
+    campaign_changed(session, campaign.id)
+    return posting
+
+
+def _require_uncompensated(session: Session, assignment: Assignment) -> None:
+    paid = select(Payment.id).where(
+        Payment.assignment_id == assignment.id, Payment.state != "cancelled"
+    )
+    stands = select(Posting.id).where(
+        Posting.compensates == assignment.id, Posting.state.in_(("planned", "open", "paused"))
+    )
+    there = select(Submission.id).where(
+        Submission.assignment_id == assignment.id,
+        Submission.state.in_(("submitted", "approved")),
+    )
+    if session.scalar(paid.union(stands, there).limit(1)) is not None:
+        raise Conflict("This work is paid, or being paid, already.")
+
+
+def dismiss(
+    session: Session, account: Account, campaign_id: UUID, submission_id: UUID, reason: str
+) -> Submission:
+    """Take a flag away: it was looked at. Raises InvalidInput without a reason, Conflict for what
+    waits for a decision."""
+    recruitment, row = get_submission(session, account, campaign_id, submission_id)
+    text = _reason(reason)
+    if not text:
+        raise InvalidInput("Say why nothing is to be done.", code="no_reason")
+    if row.state == "submitted" and row.decision is None:
+        raise Conflict("Somebody waits for the reward of it: approve or reject it.")
+    if row.flag == "rejected_there":
+        row.decision = "reject"
+    row.flag, row.reason = "", text
+    _note(session, account, recruitment, "dismissed", row, reason=text)
+    return row
+
+
+def get_payment(session: Session, account: Account, campaign_id: UUID, payment_id: UUID) -> Payment:
+    """Raises NotFound for strangers."""
+    campaign = get_campaign(session, account, campaign_id, edit=True)
+    found = session.get(Payment, payment_id)
+    if found is None or found.campaign_id != campaign.id:
+        raise NotFound("This campaign has no such payment.")
+    return found
+
+
+def decide_payment(
+    session: Session,
+    account: Account,
+    campaign_id: UUID,
+    payment_id: UUID,
+    decision: str,
+    reason: str,
+) -> Payment:
+    """release (a held or failed one), cancel, paid or unpaid (a parked one, or one outside)."""
+    found = get_payment(session, account, campaign_id, payment_id)
+    if decision == "release":
+        require_payer(session, account, session.get_one(Recruitment, found.recruitment_id))
+        payment = ledger.release(session, found.id)
+    elif decision == "cancel":
+        payment = ledger.cancel(session, found.id, reason)
+    else:
+        payment = ledger.settle(session, found.id, paid=decision == "paid", why=reason)
+    record_audit(
+        session, account.id, f"payment.{decision}", "payment", payment.id,
+        campaign=str(campaign_id), reason=reason.strip(),
+    )  # fmt: skip
+    return payment
+
+
+def _sound(recruitment: Recruitment, amount_cents: int, reason: str) -> str:
+    """The reason of a payment; raises InvalidInput."""
+    text = _reason(reason)
+    if not text:
+        raise InvalidInput("Say what for: the person reads it.", code="no_reason")
+    if not 1 <= amount_cents <= MOST_BONUS_CENTS:
+        most = ledger.in_money(MOST_BONUS_CENTS, recruitment.currency)
+        raise InvalidInput(f"Amounts are from 0.01 to {most}.")
+    return text
+
+
+def _reason(text: str) -> str:
+    reason = text.replace("\0", "").strip()
+    if len(reason) > LONGEST_REASON:
+        raise InvalidInput(f"At most {LONGEST_REASON} characters; there are {len(reason)}.")
+    return reason
+
+
+def _note(
+    session: Session,
+    account: Account,
+    recruitment: Recruitment,
+    event: str,
+    row: Submission,
+    **details: object,
+) -> None:
+    record_audit(
+        session, account.id, f"submission.{event}", "submission", row.id,
+        campaign=str(recruitment.campaign_id), **details,
+    )  # fmt: skip
+    campaign_changed(session, recruitment.campaign_id)

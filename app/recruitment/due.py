@@ -1,0 +1,45 @@
+"""One thing at a time of what is due on platforms."""
+
+from typing import Any
+
+from app.core.database import transaction
+from app.core.settings import get_settings
+from app.recruitment import reconcile, work
+from app.recruitment.channels.mturk_queue import MTurkQueue, TurkEvent
+from app.recruitment.notices import take_turk_events
+
+
+def work_once() -> bool:
+    """Make one request that is due; False when there is none."""
+    for claim, do in (
+        (work.claim_call, work.do_call),
+        (work.claim_reward, work.do_reward),
+        (work.claim_bonuses, work.do_bonuses),
+    ):
+        with transaction() as session:
+            attempt: Any = claim(session)
+        if attempt is not None:
+            do(attempt)
+            return True
+    return False
+
+
+def listen_once() -> bool:
+    """Take in what waits in the operator's queue of MTurk's events; False: nothing does."""
+    address = get_settings().mturk_queue_url
+    return bool(address) and bool(MTurkQueue(address).take(_take_in))
+
+
+def _take_in(events: list[TurkEvent]) -> None:
+    with transaction() as session:
+        take_turk_events(session, events)
+
+
+def poll_once() -> bool:
+    """Ask the platform of one recruitment that is due; False when there is none."""
+    with transaction() as session:
+        attempt = reconcile.claim_poll(session)
+    if attempt is None:
+        return False
+    reconcile.do_poll(attempt, get_settings().poll_seconds)
+    return True

@@ -1,0 +1,282 @@
+"""Who comes in from a platform. Nothing in an address is believed without a check of its own.
+
+MTurk signs nothing: ids are checked against what stands there, and what a person does is paid only
+after MTurk's own record names them. Prolific is asked, or its signed token is read.
+"""
+
+import logging
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from app.annotation import sessions
+from app.annotation.models import Assignment
+from app.annotation.sessions import AnnotatorSession
+from app.campaigns.models import Campaign
+from app.core.errors import Conflict, LikewiseError, NotFound
+from app.core.security import unsign
+from app.core.settings import get_settings
+from app.recruitment.bonuses import paid_settings
+from app.recruitment.calls import LINK
+from app.recruitment.models import ChannelCall, Posting, Recruitment, Submission
+from app.recruitment.people import annotator_of, person_hash
+
+logger = logging.getLogger(__name__)
+# How long a submission may take to be seen on the platform.
+HANDING_IN = timedelta(minutes=10)
+ID = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
+HANDED_IN = ("submitted", "approved", "rejected", "screened_out")
+
+
+class UnknownRecruitment(NotFound):
+    """The link leads to nothing that people are recruited for."""
+
+    code = "unknown_link"
+
+
+class EntryRefused(LikewiseError):
+    """The address does not fit what the platform knows. `code` says in what."""
+
+    status = 403
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message, code=code)
+
+
+class AssignmentTaken(Conflict):
+    """Somebody else is at work on the assignment, as far as is known here."""
+
+    code = "assignment_taken"
+
+
+class NotYet(LikewiseError):
+    """The task stands on the platform, but is not known here yet."""
+
+    code = "not_yet"
+    status = 503
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What an address of a platform says: nothing of it is believed yet."""
+
+    assignment: str
+    posting: str
+    person: str
+
+
+def recruitment_of_link(session: Session, link: str, channel: str) -> Recruitment:
+    """Raises UnknownRecruitment."""
+    token = unsign(LINK, link)
+    found = (
+        session.scalar(
+            select(Recruitment).where(
+                Recruitment.link_token == token, Recruitment.channel == channel
+            )
+        )
+        if isinstance(token, str)
+        else None
+    )
+    if found is None or found.state == "draft":
+        raise UnknownRecruitment(
+            "This link leads to no open campaign. Check that it was copied whole."
+        )
+    return found
+
+
+def posting_of_arrival(session: Session, recruitment: Recruitment, arrival: Arrival) -> Posting:
+    """The posting that an address names. Raises EntryRefused."""
+    for what, value in vars(arrival).items():
+        if not ID.match(value):
+            raise refused(recruitment, arrival, f"the {what} id is malformed", "malformed_entry")
+    posting = session.scalar(
+        select(Posting).where(
+            Posting.recruitment_id == recruitment.id, Posting.external_id == arrival.posting
+        )
+    )
+    if posting is None:
+        _require_none_on_its_way(session, recruitment)
+        raise refused(recruitment, arrival, "it is of another task", "unknown_posting")
+    elsewhere = session.scalar(
+        select(Assignment.id).where(
+            Assignment.channel == recruitment.channel,
+            Assignment.external_id == arrival.assignment,
+            Assignment.campaign_id == recruitment.campaign_id,
+            Assignment.posting_id != posting.id,
+        )
+    )
+    if elsewhere is not None:
+        raise refused(
+            recruitment, arrival, "the assignment is of another task", "assignment_of_other_posting"
+        )
+    return posting
+
+
+def _require_none_on_its_way(session: Session, recruitment: Recruitment) -> None:
+    """A posting may stand before the platform's reply has told its id here. Raises NotYet."""
+    on_its_way = session.scalar(
+        select(ChannelCall.id)
+        .where(
+            ChannelCall.recruitment_id == recruitment.id,
+            ChannelCall.deed.in_(("publish", "compensate")),
+            ChannelCall.state.in_(("due", "running")),
+            ChannelCall.attempts > 0,
+        )
+        .limit(1)
+    )
+    if on_its_way is not None:
+        raise NotYet("This task is just being set up. Try again in a minute; your place is kept.")
+
+
+def is_known(session: Session, recruitment: Recruitment, arrival: Arrival) -> bool:
+    """Whether this person has begun this assignment before."""
+    annotator_id = annotator_of(session, recruitment, person_hash(recruitment, arrival.person))
+    own = select(Assignment.id).where(
+        Assignment.channel == recruitment.channel,
+        Assignment.external_id == arrival.assignment,
+        Assignment.annotator_id == annotator_id,
+        Assignment.state != "returned",
+    )
+    return annotator_id is not None and session.scalar(own) is not None
+
+
+def refused(recruitment: Recruitment, arrival: Arrival, why: str, code: str) -> EntryRefused:
+    """The error for the person, with a line in the log that tells nobody who they are."""
+    logger.warning(
+        "refused on %s, recruitment %s, person %s…: %s",
+        recruitment.channel,
+        recruitment.id,
+        person_hash(recruitment, arrival.person)[:8],
+        why,
+    )
+    return EntryRefused(
+        f"This address does not fit what is known of the task: {why}. Open it from the "
+        "platform's own page; if that is where you come from, return the task there, which costs "
+        "you nothing, and tell the requester.",
+        code,
+    )
+
+
+def enter(
+    session: Session, recruitment: Recruitment, posting: Posting, arrival: Arrival
+) -> AnnotatorSession:
+    """The session of a person who was checked; the same assignment goes on where it was.
+
+    Raises EntryRefused, AssignmentTaken.
+    """
+    campaign = session.get_one(Campaign, recruitment.campaign_id)
+    annotator = sessions.annotator_of(session, campaign, arrival.person, recruitment.channel)
+    sessions.remember_person(session, annotator.id, arrival.person)
+    own = session.scalar(
+        select(Assignment)
+        .where(
+            Assignment.channel == recruitment.channel,
+            Assignment.external_id == arrival.assignment,
+            Assignment.annotator_id == annotator.id,
+        )
+        .with_for_update()
+    )
+    if own is None:
+        _require_new(session, recruitment, arrival, annotator.id)
+        _take_over(session, recruitment, arrival, annotator.id)
+        own = sessions.new_assignment(campaign, annotator, recruitment.channel)
+        own.external_id = arrival.assignment
+        own.recruitment_id, own.posting_id = recruitment.id, posting.id
+        session.add(own)
+    elif own.state == "returned":
+        _take_over(session, recruitment, arrival, annotator.id)
+        _reopen(session, own)
+    own.seen_at = datetime.now(UTC)
+    session.flush()
+    return AnnotatorSession(campaign, annotator, own)
+
+
+def _reopen(session: Session, own: Assignment) -> None:
+    """Given back and accepted again by the same person. The money for extra grids that were not
+    done was free meanwhile: they may be asked for again."""
+    own.extra = min(own.extra, max(0, own.n_answered - own.target))
+    own.state = "open"
+    if own.n_answered >= sessions.grids_of(own):
+        sessions.complete_assignment(session, own)
+
+
+def _require_new(
+    session: Session, recruitment: Recruitment, arrival: Arrival, annotator_id: UUID
+) -> None:
+    """One assignment per person, where that is asked for."""
+    if not paid_settings(recruitment).exclude_former:
+        return
+    now = datetime.now(UTC)
+    silence = timedelta(seconds=get_settings().presence_seconds)
+    # What the platform has not told yet; but whoever uses another's id shuts them out for minutes
+    # only.
+    at_it = select(Assignment.id).where(
+        Assignment.annotator_id == annotator_id,
+        Assignment.external_id != arrival.assignment,
+        Assignment.state != "returned",
+        or_(Assignment.seen_at > now - silence, Assignment.handed_in_at > now - HANDING_IN),
+    )
+    submitted = select(Submission.id).where(
+        Submission.recruitment_id == recruitment.id,
+        Submission.person_hash == person_hash(recruitment, arrival.person),
+        Submission.external_id != arrival.assignment,
+        Submission.state.in_(HANDED_IN),
+    )
+    if session.scalar(at_it.union(submitted).limit(1)) is not None:
+        raise refused(
+            recruitment,
+            arrival,
+            "you are taking part in this study already, or have done so before, and each person "
+            "may do so once",
+            "took_part_before",
+        )
+
+
+def _take_over(
+    session: Session, recruitment: Recruitment, arrival: Arrival, annotator_id: UUID
+) -> None:
+    """A returned assignment's id goes to the next person; who has it still must not lose it.
+
+    Raises EntryRefused when it was handed in by somebody else, AssignmentTaken while they are
+    heard of. Whoever the platform names in the end is paid.
+    """
+    others = session.scalars(
+        select(Assignment)
+        .where(
+            Assignment.channel == recruitment.channel,
+            Assignment.external_id == arrival.assignment,
+            Assignment.campaign_id == recruitment.campaign_id,
+            Assignment.annotator_id != annotator_id,
+            Assignment.state != "returned",
+        )
+        .with_for_update()
+    ).all()
+    known = session.scalar(
+        select(Submission.id).where(
+            Submission.recruitment_id == recruitment.id,
+            Submission.external_id == arrival.assignment,
+            Submission.person_hash != person_hash(recruitment, arrival.person),
+            Submission.state.in_(HANDED_IN),
+        )
+    )
+    if known is not None:
+        raise refused(
+            recruitment, arrival, "somebody else has handed in this assignment", "second_person"
+        )
+    now = datetime.now(UTC)
+    # The page is heard of every 20 seconds while it is open.
+    silence = timedelta(seconds=get_settings().presence_seconds)
+    for other in others:
+        handing_in = other.handed_in_at is not None and now - other.handed_in_at < HANDING_IN
+        present = other.seen_at is not None and now - other.seen_at < silence
+        if handing_in or present:
+            refused(recruitment, arrival, "somebody else is at work on it", "assignment_taken")
+            raise AssignmentTaken(
+                "Somebody else is at work on this assignment. If you have just accepted it, they "
+                "have given it back: try again in a minute."
+            )
+        other.state = "returned"

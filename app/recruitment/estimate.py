@@ -1,0 +1,55 @@
+"""Before anybody is recruited: what it costs at most."""
+
+from dataclasses import dataclass
+
+from app.recruitment.bonuses import paid_settings
+from app.recruitment.fees import bonus_fee, posting_cost, split_places
+from app.recruitment.ledger import cost_of_places
+from app.recruitment.models import Recruitment
+from app.recruitment.settings import MTurkSettings
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """In hundredths of the currency. screen_outs, with their fees: as many as there are places.
+    bonuses: at most, if everybody earns all of them."""
+
+    rewards_cents: int
+    fees_cents: int
+    screen_outs_cents: int
+    bonuses_cents: int
+    bonus_fees_cents: int
+
+    @property
+    def places_cents(self) -> int:
+        """What opening promises at once."""
+        return self.rewards_cents + self.fees_cents + self.screen_outs_cents
+
+    @property
+    def total_cents(self) -> int:
+        return self.places_cents + self.bonuses_cents + self.bonus_fees_cents
+
+
+def sizes_of(recruitment: Recruitment, places: int | None = None) -> list[int]:
+    """Places of each posting that so many places (all of its own) are split into."""
+    settings = paid_settings(recruitment)
+    low = isinstance(settings, MTurkSettings) and settings.keep_low_fee
+    return split_places(recruitment.channel, places or recruitment.places, low)
+
+
+def estimate_of(recruitment: Recruitment) -> Estimate:
+    """What a recruitment costs, also one that is not stored."""
+    sizes = sizes_of(recruitment)
+    costs = [
+        posting_cost(recruitment.channel, recruitment.reward_cents, places) for places in sizes
+    ]
+    places_cents = sum(one.total_cents for one in costs)
+    each = paid_settings(recruitment).most_bonuses_cents
+    bonus_fees = sum(bonus_fee(recruitment.channel, cents) for cents in each)
+    return Estimate(
+        rewards_cents=sum(one.reward_cents for one in costs),
+        fees_cents=sum(one.fee_cents for one in costs),
+        screen_outs_cents=cost_of_places(recruitment, sizes) - places_cents,
+        bonuses_cents=sum(each) * recruitment.places,
+        bonus_fees_cents=bonus_fees * recruitment.places,
+    )

@@ -1,0 +1,133 @@
+"""What annotators on platforms may do beyond their assignment, and handing it in."""
+
+from datetime import UTC, datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.annotation.models import Assignment
+from app.annotation.schemas import BonusOut, MoreOut
+from app.annotation.sessions import (
+    AnnotatorSession,
+    complete_assignment,
+    grids_of,
+    practice_number,
+    require_held,
+)
+from app.core.database import locked
+from app.core.errors import Conflict
+from app.recruitment import ledger
+from app.recruitment.models import Recruitment, Submission
+from app.recruitment.settings import SETTINGS, Paid, ProlificSettings
+
+
+def more_of(session: Session, who: AnnotatorSession) -> MoreOut | None:
+    """Extra grids that are still to be had; None where there are none."""
+    assignment = who.assignment
+    if assignment.recruitment_id is None or assignment.handed_in_at is not None:
+        return None
+    recruitment = session.get_one(Recruitment, assignment.recruitment_id)
+    settings = _settings_of(recruitment)
+    if settings is None or who.campaign.state != "running":
+        return None
+    done = assignment.n_answered >= grids_of(assignment)
+    if not done or who.annotator.stopped_at is not None or _is_out_of_hand(session, assignment):
+        return None
+    left = _affordable(session, recruitment, settings, assignment)
+    if left <= 0:
+        return None
+    return MoreOut(left=left, cents=settings.extra_cents, currency=recruitment.currency)
+
+
+def _beyond(assignment: Assignment) -> int:
+    """Grids done beyond the assignment's own: those taken on, and what came late."""
+    return assignment.n_answered - assignment.target
+
+
+def _is_out_of_hand(session: Session, assignment: Assignment) -> bool:
+    """Whether it was handed in or given back on the platform, though the page told nothing of it:
+    what is done from then on is paid by nothing."""
+    query = select(Submission.id).where(
+        Submission.assignment_id == assignment.id, Submission.state != "accepted"
+    )
+    return session.scalar(query.limit(1)) is not None
+
+
+def _affordable(
+    session: Session, recruitment: Recruitment, settings: Paid, assignment: Assignment
+) -> int:
+    """How many more one person may do: nobody is promised what the spending limit cannot pay."""
+    room = ledger.commitments(session, recruitment).left_to_promise_cents
+    done = _beyond(assignment)
+    most = settings.extra_grids - done
+    if room is None:
+        return most
+
+    def cost(n: int) -> int:
+        return ledger.cost_of_bonus(recruitment, n * settings.extra_cents)
+
+    # What came late is promised with the next one, so that both are paid.
+    promised = cost(assignment.extra)
+    return sum(cost(done + more) - promised <= room for more in range(1, most + 1))
+
+
+def _settings_of(recruitment: Recruitment) -> Paid | None:
+    settings = SETTINGS[recruitment.channel].model_validate(recruitment.settings)
+    return settings if isinstance(settings, Paid) else None
+
+
+def bonus_of(session: Session, who: AnnotatorSession) -> BonusOut | None:
+    """What extra grids come to so far; None for who has taken on none."""
+    assignment = who.assignment
+    if assignment.recruitment_id is None or not assignment.extra:
+        return None
+    recruitment = session.get_one(Recruitment, assignment.recruitment_id)
+    settings = _settings_of(recruitment)
+    if settings is None:
+        return None
+    done = min(max(0, assignment.n_answered - assignment.target), settings.extra_grids)
+    return BonusOut(grids=done, cents=done * settings.extra_cents, currency=recruitment.currency)
+
+
+def take_more(session: Session, who: AnnotatorSession) -> None:
+    """Take on one grid more. Raises Conflict when none is offered."""
+    if who.assignment.recruitment_id is not None:
+        # Before the assignment's, as everywhere: two at once must not pass the limit.
+        locked(session, Recruitment, who.assignment.recruitment_id)
+    session.refresh(who.assignment, with_for_update=True)
+    require_held(who.assignment)
+    if who.assignment.state == "open" and who.assignment.extra:
+        # Asked twice: the one taken on is not done yet.
+        return
+    if more_of(session, who) is None:
+        raise Conflict("There are no more grids to be had for this assignment.", code="no_more")
+    who.assignment.extra = _beyond(who.assignment) + 1
+    who.assignment.state, who.assignment.completed_at = "open", None
+    # The next grid's claim reads the row anew.
+    session.flush()
+
+
+def screen_out_if_failed(session: Session, who: AnnotatorSession) -> None:
+    """After practice: who has passed none of it is sent back, where the recruitment pays for
+    that."""
+    assignment, settings = who.assignment, who.settings
+    if assignment.recruitment_id is None or practice_number(who) < settings.practice:
+        return
+    if any(tries and tries[-1] >= settings.practice_pass for tries in who.annotator.practice):
+        return
+    recruitment = session.get_one(Recruitment, assignment.recruitment_id)
+    found = SETTINGS[recruitment.channel].model_validate(recruitment.settings)
+    if isinstance(found, ProlificSettings) and found.screen_out_cents is not None:
+        assignment.screened_out_at = datetime.now(UTC)
+
+
+def hand_in(session: Session, who: AnnotatorSession) -> None:
+    """Note that the browser is about to hand the work in; once more is harmless."""
+    session.refresh(who.assignment, with_for_update=True)
+    require_held(who.assignment)
+    if not who.assignment.n_answered:
+        raise Conflict("Nothing is done yet that could be handed in.", code="nothing_done")
+    if who.assignment.n_answered >= who.assignment.target:
+        # An extra grid that was begun may be left.
+        complete_assignment(session, who.assignment)
+    who.assignment.handed_in_at = who.assignment.handed_in_at or datetime.now(UTC)

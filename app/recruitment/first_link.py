@@ -1,0 +1,48 @@
+"""The link that every campaign has from its start. Its address is the campaign's own for ever."""
+
+from datetime import UTC, datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.campaigns.models import Campaign
+from app.core.security import sign
+from app.recruitment.models import Recruitment
+from app.recruitment.settings import LinkSettings
+
+ADDRESS = "annotator-link"
+
+
+def link_address(token: str, base_url: str) -> str:
+    """The public address of a link, or of one person of it: unguessable and signed."""
+    return f"{base_url.rstrip('/')}/a/{sign(ADDRESS, token)}"
+
+
+def make_first_link(session: Session, campaign: Campaign) -> Recruitment:
+    """Open to whoever has it, for any number of people; the caller holds the campaign's row."""
+    link = Recruitment(
+        campaign_id=campaign.id,
+        channel="link",
+        name="Link",
+        link_token=campaign.link_token,
+        state="open",
+        settings=LinkSettings().model_dump(),
+        places=0,
+        reward_cents=campaign.reward_cents,
+        currency=campaign.currency,
+        opened_at=datetime.now(UTC),
+    )
+    session.add(link)
+    session.flush()
+    return link
+
+
+def follow_reward(session: Session, campaign: Campaign, before: int) -> None:
+    """The campaign's reward has changed: so does the first link's, unless it was given its own."""
+    link = session.scalar(
+        select(Recruitment)
+        .where(Recruitment.link_token == campaign.link_token)
+        .with_for_update(key_share=True)
+    )
+    if link is not None and link.reward_cents == before:
+        link.reward_cents = campaign.reward_cents

@@ -1,0 +1,33 @@
+"""Where platforms send signed notifications."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response
+
+from app.core.web import DatabaseSession
+from app.recruitment.channels.prolific_hooks import verified
+from app.recruitment.notices import hook_secret, take_hook
+
+router = APIRouter(include_in_schema=False)
+
+
+async def _body(request: Request) -> bytes:
+    """As it was sent: what is signed is bytes."""
+    return await request.body()
+
+
+@router.post("/hooks/prolific/{channel_account_id}")
+def prolific_hook(
+    channel_account_id: UUID,
+    request: Request,
+    body: Annotated[bytes, Depends(_body)],
+    session: DatabaseSession,
+) -> Response:
+    """Something changed on Prolific. A wrong signature or an old one changes nothing here."""
+    secret = hook_secret(session, channel_account_id)
+    event = verified(request.headers, body, secret, datetime.now(UTC))
+    fresh = take_hook(session, channel_account_id, event)
+    return Response(status_code=202 if fresh else 200)

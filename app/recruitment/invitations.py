@@ -1,0 +1,188 @@
+"""Addresses of a link for single people: made, listed, taken back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from sqlalchemy import func, insert, select
+from sqlalchemy.orm import Session
+from uuid_utils.compat import uuid7
+
+from app.accounts.models import Account
+from app.accounts.service import record_audit
+from app.annotation.models import Annotator, Assignment
+from app.annotation.sessions import complete_assignment
+from app.campaigns.service import get_campaign
+from app.core.database import locked
+from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.events import campaign_changed
+from app.core.security import hash_token, new_token
+from app.core.settings import get_settings
+from app.recruitment.first_link import link_address
+from app.recruitment.links import get_link
+from app.recruitment.models import Invitation, Recruitment
+from app.recruitment.people_list import MOST_PEOPLE, BadLine, read_people, sameness
+from app.recruitment.places import is_finished
+from app.recruitment.settings import link_settings
+
+
+@dataclass(frozen=True)
+class NewAddress:
+    """Shown once: only a hash of it is kept. `person` is empty for addresses of nobody in
+    particular."""
+
+    number: int
+    person: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Invited:
+    """How an address is going; annotator: their number in the campaign."""
+
+    invitation: Invitation
+    annotator: int | None
+    n_answered: int
+    n_finished: int
+
+    @property
+    def state(self) -> str:
+        if self.invitation.revoked_at is not None:
+            return "revoked"
+        if self.invitation.used_at is None:
+            return "unused"
+        return "finished" if self.n_finished else "begun"
+
+
+def invite_people(
+    session: Session, account: Account, campaign_id: UUID, link_id: UUID, table: str
+) -> tuple[list[NewAddress], list[BadLine]]:
+    """An address for everybody in a list (app.recruitment.people_list) who has none yet, and what
+    was wrong with other lines. Raises InvalidInput, Conflict."""
+    link = _personal_link(session, account, campaign_id, link_id, "listed")
+    labels = session.scalars(
+        select(Invitation.label).where(
+            Invitation.recruitment_id == link.id, Invitation.revoked_at.is_(None)
+        )
+    )
+    found = read_people(table, {sameness(label) for label in labels if label})
+    made = _make(session, account, link, found.people)
+    return made, found.bad_lines
+
+
+def make_addresses(
+    session: Session, account: Account, campaign_id: UUID, link_id: UUID, n: int
+) -> list[NewAddress]:
+    """So many addresses that are good for one assignment each. Raises InvalidInput, Conflict."""
+    link = _personal_link(session, account, campaign_id, link_id, "single_use")
+    if n < 1:
+        raise InvalidInput("Ask for at least one address.")
+    return _make(session, account, link, [""] * min(n, MOST_PEOPLE + 1))
+
+
+def _personal_link(
+    session: Session, account: Account, campaign_id: UUID, link_id: UUID, access: str
+) -> Recruitment:
+    link = get_link(session, account, campaign_id, link_id, edit=True)
+    if link_settings(link.settings).access != access:
+        what = "a list of people" if access == "listed" else "addresses for one assignment"
+        raise Conflict(f"This link has no {what}. Make another link.", code="other_access")
+    return link
+
+
+def _make(
+    session: Session, account: Account, link: Recruitment, people: Sequence[str]
+) -> list[NewAddress]:
+    """The caller holds the link's row, so numbers are given once."""
+    of_link = Invitation.recruitment_id == link.id
+    n, last = session.execute(
+        select(func.count(), func.coalesce(func.max(Invitation.number), 0)).where(of_link)
+    ).one()
+    if n + len(people) > MOST_PEOPLE:
+        raise InvalidInput(
+            f"A link has at most {MOST_PEOPLE} addresses, and this one has {n}. Make another link.",
+            code="long_list",
+        )
+    base = get_settings().base_url
+    tokens = [new_token() for _ in people]
+    if people:
+        session.execute(
+            insert(Invitation),
+            [
+                {
+                    "id": uuid7(),
+                    "recruitment_id": link.id,
+                    "number": number,
+                    "token_hash": hash_token(token),
+                    "label": person,
+                }
+                for number, (person, token) in enumerate(zip(people, tokens, strict=True), last + 1)
+            ],
+        )
+        record_audit(
+            session, account.id, "link.invited", "recruitment", link.id,
+            campaign=str(link.campaign_id), addresses=len(people),
+        )  # fmt: skip
+        campaign_changed(session, link.campaign_id)
+    return [
+        NewAddress(number, person, link_address(token, base))
+        for number, (person, token) in enumerate(zip(people, tokens, strict=True), last + 1)
+    ]
+
+
+def revoke(
+    session: Session, account: Account, campaign_id: UUID, link_id: UUID, invitation_id: UUID
+) -> Invitation:
+    """Take an address back: it opens nothing any more. Work that was begun ends there, and what is
+    done of it is owed. Raises NotFound, Conflict."""
+    # Not the link's row: who comes in takes the address before the link.
+    campaign = get_campaign(session, account, campaign_id, edit=True)
+    link = get_link(session, account, campaign.id, link_id)
+    found = session.get(Invitation, invitation_id)
+    if found is None or found.recruitment_id != link.id:
+        raise NotFound("This link has no such address.")
+    found = locked(session, Invitation, found.id)
+    if found.revoked_at is not None:
+        raise Conflict("This address was taken back already.")
+    found.revoked_at = datetime.now(UTC)
+    at_work = session.scalars(
+        select(Assignment)
+        .where(
+            Assignment.annotator_id == found.annotator_id,
+            Assignment.recruitment_id == link.id,
+            Assignment.state == "open",
+        )
+        .with_for_update(key_share=True)
+    )
+    for assignment in at_work.all():
+        complete_assignment(session, assignment)
+    record_audit(
+        session, account.id, "link.revoked", "recruitment", link.id,
+        campaign=str(campaign_id), number=found.number,
+    )  # fmt: skip
+    campaign_changed(session, link.campaign_id)
+    return found
+
+
+def invited(session: Session, invitations: Sequence[Invitation]) -> list[Invited]:
+    """How these addresses are going, in the same order."""
+    people = [one.annotator_id for one in invitations if one.annotator_id is not None]
+    rows = session.execute(
+        select(
+            Annotator.id,
+            Annotator.position,
+            func.coalesce(func.sum(Assignment.n_answered), 0),
+            func.count(Assignment.id).filter(is_finished()),
+        )
+        .outerjoin(Assignment, Assignment.annotator_id == Annotator.id)
+        .where(Annotator.id.in_(people))
+        .group_by(Annotator.id, Annotator.position)
+    )
+    known = {who: (position, int(done), finished) for who, position, done, finished in rows}
+    return [
+        Invited(one, *known[one.annotator_id])
+        if one.annotator_id in known
+        else Invited(one, None, 0, 0)
+        for one in invitations
+    ]

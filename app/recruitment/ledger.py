@@ -1,0 +1,391 @@
+"""The ledger: who is owed what, and the limit that nothing passes.
+
+The only place that writes payments. Money that a platform may still be told to pay, or may pay by
+itself, counts as spent: every place that stands on it, and every bonus that is not cancelled.
+Whoever commits money holds the recruitment's row lock, so two at once cannot pass the limit.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.orm import Session
+
+from app.annotation.models import Assignment
+from app.core.database import locked
+from app.core.errors import Conflict
+from app.core.events import campaign_changed
+from app.recruitment.fees import bonus_fee, posting_cost, reward_fee
+from app.recruitment.models import Payment, Posting, Recruitment, Submission
+
+Kind = Literal["reward", "bonus", "screen_out", "outside"]
+# A platform has been, or will be, told to pay it.
+COMMITTED = ("due", "running", "paid", "parked")
+OVER_LIMIT = "The spending limit would be passed. Raise it, or cancel this payment."
+AWAITS_WORD = "Awaits your word."
+# The rule of the bonus for extra grids.
+EXTRA = "extra"
+# After so long, what a platform does not list was not handed in.
+LISTED_WITHIN = timedelta(days=1)
+
+
+class OverLimit(Conflict):
+    """More money would be committed than the recruitment's limit allows."""
+
+    code = "over_spend_limit"
+
+
+@dataclass(frozen=True)
+class Commitments:
+    """In hundredths of the currency, fees included.
+
+    places_cents: rewards, and screen-outs, for all places that stand on the platform, paid already
+                  or not
+    extra_cents:  bonuses, paid or to be paid
+    at_work_cents: bonuses for extra grids that were taken on and are not written down yet
+    held_cents:   what waits for somebody's word, and is in none of the others
+    waiting_cents: bonuses that people have earned, and that are held or were refused
+    """
+
+    limit_cents: int | None
+    places_cents: int
+    extra_cents: int
+    at_work_cents: int
+    held_cents: int
+    waiting_cents: int
+    paid_cents: int
+
+    @property
+    def committed_cents(self) -> int:
+        return self.places_cents + self.extra_cents + self.at_work_cents
+
+    @property
+    def left_cents(self) -> int | None:
+        return None if self.limit_cents is None else self.limit_cents - self.committed_cents
+
+    @property
+    def left_to_promise_cents(self) -> int | None:
+        """What nobody has earned already: who waits for a bonus comes before new promises."""
+        return None if self.left_cents is None else self.left_cents - self.waiting_cents
+
+
+@dataclass(frozen=True)
+class Owed:
+    """A payment to be written down; `rule` says what for, once for each assignment."""
+
+    kind: Kind
+    rule: str
+    amount_cents: int
+    reason: str
+    awaits_word: bool = False
+
+
+def commitments(session: Session, recruitment: Recruitment) -> Commitments:
+    """What a recruitment has cost and may cost yet."""
+    total = func.sum(Payment.amount_cents + Payment.fee_cents)
+    query = (
+        select(Payment.kind, Payment.state, total)
+        .where(Payment.recruitment_id == recruitment.id)
+        .group_by(Payment.kind, Payment.state)
+    )
+    rows = [(kind, state, int(cents)) for kind, state, cents in session.execute(query)]
+    return Commitments(
+        limit_cents=recruitment.spend_limit_cents,
+        places_cents=_places_cents(session, recruitment),
+        extra_cents=sum(
+            cents
+            for kind, state, cents in rows
+            if kind not in ("reward", "screen_out") and state in COMMITTED
+        ),
+        at_work_cents=_extras_at_work_cents(session, recruitment),
+        held_cents=sum(cents for _, state, cents in rows if state == "held"),
+        waiting_cents=sum(
+            cents for kind, state, cents in rows if kind == "bonus" and state in ("held", "failed")
+        ),
+        paid_cents=sum(cents for _, state, cents in rows if state == "paid"),
+    )
+
+
+def _places_cents(session: Session, recruitment: Recruitment) -> int:
+    postings = session.scalars(
+        select(Posting).where(Posting.recruitment_id == recruitment.id, Posting.state != "failed")
+    ).all()
+    by_posting = (
+        select(Submission.posting_id, func.count())
+        .where(Submission.recruitment_id == recruitment.id)
+        .group_by(Submission.posting_id)
+    )
+    to_pay = by_posting.where(
+        or_(Submission.state.in_(("accepted", "submitted", "approved")), _is_owed("reward"))
+    )
+    payable = dict(session.execute(to_pay).all())
+    screened = dict(session.execute(by_posting.where(_is_owed("screen_out"))).all())
+    cents = 0
+    for one in postings:
+        # Nobody new comes to a closed posting: who is there already is all there is to pay.
+        places = one.taken if one.state == "closed" else one.places
+        n = max(places, payable.get(one.id, 0))
+        reward = reward_of(recruitment, one)
+        cents += n * (reward + reward_fee(recruitment.channel, reward, one.places))
+        if one.compensates is not None:
+            continue
+        cents += _screen_outs_cents(recruitment, one.places, screened.get(one.id, 0), one.state)
+    return cents
+
+
+def _extras_at_work_cents(session: Session, recruitment: Recruitment) -> int:
+    """Extra grids that were taken on, and may yet have to be paid for: what they earn is decided
+    when the reward is paid."""
+    cents = recruitment.settings.get("extra_cents") or 0
+    if not cents:
+        return 0
+    decided = select(Payment.id).where(
+        # By this, rows are found by an index.
+        Payment.recruitment_id == recruitment.id,
+        Payment.assignment_id == Assignment.id,
+        or_(Payment.rule == EXTRA, and_(Payment.kind == "reward", Payment.state == "paid")),
+    )
+    query = (
+        select(Assignment.extra, func.count())
+        .join(Posting, Assignment.posting_id == Posting.id)
+        .where(
+            Assignment.recruitment_id == recruitment.id,
+            Assignment.extra > 0,
+            ~decided.exists(),
+            _may_be_paid(),
+        )
+        .group_by(Assignment.extra)
+    )
+    return sum(n * cost_of_bonus(recruitment, extra * cents) for extra, n in session.execute(query))
+
+
+def _may_be_paid() -> ColumnElement[bool]:
+    """SQL: an assignment that was handed in, or that may be. Who has left an ended posting is owed
+    nothing; but while some are at work there, or are not listed yet, nobody knows who has left."""
+    handed_in = (
+        select(Submission.id)
+        .where(
+            Submission.assignment_id == Assignment.id,
+            Submission.state.in_(("submitted", "approved")),
+        )
+        .exists()
+    )
+    lately = datetime.now(UTC) - LISTED_WITHIN
+    may_come = or_(Posting.state != "closed", Posting.at_work > 0, Assignment.handed_in_at > lately)
+    return or_(handed_in, and_(Assignment.state != "returned", may_come))
+
+
+def cost_of_bonus(recruitment: Recruitment, cents: int) -> int:
+    """With the platform's fee."""
+    return cents + bonus_fee(recruitment.channel, cents)
+
+
+def _is_owed(kind: Kind) -> ColumnElement[bool]:
+    """SQL: a submission has a payment of this kind that a platform is, or may be, told of."""
+    return (
+        select(Payment.id)
+        .where(
+            Payment.submission_id == Submission.id,
+            Payment.kind == kind,
+            Payment.state.in_(COMMITTED),
+        )
+        .exists()
+    )
+
+
+def reward_of(recruitment: Recruitment, posting: Posting) -> int:
+    """What a posting pays for each place, in hundredths."""
+    paid = posting.amount_cents
+    return recruitment.reward_cents if paid is None else paid
+
+
+def _screen_outs_cents(recruitment: Recruitment, places: int, n_paid: int, state: str) -> int:
+    """Prolific pays so many screen-outs beside the places, by itself, as there are places."""
+    cents = recruitment.settings.get("screen_out_cents") or 0
+    n = n_paid if state == "closed" else max(places, n_paid)
+    return n * (cents + bonus_fee(recruitment.channel, cents))
+
+
+def require_room(session: Session, recruitment: Recruitment, sizes: list[int]) -> None:
+    """Raises OverLimit if further postings of these sizes would pass the limit. The caller holds
+    the recruitment's row lock and adds them in the same transaction."""
+    left = commitments(session, recruitment).left_cents
+    cost = cost_of_places(recruitment, sizes)
+    if left is not None and cost > left:
+        raise OverLimit(
+            f"{sum(sizes)} places cost {in_money(cost, recruitment.currency)} with fees, but "
+            f"of the limit only {in_money(max(0, left), recruitment.currency)} are left. Raise "
+            "the spending limit, or ask for fewer places."
+        )
+
+
+def owe(
+    session: Session,
+    recruitment: Recruitment,
+    owed: Owed,
+    *,
+    assignment: Assignment | None,
+    submission: Submission | None,
+) -> Payment:
+    """Write a payment down, once for each rule; an earlier one is returned as it is.
+
+    A bonus that would pass the limit is held until somebody raises it. The caller holds the
+    recruitment's row lock.
+    """
+    earlier = _earlier(session, owed.rule, assignment, submission)
+    if earlier is not None:
+        return earlier
+    fee = (
+        reward_fee(recruitment.channel, owed.amount_cents, _places_of(session, submission))
+        if owed.kind == "reward"
+        else bonus_fee(recruitment.channel, owed.amount_cents)
+    )
+    payment = Payment(
+        campaign_id=recruitment.campaign_id,
+        recruitment_id=recruitment.id,
+        submission_id=submission.id if submission else None,
+        assignment_id=assignment.id if assignment else None,
+        annotator_id=assignment.annotator_id if assignment else None,
+        kind=owed.kind,
+        rule=owed.rule,
+        amount_cents=owed.amount_cents,
+        fee_cents=fee,
+        currency=recruitment.currency,
+        reason=owed.reason,
+        state="held",
+        why=AWAITS_WORD,
+    )
+    session.add(payment)
+    session.flush()
+    if not owed.awaits_word:
+        _make_due(session, recruitment, payment)
+    campaign_changed(session, recruitment.campaign_id)
+    return payment
+
+
+def _earlier(
+    session: Session, rule: str, assignment: Assignment | None, submission: Submission | None
+) -> Payment | None:
+    for column, row in (
+        (Payment.assignment_id, assignment),
+        (Payment.submission_id, submission),
+    ):
+        if row is not None:
+            found = session.scalar(
+                select(Payment).where(
+                    column == row.id,
+                    Payment.rule == rule,
+                    # A bonus that was given up stays so; a reward may be owed again.
+                    or_(Payment.state != "cancelled", Payment.kind == "bonus"),
+                )
+            )
+            if found is not None:
+                return found
+    return None
+
+
+def _places_of(session: Session, submission: Submission | None) -> int:
+    return session.get_one(Posting, submission.posting_id).places if submission else 1
+
+
+def _make_due(session: Session, recruitment: Recruitment, payment: Payment) -> None:
+    """From held to due, if the limit has room for it."""
+    payment.state, payment.due_at, payment.why = "due", datetime.now(UTC), ""
+    session.flush()
+    found = commitments(session, recruitment)
+    # What is done is paid before what others may still do.
+    ahead = found.at_work_cents if payment.kind in ("reward", "screen_out") else 0
+    if found.left_cents is not None and found.left_cents + ahead < 0:
+        payment.state, payment.why = "held", OVER_LIMIT
+        session.flush()
+
+
+def release(session: Session, payment_id: UUID) -> Payment:
+    """Let a held or failed payment go on; raises OverLimit, or Conflict when it is neither."""
+    payment, recruitment = _with_recruitment(session, payment_id)
+    if payment.state not in ("held", "failed"):
+        raise Conflict(f"This payment is {payment.state}: there is nothing to release.")
+    _make_due(session, recruitment, payment)
+    if payment.why == OVER_LIMIT:
+        raise OverLimit(OVER_LIMIT)
+    campaign_changed(session, payment.campaign_id)
+    return payment
+
+
+def release_within_limit(session: Session, recruitment: Recruitment) -> int:
+    """After the limit was raised: let go what the old one held, oldest first; how many."""
+    held = session.scalars(
+        select(Payment)
+        .where(
+            Payment.recruitment_id == recruitment.id,
+            Payment.state == "held",
+            Payment.why == OVER_LIMIT,
+        )
+        .order_by(Payment.id)
+        .with_for_update()
+    ).all()
+    for payment in held:
+        _make_due(session, recruitment, payment)
+    return sum(payment.state == "due" for payment in held)
+
+
+def cancel(session: Session, payment_id: UUID, why: str) -> Payment:
+    """Give a payment up that nobody has been told of; raises Conflict otherwise."""
+    payment, _ = _with_recruitment(session, payment_id)
+    if payment.state not in ("held", "due", "failed") or payment.unsure or payment.kind == "reward":
+        raise Conflict(
+            "Only payments that no platform has been told of can be cancelled, and rewards only by "
+            "rejecting the work."
+        )
+    payment.state, payment.why = "cancelled", why.strip() or "Cancelled."
+    campaign_changed(session, payment.campaign_id)
+    return payment
+
+
+def settle(session: Session, payment_id: UUID, *, paid: bool, why: str) -> Payment:
+    """A person's word on a payment whose outcome nobody knows, or that was made outside."""
+    payment, _ = _with_recruitment(session, payment_id)
+    if payment.state != "parked" and not (payment.kind == "outside" and payment.state == "due"):
+        raise Conflict(f"This payment is {payment.state}: there is nothing to settle by hand.")
+    if paid:
+        mark_paid(payment, payment.external_id)
+        payment.why = why.strip() or "Settled by hand."
+    else:
+        payment.state, payment.unsure, payment.why = "held", False, why.strip() or AWAITS_WORD
+    campaign_changed(session, payment.campaign_id)
+    return payment
+
+
+def mark_paid(payment: Payment, external_id: str) -> None:
+    payment.state, payment.paid_at = "paid", datetime.now(UTC)
+    payment.external_id, payment.unsure, payment.why = external_id, False, ""
+
+
+def _with_recruitment(session: Session, payment_id: UUID) -> tuple[Payment, Recruitment]:
+    """Both under lock, the recruitment first: its limit may be asked."""
+    found = session.get_one(Payment, payment_id)
+    recruitment = locked(session, Recruitment, found.recruitment_id)
+    return locked(session, Payment, payment_id), recruitment
+
+
+def share_of_reward(recruitment: Recruitment, assignment: Assignment) -> int:
+    """What a person who did part of an assignment has earned, in hundredths: in proportion, parts
+    of a cent rounded up."""
+    done = min(assignment.n_answered, assignment.target)
+    return -(-recruitment.reward_cents * done // assignment.target)
+
+
+def in_money(cents: int, currency: str) -> str:
+    """As people read it: `12.50 USD`."""
+    return f"{cents // 100}.{cents % 100:02d} {currency}"
+
+
+def cost_of_places(recruitment: Recruitment, places: list[int]) -> int:
+    """What postings of these sizes cost in all, fees included, in hundredths."""
+    return sum(
+        posting_cost(recruitment.channel, recruitment.reward_cents, one).total_cents
+        + _screen_outs_cents(recruitment, one, 0, "open")
+        for one in places
+    )

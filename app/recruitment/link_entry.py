@@ -1,0 +1,228 @@
+"""Who comes in by a link: the link's own address, or one made for a single person.
+
+Lock order: annotator, campaign, invitation, recruitment; what was written is rolled back with a
+refusal. Whoever has begun may go on, whatever becomes of the link meanwhile, unless their own
+address was revoked.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from sqlalchemy import func, or_, select, update
+from sqlalchemy.orm import Session
+
+from app.accounts.passwords import shared_fits
+from app.annotation import sessions
+from app.annotation.models import Annotator, Assignment
+from app.annotation.sessions import AnnotatorSession
+from app.annotation.settings import annotation_of
+from app.campaigns.models import Campaign
+from app.core.database import locked
+from app.core.errors import LikewiseError, NotFound
+from app.core.security import hash_token, pseudonym, unsign
+from app.recruitment.first_link import ADDRESS
+from app.recruitment.models import Invitation, Recruitment
+from app.recruitment.places import has_place, is_at_work
+from app.recruitment.settings import PERSONAL, link_settings
+
+
+class LinkRefused(LikewiseError):
+    """The link does not let this person in. `code`: `password_needed`, `wrong_password`,
+    `personal_link`, `revoked`, `link_used`, `link_closed`, `link_full`, `device_limit`."""
+
+    status = 403
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message, code=code)
+
+
+@dataclass(frozen=True)
+class LinkArrival:
+    """What an address leads to."""
+
+    campaign: Campaign
+    link: Recruitment
+    invitation: Invitation | None
+
+
+def arrival_of(session: Session, address: str) -> LinkArrival:
+    """What the end of an address leads to; raises NotFound."""
+    token = unsign(ADDRESS, address)
+    link: Recruitment | None = None
+    invitation: Invitation | None = None
+    if isinstance(token, str):
+        link = session.scalar(
+            select(Recruitment).where(
+                Recruitment.link_token == token, Recruitment.channel == "link"
+            )
+        )
+        if link is None:
+            known = Invitation.token_hash == hash_token(token)
+            invitation = session.scalar(select(Invitation).where(known))
+    if invitation is not None:
+        link = session.get_one(Recruitment, invitation.recruitment_id)
+    if link is None:
+        raise NotFound(
+            "This link leads to no open campaign. Check that it was copied whole.",
+            code="unknown_link",
+        )
+    return LinkArrival(session.get_one(Campaign, link.campaign_id), link, invitation)
+
+
+def enter(
+    session: Session, address: str, browser: str, password: str | None, client: str
+) -> AnnotatorSession:
+    """The session of who comes by an address: the same person goes on with their open assignment,
+    or takes on another. `browser`: the random key that it keeps; `client`: its network address.
+
+    Raises NotFound, LinkRefused, TooManyAttempts.
+    """
+    arrival = arrival_of(session, address)
+    _require_address(arrival)
+    key = _key_of(arrival, browser)
+    campaign = arrival.campaign
+    if sessions.known_annotator(session, campaign.id, key, "link") is None:
+        _require_password(arrival.link, password, client)
+    annotator = sessions.annotator_of(session, campaign, key, "link")
+    if arrival.invitation is not None:
+        _bind(session, arrival.invitation, annotator.id)
+    assignment = sessions.current_assignment(session, annotator)
+    if assignment is None:
+        assignment = _take_on(session, arrival, annotator)
+    elif assignment.state == "open" and not assignment.n_answered:
+        _require_place_again(session, arrival.link, assignment)
+    assignment.seen_at = datetime.now(UTC)
+    session.flush()
+    return AnnotatorSession(campaign, annotator, assignment)
+
+
+def _require_address(arrival: LinkArrival) -> None:
+    invitation = arrival.invitation
+    if invitation is None and link_settings(arrival.link.settings).access in PERSONAL:
+        raise LinkRefused(
+            "personal_link",
+            "Everybody who takes part here has an address of their own. Open the one that was "
+            "sent to you.",
+        )
+    if invitation is not None and invitation.revoked_at is not None:
+        raise LinkRefused(
+            "revoked",
+            "This address was taken back by who sent it. If you think that this is a mistake, ask "
+            "them.",
+        )
+
+
+def _key_of(arrival: LinkArrival, browser: str) -> str:
+    """By which a person is known again. Of a list, the address itself is the person, in any
+    browser; elsewhere the browser is, for each link on its own."""
+    link, invitation = arrival.link, arrival.invitation
+    if link.link_token == arrival.campaign.link_token:
+        # As it was before campaigns had several links.
+        return browser
+    if invitation is None:
+        return pseudonym(f"link:{link.id}", browser)
+    listed = link_settings(link.settings).access == "listed"
+    return pseudonym(f"invitation:{invitation.id}", "" if listed else browser)
+
+
+def _require_password(link: Recruitment, password: str | None, client: str) -> None:
+    if link_settings(link.settings).access != "password":
+        return
+    if password is None:
+        raise LinkRefused("password_needed", "This link asks for a password.")
+    if not shared_fits(link.password_hash, password, f"link/{link.id}", client):
+        raise LinkRefused("wrong_password", "This is not the password.")
+
+
+def _bind(session: Session, invitation: Invitation, annotator_id: UUID) -> None:
+    """Make an address somebody's, for good. Raises LinkRefused when it is another's."""
+    bound = session.scalar(
+        update(Invitation)
+        .where(
+            Invitation.id == invitation.id,
+            Invitation.revoked_at.is_(None),
+            or_(Invitation.used_at.is_(None), Invitation.annotator_id == annotator_id),
+        )
+        .values(
+            annotator_id=annotator_id,
+            used_at=func.coalesce(Invitation.used_at, func.now()),
+        )
+        .returning(Invitation.id)
+        .execution_options(synchronize_session=False)
+    )
+    if bound is None:
+        raise LinkRefused(
+            "link_used",
+            "Somebody has begun with this address in another browser, and it is good for one "
+            "assignment only. If that was you, go on there.",
+        )
+
+
+def _take_on(session: Session, arrival: LinkArrival, annotator: Annotator) -> Assignment:
+    """Another assignment, if the link has one for this person. Raises LinkRefused."""
+    link = arrival.link
+    if link.places:
+        # Of two who come for the last place, one waits here for the other.
+        link = locked(session, Recruitment, link.id)
+    refusal = _refusal(session, link, annotator)
+    if refusal is not None:
+        raise refusal
+    assignment = sessions.new_assignment(arrival.campaign, annotator, "link")
+    assignment.recruitment_id = link.id
+    session.add(assignment)
+    session.flush()
+    return assignment
+
+
+def may_take_on(session: Session, link: Recruitment, annotator: Annotator) -> bool:
+    """Whether somebody who is here could have another assignment, as things stand."""
+    revoked = select(Invitation.id).where(
+        Invitation.annotator_id == annotator.id, Invitation.revoked_at.is_not(None)
+    )
+    return _refusal(session, link, annotator) is None and session.scalar(revoked) is None
+
+
+def _refusal(session: Session, link: Recruitment, annotator: Annotator) -> LinkRefused | None:
+    settings = link_settings(link.settings)
+    done = session.scalars(
+        select(Assignment.completion_code)
+        .where(Assignment.annotator_id == annotator.id, Assignment.recruitment_id == link.id)
+        .order_by(Assignment.created_at.desc())
+    ).all()
+    if settings.access == "single_use" and done:
+        sentence = "This address was good for one assignment, and that is done. Thank you!"
+        return LinkRefused("link_used", _with_code(session, link.campaign_id, sentence, done[0]))
+    if settings.per_device and len(done) >= settings.per_device:
+        sentence = "You have done as much as one person may do here. Thank you!"
+        return LinkRefused("device_limit", _with_code(session, link.campaign_id, sentence, done[0]))
+    if link.state != "open":
+        return LinkRefused(
+            "link_closed",
+            "This link lets nobody new in at the moment. Ask who sent it to you, or try again "
+            "later.",
+        )
+    return None if has_place(session, link) else _full()
+
+
+def _with_code(session: Session, campaign_id: UUID, sentence: str, code: str) -> str:
+    """Who comes back after the end may have lost the page that told their code."""
+    campaign = session.get_one(Campaign, campaign_id)
+    told = annotation_of(campaign.annotation).completion == "code"
+    return f"{sentence} Your completion code is {code}." if told else sentence
+
+
+def _require_place_again(session: Session, link: Recruitment, assignment: Assignment) -> None:
+    """Who took a place, did nothing and went away comes back: it may have gone to somebody else."""
+    if not link.places:
+        return
+    link = locked(session, Recruitment, link.id)
+    is_here = select(Assignment.id).where(Assignment.id == assignment.id, is_at_work())
+    if session.scalar(is_here) is None and not has_place(session, link):
+        raise _full()
+
+
+def _full() -> LinkRefused:
+    return LinkRefused(
+        "link_full", "Enough people have taken part already: there is nothing left to do here."
+    )

@@ -1,0 +1,203 @@
+"""A campaign's links, and what is owed to who came by them: API."""
+
+from collections.abc import Iterator
+from typing import Literal
+from uuid import UUID
+
+from fastapi.responses import Response, StreamingResponse
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.accounts.api import api_router
+from app.accounts.routes import SignedIn
+from app.campaigns.models import Campaign
+from app.campaigns.service import get_campaign
+from app.core.database import snapshot
+from app.core.paging import Page, Paged
+from app.core.web import DatabaseSession
+from app.recruitment import invitations, links, owed
+from app.recruitment.link_schemas import (
+    BadLineOut,
+    ChangedLink,
+    InvitationOut,
+    InvitationsMade,
+    LinkOut,
+    MarkedOut,
+    NewAddressOut,
+    NewInvitations,
+    NewLink,
+    OwedOut,
+    PaidOutside,
+)
+from app.recruitment.models import Invitation, Payment, Recruitment
+
+api = api_router("/campaigns/{campaign_id}", "recruitment")
+OwedState = Literal["due", "held", "paid", "cancelled"]
+
+
+def _link_out(session: Session, link: Recruitment) -> LinkOut:
+    campaign = session.get_one(Campaign, link.campaign_id)
+    return LinkOut.of(link, campaign, links.work_of(session, [link])[link.id])
+
+
+@api.post("/links", status_code=201)
+def make_link(
+    campaign_id: UUID,
+    body: NewLink,
+    session: DatabaseSession,
+    account: SignedIn,
+    response: Response,
+) -> LinkOut:
+    """Make another link for annotators; it is open at once."""
+    plan = links.LinkPlan(
+        name=body.name,
+        settings={"access": body.access, "per_device": body.per_device},
+        password=body.password,
+        places=body.places,
+        reward_cents=body.reward_cents,
+    )
+    made = links.make_link(session, account, campaign_id, plan)
+    response.headers["Location"] = f"/api/v1/campaigns/{campaign_id}/links/{made.id}"
+    return _link_out(session, made)
+
+
+@api.get("/links")
+def list_links(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
+) -> Page[LinkOut]:
+    """A campaign's links, the oldest first, and how each is going."""
+    campaign = get_campaign(session, account, campaign_id)
+    query = select(Recruitment).where(
+        Recruitment.campaign_id == campaign.id, Recruitment.channel == "link"
+    )
+    found = [link for (link,) in paging.rows(session, query, Recruitment.id)]
+    work = links.work_of(session, found)
+    return paging.page([LinkOut.of(link, campaign, work[link.id]) for link in found])
+
+
+@api.get("/links/{link_id}")
+def get_link(
+    campaign_id: UUID, link_id: UUID, session: DatabaseSession, account: SignedIn
+) -> LinkOut:
+    """One link and how it is going."""
+    return _link_out(session, links.get_link(session, account, campaign_id, link_id))
+
+
+@api.patch("/links/{link_id}")
+def change_link(
+    campaign_id: UUID,
+    link_id: UUID,
+    body: ChangedLink,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> LinkOut:
+    """Change name, places, reward, password or limit; what was booked stays as it is."""
+    changed = links.change_link(session, account, campaign_id, link_id, body.named())
+    return _link_out(session, changed)
+
+
+@api.post("/links/{link_id}/invitations", status_code=201)
+def make_invitations(
+    campaign_id: UUID,
+    link_id: UUID,
+    body: NewInvitations,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> InvitationsMade:
+    """Make addresses for single people: for those of a list, or a number of them. They are told
+    this once."""
+    if body.number is not None:
+        made = invitations.make_addresses(session, account, campaign_id, link_id, body.number)
+        return InvitationsMade(addresses=[NewAddressOut.of(one) for one in made], bad_lines=[])
+    made, bad = invitations.invite_people(session, account, campaign_id, link_id, body.people or "")
+    return InvitationsMade(
+        addresses=[NewAddressOut.of(one) for one in made],
+        bad_lines=[BadLineOut.of(one) for one in bad],
+    )
+
+
+@api.get("/links/{link_id}/invitations")
+def list_invitations(
+    campaign_id: UUID,
+    link_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    paging: Paged,
+) -> Page[InvitationOut]:
+    """The addresses that were made for single people, and who of them has begun and finished."""
+    link = links.get_link(session, account, campaign_id, link_id)
+    query = select(Invitation).where(Invitation.recruitment_id == link.id)
+    found = [one for (one,) in paging.rows(session, query, Invitation.number)]
+    return paging.page([InvitationOut.of(one) for one in invitations.invited(session, found)])
+
+
+@api.post("/links/{link_id}/invitations/{invitation_id}/revoke")
+def revoke_invitation(
+    campaign_id: UUID,
+    link_id: UUID,
+    invitation_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> InvitationOut:
+    """Take an address back: it opens nothing any more. Work that was begun ends there, and what is
+    done of it is owed."""
+    found = invitations.revoke(session, account, campaign_id, link_id, invitation_id)
+    session.flush()
+    [shown] = invitations.invited(session, [found])
+    return InvitationOut.of(shown)
+
+
+@api.post("/links/{link_id}/{deed}")
+def act_on_link(
+    campaign_id: UUID,
+    link_id: UUID,
+    deed: Literal["pause", "resume", "stop"],
+    session: DatabaseSession,
+    account: SignedIn,
+) -> LinkOut:
+    """Pause, stop, or open again: nobody new begins, those at work go on."""
+    return _link_out(session, links.act_on_link(session, account, campaign_id, link_id, deed))
+
+
+@api.get("/owed")
+def list_owed(
+    campaign_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    paging: Paged,
+    state: OwedState | None = None,
+) -> Page[OwedOut]:
+    """What people who came by links have earned, the newest first: paid outside, by you."""
+    campaign = get_campaign(session, account, campaign_id)
+    query = owed.owed_query(campaign)
+    if state is not None:
+        query = query.where(Payment.state == state)
+    rows = paging.rows(session, query, Payment.id, newest_first=True)
+    return paging.page([OwedOut.of(owed.owed_row(campaign, *row)) for row in rows])
+
+
+@api.get("/owed.csv", response_class=Response)
+def download_owed(
+    campaign_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    state: OwedState | None = None,
+) -> StreamingResponse:
+    """The same as CSV, the oldest first, with the people's completion codes."""
+    get_campaign(session, account, campaign_id)
+    headers = {"Content-Disposition": 'attachment; filename="owed.csv"'}
+
+    def lines() -> Iterator[bytes]:
+        with snapshot() as own:
+            yield from owed.owed_csv(own, own.get_one(Campaign, campaign_id), state)
+
+    return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+@api.post("/owed/paid")
+def mark_owed_paid(
+    campaign_id: UUID, body: PaidOutside, session: DatabaseSession, account: SignedIn
+) -> MarkedOut:
+    """You have paid these: all of them are marked, or none."""
+    marked = owed.mark_paid(session, account, campaign_id, body.payment_ids, body.note)
+    return MarkedOut(marked=marked)

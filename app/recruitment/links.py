@@ -1,0 +1,222 @@
+"""A campaign's links: making them, changing, pausing, stopping, and how each is going."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.passwords import hash_shared
+from app.accounts.service import record_audit
+from app.annotation.models import Assignment
+from app.campaigns.service import get_campaign
+from app.core.database import locked
+from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.events import campaign_changed
+from app.core.security import new_token
+from app.recruitment.ledger import COMMITTED
+from app.recruitment.models import Invitation, Payment, Recruitment
+from app.recruitment.places import is_at_work, is_finished
+from app.recruitment.settings import PERSONAL, checked_settings, link_settings
+
+MOST_PLACES = 1_000_000
+MOST_REWARD_CENTS = 10_000_000
+Deed = Literal["pause", "resume", "stop"]
+FROM: dict[Deed, tuple[str, ...]] = {
+    "pause": ("open",),
+    "resume": ("paused", "stopped"),
+    "stop": ("open", "paused"),
+}
+
+
+@dataclass(frozen=True)
+class LinkPlan:
+    """What a requester decides. places 0: any number; reward None: the campaign's."""
+
+    name: str = ""
+    settings: dict[str, Any] | None = None
+    password: str | None = None
+    places: int = 0
+    reward_cents: int | None = None
+
+
+@dataclass(frozen=True)
+class LinkWork:
+    """How a link is going. left: began and went away; money in hundredths of the currency."""
+
+    finished: int = 0
+    at_work: int = 0
+    left: int = 0
+    owed_cents: int = 0
+    paid_cents: int = 0
+    invited: int = 0
+    used: int = 0
+
+
+def make_link(session: Session, account: Account, campaign_id: UUID, plan: LinkPlan) -> Recruitment:
+    """Another link of a campaign that has started, open at once. Raises InvalidInput, Conflict."""
+    campaign = get_campaign(session, account, campaign_id, edit=True)
+    if campaign.state == "draft":
+        raise Conflict("Start the campaign first: its links open with it.", code="not_ready")
+    settings = checked_settings("link", plan.settings or {})
+    asks = settings["access"] == "password"
+    if asks and plan.password is None:
+        raise InvalidInput("Choose a password for the link.", code="bad_password")
+    if not asks and plan.password is not None:
+        raise InvalidInput("This link asks for no password: leave it out.", code="bad_password")
+    link = Recruitment(
+        campaign_id=campaign.id,
+        channel="link",
+        name=_name(plan.name) or "Link",
+        link_token=new_token(),
+        state="open",
+        settings=settings,
+        password_hash=hash_shared(plan.password) if plan.password is not None else None,
+        places=_places(plan.places),
+        reward_cents=_reward(
+            campaign.reward_cents if plan.reward_cents is None else plan.reward_cents
+        ),
+        currency=campaign.currency,
+        opened_at=datetime.now(UTC),
+    )
+    session.add(link)
+    session.flush()
+    return _told(session, account, link, "made", access=settings["access"])
+
+
+def change_link(
+    session: Session, account: Account, campaign_id: UUID, link_id: UUID, values: dict[str, Any]
+) -> Recruitment:
+    """Change what is named in `values`: name, places, reward_cents, access, per_device, password.
+
+    What was booked stays as it is. Raises InvalidInput, NotFound.
+    """
+    link = get_link(session, account, campaign_id, link_id, edit=True)
+    if "name" in values:
+        link.name = _name(values["name"]) or link.name
+    if "places" in values:
+        link.places = _places(values["places"])
+    if "reward_cents" in values:
+        link.reward_cents = _reward(values["reward_cents"])
+    before = link_settings(link.settings).access
+    chosen = dict(link.settings)
+    chosen.update({name: values[name] for name in ("access", "per_device") if name in values})
+    settings = checked_settings("link", chosen)
+    access = settings["access"]
+    if access != before and {access, before} & set(PERSONAL):
+        raise InvalidInput(
+            "A link with addresses for single people stays so, and no other becomes one. Make "
+            "another link.",
+            code="access_stays",
+        )
+    link.settings = settings
+    password = values.get("password")
+    if access == "password" and password is not None:
+        link.password_hash = hash_shared(password)
+    elif access == "password" and link.password_hash is None:
+        raise InvalidInput("Choose a password for the link.", code="bad_password")
+    elif access != "password":
+        link.password_hash = None
+    return _told(session, account, link, "changed", fields=sorted(values))
+
+
+def act_on_link(
+    session: Session, account: Account, campaign_id: UUID, link_id: UUID, deed: Deed
+) -> Recruitment:
+    """Pause, stop, or open again: nobody new begins; those at work go on. Raises Conflict."""
+    link = get_link(session, account, campaign_id, link_id, edit=True)
+    if link.state not in FROM[deed]:
+        raise Conflict(f"Cannot {deed} this link: it is {link.state}.")
+    link.state = {"pause": "paused", "resume": "open", "stop": "stopped"}[deed]
+    link.stopped_at = datetime.now(UTC) if deed == "stop" else None
+    return _told(session, account, link, deed)
+
+
+def get_link(
+    session: Session, account: Account, campaign_id: UUID, link_id: UUID, *, edit: bool = False
+) -> Recruitment:
+    """A link of a campaign that the account may see; under its row lock to `edit` it. Raises
+    NotFound."""
+    campaign = get_campaign(session, account, campaign_id, edit=edit)
+    found = session.get(Recruitment, link_id)
+    if found is None or found.channel != "link" or found.campaign_id != campaign.id:
+        raise NotFound("This campaign has no such link.")
+    return locked(session, Recruitment, found.id) if edit else found
+
+
+def work_of(session: Session, links: Sequence[Recruitment]) -> dict[UUID, LinkWork]:
+    """How each of these links is going."""
+    ids = [link.id for link in links]
+    begun = (Assignment.state == "open") & (Assignment.n_answered > 0)
+    people = session.execute(
+        select(
+            Assignment.recruitment_id,
+            func.count().filter(is_finished()),
+            func.count().filter(is_at_work()),
+            func.count().filter(begun & ~is_at_work()),
+        )
+        .where(Assignment.recruitment_id.in_(ids))
+        .group_by(Assignment.recruitment_id)
+    )
+    money = session.execute(
+        select(
+            Payment.recruitment_id,
+            func.sum(Payment.amount_cents).filter(Payment.state.in_(COMMITTED)),
+            func.sum(Payment.amount_cents).filter(Payment.state == "paid"),
+        )
+        .where(Payment.recruitment_id.in_(ids))
+        .group_by(Payment.recruitment_id)
+    )
+    invitations = session.execute(
+        select(
+            Invitation.recruitment_id,
+            func.count().filter(Invitation.revoked_at.is_(None) | Invitation.used_at.is_not(None)),
+            func.count(Invitation.used_at),
+        )
+        .where(Invitation.recruitment_id.in_(ids))
+        .group_by(Invitation.recruitment_id)
+    )
+    did = {one: counts for one, *counts in people}
+    cents = {one: sums for one, *sums in money}
+    asked = {one: counts for one, *counts in invitations}
+    found = {}
+    for one in ids:
+        finished, at_work, left = did.get(one, (0, 0, 0))
+        committed, paid = cents.get(one, (0, 0))
+        invited, used = asked.get(one, (0, 0))
+        owed = (committed or 0) - (paid or 0)
+        found[one] = LinkWork(finished, at_work, left, owed, paid or 0, invited, used)
+    return found
+
+
+def _name(text: str) -> str:
+    return text.replace("\0", "").strip()
+
+
+def _places(places: int) -> int:
+    if not 0 <= places <= MOST_PLACES:
+        raise InvalidInput(f"Places: from 1 to {MOST_PLACES}, or 0 for any number.")
+    return places
+
+
+def _reward(cents: int) -> int:
+    if not 0 <= cents <= MOST_REWARD_CENTS:
+        raise InvalidInput(
+            f"The reward is from 0 to {MOST_REWARD_CENTS} hundredths; it is {cents}."
+        )
+    return cents
+
+
+def _told(
+    session: Session, account: Account, link: Recruitment, event: str, **details: Any
+) -> Recruitment:
+    record_audit(
+        session, account.id, f"link.{event}", "recruitment", link.id,
+        campaign=str(link.campaign_id), **details,
+    )  # fmt: skip
+    campaign_changed(session, link.campaign_id)
+    return link

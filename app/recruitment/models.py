@@ -1,0 +1,326 @@
+"""Tables of recruitment and payment."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    CheckConstraint,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    String,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.core.database import Base, Identified
+
+CHANNELS = ("link", "mturk", "prolific")
+RECRUITMENT_STATES = ("draft", "open", "paused", "stopped")
+POSTING_STATES = ("planned", "open", "paused", "closed", "failed")
+SUBMISSION_STATES = (
+    "accepted",
+    "submitted",
+    "approved",
+    "rejected",
+    "returned",
+    "timed_out",
+    "screened_out",
+)
+WORK_STATES = ("due", "running", "done", "failed", "parked", "cancelled")
+PAYMENT_STATES = ("held", "due", "running", "paid", "failed", "parked", "cancelled")
+
+
+class ChannelAccount(Identified, Base):
+    """A requester's account on a platform.
+
+    environment: `production`, `sandbox`, or `custom` (the endpoint that the operator has set).
+    source:      `stored`: sealed in `secret`; `environment`: what the server's own environment or
+                 the profile `profile` of its AWS configuration says, for admins alone.
+    checked:     what the last look found: balance, problems, warnings.
+    """
+
+    __tablename__ = "channel_account"
+    __table_args__ = (
+        CheckConstraint("channel IN ('mturk', 'prolific')", name="channel"),
+        CheckConstraint("environment IN ('production', 'sandbox', 'custom')", name="environment"),
+        CheckConstraint("source IN ('stored', 'environment')", name="source"),
+        CheckConstraint("(source = 'stored') = (secret IS NOT NULL)", name="secret"),
+    )
+
+    account_id: Mapped[UUID] = mapped_column(
+        ForeignKey("account.id", ondelete="CASCADE"), index=True
+    )
+    channel: Mapped[str] = mapped_column(String(20))
+    name: Mapped[str] = mapped_column(String(100))
+    environment: Mapped[str] = mapped_column(String(20))
+    source: Mapped[str] = mapped_column(String(20))
+    profile: Mapped[str] = mapped_column(String(100), default="", server_default="")
+    secret: Mapped[bytes | None] = mapped_column(LargeBinary)
+    # Of the platform's signed notifications; sealed.
+    hook_secret: Mapped[bytes | None] = mapped_column(LargeBinary)
+    checked: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    checked_at: Mapped[datetime | None]
+
+
+class Recruitment(Identified, Base):
+    """A campaign's recruiting on one channel.
+
+    settings: app.recruitment.settings, of the channel. `places` are assignments in all; the reward
+    is for each. `spend_limit_cents` bounds all that this recruitment may ever cost, fees included;
+    null on the channel `link`, where Likewise pays nobody itself. There, places 0 are any number,
+    and the link with the campaign's own `link_token` is its first, made at its start.
+    password_hash: of the link's password, where it asks for one (Argon2id).
+    """
+
+    __tablename__ = "recruitment"
+    __table_args__ = (
+        CheckConstraint(f"channel IN {CHANNELS}", name="channel"),
+        CheckConstraint(f"state IN {RECRUITMENT_STATES}", name="state"),
+        CheckConstraint("places >= 0 AND reward_cents >= 0", name="sizes"),
+        CheckConstraint("spend_limit_cents >= 0", name="spend_limit"),
+        CheckConstraint(
+            "(channel = 'link') = (channel_account_id IS NULL)", name="has_channel_account"
+        ),
+        CheckConstraint(
+            "(channel = 'link' AND settings ->> 'access' = 'password') = "
+            "(password_hash IS NOT NULL)",
+            name="password",
+        ),
+        Index(
+            "ix_recruitment_due",
+            "poll_at",
+            postgresql_where=text("poll_at IS NOT NULL"),
+        ),
+    )
+
+    campaign_id: Mapped[UUID] = mapped_column(
+        ForeignKey("campaign.id", ondelete="CASCADE"), index=True
+    )
+    channel: Mapped[str] = mapped_column(String(20))
+    channel_account_id: Mapped[UUID | None] = mapped_column(
+        ForeignKey("channel_account.id"), index=True
+    )
+    name: Mapped[str] = mapped_column(String(100))
+    link_token: Mapped[str] = mapped_column(String(64), unique=True)
+    state: Mapped[str] = mapped_column(String(20), default="draft")
+    settings: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    password_hash: Mapped[str | None] = mapped_column(String(200))
+    places: Mapped[int]
+    reward_cents: Mapped[int]
+    currency: Mapped[str] = mapped_column(String(3))
+    spend_limit_cents: Mapped[int | None]
+    opened_at: Mapped[datetime | None]
+    stopped_at: Mapped[datetime | None]
+    # When the platform is asked next; null: nothing more is to come.
+    poll_at: Mapped[datetime | None]
+    polled_at: Mapped[datetime | None]
+    poll_failures: Mapped[int] = mapped_column(default=0, server_default="0")
+    poll_error: Mapped[str] = mapped_column(Text, default="", server_default="")
+
+
+class Posting(Identified, Base):
+    """What stands on the platform: a HIT, a study. `details`: what publishing told of it.
+
+    compensates: the assignment that it pays for, where it stands for one person alone who worked
+    but could not hand in; `amount_cents` is what it pays instead of the recruitment's reward.
+    taken: places that nobody else can have, as last seen; at_work: of these, not handed in yet.
+    """
+
+    __tablename__ = "posting"
+    __table_args__ = (
+        UniqueConstraint("recruitment_id", "number"),
+        UniqueConstraint("recruitment_id", "external_id"),
+        CheckConstraint(f"state IN {POSTING_STATES}", name="state"),
+        CheckConstraint("places > 0", name="places"),
+        CheckConstraint("(compensates IS NULL) = (amount_cents IS NULL)", name="compensation"),
+    )
+
+    recruitment_id: Mapped[UUID] = mapped_column(ForeignKey("recruitment.id", ondelete="CASCADE"))
+    compensates: Mapped[UUID | None] = mapped_column(ForeignKey("assignment.id"), index=True)
+    amount_cents: Mapped[int | None]
+    number: Mapped[int]
+    places: Mapped[int]
+    state: Mapped[str] = mapped_column(String(20), default="planned")
+    external_id: Mapped[str | None] = mapped_column(String(100), index=True)
+    details: Mapped[dict[str, Any]] = mapped_column(JSONB, default=dict, server_default="{}")
+    taken: Mapped[int] = mapped_column(default=0, server_default="0")
+    at_work: Mapped[int] = mapped_column(default=0, server_default="0")
+    closed_at: Mapped[datetime | None]
+
+
+class Submission(Identified, Base):
+    """The platform's own record of one person's work on a posting, as last read.
+
+    person_hash: keyed hash of the platform's id of the person, who may never have come to us.
+    assignment_id: ours, when the two were joined; flag: why a person must look at it, or empty.
+    decision: what the requester or a rule wants: the platform is told by payments and calls.
+    bonus_cents: what the platform says that was paid beyond the reward; null: not asked yet.
+    """
+
+    __tablename__ = "submission"
+    __table_args__ = (
+        # MTurk gives a returned assignment's id to the next person.
+        UniqueConstraint("recruitment_id", "external_id", "person_hash"),
+        CheckConstraint(f"state IN {SUBMISSION_STATES}", name="state"),
+        CheckConstraint("decision IN ('approve', 'reject', 'screen_out')", name="decision"),
+    )
+
+    recruitment_id: Mapped[UUID] = mapped_column(ForeignKey("recruitment.id", ondelete="CASCADE"))
+    posting_id: Mapped[UUID] = mapped_column(
+        ForeignKey("posting.id", ondelete="CASCADE"), index=True
+    )
+    assignment_id: Mapped[UUID | None] = mapped_column(
+        ForeignKey("assignment.id", ondelete="SET NULL"), index=True
+    )
+    external_id: Mapped[str] = mapped_column(String(100))
+    person_hash: Mapped[str] = mapped_column(String(64))
+    state: Mapped[str] = mapped_column(String(20))
+    code: Mapped[str] = mapped_column(String(100), default="", server_default="")
+    accepted_at: Mapped[datetime | None]
+    submitted_at: Mapped[datetime | None]
+    auto_approved_at: Mapped[datetime | None]
+    seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    flag: Mapped[str] = mapped_column(String(40), default="", server_default="")
+    bonus_cents: Mapped[int | None]
+    decision: Mapped[str | None] = mapped_column(String(20))
+    reason: Mapped[str] = mapped_column(Text, default="", server_default="")
+
+
+class Payment(Identified, Base):
+    """A row of the ledger: money for one person, written before any platform is told.
+
+    kind:   `reward` (approving the submission), `bonus`, `screen_out`; `outside`: on channels where
+            Likewise pays nobody itself, what the requester owes.
+    rule:   what it is for; one payment per assignment and rule, so nothing is paid for twice.
+    state:  `held` (over the limit, or the requester's word is awaited), `due`, `running`, `paid`,
+            `failed` (the platform said no), `parked` (nobody knows: a person must look),
+            `cancelled`.
+    `fee_cents` is the platform's, by its published rates. Amount, kind, rule and token never
+    change (a trigger sees to it); rows are never deleted but with their campaign.
+    """
+
+    __tablename__ = "payment"
+    __table_args__ = (
+        CheckConstraint(f"state IN {PAYMENT_STATES}", name="state"),
+        CheckConstraint("kind IN ('reward', 'bonus', 'screen_out', 'outside')", name="kind"),
+        CheckConstraint("amount_cents >= 0 AND fee_cents >= 0", name="amounts"),
+        CheckConstraint("(state = 'paid') = (paid_at IS NOT NULL)", name="paid_at"),
+        Index(
+            "uq_payment_assignment_id_rule",
+            "assignment_id",
+            "rule",
+            unique=True,
+            postgresql_where=text("state <> 'cancelled'"),
+        ),
+        Index(
+            "uq_payment_submission_id_rule",
+            "submission_id",
+            "rule",
+            unique=True,
+            postgresql_where=text("state <> 'cancelled'"),
+        ),
+        Index("ix_payment_due", "due_at", postgresql_where=text("state IN ('due', 'running')")),
+        Index("ix_payment_campaign_id_state", "campaign_id", "state"),
+    )
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
+    recruitment_id: Mapped[UUID] = mapped_column(
+        ForeignKey("recruitment.id", ondelete="CASCADE"), index=True
+    )
+    submission_id: Mapped[UUID | None] = mapped_column(ForeignKey("submission.id"))
+    assignment_id: Mapped[UUID | None] = mapped_column(ForeignKey("assignment.id"))
+    annotator_id: Mapped[UUID | None] = mapped_column(ForeignKey("annotator.id"), index=True)
+    kind: Mapped[str] = mapped_column(String(20))
+    rule: Mapped[str] = mapped_column(String(60))
+    amount_cents: Mapped[int]
+    fee_cents: Mapped[int]
+    currency: Mapped[str] = mapped_column(String(3))
+    reason: Mapped[str] = mapped_column(Text)
+    state: Mapped[str] = mapped_column(String(20))
+    why: Mapped[str] = mapped_column(Text, default="", server_default="")
+    attempts: Mapped[int] = mapped_column(default=0, server_default="0")
+    due_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    first_tried_at: Mapped[datetime | None]
+    # The outcome of an attempt is not known: looked for, never repeated blindly; so many times.
+    unsure: Mapped[bool] = mapped_column(default=False, server_default="false")
+    looks: Mapped[int] = mapped_column(default=0, server_default="0")
+    external_id: Mapped[str] = mapped_column(String(100), default="", server_default="")
+    paid_at: Mapped[datetime | None]
+    history: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, default=list, server_default="[]")
+
+
+class ChannelCall(Identified, Base):
+    """A request to a platform that must have its effect once; its id is the token of all attempts.
+
+    deed: `publish`, `extend`, `pause`, `resume`, `stop`, `exclude` (of a posting), `reject` (of a
+    submission), `notify` (of a recruitment's account). `arguments` is JSON.
+    """
+
+    __tablename__ = "channel_call"
+    __table_args__ = (
+        CheckConstraint(f"state IN {WORK_STATES}", name="state"),
+        Index(
+            "ix_channel_call_due", "due_at", postgresql_where=text("state IN ('due', 'running')")
+        ),
+    )
+
+    recruitment_id: Mapped[UUID] = mapped_column(
+        ForeignKey("recruitment.id", ondelete="CASCADE"), index=True
+    )
+    posting_id: Mapped[UUID | None] = mapped_column(
+        ForeignKey("posting.id", ondelete="CASCADE"), index=True
+    )
+    submission_id: Mapped[UUID | None] = mapped_column(
+        ForeignKey("submission.id", ondelete="CASCADE"), index=True
+    )
+    deed: Mapped[str] = mapped_column(String(20))
+    arguments: Mapped[dict[str, Any]] = mapped_column(JSONB, default=dict, server_default="{}")
+    state: Mapped[str] = mapped_column(String(20), default="due")
+    why: Mapped[str] = mapped_column(Text, default="", server_default="")
+    attempts: Mapped[int] = mapped_column(default=0, server_default="0")
+    due_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    ended_at: Mapped[datetime | None]
+    history: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, default=list, server_default="[]")
+
+
+class SeenEvent(Base):
+    """A platform's notification that was taken in; it may come again."""
+
+    __tablename__ = "channel_event"
+
+    channel_account_id: Mapped[UUID] = mapped_column(
+        ForeignKey("channel_account.id", ondelete="CASCADE"), primary_key=True
+    )
+    event_id: Mapped[str] = mapped_column(String(200), primary_key=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now(), index=True)
+
+
+class Invitation(Identified, Base):
+    """An address of one person of a link's list, or one that is good for one assignment; only the
+    hash of its token is stored.
+
+    label: what the requester calls the person (from the imported list); erased with identities.
+    used_at: when somebody began by it; annotator_id: who that is, null again once erased.
+    """
+
+    __tablename__ = "invitation"
+    __table_args__ = (
+        UniqueConstraint("recruitment_id", "number"),
+        CheckConstraint("annotator_id IS NULL OR used_at IS NOT NULL", name="used"),
+    )
+
+    recruitment_id: Mapped[UUID] = mapped_column(ForeignKey("recruitment.id", ondelete="CASCADE"))
+    number: Mapped[int]
+    token_hash: Mapped[str] = mapped_column(String(64), unique=True)
+    label: Mapped[str] = mapped_column(String(200), default="", server_default="")
+    annotator_id: Mapped[UUID | None] = mapped_column(
+        ForeignKey("annotator.id", ondelete="SET NULL"), index=True
+    )
+    used_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]

@@ -1,0 +1,89 @@
+"""What platforms tell by themselves: hints to look at once, never more.
+
+Whatever a notification says, the platform's own record is read before anything follows from it. So
+one that is lost, late, repeated or out of order changes nothing in the end.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import CompoundSelect, delete, select, union, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from app.annotation.models import Assignment
+from app.core.errors import NotFound
+from app.core.security import unseal
+from app.recruitment.calls import HOOK_SEAL
+from app.recruitment.channels.mturk_queue import TurkEvent
+from app.recruitment.channels.prolific_hooks import HookEvent
+from app.recruitment.models import ChannelAccount, Posting, Recruitment, SeenEvent, Submission
+
+KEPT = timedelta(days=14)
+GIVEN_BACK = ("AssignmentReturned", "AssignmentAbandoned")
+
+
+def hook_secret(session: Session, channel_account_id: UUID) -> str:
+    """What signs the notifications to an account. Raises NotFound when there is none."""
+    account = session.get(ChannelAccount, channel_account_id)
+    sealed = account.hook_secret if account is not None else None
+    secret = unseal(HOOK_SEAL, sealed) if sealed is not None else None
+    if secret is None:
+        raise NotFound("Nothing is expected at this address.")
+    return secret.decode()
+
+
+def take_hook(session: Session, channel_account_id: UUID, event: HookEvent) -> bool:
+    """Have the platform looked at; False when the event was taken in before."""
+    for key in event.seen_keys:
+        row = {"channel_account_id": channel_account_id, "event_id": key[:200]}
+        fresh = session.scalar(
+            insert(SeenEvent).values(row).on_conflict_do_nothing().returning(SeenEvent.event_id)
+        )
+        if fresh is None:
+            return False
+    session.execute(delete(SeenEvent).where(SeenEvent.created_at < datetime.now(UTC) - KEPT))
+    named: CompoundSelect[UUID | None] = union(
+        select(Posting.recruitment_id).where(Posting.external_id == (event.study or None)),
+        select(Submission.recruitment_id).where(
+            Submission.external_id == (event.submission or None)
+        ),
+        select(Assignment.recruitment_id).where(
+            Assignment.external_id == (event.submission or None)
+        ),
+    )
+    session.execute(
+        update(Recruitment)
+        .where(
+            Recruitment.channel_account_id == channel_account_id,
+            Recruitment.state != "draft",
+            Recruitment.id.in_(named),
+        )
+        .values(poll_at=datetime.now(UTC))
+    )
+    return True
+
+
+def take_turk_events(session: Session, events: Iterable[TurkEvent]) -> None:
+    """Have HITs looked at, and let go of assignments that were given back."""
+    for event in events:
+        posting = session.scalar(select(Posting).where(Posting.external_id == event.hit_id))
+        if posting is None:
+            continue
+        session.execute(
+            update(Recruitment)
+            .where(Recruitment.id == posting.recruitment_id)
+            .values(poll_at=datetime.now(UTC))
+        )
+        if event.event_type in GIVEN_BACK and event.at is not None:
+            # Not of somebody who accepted it again since.
+            session.execute(
+                update(Assignment)
+                .where(
+                    Assignment.posting_id == posting.id,
+                    Assignment.external_id == event.assignment_id,
+                    Assignment.created_at < event.at,
+                )
+                .values(seen_at=None)
+            )

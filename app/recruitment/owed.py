@@ -1,0 +1,145 @@
+"""What a requester owes people who came by links: to look at, to take away, to tick off."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.service import record_audit
+from app.annotation.models import Annotator, Assignment
+from app.annotation.settings import annotation_of
+from app.campaigns.models import Campaign
+from app.campaigns.service import get_campaign
+from app.core.errors import Conflict, NotFound
+from app.core.events import campaign_changed
+from app.core.spreadsheets import csv_line
+from app.recruitment import ledger
+from app.recruitment.models import Invitation, Payment, Recruitment
+
+COLUMNS = [
+    "annotator",
+    "link",
+    "person",
+    "completion_code",
+    "grids",
+    "amount",
+    "currency",
+    "state",
+    "since",
+    "payment",
+]
+ROWS = 500
+
+
+@dataclass(frozen=True)
+class OwedRow:
+    """A payment that the requester makes. person: of an imported list, or empty; completion_code:
+    where the campaign tells people one; grids: done for it."""
+
+    payment: Payment
+    link: str
+    annotator: int | None
+    person: str
+    completion_code: str
+    grids: int
+
+
+OwedQuery = Select[Payment, str, int, str, str, int]
+
+
+def owed_query(campaign: Campaign) -> OwedQuery:
+    """All that is, or was, owed outside; `owed_row` reads its rows."""
+    return (
+        select(
+            Payment,
+            Recruitment.name,
+            Annotator.position,
+            Invitation.label,
+            Assignment.completion_code,
+            Assignment.n_answered,
+        )
+        .join(Recruitment, Payment.recruitment_id == Recruitment.id)
+        .outerjoin(Annotator, Payment.annotator_id == Annotator.id)
+        .outerjoin(Assignment, Payment.assignment_id == Assignment.id)
+        .outerjoin(
+            Invitation,
+            (Invitation.annotator_id == Payment.annotator_id)
+            & (Invitation.recruitment_id == Payment.recruitment_id),
+        )
+        .where(Payment.campaign_id == campaign.id, Payment.kind == "outside")
+    )
+
+
+def owed_row(
+    campaign: Campaign,
+    payment: Payment,
+    link: str,
+    annotator: int | None,
+    person: str | None,
+    code: str | None,
+    grids: int | None,
+) -> OwedRow:
+    tells = annotation_of(campaign.annotation).completion == "code"
+    return OwedRow(payment, link, annotator, person or "", code or "" if tells else "", grids or 0)
+
+
+def owed_csv(session: Session, campaign: Campaign, state: str | None) -> Iterator[bytes]:
+    """One line per payment, the oldest first."""
+    yield csv_line(COLUMNS).encode()
+    query = owed_query(campaign).order_by(Payment.id).execution_options(yield_per=ROWS)
+    if state is not None:
+        query = query.where(Payment.state == state)
+    for found in session.execute(query):
+        row = owed_row(campaign, *found)
+        cents = row.payment.amount_cents
+        yield csv_line(
+            [
+                "" if row.annotator is None else str(row.annotator),
+                row.link,
+                row.person,
+                row.completion_code,
+                str(row.grids),
+                f"{cents // 100}.{cents % 100:02d}",
+                row.payment.currency,
+                row.payment.state,
+                row.payment.created_at.isoformat(),
+                str(row.payment.id),
+            ]
+        ).encode()
+
+
+def mark_paid(
+    session: Session, account: Account, campaign_id: UUID, payment_ids: Sequence[UUID], note: str
+) -> int:
+    """The requester has paid these; what is paid already stays so. How many were marked; all or
+    none. Raises NotFound, Conflict."""
+    campaign = get_campaign(session, account, campaign_id, edit=True)
+    found = session.scalars(
+        select(Payment)
+        .where(
+            Payment.id.in_(payment_ids),
+            Payment.campaign_id == campaign.id,
+            Payment.kind == "outside",
+        )
+        .order_by(Payment.id)
+        .with_for_update()
+    ).all()
+    if len(found) != len(set(payment_ids)):
+        raise NotFound("Some of these are no payments that are made outside for this campaign.")
+    given_up = [one for one in found if one.state not in ("due", "paid")]
+    if given_up:
+        raise Conflict(f"A payment that is {given_up[0].state} cannot be marked as paid.")
+    due = [one for one in found if one.state == "due"]
+    for payment in due:
+        ledger.mark_paid(payment, "")
+        payment.why = note.strip() or "Paid outside."
+    if due:
+        record_audit(
+            session, account.id, "payment.paid_outside", "campaign", campaign.id,
+            payments=len(due), reason=note.strip(),
+        )  # fmt: skip
+        campaign_changed(session, campaign.id)
+    return len(due)

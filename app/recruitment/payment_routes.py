@@ -1,0 +1,204 @@
+"""Submissions and payments of a campaign: API."""
+
+from typing import Literal
+from uuid import UUID
+
+from sqlalchemy import func, or_, select
+
+from app.accounts.api import api_router
+from app.accounts.routes import SignedIn
+from app.annotation.models import Annotator, Assignment
+from app.campaigns.service import get_campaign
+from app.core.paging import Page, Paged
+from app.core.web import DatabaseSession
+from app.recruitment import decisions, ledger
+from app.recruitment.models import Payment, Recruitment, Submission
+from app.recruitment.schemas import (
+    BonusIn,
+    PaymentOut,
+    ReasonIn,
+    RejectionIn,
+    SubmissionBonusIn,
+    SubmissionOut,
+    TotalOut,
+    TotalsOut,
+)
+
+PaymentState = Literal["held", "due", "running", "paid", "failed", "parked", "cancelled"]
+api = api_router("/campaigns/{campaign_id}", "recruitment")
+
+
+@api.get("/submissions")
+def list_submissions(
+    campaign_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    paging: Paged,
+    flagged: bool = False,
+    rejected: bool = False,
+) -> Page[SubmissionOut]:
+    """What people handed in on platforms, the newest first; or only what needs a look, or what
+    was rejected."""
+    campaign = get_campaign(session, account, campaign_id)
+    query = (
+        select(Submission, Recruitment, Assignment, Annotator.position, decisions.is_part_paid())
+        .join(Recruitment, Submission.recruitment_id == Recruitment.id)
+        .outerjoin(Assignment, Submission.assignment_id == Assignment.id)
+        .outerjoin(Annotator, Assignment.annotator_id == Annotator.id)
+        .where(Recruitment.campaign_id == campaign.id)
+    )
+    if flagged:
+        query = query.where(Submission.flag != "")
+    if rejected:
+        query = query.where(or_(Submission.state == "rejected", Submission.decision == "reject"))
+    rows = paging.rows(session, query, Submission.id, newest_first=True)
+    return paging.page([_submission_out(*row) for row in rows])
+
+
+def _submission_out(
+    row: Submission,
+    recruitment: Recruitment,
+    assignment: Assignment | None,
+    position: int | None,
+    part_paid: bool,
+) -> SubmissionOut:
+    if assignment is None:
+        return SubmissionOut.of(row, None, None, None, None, part_paid=part_paid)
+    earned = ledger.share_of_reward(recruitment, assignment)
+    n_answered, target = assignment.n_answered, assignment.target
+    return SubmissionOut.of(row, position, n_answered, target, earned, part_paid=part_paid)
+
+
+@api.post("/submissions/{submission_id}/approve")
+def approve_submission(
+    campaign_id: UUID,
+    submission_id: UUID,
+    body: ReasonIn,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> PaymentOut:
+    """Pay the reward; for what was rejected, take the rejection back."""
+    payment = decisions.approve(session, account, campaign_id, submission_id, body.reason)
+    return _payment_out(session, payment)
+
+
+@api.post("/submissions/{submission_id}/reject", status_code=202)
+def reject_submission(
+    campaign_id: UUID,
+    submission_id: UUID,
+    body: RejectionIn,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> ReasonIn:
+    """Refuse the reward, with a reason that the person reads. It can be taken back."""
+    row = decisions.reject(session, account, campaign_id, submission_id, body.category, body.reason)
+    return ReasonIn(reason=row.reason)
+
+
+@api.post("/submissions/{submission_id}/dismiss")
+def dismiss_flag(
+    campaign_id: UUID,
+    submission_id: UUID,
+    body: ReasonIn,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> ReasonIn:
+    """Nothing is to be done about a flagged submission."""
+    row = decisions.dismiss(session, account, campaign_id, submission_id, body.reason)
+    return ReasonIn(reason=row.reason)
+
+
+@api.post("/submissions/{submission_id}/bonus", status_code=201)
+def give_bonus(
+    campaign_id: UUID,
+    submission_id: UUID,
+    body: SubmissionBonusIn,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> PaymentOut:
+    """Pay something beyond the reward, or, once, part of it for work that is not whole."""
+    payment = decisions.give_bonus(
+        session, account, campaign_id, submission_id, body.amount_cents, body.reason, part=body.part
+    )
+    return _payment_out(session, payment)
+
+
+@api.post("/assignments/{assignment_id}/compensate", status_code=202)
+def compensate(
+    campaign_id: UUID,
+    assignment_id: UUID,
+    body: BonusIn,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> BonusIn:
+    """Pay somebody who worked here but could not hand in on MTurk, by a task for them alone."""
+    decisions.compensate(
+        session, account, campaign_id, assignment_id, body.amount_cents, body.reason
+    )
+    return body
+
+
+@api.get("/payments")
+def list_payments(
+    campaign_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    paging: Paged,
+    state: PaymentState | None = None,
+) -> Page[PaymentOut]:
+    """The ledger of a campaign, the newest first; or what is in one state."""
+    campaign = get_campaign(session, account, campaign_id)
+    query = (
+        select(Payment, Annotator.position)
+        .outerjoin(Annotator, Payment.annotator_id == Annotator.id)
+        .where(Payment.campaign_id == campaign.id)
+    )
+    if state is not None:
+        query = query.where(Payment.state == state)
+    rows = paging.rows(session, query, Payment.id, newest_first=True)
+    return paging.page([PaymentOut.of(*row) for row in rows])
+
+
+@api.get("/payments/totals")
+def payment_totals(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> TotalsOut:
+    """What the ledger comes to, by state and currency."""
+    campaign = get_campaign(session, account, campaign_id)
+    rows = session.execute(
+        select(
+            Payment.state,
+            Payment.currency,
+            func.count(),
+            func.sum(Payment.amount_cents),
+            func.sum(Payment.fee_cents),
+        )
+        .where(Payment.campaign_id == campaign.id)
+        .group_by(Payment.state, Payment.currency)
+        .order_by(Payment.currency, Payment.state)
+    )
+    totals = [
+        TotalOut(state=state, currency=currency, n=n, amount_cents=amount, fee_cents=fee)
+        for state, currency, n, amount, fee in rows
+    ]
+    return TotalsOut(totals=totals)
+
+
+@api.post("/payments/{payment_id}/{decision}")
+def decide_payment(
+    campaign_id: UUID,
+    payment_id: UUID,
+    decision: Literal["release", "cancel", "paid", "unpaid"],
+    body: ReasonIn,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> PaymentOut:
+    """Let a held or refused payment go on; give one up that nobody was told of; or say whether
+    one was made whose outcome nobody knows."""
+    payment = decisions.decide_payment(
+        session, account, campaign_id, payment_id, decision, body.reason
+    )
+    return _payment_out(session, payment)
+
+
+def _payment_out(session: DatabaseSession, payment: Payment) -> PaymentOut:
+    annotator = session.get(Annotator, payment.annotator_id) if payment.annotator_id else None
+    return PaymentOut.of(payment, annotator.position if annotator else None)

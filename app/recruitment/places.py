@@ -1,0 +1,42 @@
+"""Who takes a place of a link: finished work, and people at work."""
+
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.orm import Session
+
+from app.annotation.models import Answer, Assignment
+from app.core.settings import get_settings
+from app.recruitment.models import Recruitment
+
+
+def is_finished() -> ColumnElement[bool]:
+    """SQL: an assignment that is done, as far as there was anything left to do."""
+    return and_(Assignment.state == "completed", Assignment.n_answered > 0)
+
+
+def is_at_work() -> ColumnElement[bool]:
+    """SQL: an open assignment with a live lease, or whose page was opened as lately as a lease
+    lasts: people read instructions before they have one."""
+    lately = datetime.now(UTC) - timedelta(seconds=get_settings().lease_seconds)
+    leased = (
+        select(Answer.id)
+        .where(
+            Answer.assignment_id == Assignment.id,
+            Answer.state == "leased",
+            Answer.lease_expires_at > func.now(),
+        )
+        .exists()
+    )
+    here = or_(Assignment.created_at > lately, Assignment.seen_at > lately, leased)
+    return and_(Assignment.state == "open", here)
+
+
+def has_place(session: Session, link: Recruitment) -> bool:
+    """Whether one more may begin. Binding only under the link's row lock."""
+    if link.places == 0:
+        return True
+    taken = select(func.count()).where(
+        Assignment.recruitment_id == link.id, or_(is_finished(), is_at_work())
+    )
+    return (session.scalar(taken) or 0) < link.places

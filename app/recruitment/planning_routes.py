@@ -1,0 +1,69 @@
+"""Before people are recruited: what can be chosen, and what it would cost: API."""
+
+from uuid import UUID
+
+from app.accounts.api import api_router
+from app.accounts.routes import SignedIn
+from app.campaigns.models import Campaign
+from app.campaigns.service import get_campaign
+from app.core.web import DatabaseSession
+from app.recruitment.estimate import estimate_of, sizes_of
+from app.recruitment.models import Recruitment
+from app.recruitment.registry import REJECTIONS, TITLES
+from app.recruitment.schemas import (
+    ChannelOptionsOut,
+    EstimateIn,
+    EstimateOut,
+    Platform,
+    RecruitingOptionsOut,
+)
+from app.recruitment.service import currency_of
+from app.recruitment.settings import SETTINGS, checked_settings
+from app.recruitment.wanted import wanted_of
+
+api = api_router("/campaigns/{campaign_id}/recruiting", "recruitment")
+PLATFORMS: tuple[Platform, ...] = ("prolific", "mturk")
+
+
+@api.get("/options")
+def recruiting_options(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn
+) -> RecruitingOptionsOut:
+    """What can be chosen for recruiting, and how many people the campaign's plan still wants."""
+    campaign = get_campaign(session, account, campaign_id)
+    wanted = wanted_of(session, campaign)
+    return RecruitingOptionsOut(
+        channels=[_options(campaign, channel) for channel in PLATFORMS],
+        answers_wanted=wanted.answers,
+        places=wanted.places,
+        minutes=wanted.minutes,
+        reward_cents=campaign.reward_cents,
+        grids_per_assignment=campaign.grids_per_assignment,
+    )
+
+
+def _options(campaign: Campaign, channel: Platform) -> ChannelOptionsOut:
+    return ChannelOptionsOut(
+        channel=channel,
+        title=TITLES[channel],
+        currency=currency_of(campaign, channel),
+        settings=SETTINGS[channel].model_json_schema(),
+        rejection_categories=REJECTIONS[channel].categories,
+        least_reason=REJECTIONS[channel].least,
+    )
+
+
+@api.post("/estimate")
+def estimate_recruitment(
+    campaign_id: UUID, body: EstimateIn, session: DatabaseSession, account: SignedIn
+) -> EstimateOut:
+    """What recruiting so would cost, fees apart, and bonuses at most. Nothing is kept."""
+    campaign = get_campaign(session, account, campaign_id)
+    imagined = Recruitment(
+        channel=body.channel,
+        places=body.places,
+        reward_cents=campaign.reward_cents if body.reward_cents is None else body.reward_cents,
+        settings=checked_settings(body.channel, body.settings),
+    )
+    currency = currency_of(campaign, body.channel)
+    return EstimateOut.of(estimate_of(imagined), len(sizes_of(imagined)), currency)

@@ -1,0 +1,181 @@
+"""Annotators' pages on platforms: from what an address says to a session.
+
+Routes here speak to platforms, so they open their transactions themselves, around that.
+"""
+
+import logging
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import HTMLResponse, Response
+from sqlalchemy.orm import Session
+
+from app.annotation.pages import page_context
+from app.annotation.preview import preview_of
+from app.annotation.replies import session_out
+from app.annotation.schemas import HandIn, OpenMTurkSession, OpenProlificSession, SessionOut
+from app.campaigns.models import Campaign
+from app.core.web import DatabaseSession, templates
+from app.recruitment import entry
+from app.recruitment.channels.mturk_sites import BadSubmitAddress, submit_address
+from app.recruitment.channels.prolific import completion_address
+from app.recruitment.entry import Arrival
+from app.recruitment.models import ChannelAccount, Recruitment
+from app.recruitment.presence import require_accepted, require_participant
+
+logger = logging.getLogger(__name__)
+api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"])
+pages = APIRouter(include_in_schema=False)
+PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+
+
+def _address(session: Session, recruitment: Recruitment, turk_submit_to: str) -> str:
+    """Where answers are posted to. Raises BadSubmitAddress, with a line in the log."""
+    try:
+        return submit_address(turk_submit_to, environment_of(session, recruitment))
+    except BadSubmitAddress:
+        logger.warning("refused on mturk, recruitment %s: a foreign turkSubmitTo", recruitment.id)
+        raise
+
+
+def environment_of(session: Session, recruitment: Recruitment) -> str:
+    """production, sandbox or custom, as the account that pays."""
+    return session.get_one(ChannelAccount, recruitment.channel_account_id).environment
+
+
+@pages.get("/a/mturk/{link}", response_class=HTMLResponse)
+def mturk_page(
+    request: Request,
+    link: str,
+    session: DatabaseSession,
+    assignment_id: Annotated[str, Query(alias="assignmentId")] = PREVIEW,
+    hit_id: Annotated[str, Query(alias="hitId")] = "",
+    worker_id: Annotated[str, Query(alias="workerId")] = "",
+    turk_submit_to: Annotated[str, Query(alias="turkSubmitTo")] = "",
+    lang: str = "",
+) -> Response:
+    """What MTurk shows in its frame: before the task is accepted, a look at it and no more."""
+    recruitment = entry.recruitment_of_link(session, link, "mturk")
+    if turk_submit_to:
+        _address(session, recruitment, turk_submit_to)
+    campaign = session.get_one(Campaign, recruitment.campaign_id)
+    if assignment_id == PREVIEW:
+        return _preview(request, session, campaign, lang, "mturk")
+    given = {
+        "assignment_id": assignment_id,
+        "hit_id": hit_id,
+        "worker_id": worker_id,
+        "turk_submit_to": turk_submit_to,
+    }
+    return _page(request, campaign, lang, link, "mturk", given)
+
+
+@pages.get("/a/mturk/{link}/thanks", response_class=HTMLResponse)
+def thanks_page(
+    request: Request,
+    link: str,
+    session: DatabaseSession,
+    assignment_id: Annotated[str, Query(alias="assignmentId")] = PREVIEW,
+    turk_submit_to: Annotated[str, Query(alias="turkSubmitTo")] = "",
+) -> Response:
+    """The page of a task that pays one person for earlier work: a button that hands in."""
+    recruitment = entry.recruitment_of_link(session, link, "mturk")
+    accepted = assignment_id != PREVIEW
+    address = ""
+    if accepted:
+        address = _address(session, recruitment, turk_submit_to)
+    campaign = session.get_one(Campaign, recruitment.campaign_id)
+    context = {"campaign": campaign, "assignment": assignment_id, "address": address}
+    return templates.TemplateResponse(request, "annotation/thanks.html", context)
+
+
+@pages.get("/a/prolific/{link}", response_class=HTMLResponse)
+def prolific_page(
+    request: Request,
+    link: str,
+    session: DatabaseSession,
+    participant: Annotated[str, Query(alias="PROLIFIC_PID")] = "",
+    study: Annotated[str, Query(alias="STUDY_ID")] = "",
+    submission: Annotated[str, Query(alias="SESSION_ID")] = "",
+    prolific_token: str = "",
+    lang: str = "",
+) -> Response:
+    """Where Prolific sends people."""
+    recruitment = entry.recruitment_of_link(session, link, "prolific")
+    campaign = session.get_one(Campaign, recruitment.campaign_id)
+    if not submission:
+        return _preview(request, session, campaign, lang, "prolific")
+    given = {
+        "participant": participant,
+        "study": study,
+        "session": submission,
+        "token": prolific_token,
+    }
+    return _page(request, campaign, lang, link, "prolific", given)
+
+
+def _preview(
+    request: Request, session: DatabaseSession, campaign: Campaign, lang: str, channel: str
+) -> HTMLResponse:
+    shown = preview_of(session, campaign, whole=False)
+    context = {
+        **page_context(request, campaign, lang),
+        "link": f"look-{campaign.id}",
+        "channel": channel,
+        "preview": {**shown.model_dump(mode="json"), "locked": True},
+    }
+    return templates.TemplateResponse(request, "annotation/page.html", context)
+
+
+def _page(
+    request: Request, campaign: Campaign, lang: str, link: str, channel: str, given: dict[str, str]
+) -> HTMLResponse:
+    context: dict[str, Any] = {
+        **page_context(request, campaign, lang),
+        "link": link,
+        "channel": channel,
+        "entry": given,
+    }
+    headers = {"Vary": "Accept-Language", "Cache-Control": "no-store"}
+    return templates.TemplateResponse(request, "annotation/page.html", context, headers=headers)
+
+
+@api.post("/sessions/mturk", status_code=201)
+def open_mturk_session(
+    body: OpenMTurkSession, _: Annotated[None, Depends(require_accepted)], session: DatabaseSession
+) -> SessionOut:
+    """Begin or go on with an MTurk assignment. Refused, with a line in the log, when its ids do
+    not fit what stands on MTurk."""
+    recruitment = entry.recruitment_of_link(session, body.link, "mturk")
+    address = _address(session, recruitment, body.turk_submit_to)
+    arrival = Arrival(body.assignment_id, body.hit_id, body.worker_id)
+    posting = entry.posting_of_arrival(session, recruitment, arrival)
+    who = entry.enter(session, recruitment, posting, arrival)
+    fields = {"assignmentId": body.assignment_id, "likewise": str(who.assignment.id)}
+    return session_out(
+        session, who, {"hand_in": HandIn(kind="form", address=address, fields=fields)}
+    )
+
+
+@api.post("/sessions/prolific", status_code=201)
+def open_prolific_session(
+    body: OpenProlificSession,
+    _: Annotated[None, Depends(require_participant)],
+    session: DatabaseSession,
+) -> SessionOut:
+    """Begin or go on with a Prolific submission, after Prolific has said whose it is."""
+    recruitment = entry.recruitment_of_link(session, body.link, "prolific")
+    arrival = Arrival(body.session, body.study, body.participant)
+    posting = entry.posting_of_arrival(session, recruitment, arrival)
+    who = entry.enter(session, recruitment, posting, arrival)
+    environment, codes = environment_of(session, recruitment), posting.details["codes"]
+    ways = {"hand_in": "complete", "declined": "no_consent", "screened_out": "screened_out"}
+    return session_out(
+        session,
+        who,
+        {
+            way: HandIn(kind="address", address=completion_address(environment, codes[code]))
+            for way, code in ways.items()
+            if code in codes
+        },
+    )

@@ -1,0 +1,451 @@
+"""What the platform says joined with what we have: who is paid, and what somebody must look at.
+
+Both sides fit and the work is complete: the reward is owed. Theirs alone, or incomplete: flagged,
+never rejected by itself. Approved there: the reward is in the books, and bonuses are owed.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.orm import Session
+
+from app.annotation.models import Assignment
+from app.core.database import locked, transaction
+from app.core.events import campaign_changed
+from app.recruitment import calls, ledger, people
+from app.recruitment.bonuses import owe_bonuses, paid_settings
+from app.recruitment.channel import (
+    ChannelError,
+    ChannelRefused,
+    PlatformSubmission,
+    PostingRef,
+    PostingStatus,
+    said_by,
+)
+from app.recruitment.ledger import Owed
+from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, Submission
+from app.recruitment.settings import ProlificSettings
+from app.recruitment.work import Speaker, claimed_until, seconds_to_wait, speaker_of
+
+# How far a submission has come. A listing that is older than what we know never takes it back.
+_FINAL = ("approved", "screened_out")
+# What nobody will hear more of.
+SETTLED = ("approved", "rejected", "returned", "timed_out", "screened_out")
+HANDED_IN = ("submitted", "approved", "rejected", "screened_out")
+# Who is asked to return a submission and does not is paid by the platform in the end.
+TO_RETURN = timedelta(days=3)
+# Submissions of a posting whose bonuses are compared at a time.
+COMPARED = 50
+COMPENSATION = "compensation"
+LONGEST_WAIT = 600.0
+
+
+@dataclass(frozen=True)
+class PollAttempt:
+    """One look at all postings of a recruitment."""
+
+    recruitment_id: UUID
+    speaker: Speaker
+    postings: list[tuple[UUID, PostingRef]]
+    began: datetime
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the platform told of one posting; `asked`: when it was asked, or somewhat before."""
+
+    posting_id: UUID
+    status: PostingStatus
+    submissions: list[PlatformSubmission]
+    asked: datetime
+
+
+def claim_poll(session: Session) -> PollAttempt | None:
+    """The next recruitment whose platform is to be asked."""
+    recruitment = session.scalar(
+        select(Recruitment)
+        .where(Recruitment.poll_at <= func.now(), Recruitment.channel != "link")
+        .order_by(Recruitment.poll_at)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    if recruitment is None:
+        return None
+    recruitment.poll_at = claimed_until()
+    postings = session.scalars(
+        select(Posting)
+        .where(
+            Posting.recruitment_id == recruitment.id,
+            Posting.external_id.is_not(None),
+            or_(Posting.state != "closed", Posting.at_work > 0, _has_unsettled(), _lacks_some()),
+        )
+        .order_by(Posting.number)
+    )
+    refs = [(one.id, people.posting_ref(recruitment, one)) for one in postings]
+    try:
+        speaker = speaker_of(session, recruitment)
+        return PollAttempt(recruitment.id, speaker, refs, datetime.now(UTC))
+    except ChannelError as error:
+        recruitment.poll_error = said_by(error)
+        recruitment.poll_failures += 1
+        return None
+
+
+def do_poll(attempt: PollAttempt, seconds: float) -> None:
+    """Ask the platform of each posting and take in what it says; again after `seconds`."""
+    problems = []
+    for posting_id, ref in attempt.postings:
+        asked = datetime.now(UTC)
+        try:
+            channel = attempt.speaker.open()
+            seen = Seen(posting_id, channel.status(ref), list(channel.submissions(ref)), asked)
+        except ChannelRefused as error:
+            if not error.code.endswith("HITDoesNotExist"):
+                problems.append(said_by(error))
+                continue
+            # Platforms forget what ended long ago.
+            seen = Seen(posting_id, PostingStatus("closed", 0, 0, 0), [], asked)
+        except ChannelError as error:
+            problems.append(said_by(error))
+            continue
+        with transaction() as session:
+            take_in(session, attempt.recruitment_id, seen)
+            # Hundreds of postings take longer than one claim lasts.
+            session.get_one(Recruitment, attempt.recruitment_id).poll_at = claimed_until()
+            unsure = bonuses_to_compare(session, posting_id)
+        try:
+            found = attempt.speaker.open().bonuses(ref, list(unsure)) if unsure else {}
+        except ChannelError as error:
+            problems.append(said_by(error))
+            continue
+        with transaction() as session:
+            for row_id, external_id in ((unsure[name], name) for name in found):
+                session.get_one(Submission, row_id).bonus_cents = found[external_id]
+    # One posting that cannot be read does not keep the others waiting.
+    silent = bool(attempt.postings) and len(problems) == len(attempt.postings)
+    with transaction() as session:
+        recruitment = locked(session, Recruitment, attempt.recruitment_id)
+        recruitment.polled_at = datetime.now(UTC)
+        recruitment.poll_error = problems[0] if problems else ""
+        recruitment.poll_failures = recruitment.poll_failures + 1 if silent else 0
+        wait = seconds
+        if silent:
+            wait = min(LONGEST_WAIT, max(seconds, seconds_to_wait(recruitment.poll_failures)))
+        done = not problems and is_settled(session, recruitment, attempt.began)
+        recruitment.poll_at = None if done else datetime.now(UTC) + timedelta(seconds=wait)
+
+
+def bonuses_to_compare(session: Session, posting_id: UUID) -> dict[str, UUID]:
+    """Submissions, by the platform's id, whose bonuses in the books are not what the platform was
+    last seen to have paid."""
+    booked = (
+        select(Payment.submission_id, func.sum(Payment.amount_cents).label("cents"))
+        .join(Submission, Payment.submission_id == Submission.id)
+        .where(
+            Submission.posting_id == posting_id,
+            Payment.kind == "bonus",
+            Payment.state == "paid",
+        )
+        .group_by(Payment.submission_id)
+        .subquery()
+    )
+    rows = session.execute(
+        select(Submission.external_id, Submission.id)
+        .join(booked, booked.c.submission_id == Submission.id)
+        .where(Submission.bonus_cents.is_distinct_from(booked.c.cents))
+        .limit(COMPARED)
+    )
+    return {external_id: row_id for external_id, row_id in rows}
+
+
+def _has_unsettled() -> ColumnElement[bool]:
+    """SQL: something was handed in, or begun, that is not decided on."""
+    return (
+        select(Submission.id)
+        .where(Submission.posting_id == Posting.id, Submission.state.not_in(SETTLED))
+        .exists()
+    )
+
+
+def _lacks_some() -> ColumnElement[bool]:
+    """SQL: more was handed in than is listed, because platforms list it somewhat later."""
+    listed = (
+        select(func.count())
+        .where(Submission.posting_id == Posting.id, Submission.state.in_(HANDED_IN))
+        .scalar_subquery()
+    )
+    return and_(Posting.taken > listed, Posting.closed_at > func.now() - ledger.LISTED_WITHIN)
+
+
+def is_settled(session: Session, recruitment: Recruitment, looked: datetime) -> bool:
+    """Whether nothing more is to come from the platform, which was looked at from `looked` on."""
+    query = select(func.count()).select_from(Posting)
+    at_large = query.where(
+        Posting.recruitment_id == recruitment.id,
+        or_(
+            Posting.state.in_(("planned", "open", "paused")),
+            Posting.at_work > 0,
+            _lacks_some(),
+            # Ended while it was looked at: who is at work there has to be seen first.
+            Posting.closed_at > looked,
+        ),
+    )
+    unsettled = (
+        select(func.count())
+        .select_from(Submission)
+        .where(Submission.recruitment_id == recruitment.id, Submission.state.not_in(SETTLED))
+    )
+    return not session.scalar(at_large) and not session.scalar(unsettled)
+
+
+def take_in(session: Session, recruitment_id: UUID, seen: Seen) -> None:
+    """Take in what the platform says of a posting."""
+    recruitment = locked(session, Recruitment, recruitment_id)
+    posting = locked(session, Posting, seen.posting_id)
+    if not _moved_since(session, posting, seen.asked):
+        posting.taken, posting.at_work = seen.status.taken, seen.status.at_work or 0
+        _follow(session, recruitment, posting, seen)
+    known = {
+        (row.external_id, row.person_hash): row
+        for row in session.scalars(select(Submission).where(Submission.posting_id == posting.id))
+    }
+    changed, handed_in = False, []
+    for told in seen.submissions:
+        hashed = people.person_hash(recruitment, told.person)
+        row = known.get((told.external_id, hashed))
+        is_new = row is None
+        if row is None:
+            row = Submission(
+                recruitment_id=recruitment.id,
+                posting_id=posting.id,
+                external_id=told.external_id,
+                person_hash=hashed,
+                state=told.state,
+            )
+            session.add(row)
+            handed_in += [row] if told.state in HANDED_IN else []
+        elif row.state not in HANDED_IN and told.state in HANDED_IN:
+            handed_in.append(row)
+        is_new = _bring_up_to_date(session, recruitment, row, told) or is_new
+        changed |= is_new
+        session.flush()
+        # What is decided on stays so; what awaits something is looked at again.
+        if is_new or row.state == "submitted":
+            settle(session, recruitment, row)
+    # A task that pays for lost work is for one person alone: there is nobody to keep from it.
+    is_for_all = posting.compensates is None
+    if handed_in and is_for_all and paid_settings(recruitment).exclude_former:
+        ids = [str(row.id) for row in handed_in]
+        calls.ask(session, recruitment, "exclude", posting=posting, submissions=ids)
+    if changed:
+        campaign_changed(session, recruitment.campaign_id)
+
+
+def _moved_since(session: Session, posting: Posting, asked: datetime) -> bool:
+    """Whether the platform was told to open or close a posting while it was asked: what it said
+    may be of before, and the money for open places must not seem free."""
+    moved = select(ChannelCall.id).where(
+        ChannelCall.posting_id == posting.id,
+        ChannelCall.deed.in_(("publish", "extend", "pause", "resume", "stop")),
+        or_(ChannelCall.state == "running", ChannelCall.ended_at >= asked),
+    )
+    return session.scalar(moved.limit(1)) is not None
+
+
+def _follow(session: Session, recruitment: Recruitment, posting: Posting, seen: Seen) -> None:
+    """Bring the state of a posting in line with the platform's.
+
+    A paused one is off the market, and is ours to resume. A full study on Prolific looks closed but
+    opens again when somebody gives a place back: it has ended once every place is decided on, and
+    one that we stopped is stopped again if it was full at the time.
+    """
+    if seen.status.state == "closed" and posting.state == "open":
+        final = sum(one.state == "approved" for one in seen.submissions)
+        full = recruitment.channel == "prolific" and recruitment.state != "stopped"
+        if not full or final >= posting.places:
+            posting.state, posting.closed_at = "closed", datetime.now(UTC)
+    elif seen.status.state == "open" and posting.state == "closed":
+        waiting = select(ChannelCall.id).where(
+            ChannelCall.posting_id == posting.id,
+            ChannelCall.deed == "stop",
+            ChannelCall.state.in_(("due", "running")),
+        )
+        if recruitment.state == "stopped" and session.scalar(waiting) is None:
+            calls.ask(session, recruitment, "stop", posting=posting)
+
+
+def _bring_up_to_date(
+    session: Session, recruitment: Recruitment, row: Submission, told: PlatformSubmission
+) -> bool:
+    before = (row.state, row.assignment_id)
+    if row.state not in _FINAL:
+        row.state = told.state
+    row.code, row.seen_at = told.code, datetime.now(UTC)
+    row.accepted_at, row.submitted_at = told.accepted_at, told.submitted_at
+    row.auto_approved_at = told.auto_approved_at
+    if row.assignment_id is None:
+        posting = session.get_one(Posting, row.posting_id)
+        assignment = (
+            session.get(Assignment, posting.compensates)
+            if posting.compensates
+            else _assignment_of(session, recruitment, row)
+        )
+        row.assignment_id = assignment.id if assignment else None
+    return before != (row.state, row.assignment_id)
+
+
+def _assignment_of(
+    session: Session, recruitment: Recruitment, row: Submission
+) -> Assignment | None:
+    annotator_id = people.annotator_of(session, recruitment, row.person_hash)
+    return session.scalar(
+        select(Assignment).where(
+            Assignment.annotator_id == annotator_id,
+            Assignment.channel == recruitment.channel,
+            Assignment.external_id == row.external_id,
+        )
+    )
+
+
+def settle(session: Session, recruitment: Recruitment, row: Submission) -> None:
+    """Decide what follows from a submission's state. The caller holds the recruitment."""
+    assignment = session.get(Assignment, row.assignment_id) if row.assignment_id else None
+    if row.state == "submitted":
+        _settle_submitted(session, recruitment, row, assignment)
+    elif row.state == "approved":
+        _settle_approved(session, recruitment, row, assignment)
+    elif row.state == "screened_out":
+        _settle_screened_out(session, recruitment, row, assignment)
+    elif row.state in ("returned", "timed_out") and assignment is not None:
+        if assignment.state == "open":
+            assignment.state = "returned"
+        _cancel_reward(session, row, "The platform says that the work was given back.")
+        # A reason tells that somebody has looked at it.
+        row.flag = "broken_off" if assignment.n_answered and not row.reason else ""
+    elif row.state == "rejected" and row.decision != "reject":
+        row.flag = row.flag or "rejected_there"
+
+
+def _settle_submitted(
+    session: Session, recruitment: Recruitment, row: Submission, assignment: Assignment | None
+) -> None:
+    if row.decision is not None:
+        return
+    posting = session.get_one(Posting, row.posting_id)
+    settings = paid_settings(recruitment)
+    if assignment is None:
+        row.flag = "unknown_person"
+    elif (ending := _ending_of(session, row)) in ("no_consent", "screened_out"):
+        # The platform has asked them to return it, or pays them by itself.
+        late = row.submitted_at is not None and datetime.now(UTC) - row.submitted_at > TO_RETURN
+        row.flag = "asked_to_return" if late else ""
+    elif ending == "unknown":
+        row.flag = "wrong_code"
+    elif posting.compensates is not None:
+        approve(session, recruitment, row, assignment, "Thank you for your work.")
+    elif not is_complete(session, assignment):
+        row.flag = "incomplete"
+    elif _is_compensated(session, assignment):
+        # The form has arrived after all: somebody decides, so that it is not paid twice.
+        row.flag = "compensated"
+    elif settings.approve == "review":
+        row.flag = "awaits_review"
+    else:
+        approve(session, recruitment, row, assignment, "Thank you for your work.")
+
+
+def _ending_of(session: Session, row: Submission) -> str:
+    """What the completion code says: `complete`, `no_consent`, `screened_out`, or `unknown`; on
+    platforms without codes everything that is handed in is `complete`."""
+    codes = session.get_one(Posting, row.posting_id).details.get("codes", {})
+    if not codes:
+        return "complete"
+    return next((what for what, code in codes.items() if code == row.code), "unknown")
+
+
+def is_complete(session: Session, assignment: Assignment) -> bool:
+    """Whether all was done that there was to do: the target, or what was left of the campaign."""
+    if assignment.n_answered >= assignment.target:
+        return True
+    return assignment.state == "completed" and assignment.n_answered > 0
+
+
+def _is_compensated(session: Session, assignment: Assignment) -> bool:
+    """Whether pay for lost work was put up for it, or paid."""
+    query = select(Posting.id).where(
+        Posting.compensates == assignment.id, Posting.state != "failed"
+    )
+    return session.scalar(query.limit(1)) is not None
+
+
+def approve(
+    session: Session,
+    recruitment: Recruitment,
+    row: Submission,
+    assignment: Assignment | None,
+    message: str,
+) -> Payment:
+    """Owe the reward of a submission; the platform is told by the payment."""
+    row.decision, row.flag, row.reason = "approve", "", message
+    posting = session.get_one(Posting, row.posting_id)
+    rule = "reward" if posting.compensates is None else COMPENSATION
+    owed = Owed("reward", rule, ledger.reward_of(recruitment, posting), message)
+    return ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
+
+
+def _settle_approved(
+    session: Session, recruitment: Recruitment, row: Submission, assignment: Assignment | None
+) -> None:
+    """Approved by us, by the platform after its delay, or on its pages: the books follow."""
+    payment = session.scalar(
+        select(Payment)
+        .where(
+            Payment.submission_id == row.id,
+            Payment.kind == "reward",
+            Payment.state != "cancelled",
+        )
+        .with_for_update()
+    )
+    if payment is None:
+        payment = approve(session, recruitment, row, assignment, "Approved on the platform.")
+    if payment.state in ("held", "due", "failed"):
+        ledger.mark_paid(payment, row.external_id)
+        payment.why = "The platform says that it is paid."
+    is_work = session.get_one(Posting, row.posting_id).compensates is None
+    if payment.state == "paid" and is_work:
+        owe_bonuses(session, recruitment, row)
+
+
+def _settle_screened_out(
+    session: Session, recruitment: Recruitment, row: Submission, assignment: Assignment | None
+) -> None:
+    """The platform has paid the fixed amount for it: the books follow."""
+    _cancel_reward(session, row, "Screened out instead.")
+    settings = paid_settings(recruitment)
+    cents = settings.screen_out_cents if isinstance(settings, ProlificSettings) else None
+    if cents is None:
+        row.flag = "" if row.reason else "screened_out_there"
+        return
+    owed = Owed("screen_out", "screen_out", cents, "Practice was not passed.")
+    payment = ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
+    row.flag = ""
+    if payment.state in ("held", "due", "failed"):
+        ledger.mark_paid(payment, row.external_id)
+        payment.why = "The platform says that it is paid."
+
+
+def _cancel_reward(session: Session, row: Submission, why: str) -> None:
+    payment = session.scalar(
+        select(Payment)
+        .where(
+            Payment.submission_id == row.id,
+            Payment.rule == "reward",
+            Payment.state.in_(("held", "due", "failed")),
+        )
+        .with_for_update()
+    )
+    if payment is not None:
+        payment.state, payment.why = "cancelled", why
+        row.decision, row.reason = None, ""

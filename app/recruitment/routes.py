@@ -1,0 +1,177 @@
+"""Recruiting for a campaign: API."""
+
+from typing import Literal
+from uuid import UUID
+
+from fastapi.responses import Response
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.accounts.api import api_router
+from app.accounts.routes import SignedIn
+from app.campaigns.service import get_campaign
+from app.core.errors import NotFound
+from app.core.paging import Page, Paged
+from app.core.web import DatabaseSession
+from app.recruitment import report, service
+from app.recruitment.models import Recruitment
+from app.recruitment.schemas import (
+    MorePlaces,
+    NewLimit,
+    NewRecruitment,
+    ReconciliationOut,
+    RecruitmentDryRunOut,
+    RecruitmentOut,
+)
+from app.recruitment.service import RecruitmentPlan
+from app.recruitment.shown import dry_run_out, recruitment_out
+
+api = api_router("/campaigns/{campaign_id}/recruitments", "recruitment")
+
+
+def _of_campaign(
+    session: Session, account: SignedIn, campaign_id: UUID, recruitment_id: UUID
+) -> Recruitment:
+    found = service.get_recruitment(session, account, recruitment_id)
+    if found.campaign_id != campaign_id:
+        raise NotFound("This campaign has no such recruitment.")
+    return found
+
+
+@api.post("", status_code=201)
+def plan_recruitment(
+    campaign_id: UUID,
+    body: NewRecruitment,
+    session: DatabaseSession,
+    account: SignedIn,
+    response: Response,
+) -> RecruitmentOut:
+    """Plan recruiting on a platform. Nothing is told to anybody until it is opened."""
+    plan = RecruitmentPlan(**body.model_dump())
+    planned = service.plan_recruitment(session, account, campaign_id, plan)
+    response.headers["Location"] = f"/api/v1/campaigns/{campaign_id}/recruitments/{planned.id}"
+    return recruitment_out(session, planned)
+
+
+@api.get("")
+def list_recruitments(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
+) -> Page[RecruitmentOut]:
+    """The platforms where a campaign recruits and has recruited, the newest first."""
+    campaign = get_campaign(session, account, campaign_id)
+    query = select(Recruitment).where(
+        Recruitment.campaign_id == campaign.id, Recruitment.channel != "link"
+    )
+    rows = paging.rows(session, query, Recruitment.id, newest_first=True)
+    return paging.page([recruitment_out(session, found) for (found,) in rows])
+
+
+@api.get("/{recruitment_id}")
+def get_recruitment(
+    campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: SignedIn
+) -> RecruitmentOut:
+    """One recruitment with its postings and its money."""
+    found = _of_campaign(session, account, campaign_id, recruitment_id)
+    return recruitment_out(session, found)
+
+
+@api.put("/{recruitment_id}")
+def change_recruitment(
+    campaign_id: UUID,
+    recruitment_id: UUID,
+    body: NewRecruitment,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> RecruitmentOut:
+    """Give a draft another plan."""
+    _of_campaign(session, account, campaign_id, recruitment_id)
+    plan = RecruitmentPlan(**body.model_dump())
+    return recruitment_out(session, service.change_draft(session, account, recruitment_id, plan))
+
+
+@api.delete("/{recruitment_id}", status_code=204)
+def forget_recruitment(
+    campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: SignedIn
+) -> Response:
+    """Forget a draft that was never opened."""
+    _of_campaign(session, account, campaign_id, recruitment_id)
+    service.delete_draft(session, account, recruitment_id)
+    return Response(status_code=204)
+
+
+@api.get("/{recruitment_id}/dry-run")
+def dry_run_recruitment(
+    campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: SignedIn
+) -> RecruitmentDryRunOut:
+    """What opening would put on the platform, what it would cost, and what stands in its way."""
+    found = _of_campaign(session, account, campaign_id, recruitment_id)
+    return dry_run_out(session, found)
+
+
+@api.post("/{recruitment_id}/open")
+def open_recruitment(
+    campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: SignedIn
+) -> RecruitmentOut:
+    """Reserve the money and put the postings on the platform."""
+    _of_campaign(session, account, campaign_id, recruitment_id)
+    return recruitment_out(session, service.open_recruitment(session, account, recruitment_id))
+
+
+@api.post("/{recruitment_id}/more")
+def ask_for_more(
+    campaign_id: UUID,
+    recruitment_id: UUID,
+    body: MorePlaces,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> RecruitmentOut:
+    """Ask for more places while it is open."""
+    _of_campaign(session, account, campaign_id, recruitment_id)
+    more = service.ask_for_more(session, account, recruitment_id, body.places)
+    return recruitment_out(session, more)
+
+
+@api.put("/{recruitment_id}/limit")
+def set_limit(
+    campaign_id: UUID,
+    recruitment_id: UUID,
+    body: NewLimit,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> RecruitmentOut:
+    """Change the spending limit; payments that waited for it go on."""
+    _of_campaign(session, account, campaign_id, recruitment_id)
+    limited = service.set_limit(session, account, recruitment_id, body.spend_limit_cents)
+    return recruitment_out(session, limited)
+
+
+@api.get("/{recruitment_id}/reconciliation")
+def reconciliation(
+    campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: SignedIn
+) -> ReconciliationOut:
+    """The ledger against the platform."""
+    found = _of_campaign(session, account, campaign_id, recruitment_id)
+    return ReconciliationOut.of(report.reconcile(session, found), found)
+
+
+@api.post("/{recruitment_id}/poll", status_code=204)
+def poll_now(
+    campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: SignedIn
+) -> Response:
+    """Ask the platform at once what came back."""
+    _of_campaign(session, account, campaign_id, recruitment_id)
+    service.poll_now(session, account, recruitment_id)
+    return Response(status_code=204)
+
+
+@api.post("/{recruitment_id}/{deed}")
+def act_on_recruitment(
+    campaign_id: UUID,
+    recruitment_id: UUID,
+    deed: Literal["pause", "resume", "stop"],
+    session: DatabaseSession,
+    account: SignedIn,
+) -> RecruitmentOut:
+    """Pause, resume or stop: nobody new takes part; those at work hand in and are paid."""
+    _of_campaign(session, account, campaign_id, recruitment_id)
+    return recruitment_out(session, service.act(session, account, recruitment_id, deed))

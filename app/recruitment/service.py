@@ -1,0 +1,305 @@
+"""Recruiting for a campaign: planning it, opening it, asking for more, pausing, stopping."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.service import record_audit
+from app.campaigns.models import Campaign
+from app.campaigns.service import get_campaign
+from app.core.database import locked
+from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.events import campaign_changed
+from app.core.security import new_token
+from app.core.settings import get_settings
+from app.recruitment import calls, ledger
+from app.recruitment.accounts import get_account, require_payer
+from app.recruitment.estimate import estimate_of, sizes_of
+from app.recruitment.ledger import in_money
+from app.recruitment.models import ChannelAccount, Posting, Recruitment
+from app.recruitment.moves import Deed, move
+from app.recruitment.settings import SETTINGS, checked_settings
+
+MOST_PLACES = 10_000
+
+
+class NotReady(Conflict):
+    """Something is missing before people can be recruited."""
+
+    code = "not_ready"
+
+
+@dataclass(frozen=True)
+class RecruitmentPlan:
+    """What a requester decides. None: the campaign's reward, or no limit of their own (what places
+    and bonuses cost at most, with fees)."""
+
+    channel: str
+    places: int
+    channel_account_id: UUID | None = None
+    name: str = ""
+    reward_cents: int | None = None
+    spend_limit_cents: int | None = None
+    settings: dict[str, Any] | None = None
+
+
+def plan_recruitment(
+    session: Session, account: Account, campaign_id: UUID, plan: RecruitmentPlan
+) -> Recruitment:
+    """A draft that tells nobody anything yet. Raises NotFound or InvalidInput."""
+    campaign = get_campaign(session, account, campaign_id, edit=True)
+    recruitment = Recruitment(
+        campaign_id=campaign.id,
+        channel=plan.channel,
+        link_token=new_token(),
+        state="draft",
+        currency=currency_of(campaign, plan.channel),
+    )
+    _apply(session, account, campaign, recruitment, plan)
+    session.add(recruitment)
+    session.flush()
+    record_audit(
+        session, account.id, "recruitment.planned", "recruitment", recruitment.id,
+        campaign=str(campaign.id), channel=plan.channel,
+    )  # fmt: skip
+    return recruitment
+
+
+def change_draft(
+    session: Session, account: Account, recruitment_id: UUID, plan: RecruitmentPlan
+) -> Recruitment:
+    """Give a draft another plan; raises Conflict once it was opened."""
+    recruitment = _under_lock(session, account, recruitment_id)
+    if recruitment.state != "draft":
+        raise Conflict("It was opened already: only the limit can be changed, and more asked for.")
+    if plan.channel != recruitment.channel:
+        raise InvalidInput("The channel of a recruitment stays. Plan another one.")
+    campaign = session.get_one(Campaign, recruitment.campaign_id)
+    _apply(session, account, campaign, recruitment, plan)
+    return recruitment
+
+
+def _apply(
+    session: Session,
+    account: Account,
+    campaign: Campaign,
+    recruitment: Recruitment,
+    plan: RecruitmentPlan,
+) -> None:
+    if plan.channel not in SETTINGS or plan.channel == "link":
+        raise InvalidInput("People are recruited on mturk or prolific; links need no recruitment.")
+    if plan.channel_account_id is None:
+        raise InvalidInput("Choose the account on the platform that pays.", code="no_account")
+    channel_account = get_account(session, account, plan.channel_account_id)
+    if channel_account.channel != plan.channel:
+        raise InvalidInput(f"That account is on {channel_account.channel}, not on {plan.channel}.")
+    if not 1 <= plan.places <= MOST_PLACES:
+        raise InvalidInput(f"Places: from 1 to {MOST_PLACES}; found {plan.places}.")
+    reward = campaign.reward_cents if plan.reward_cents is None else plan.reward_cents
+    if not 1 <= reward <= 1_000_000:
+        raise InvalidInput(
+            "Platforms pay a reward for each assignment: enter one above zero.", code="no_reward"
+        )
+    recruitment.settings = checked_settings(plan.channel, plan.settings or {})
+    recruitment.channel_account_id = channel_account.id
+    recruitment.name = plan.name.strip() or channel_account.name
+    recruitment.places, recruitment.reward_cents = plan.places, reward
+    recruitment.spend_limit_cents = (
+        estimate_of(recruitment).total_cents
+        if plan.spend_limit_cents is None
+        else plan.spend_limit_cents
+    )
+
+
+def currency_of(campaign: Campaign, channel: str) -> str:
+    """MTurk pays in US dollars alone."""
+    return "USD" if channel == "mturk" else campaign.currency
+
+
+def open_recruitment(session: Session, account: Account, recruitment_id: UUID) -> Recruitment:
+    """Put the postings on the platform, with the money for them reserved.
+
+    Raises Conflict, NotReady or OverLimit; then nothing is told to anybody.
+    """
+    recruitment = _under_lock(session, account, recruitment_id)
+    if recruitment.state != "draft":
+        raise Conflict(f"It is {recruitment.state} already.")
+    require_payer(session, account, recruitment)
+    _require_ready(session, recruitment)
+    recruitment.state, recruitment.opened_at = "open", datetime.now(UTC)
+    _put_up(session, recruitment, recruitment.places)
+    if recruitment.channel == "prolific":
+        base = get_settings().base_url.rstrip("/")
+        url = f"{base}/hooks/prolific/{recruitment.channel_account_id}"
+        calls.ask(session, recruitment, "notify", url=url)
+    return _told(session, account, recruitment, "opened", places=recruitment.places)
+
+
+def problems_before_opening(session: Session, recruitment: Recruitment) -> list[str]:
+    """What must be put right before people can be recruited, in plain sentences."""
+    found = []
+    campaign = session.get_one(Campaign, recruitment.campaign_id)
+    if campaign.state != "running":
+        found.append(f"The campaign is {campaign.state}: start it first, then recruit.")
+    is_custom = _environment(session, recruitment) == "custom"
+    if not get_settings().base_url.startswith("https://") and not is_custom:
+        found.append(
+            "Platforms send people to pages that are served over HTTPS only. Set LIKEWISE_BASE_URL "
+            "to this server's https address (docs/operations.md)."
+        )
+    if recruitment.channel == "prolific" and is_custom and not get_settings().prolific_site:
+        found.append(
+            "LIKEWISE_PROLIFIC_SITE is not set: people could not be sent back to where they came "
+            "from."
+        )
+    return found
+
+
+def _require_ready(session: Session, recruitment: Recruitment) -> None:
+    for problem in problems_before_opening(session, recruitment):
+        raise NotReady(problem)
+
+
+def _environment(session: Session, recruitment: Recruitment) -> str:
+    return session.get_one(ChannelAccount, recruitment.channel_account_id).environment
+
+
+def _put_up(session: Session, recruitment: Recruitment, places: int) -> None:
+    """Plan postings for so many places and have them published; the money is reserved."""
+    last = select(func.max(Posting.number)).where(Posting.recruitment_id == recruitment.id)
+    number = session.scalar(last) or 0
+    sizes = sizes_of(recruitment, places)
+    ledger.require_room(session, recruitment, sizes)
+    for size in sizes:
+        number += 1
+        posting = Posting(recruitment_id=recruitment.id, number=number, places=size)
+        session.add(posting)
+        session.flush()
+        calls.ask(session, recruitment, "publish", posting=posting)
+
+
+def ask_for_more(
+    session: Session, account: Account, recruitment_id: UUID, places: int
+) -> Recruitment:
+    """So many more places: on Prolific in the same study, on MTurk in new HITs where more in one
+    would cost the higher fee. Raises Conflict, InvalidInput or OverLimit."""
+    recruitment = _under_lock(session, account, recruitment_id)
+    if recruitment.state != "open":
+        raise Conflict(f"It is {recruitment.state}: more places can be had while it is open.")
+    require_payer(session, account, recruitment)
+    _require_ready(session, recruitment)
+    if not 1 <= places <= MOST_PLACES:
+        raise InvalidInput(f"Places: from 1 to {MOST_PLACES}; found {places}.")
+    if recruitment.channel == "prolific":
+        _extend(session, recruitment, places)
+    else:
+        _put_up(session, recruitment, places)
+    recruitment.places += places
+    return _told(session, account, recruitment, "extended", places=places)
+
+
+def _extend(session: Session, recruitment: Recruitment, places: int) -> None:
+    posting = session.scalar(
+        select(Posting)
+        .where(Posting.recruitment_id == recruitment.id, Posting.state != "failed")
+        .order_by(Posting.number.desc())
+        .limit(1)
+        .with_for_update()
+    )
+    if posting is None or posting.state == "closed":
+        _put_up(session, recruitment, places)
+        return
+    ledger.require_room(session, recruitment, [places])
+    posting.places += places
+    calls.ask(session, recruitment, "extend", posting=posting, places=places, total=posting.places)
+
+
+def set_limit(
+    session: Session, account: Account, recruitment_id: UUID, limit_cents: int
+) -> Recruitment:
+    """Change the spending limit; payments that the old one held go on if there is room now.
+
+    Raises InvalidInput below what is committed already.
+    """
+    recruitment = _under_lock(session, account, recruitment_id)
+    require_payer(session, account, recruitment)
+    committed = ledger.commitments(session, recruitment).committed_cents
+    if limit_cents < committed:
+        raise InvalidInput(
+            f"{in_money(committed, recruitment.currency)} are spent or promised already: the limit "
+            "cannot be below that.",
+            code="below_commitments",
+        )
+    recruitment.spend_limit_cents = limit_cents
+    session.flush()
+    ledger.release_within_limit(session, recruitment)
+    return _told(session, account, recruitment, "limit", limit_cents=limit_cents)
+
+
+def act(session: Session, account: Account, recruitment_id: UUID, deed: Deed) -> Recruitment:
+    """Pause, resume or stop: nobody new may take part; those at work hand in and are paid."""
+    recruitment = _under_lock(session, account, recruitment_id)
+    if deed == "resume":
+        require_payer(session, account, recruitment)
+        _require_ready(session, recruitment)
+    # Stopped again: where the platform refused it the first time.
+    allowed = {"pause": ("open",), "resume": ("paused",), "stop": ("open", "paused", "stopped")}
+    if recruitment.state in allowed[deed]:
+        move(session, recruitment, deed)
+        return _told(session, account, recruitment, deed)
+    raise Conflict(f"Cannot {deed} this recruitment: it is {recruitment.state}.")
+
+
+def poll_now(session: Session, account: Account, recruitment_id: UUID) -> None:
+    """Have the platform asked at once; raises Conflict for a draft."""
+    recruitment = _under_lock(session, account, recruitment_id)
+    if recruitment.state == "draft":
+        raise Conflict("It was never opened: there is nothing to ask the platform for.")
+    recruitment.poll_at = datetime.now(UTC)
+
+
+def delete_draft(session: Session, account: Account, recruitment_id: UUID) -> None:
+    """Forget a draft; raises Conflict once it was opened: the books refer to it."""
+    recruitment = _under_lock(session, account, recruitment_id)
+    if recruitment.state != "draft":
+        raise Conflict("It was opened, and the books refer to it: stop it instead.")
+    session.delete(recruitment)
+
+
+def get_recruitment(
+    session: Session, account: Account, recruitment_id: UUID, *, edit: bool = False
+) -> Recruitment:
+    """On a platform, of a campaign that the account may see (or change); raises NotFound."""
+    found = session.get(Recruitment, recruitment_id)
+    if found is None or found.channel == "link":
+        raise NotFound("There is no such recruitment.")
+    get_campaign(session, account, found.campaign_id, edit=edit)
+    return found
+
+
+def list_recruitments(session: Session, campaign: Campaign) -> list[Recruitment]:
+    query = select(Recruitment).where(
+        Recruitment.campaign_id == campaign.id, Recruitment.channel != "link"
+    )
+    return list(session.scalars(query.order_by(Recruitment.id)))
+
+
+def _under_lock(session: Session, account: Account, recruitment_id: UUID) -> Recruitment:
+    found = get_recruitment(session, account, recruitment_id, edit=True)
+    return locked(session, Recruitment, found.id)
+
+
+def _told(
+    session: Session, account: Account, recruitment: Recruitment, event: str, **details: Any
+) -> Recruitment:
+    record_audit(
+        session, account.id, f"recruitment.{event}", "recruitment", recruitment.id,
+        campaign=str(recruitment.campaign_id), **details,
+    )  # fmt: skip
+    campaign_changed(session, recruitment.campaign_id)
+    return recruitment

@@ -1,0 +1,274 @@
+"""What a requester decides about recruiting on a channel; forms are made from these models."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    ValidationError,
+)
+
+from app.core.errors import InvalidInput
+from app.core.fields import field_title
+
+# Amounts are whole hundredths of the currency; forms show them with two decimals.
+MONEY: dict[str, JsonValue] = {"unit": "hundredths of the currency"}
+ChannelName = Literal["link", "mturk", "prolific"]
+COUNTRY = r"^[A-Z]{2}(-[A-Z0-9]{1,3})?$"
+
+
+def _country(found: object) -> object:
+    """As platforms write it; raises ValueError with what to write instead."""
+    if not isinstance(found, str):
+        return found
+    written = found.strip().upper()
+    if not re.match(COUNTRY, written):
+        raise ValueError(f"“{found}” is no country's letters, as US, GB, or US-CA are")
+    return written
+
+
+Country = Annotated[str, StringConstraints(pattern=COUNTRY), BeforeValidator(_country)]
+
+
+class Paid(BaseModel):
+    """What all channels that pay have in common.
+
+    approve: `automatic`, as soon as the work is complete here and handed in there, or `review`,
+    after the requester's word.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str = Field(
+        default="",
+        max_length=128,
+        title="Title",
+        description="What people see in the list of tasks. Empty: the campaign's question.",
+    )
+    description: str = Field(
+        default="",
+        max_length=2000,
+        title="Description",
+        description="A sentence or two on what is to be done, shown before people accept.",
+    )
+    approve: Literal["automatic", "review"] = Field(
+        default="automatic",
+        title="Pay the reward",
+        description="Complete: all grids done here, and handed in on the platform.",
+    )
+    extra_grids: int = Field(
+        default=0,
+        ge=0,
+        le=100,
+        title="Extra grids",
+        description="How many grids beyond the assignment's own a person may do for a bonus.",
+    )
+    extra_cents: int = Field(
+        default=0,
+        ge=0,
+        le=100_00,
+        title="Bonus for each extra grid",
+        description="On top of the reward.",
+        json_schema_extra=MONEY,
+    )
+    quality_cents: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_00,
+        title="Bonus for good work",
+        description="For an assignment of somebody whose gold grids and repeats agree better "
+        "than chance.",
+        json_schema_extra=MONEY,
+    )
+    exclude_former: bool = Field(
+        default=True,
+        title="One assignment per person",
+        description="Who has handed in work of this campaign is not offered it again.",
+    )
+
+    @property
+    def most_bonuses_cents(self) -> tuple[int, int]:
+        """What one person can earn by extra grids, and by good work."""
+        return self.extra_grids * self.extra_cents, self.quality_cents
+
+
+class MTurkSettings(Paid):
+    """Limits are MTurk's own.
+
+    guard: what people may do who do not qualify: `Accept`: see it but not accept;
+    `PreviewAndAccept`: find it in the list alone; `DiscoverPreviewAndAccept`: not even that.
+    """
+
+    keywords: str = Field(
+        default="images, sort, group, categorize",
+        max_length=1000,
+        title="Keywords",
+        description="Apart by commas.",
+    )
+    minutes_allowed: int = Field(
+        default=60,
+        ge=1,
+        le=24 * 60,
+        title="Minutes allowed",
+        description="From accepting to handing in; then MTurk gives the place to somebody else.",
+    )
+    lifetime_hours: int = Field(
+        default=72,
+        ge=1,
+        le=365 * 24,
+        title="Hours on the market",
+        description="How long the task can be found; it can be stopped before.",
+    )
+    auto_approval_hours: int = Field(
+        default=72,
+        ge=1,
+        le=720,
+        title="Hours until MTurk pays by itself",
+        description="Work that nobody has approved or rejected is paid then.",
+    )
+    keep_low_fee: bool = Field(
+        default=True,
+        title="Keep the lower fee",
+        description="By tasks (HITs) of at most nine places each: from ten on, Mechanical Turk "
+        "takes 40 % instead of 20 %.",
+    )
+    countries: list[Country] = Field(
+        default=[],
+        max_length=30,
+        title="Countries",
+        description="Two letters each, as US or GB, or US-CA; none: all.",
+    )
+    min_percent_approved: int = Field(
+        default=0,
+        ge=0,
+        le=100,
+        title="Least approval rate",
+        description="Percent of earlier work approved; 0: everybody.",
+    )
+    min_approved: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_000,
+        title="Least number of approved tasks",
+        description="Newcomers have an approval rate of 100 % until they have done about a "
+        "hundred: ask for both.",
+    )
+    guard: Literal["Accept", "PreviewAndAccept", "DiscoverPreviewAndAccept"] = Field(
+        default="PreviewAndAccept",
+        title="Who does not qualify may",
+        description="Of people who do not meet these conditions.",
+    )
+
+
+class ProlificSettings(Paid):
+    """Limits are Prolific's own."""
+
+    minutes_estimated: int = Field(
+        default=15,
+        ge=1,
+        le=600,
+        title="Minutes it takes",
+        description="Prolific shows it, and the pay per hour that follows from it.",
+    )
+    minutes_allowed: int | None = Field(
+        default=None,
+        ge=2,
+        le=24 * 60,
+        title="Minutes allowed",
+        description="Then the place goes to somebody else. Empty: Prolific's own rule.",
+    )
+    countries: list[Country] = Field(
+        default=[],
+        max_length=30,
+        title="Countries of residence",
+        description="Two letters each, as US or GB; none: all.",
+    )
+    min_percent_approved: int = Field(
+        default=0,
+        ge=0,
+        le=100,
+        title="Least approval rate",
+        description="Percent of earlier submissions approved; 0: everybody.",
+    )
+    min_approved: int = Field(
+        default=0,
+        ge=0,
+        le=10_000,
+        title="Least number of approved submissions",
+        description="0: newcomers too.",
+    )
+    devices: list[Literal["desktop", "tablet", "mobile"]] = Field(
+        default=["desktop", "tablet", "mobile"],
+        min_length=1,
+        title="Devices",
+        description="What people may take part with.",
+    )
+    screen_out_cents: int | None = Field(
+        default=None,
+        ge=1,
+        le=100_00,
+        title="Pay for who fails practice",
+        description="Who fails all practice grids is sent back with this amount. Empty: they go "
+        "on.",
+        json_schema_extra=MONEY,
+    )
+
+
+# Addresses are made for single people: the link's own lets nobody in.
+PERSONAL = ("listed", "single_use")
+
+
+class LinkSettings(BaseModel):
+    """Likewise pays nobody on this channel; it writes down what is owed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    access: Literal["open", "password", "listed", "single_use"] = Field(
+        default="open",
+        title="Who may come in",
+        description="open: whoever has the link; password: who knows it too; listed: an address "
+        "for each person of your list; single_use: addresses that are good for one assignment.",
+    )
+    per_device: int = Field(
+        default=0,
+        ge=0,
+        le=1000,
+        title="Assignments per device",
+        description="How many one browser, or one person of a list, may do; 0: any number.",
+    )
+
+
+SETTINGS: dict[str, type[BaseModel]] = {
+    "link": LinkSettings,
+    "mturk": MTurkSettings,
+    "prolific": ProlificSettings,
+}
+
+
+def checked_settings(channel: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The settings with defaults filled in; raises InvalidInput with the field that is wrong."""
+    model = SETTINGS[channel]
+    try:
+        return model.model_validate(values).model_dump()
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = field_title(model, first["loc"]) or "Settings"
+        message = first["msg"].removeprefix("Value error, ")
+        raise InvalidInput(f"{where}: {message}.", code="bad_recruitment") from error
+
+
+def mturk_settings(stored: dict[str, Any]) -> MTurkSettings:
+    return MTurkSettings.model_validate(stored)
+
+
+def prolific_settings(stored: dict[str, Any]) -> ProlificSettings:
+    return ProlificSettings.model_validate(stored)
+
+
+def link_settings(stored: dict[str, Any]) -> LinkSettings:
+    return LinkSettings.model_validate(stored)

@@ -1,0 +1,54 @@
+"""What a campaign has cost by its ledger, over all its recruitments."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.campaigns.models import Campaign
+from app.recruitment import ledger
+from app.recruitment.models import Payment, Recruitment
+
+
+@dataclass(frozen=True)
+class Spending:
+    """In hundredths of the currency, fees included.
+
+    owed:      paid, or a platform has been or will be told to pay it, or the requester pays it
+               to who came by a link
+    committed: that, and what the places that stand on platforms may cost yet
+    """
+
+    currency: str
+    owed_cents: int
+    committed_cents: int
+
+
+def spending_of(session: Session, campaign: Campaign) -> Spending | None:
+    """None before the campaign's start. Amounts of two currencies cannot be added: the campaign's
+    own is told where anything is spent in it, else that in which the most is."""
+    found = session.scalars(
+        select(Recruitment)
+        .where(Recruitment.campaign_id == campaign.id, Recruitment.state != "draft")
+        .order_by(Recruitment.id)
+    ).all()
+    if not found:
+        return None
+    owed = _owed(session, campaign)
+    committed = dict.fromkeys([campaign.currency, *owed], 0)
+    for one in found:
+        cents = ledger.commitments(session, one).committed_cents
+        committed[one.currency] = committed.get(one.currency, 0) + cents
+    each = [Spending(one, owed.get(one, 0), cents) for one, cents in committed.items()]
+    own, most = each[0], max(each, key=lambda one: (one.committed_cents, one.owed_cents))
+    return own if own.owed_cents or own.committed_cents else most
+
+
+def _owed(session: Session, campaign: Campaign) -> dict[str, int]:
+    """By currency."""
+    rows = session.execute(
+        select(Payment.currency, func.sum(Payment.amount_cents + Payment.fee_cents))
+        .where(Payment.campaign_id == campaign.id, Payment.state.in_(ledger.COMMITTED))
+        .group_by(Payment.currency)
+    )
+    return {currency: int(cents) for currency, cents in rows}

@@ -1,0 +1,82 @@
+"""Finished answers as rows, a bounded number at a time, however many there are."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Select, Text, cast, func, select, type_coerce
+from sqlalchemy.orm import Session
+from sqlalchemy.types import NullType
+
+from app.annotation.checks import FINISHED
+from app.annotation.models import Annotator, Answer
+from app.campaigns.models import Campaign, Grid, Round
+from app.collections.models import Image
+
+ROWS_AT_ONCE = 500
+MOMENT = 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"'
+
+
+class AnswerRow(NamedTuple):
+    """A finished answer to a grid of a round, its time in UTC.
+
+    `annotator` is a number, never who it is.
+    """
+
+    answer: str
+    grid: int
+    round: int
+    annotator: int
+    state: str
+    submitted_at: str
+    elapsed_ms: int | None
+    left_out: bool
+    unseen: list[int]
+    images: list[int]
+    groups: list[int]
+    descriptions: list[str]
+
+
+def read_answers(
+    session: Session, campaign: Campaign, *, left_out: bool = True
+) -> Iterator[Sequence[AnswerRow]]:
+    """Finished answers, oldest first, up to ROWS_AT_ONCE together.
+
+    Without checks of quality, which belong to no round; without those of annotators who are left
+    out, unless `left_out`.
+    """
+    query = _finished(campaign)
+    if not left_out:
+        query = query.where(Annotator.left_out_at.is_(None))
+    rows = session.execute(query.execution_options(yield_per=ROWS_AT_ONCE))
+    for some in rows.partitions():
+        yield [AnswerRow._make(row) for row in some]
+
+
+def _finished(campaign: Campaign) -> Select[*tuple[Any, ...]]:
+    # Columns, not objects, and as plain as they are written out: there are millions of them.
+    lists = (Answer.unseen, Grid.images, Answer.groups, Answer.descriptions)
+    return (
+        select(
+            cast(Answer.id, Text),
+            Answer.grid_id,
+            Round.number,
+            Annotator.position,
+            Answer.state,
+            func.to_char(func.timezone("UTC", Answer.submitted_at), MOMENT),
+            Answer.elapsed_ms,
+            Annotator.left_out_at.is_not(None),
+            *(type_coerce(column, NullType()) for column in lists),
+        )
+        .join(Grid, Answer.grid_id == Grid.id)
+        .join(Round, Grid.round_id == Round.id)
+        .join(Annotator, Answer.annotator_id == Annotator.id)
+        .where(Answer.campaign_id == campaign.id, Answer.state.in_(FINISHED))
+        .order_by(Answer.submitted_at, Answer.id)
+    )
+
+
+def filenames(session: Session, campaign: Campaign) -> dict[int, str]:
+    """Name of every image of the campaign's collection, by position."""
+    query = select(Image.position, Image.filename)
+    rows = session.execute(query.where(Image.collection_id == campaign.collection_id)).all()
+    return {position: name for position, name in rows}

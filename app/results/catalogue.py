@@ -1,0 +1,251 @@
+"""Every file that a campaign can be taken away in. One more is one more line here.
+
+docs/exports.md tells of each; tests/app/test_export_documents.py compares the two.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy.orm import Session
+
+from app.archive.writer import archive_of
+from app.campaigns.models import Campaign
+from app.core.copying import in_pieces
+from app.core.errors import NotFound
+from app.recruitment import exports as payments
+from app.results import clusterings, comparisons, exports, membership_files, model_files
+from app.results.models import Model
+from app.results.service import get_model
+
+# Raised when a file's columns or arrays change their meaning or go. New ones are added at the end
+# and do not raise it.
+EXPORT_VERSION = 1
+MEDIA = {
+    "csv": "text/csv",
+    "jsonl": "application/jsonl",
+    "tsv": "text/tab-separated-values",
+    "npz": "application/octet-stream",
+    "parquet": "application/vnd.apache.parquet",
+    "zip": "application/zip",
+}
+# Files that gzip would only slow down.
+PACKED = tuple(MEDIA[kind] for kind in ("npz", "parquet", "zip"))
+
+OfModel = Callable[[Session, Campaign, Model], Iterator[str] | Iterator[bytes] | bytes]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a request may add: `per_answer` bounds the triplets of each answer."""
+
+    per_answer: int = comparisons.PER_ANSWER
+
+
+OfAnswers = Callable[[Session, Campaign, Options], Iterator[bytes]]
+
+
+@dataclass(frozen=True)
+class Export:
+    """A file. `about` says in a sentence what is in it and for whom.
+
+    of_answers: streamed, whatever the number of answers; of_model: made of one model.
+    row: what each row is of, where their number is known without counting.
+    """
+
+    name: str
+    title: str
+    about: str
+    of_answers: OfAnswers | None = None
+    of_model: OfModel | None = None
+    needs: Literal["answers", "model", "insight", "memberships"] = "answers"
+    group: Literal["answers", "payments", "model", "everything"] = "answers"
+    row: Literal["answer", "answered image", "image"] | None = None
+
+    @property
+    def kind(self) -> str:
+        return self.name.rpartition(".")[2]
+
+    @property
+    def media_type(self) -> str:
+        return MEDIA[self.kind]
+
+    def rows(self, campaign: Campaign) -> int | None:
+        n_answers = campaign.n_answers + campaign.n_surplus
+        return {
+            "answer": n_answers,
+            "answered image": n_answers * campaign.grid_size,
+            "image": campaign.n_images,
+            None: None,
+        }[self.row]
+
+
+def _answers(
+    name: str,
+    make: Callable[[Session, Campaign], Iterator[bytes]],
+    title: str,
+    about: str,
+    row: Literal["answer", "answered image"] | None = None,
+) -> Export:
+    def of_answers(session: Session, campaign: Campaign, _: Options) -> Iterator[bytes]:
+        return make(session, campaign)
+
+    return Export(name, title, about, of_answers=of_answers, row=row)
+
+
+def _payments(
+    name: str, make: Callable[[Session, Campaign], Iterator[bytes]], title: str, about: str
+) -> Export:
+    def of_payments(session: Session, campaign: Campaign, _: Options) -> Iterator[bytes]:
+        return make(session, campaign)
+
+    return Export(name, title, about, of_answers=of_payments, group="payments")
+
+
+def _model(
+    name: str, make: OfModel, title: str, about: str, row: Literal["image"] | None = None
+) -> Export:
+    return Export(name, title, about, of_model=make, needs="model", group="model", row=row)
+
+
+def _insight(name: str, make: OfModel, title: str, about: str) -> Export:
+    return Export(name, title, about, of_model=make, needs="insight", group="model")
+
+
+def _memberships(
+    name: str, make: OfModel, title: str, about: str, row: Literal["image"] | None = None
+) -> Export:
+    needs: Literal["memberships"] = "memberships"
+    return Export(name, title, about, of_model=make, needs=needs, group="model", row=row)
+
+
+EXPORTS = [
+    _answers(
+        "answers.csv", exports.answers_csv, "Answers, image by image",
+        "One line per image of every answer, for spreadsheets, R and pandas.", row="answered image",
+    ),
+    _answers(
+        "answers.jsonl", exports.answers_jsonl, "Answers, one by one",
+        "One JSON object per answer, with lists of images, groups and words.", row="answer",
+    ),
+    _answers(
+        "answers.parquet", exports.answers_parquet, "Answers as a typed table",
+        "The same with types and lists: the smallest, and the quickest to load.",
+        row="answer",
+    ),
+    _answers(
+        "pairs.csv", comparisons.pairs_csv, "Pairs",
+        "Which two images an annotator put together and which apart.",
+    ),
+    Export(
+        "triplets.csv", "Triplets",
+        "Anchor, near, far: comparisons in the list-order of cblearn, up to 100 of each answer.",
+        of_answers=lambda session, campaign, options: comparisons.triplets_csv(
+            session, campaign, options.per_answer
+        ),
+    ),
+    _answers(
+        "traces.jsonl", exports.traces_jsonl, "Event traces",
+        "What was done when in every answer, checks of quality included.",
+    ),
+    _answers(
+        "quality.csv", exports.quality_csv, "Quality of annotators",
+        "One line per annotator: agreement, verdict and what was done about it.",
+    ),
+    _payments(
+        "payments.csv", payments.payments_csv, "Payments",
+        "The ledger: one line per payment with fee, state and reason, for spreadsheets.",
+    ),
+    _payments(
+        "payments.jsonl", payments.payments_jsonl, "Payments, one by one",
+        "The same with one JSON object per payment.",
+    ),
+    _model(
+        "embedding.csv", model_files.embedding_csv, "Embedding",
+        "One line per image with its coordinates.", row="image",
+    ),
+    _model(
+        "embedding.npz", model_files.embedding_npz, "Embedding as arrays",
+        "Coordinates, file names and hashes as NumPy arrays.", row="image",
+    ),
+    _model(
+        "embedding.parquet", model_files.embedding_parquet, "Embedding with attributes",
+        "Coordinates with all attributes of the images, as a typed table.", row="image",
+    ),
+    _model(
+        "vectors.tsv", model_files.vectors_tsv, "Projector: vectors",
+        "Coordinates for the TensorFlow embedding projector.", row="image",
+    ),
+    _model(
+        "metadata.tsv", model_files.metadata_tsv, "Projector: metadata",
+        "Names and attributes, the projector's other file.", row="image",
+    ),
+    _model(
+        "neighbours.csv", model_files.neighbours_csv, "Nearest neighbours",
+        "The ten nearest of each image, with distances.",
+    ),
+    _model(
+        "clusters.csv", clusterings.newest_clusters_csv, "Clusters",
+        "The newest clustering of the model: cluster and silhouette of each image.", row="image",
+    ),
+    _memberships(
+        "memberships.csv", membership_files.memberships_csv, "Memberships",
+        "The model's own clusters: that of each image, how sure, and the second likeliest.",
+        row="image",
+    ),
+    _memberships(
+        "reliability.csv", membership_files.reliability_csv, "Reliability of annotators",
+        "How often each annotator puts together what belongs together, and apart what does not.",
+    ),
+    _model(
+        "dissimilarities.npz", model_files.dissimilarities_npz, "Dissimilarities",
+        "All distances as rsatoolbox takes them, up to 5,000 images.",
+    ),
+    _insight(
+        "attributes.csv", model_files.attributes_csv, "Attributes",
+        "What people see: share of the answers and the words for both sides.",
+    ),
+    _insight(
+        "annotators.csv", model_files.annotators_csv, "Annotators",
+        "What each annotator looks at, how finely and how consistently.",
+    ),
+    _model(
+        "model.zip", model_files.model_zip, "Model files",
+        "The trained model itself, safetensors and JSON, to load in Python.",
+    ),
+    Export(
+        "archive.zip", "Archive",
+        "Images, answers, models, settings: the whole campaign in one file, which another server "
+        "can import. Nobody's identity is in it.",
+        of_answers=lambda session, campaign, _: archive_of(session, campaign.id),
+        group="everything",
+    ),
+]  # fmt: skip
+BY_NAME = {export.name: export for export in EXPORTS}
+
+
+def get_export(name: str) -> Export:
+    """The export of that name; raises NotFound."""
+    if name not in BY_NAME:
+        raise NotFound(f"There is no export {name!r}. There are: {', '.join(BY_NAME)}.")
+    return BY_NAME[name]
+
+
+def make(
+    session: Session, campaign: Campaign, export: Export, version: int | None, options: Options
+) -> Iterator[bytes]:
+    """The bytes of an export; of the newest model unless `version` tells.
+
+    What is wrong (NotFound, InvalidInput) is raised at once, before the first of them. `session`
+    stays open until the last of those that are of answers.
+    """
+    if export.of_answers is not None:
+        return in_pieces(export.of_answers(session, campaign, options))
+    assert export.of_model is not None
+    made = export.of_model(session, campaign, get_model(session, campaign, version))
+    whole = made if isinstance(made, bytes) else b"".join(map(_encoded, made))
+    return iter([whole])
+
+
+def _encoded(piece: str | bytes) -> bytes:
+    return piece if isinstance(piece, bytes) else piece.encode()

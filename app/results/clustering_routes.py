@@ -1,0 +1,164 @@
+"""Clusterings of a model: the API."""
+
+from uuid import UUID
+
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from app.accounts.api import api_router
+from app.accounts.models import Account
+from app.accounts.routes import SignedIn
+from app.annotation.bundles import images_at
+from app.campaigns.models import Campaign
+from app.campaigns.service import get_campaign
+from app.campaigns.sharing import MayNotChange, access_of
+from app.core.paging import Page
+from app.core.web import DatabaseSession
+from app.results import clusterings
+from app.results.explore_schemas import (
+    Algorithm,
+    ClusteringIn,
+    ClusteringOut,
+    ClusteringSummary,
+    MergeIn,
+    RenameIn,
+    SuggestionOut,
+)
+from app.results.models import Clustering, Model
+from app.results.routes import Version
+from app.results.service import get_model
+
+api = api_router("/campaigns/{campaign_id}/models/{version}", "clusters")
+
+
+def _found(
+    session: Session, account: Account, campaign_id: UUID, version: int, *, edit: bool = False
+) -> tuple[Campaign, Model]:
+    campaign = get_campaign(session, account, campaign_id)
+    # Not under the campaign's row lock: clusters take a while, and answers come in meanwhile.
+    if edit and access_of(session, account, campaign) == "view":
+        raise MayNotChange("This campaign is shared with you to look at, not to change.")
+    return campaign, get_model(session, campaign, version)
+
+
+def _whole(session: Session, campaign: Campaign, clustering: Clustering) -> ClusteringOut:
+    wanted = [position for one in clustering.clusters for position in one["images"]]
+    images = {image.position: image for image in images_at(session, campaign, wanted)}
+    return ClusteringOut.whole(clustering, images)
+
+
+@api.get("/clusterings")
+def list_clusterings(
+    campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
+) -> Page[ClusteringSummary]:
+    """All clusterings of the model, the newest first."""
+    _, model = _found(session, account, campaign_id, version)
+    found = clusterings.list_clusterings(session, model)
+    return Page(items=[ClusteringSummary.of(one) for one in found], next=None)
+
+
+@api.post("/clusterings", status_code=201)
+def make_clustering(
+    campaign_id: UUID,
+    version: Version,
+    body: ClusteringIn,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> ClusteringOut:
+    """Group the images by their places in the model, or say why it cannot be done."""
+    campaign, model = _found(session, account, campaign_id, version, edit=True)
+    made = clusterings.make_clustering(
+        session, account, campaign, model, body.algorithm, body.n_clusters, body.name
+    )
+    return _whole(session, campaign, made)
+
+
+@api.get("/cluster-suggestion")
+def suggest_clusters(
+    campaign_id: UUID,
+    version: Version,
+    session: DatabaseSession,
+    account: SignedIn,
+    algorithm: Algorithm = "k-means",
+) -> SuggestionOut:
+    """The number of clusters, 2 to 20, with the largest mean silhouette."""
+    campaign, model = _found(session, account, campaign_id, version)
+    return SuggestionOut.of(clusterings.suggest(session, campaign, model, algorithm))
+
+
+@api.get("/clusterings/{clustering_id}")
+def read_clustering(
+    campaign_id: UUID,
+    version: Version,
+    clustering_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> ClusteringOut:
+    """One clustering: the label of every image, and each cluster with figures and words."""
+    campaign, model = _found(session, account, campaign_id, version)
+    found = clusterings.get_clustering(session, model, clustering_id)
+    return _whole(session, campaign, found)
+
+
+@api.patch("/clusterings/{clustering_id}")
+def rename_clustering(
+    campaign_id: UUID,
+    version: Version,
+    clustering_id: UUID,
+    body: RenameIn,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> ClusteringOut:
+    """Name the clustering, or some of its clusters."""
+    campaign, model = _found(session, account, campaign_id, version, edit=True)
+    found = clusterings.get_clustering(session, model, clustering_id, edit=True)
+    clusterings.rename(found, body.name, body.names)
+    return _whole(session, campaign, found)
+
+
+@api.post("/clusterings/{clustering_id}/merge", status_code=201)
+def merge_clusters(
+    campaign_id: UUID,
+    version: Version,
+    clustering_id: UUID,
+    body: MergeIn,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> ClusteringOut:
+    """Another clustering, in which these clusters are one; the first is kept."""
+    campaign, model = _found(session, account, campaign_id, version, edit=True)
+    found = clusterings.get_clustering(session, model, clustering_id)
+    made = clusterings.merge_clusters(
+        session, account, campaign, model, found, body.clusters, body.name
+    )
+    return _whole(session, campaign, made)
+
+
+@api.delete("/clusterings/{clustering_id}", status_code=204)
+def delete_clustering(
+    campaign_id: UUID,
+    version: Version,
+    clustering_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> None:
+    """Delete a clustering, with the names given in it."""
+    campaign, model = _found(session, account, campaign_id, version, edit=True)
+    found = clusterings.get_clustering(session, model, clustering_id, edit=True)
+    clusterings.delete_clustering(session, account, campaign, found)
+
+
+@api.get("/clusterings/{clustering_id}/clusters.csv", response_class=Response)
+def export_clusters(
+    campaign_id: UUID,
+    version: Version,
+    clustering_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> Response:
+    """One line per image: image, filename, cluster, cluster_name, silhouette."""
+    campaign, model = _found(session, account, campaign_id, version)
+    found = clusterings.get_clustering(session, model, clustering_id)
+    lines = "".join(clusterings.clusters_csv(session, campaign, found))
+    headers = {"Content-Disposition": 'attachment; filename="clusters.csv"'}
+    return Response(lines.encode(), media_type="text/csv", headers=headers)

@@ -1,0 +1,307 @@
+"""Clusters of a model's images: made, named, merged and taken away.
+
+A clustering never changes its clusters: merging makes another one, and the first stays.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.service import record_audit
+from app.annotation.checks import FINISHED
+from app.annotation.models import Annotator, Answer
+from app.campaigns.models import Campaign, Grid
+from app.collections.models import Image
+from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.spreadsheets import neutral
+from app.results.cells import csv_line
+from app.results.models import Clustering, Model
+from app.results.vectors import one_at_a_time, read_vectors
+from learning.clusters import (
+    Suggestion,
+    cluster_figures,
+    merged,
+    suggest_n_clusters,
+)
+from learning.words import cluster_words
+
+N_TYPICAL = 8
+MOST_CLUSTERINGS = 50
+MOST_ANSWERS_FOR_WORDS = 20_000
+MOST_NAME = 200
+TITLES = {"k-means": "k-means", "ward": "Ward", "average": "average linkage"}
+
+
+def list_clusterings(session: Session, model: Model) -> list[Clustering]:
+    """Those of a model, the newest first."""
+    query = select(Clustering).where(Clustering.model_id == model.id)
+    return list(session.scalars(query.order_by(Clustering.created_at.desc(), Clustering.id)))
+
+
+def get_clustering(
+    session: Session, model: Model, clustering_id: UUID, *, edit: bool = False
+) -> Clustering:
+    """A clustering of this model, under its row lock to `edit` it; raises NotFound."""
+    query = select(Clustering).where(
+        Clustering.id == clustering_id, Clustering.model_id == model.id
+    )
+    found = session.scalar(query.with_for_update() if edit else query)
+    if found is None:
+        raise NotFound("This model has no such clustering.")
+    return found
+
+
+def make_clustering(
+    session: Session,
+    account: Account,
+    campaign: Campaign,
+    model: Model,
+    algorithm: str,
+    n_clusters: int,
+    name: str = "",
+) -> Clustering:
+    """Part the model's images into clusters. Raises InvalidInput for what cannot be done, Conflict
+    when there are too many already, Busy."""
+    # Imported here: servers and commands start without it, in a second less.
+    from learning.image_clusters import ImageClusters
+
+    _require_room(session, model)
+    with one_at_a_time():
+        vectors = read_vectors(session, model)
+        try:
+            labels = ImageClusters(n_clusters, algorithm, campaign.seed).fit_predict(vectors)
+        except ValueError as error:
+            raise InvalidInput(_as_sentence(error), code="cannot_cluster") from error
+        clusters, silhouettes = _told(session, campaign, vectors, labels)
+    clustering = Clustering(
+        model_id=model.id,
+        name=name.strip()
+        or _unused_name(session, model, f"{TITLES[algorithm]}, {n_clusters} clusters"),
+        algorithm=algorithm,
+        parameters={"n_clusters": n_clusters, "random_state": campaign.seed},
+        labels=labels.tolist(),
+        silhouettes=silhouettes,
+        clusters=clusters,
+    )
+    return _added(session, account, campaign, clustering, "clustering.made")
+
+
+def suggest(session: Session, campaign: Campaign, model: Model, algorithm: str) -> Suggestion:
+    """The number of clusters that parts the images best, by mean silhouette. Raises InvalidInput
+    for too few different places, Busy."""
+    with one_at_a_time():
+        vectors = read_vectors(session, model)
+        try:
+            return suggest_n_clusters(vectors, algorithm, random_state=campaign.seed)
+        except ValueError as error:
+            raise InvalidInput(_as_sentence(error), code="cannot_cluster") from error
+
+
+def merge_clusters(
+    session: Session,
+    account: Account,
+    campaign: Campaign,
+    model: Model,
+    clustering: Clustering,
+    together: list[int],
+    name: str = "",
+) -> Clustering:
+    """Another clustering, in which some clusters are one; names of all others are kept.
+
+    name: of the cluster made; those of its parts, joined, unless told. Raises InvalidInput,
+    Conflict, Busy.
+    """
+    _require_room(session, model)
+    n = len(clustering.clusters)
+    chosen = sorted(set(together))
+    unknown = [index for index in chosen if not 0 <= index < n]
+    if unknown:
+        raise InvalidInput(
+            f"Clusters are numbered 0 to {n - 1}; there is no cluster {unknown[0]}.",
+            code="unknown_cluster",
+        )
+    if len(chosen) < 2:
+        raise InvalidInput("Name two clusters or more to merge.", code="nothing_to_merge")
+    before = np.array(clustering.labels, np.int64)
+    labels = merged(before, chosen)
+    with one_at_a_time():
+        vectors = read_vectors(session, model)
+        clusters, silhouettes = _told(session, campaign, vectors, labels)
+    for index, old in enumerate(clustering.clusters):
+        if index not in chosen:
+            clusters[int(labels[before == index][0])]["name"] = old["name"]
+    names = [clustering.clusters[index]["name"] for index in chosen]
+    joined = name.strip() or ", ".join(dict.fromkeys(one for one in names if one))
+    clusters[int(labels[before == chosen[0]][0])]["name"] = joined[:MOST_NAME]
+    made = Clustering(
+        model_id=model.id,
+        merged_from=clustering.id,
+        name=_unused_name(session, model, _merged_name(clustering.name, len(clusters))),
+        algorithm=clustering.algorithm,
+        parameters=clustering.parameters,
+        labels=labels.tolist(),
+        silhouettes=silhouettes,
+        clusters=clusters,
+    )
+    return _added(session, account, campaign, made, "clustering.merged")
+
+
+def rename(clustering: Clustering, name: str | None, names: Mapping[int, str]) -> None:
+    """Name the clustering (None: as it is) and some of its clusters (blank: no name). Raises
+    InvalidInput."""
+    if name is not None:
+        clustering.name = _checked(name) or clustering.name
+    clusters = [dict(one) for one in clustering.clusters]
+    for index, given in names.items():
+        if not 0 <= index < len(clusters):
+            raise InvalidInput(
+                f"Clusters are numbered 0 to {len(clusters) - 1}; there is no cluster {index}.",
+                code="unknown_cluster",
+            )
+        clusters[index]["name"] = _checked(given)
+    clustering.clusters = clusters
+
+
+def delete_clustering(
+    session: Session, account: Account, campaign: Campaign, clustering: Clustering
+) -> None:
+    session.delete(clustering)
+    record_audit(
+        session, account.id, "clustering.deleted", "campaign", campaign.id, name=clustering.name
+    )
+
+
+def mean_silhouette(clustering: Clustering) -> float:
+    return float(np.mean(clustering.silhouettes))
+
+
+COLUMNS = ("image", "filename", "cluster", "cluster_name", "silhouette")
+
+
+def clusters_csv(session: Session, campaign: Campaign, clustering: Clustering) -> Iterator[str]:
+    """One line per image: its cluster by number and name, and its silhouette."""
+    query = (
+        select(Image.position, Image.filename)
+        .where(Image.collection_id == campaign.collection_id)
+        .order_by(Image.position)
+    )
+    yield csv_line(COLUMNS)
+    for (position, filename), label, silhouette in zip(
+        session.execute(query), clustering.labels, clustering.silhouettes, strict=False
+    ):
+        name = clustering.clusters[label]["name"]
+        yield csv_line([position, neutral(filename), label, neutral(name), round(silhouette, 6)])
+
+
+def newest_clusters_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
+    """The same of the model's newest clustering; the head alone while there is none."""
+    found = list_clusterings(session, model)
+    return clusters_csv(session, campaign, found[0]) if found else iter([csv_line(COLUMNS)])
+
+
+def _told(
+    session: Session, campaign: Campaign, vectors: NDArray[np.float64], labels: NDArray[np.int64]
+) -> tuple[list[dict[str, Any]], list[float]]:
+    """What is stored of each cluster, and the silhouette of each image."""
+    words = cluster_words(labels, *described_answers(session, campaign, len(labels)))
+    return described_clusters(vectors, labels, words, campaign.seed)
+
+
+def described_clusters(
+    vectors: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    words: Sequence[Sequence[str]],
+    seed: int,
+) -> tuple[list[dict[str, Any]], list[float]]:
+    """What is stored of each cluster, by number, and the silhouette of each image."""
+    figures = cluster_figures(vectors, labels, N_TYPICAL, seed)
+    clusters = [
+        {
+            "name": "",
+            "size": int(size),
+            "silhouette": round(float(figures.silhouette[labels == index].mean()), 6),
+            "cohesion": round(float(figures.cohesion[index]), 6),
+            "words": list(words[index]),
+            "images": figures.typical[index],
+        }
+        for index, size in enumerate(figures.sizes)
+    ]
+    return clusters, [round(float(one), 6) for one in figures.silhouette]
+
+
+def described_answers(
+    session: Session, campaign: Campaign, n_images: int
+) -> tuple[list[list[int]], list[list[int]], list[list[str]]]:
+    """Images, groups and words of the newest answers with words that the model can place."""
+    query = (
+        select(Grid.images, Answer.groups, Answer.descriptions)
+        .join(Grid, Answer.grid_id == Grid.id)
+        .join(Annotator, Answer.annotator_id == Annotator.id)
+        .where(
+            Answer.campaign_id == campaign.id,
+            Answer.state.in_(FINISHED),
+            Grid.role == "ask",
+            func.cardinality(Answer.descriptions) > 0,
+            Annotator.left_out_at.is_(None),
+        )
+        .order_by(Answer.submitted_at.desc(), Answer.id)
+        .limit(MOST_ANSWERS_FOR_WORDS)
+    )
+    rows = [
+        (images, groups or [], words)
+        for images, groups, words in session.execute(query)
+        if max(images) < n_images
+    ]
+    return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+
+
+def _require_room(session: Session, model: Model) -> None:
+    count = select(func.count()).select_from(Clustering).where(Clustering.model_id == model.id)
+    if (session.scalar(count) or 0) >= MOST_CLUSTERINGS:
+        raise Conflict(
+            f"This model has {MOST_CLUSTERINGS} clusterings already. Delete one first.",
+            code="too_many_clusterings",
+        )
+
+
+def _added(
+    session: Session, account: Account, campaign: Campaign, clustering: Clustering, event: str
+) -> Clustering:
+    session.add(clustering)
+    session.flush()
+    session.refresh(clustering)
+    record_audit(session, account.id, event, "campaign", campaign.id, name=clustering.name)
+    return clustering
+
+
+def _unused_name(session: Session, model: Model, name: str) -> str:
+    """`name`, or "NAME (2)" … when others of the model's clusterings have it."""
+    taken = {one.name for one in list_clusterings(session, model)}
+    names = (f"{name} ({number})" if number > 1 else name for number in count(1))
+    return next(one for one in names if one not in taken)
+
+
+def _merged_name(name: str, n_clusters: int) -> str:
+    """ "k-means, 8 clusters" becomes "k-means, 8 clusters, merged to 6"."""
+    return f"{name.partition(', merged to ')[0][: MOST_NAME - 20]}, merged to {n_clusters}"
+
+
+def _checked(name: str) -> str:
+    short = " ".join(name.split())
+    if len(short) > MOST_NAME:
+        raise InvalidInput(f"A name has at most {MOST_NAME} characters.", code="bad_name")
+    return short
+
+
+def _as_sentence(error: ValueError) -> str:
+    text = str(error)
+    for name, words in (("n_clusters", "the number of clusters"), ("X", "the images")):
+        text = text.replace(f"{name} must", f"{words} must")
+    return f"{text[0].upper()}{text[1:]}."

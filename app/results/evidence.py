@@ -1,0 +1,167 @@
+"""Evidence for neighbours: the answers in which two images were together or apart.
+
+Of the answers that are learned from: to grids of a round, finished, of annotators who are not left
+out, both images seen. Together is the same group; apart is another one, or one of them left over;
+two leftovers say nothing (the pair rule of learning.groupings).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, all_, and_, func, literal, select
+from sqlalchemy.dialects.postgresql import array
+from sqlalchemy.orm import Session
+
+from app.annotation.bundles import images_at
+from app.annotation.checks import FINISHED
+from app.annotation.models import Annotator, Answer
+from app.campaigns.models import Campaign, Grid, Round
+from app.collections.models import Image
+from app.core.errors import InvalidInput
+
+NEWEST = 100
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Answers in which two images were together and apart, and of how many annotators."""
+
+    together: int = 0
+    apart: int = 0
+    annotators: int = 0
+
+
+@dataclass(frozen=True)
+class SharedAnswer:
+    """An answer that says something of two images; words: of the group of each, blank for none."""
+
+    id: UUID
+    round_number: int
+    annotator: int
+    submitted_at: datetime
+    verdict: Literal["together", "apart"]
+    words: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """image, other; all answers counted, the newest of them listed."""
+
+    images: tuple[Image, Image]
+    counts: Counts
+    answers: list[SharedAnswer]
+
+
+def count_evidence(
+    session: Session, campaign: Campaign, image: int, others: Sequence[int]
+) -> dict[int, Counts]:
+    """Counts for `image` with each of the others that it shared an answer with."""
+    # One query over the grids that hold the image (ix_grid_images); no row per pair leaves it.
+    pairs = func.unnest(Grid.images, Answer.groups).table_valued("image", "placed")
+    shown = pairs.render_derived(name="shown")
+    own, placed = _group_of(image), shown.c.placed
+    together, apart = _verdicts(own, placed)
+    query = (
+        select(
+            shown.c.image,
+            func.count().filter(together),
+            func.count().filter(apart),
+            func.count(Answer.annotator_id.distinct()).filter(together | apart),
+        )
+        .select_from(Grid)
+        .join(Answer, Answer.grid_id == Grid.id)
+        .join(Annotator, Answer.annotator_id == Annotator.id)
+        .join(shown, literal(True))
+        .where(
+            _told(campaign, [image]),
+            shown.c.image.in_(others),
+            _was_seen(shown.c.image),
+        )
+        .group_by(shown.c.image)
+    )
+    return {other: Counts(*numbers) for other, *numbers in session.execute(query)}
+
+
+def read_evidence(session: Session, campaign: Campaign, image: int, other: int) -> Evidence:
+    """What is known of two images from answers that showed both. Raises InvalidInput."""
+    for position in (image, other):
+        if not 0 <= position < campaign.n_images:
+            raise InvalidInput(
+                f"Images of this campaign are numbered 0 to {campaign.n_images - 1}; "
+                f"there is no image {position}.",
+                code="unknown_image",
+            )
+    if image == other:
+        raise InvalidInput("Name two different images.", code="same_image")
+    found = count_evidence(session, campaign, image, [other])
+    first, second = images_at(session, campaign, [image, other])
+    return Evidence(
+        images=(first, second),
+        counts=found.get(other, Counts()),
+        answers=[_shared(*row) for row in session.execute(_newest(campaign, image, other))],
+    )
+
+
+def _newest(campaign: Campaign, image: int, other: int) -> Select[Any]:
+    own, its = _group_of(image), _group_of(other)
+    together, apart = _verdicts(own, its)
+    return (
+        select(
+            Answer.id,
+            Round.number,
+            Annotator.position,
+            Answer.submitted_at,
+            Answer.descriptions,
+            own.label("own"),
+            its.label("its"),
+        )
+        .join(Grid, Answer.grid_id == Grid.id)
+        .join(Round, Grid.round_id == Round.id)
+        .join(Annotator, Answer.annotator_id == Annotator.id)
+        .where(_told(campaign, [image, other]), together | apart)
+        .order_by(Answer.submitted_at.desc(), Answer.id)
+        .limit(NEWEST)
+    )
+
+
+def _shared(
+    answer: UUID, number: int, annotator: int, at: datetime, words: list[str], own: int, its: int
+) -> SharedAnswer:
+    def said(group: int) -> str:
+        return words[group] if 0 <= group < len(words) else ""
+
+    verdict: Literal["together", "apart"] = "together" if own == its else "apart"
+    return SharedAnswer(answer, number, annotator, at, verdict, (said(own), said(its)))
+
+
+def _told(campaign: Campaign, images: list[int]) -> ColumnElement[bool]:
+    """Answers that are learned from, to grids with these images, all of them seen."""
+    return and_(
+        Grid.campaign_id == campaign.id,
+        Grid.role == "ask",
+        Grid.images.op("@>", is_comparison=True)(array(images)),
+        Answer.state.in_(FINISHED),
+        Annotator.left_out_at.is_(None),
+        *(_was_seen(literal(image)) for image in images),
+    )
+
+
+def _was_seen(image: ColumnElement[Any]) -> ColumnElement[bool]:
+    return image != all_(Answer.unseen)
+
+
+def _group_of(image: int) -> ColumnElement[Any]:
+    """The group that an answer has put the image in; PostgreSQL counts places from 1, like
+    array_position."""
+    groups: Any = Answer.groups
+    found: ColumnElement[Any] = groups[func.array_position(Grid.images, image)]
+    return found
+
+
+def _verdicts(
+    own: ColumnElement[Any], its: ColumnElement[Any]
+) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return and_(own == its, own >= 0), own != its

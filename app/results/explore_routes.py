@@ -1,0 +1,62 @@
+"""Results beyond the map: strips of the axes, evidence for neighbours, comparison of models."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Query
+
+from app.accounts.api import api_router
+from app.accounts.routes import SignedIn
+from app.campaigns.service import get_campaign
+from app.core.paging import Page
+from app.core.web import DatabaseSession
+from app.results import comparing, evidence, service, strips
+from app.results.explore_schemas import AxisOut, ComparisonOut, PairEvidenceOut
+from app.results.routes import Version
+
+api = api_router("/campaigns/{campaign_id}", "results")
+Position = Annotated[int, Query(ge=0, le=2**31 - 1)]
+
+
+@api.get("/models/{version}/axes")
+def read_axes(
+    campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
+) -> Page[AxisOut]:
+    """The attributes in use, or the main directions of a model without, with images along them."""
+    campaign = get_campaign(session, account, campaign_id)
+    model = service.get_model(session, campaign, version)
+    axes = strips.read_axes(session, campaign, model)
+    return Page(items=[AxisOut.of(axis) for axis in axes], next=None)
+
+
+@api.get("/evidence")
+def read_evidence(
+    campaign_id: UUID,
+    session: DatabaseSession,
+    account: SignedIn,
+    image: Position,
+    other: Position,
+) -> PairEvidenceOut:
+    """The answers in which two images were together or apart."""
+    campaign = get_campaign(session, account, campaign_id)
+    return PairEvidenceOut.of(evidence.read_evidence(session, campaign, image, other))
+
+
+@api.get("/models/{version}/comparison")
+def compare_models(
+    campaign_id: UUID,
+    version: Version,
+    session: DatabaseSession,
+    account: SignedIn,
+    other_version: Annotated[int, Query(ge=1, le=2**31 - 1)],
+    other_campaign: UUID | None = None,
+    k: Annotated[int, Query(ge=1, le=50)] = 10,
+) -> ComparisonOut:
+    """This model and another one, of this campaign unless told. Images of different collections
+    are matched by content, then by file name."""
+    campaign = get_campaign(session, account, campaign_id)
+    other = get_campaign(session, account, other_campaign or campaign_id)
+    model = service.get_model(session, campaign, version)
+    other_model = service.get_model(session, other, other_version)
+    found = comparing.compare_models(session, campaign, model, other, other_model, k)
+    return ComparisonOut.of(found)

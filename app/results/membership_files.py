@@ -1,0 +1,93 @@
+"""A model's own clusters and what it says of annotators, as files.
+
+Columns are those of docs/exports.md, in its order: new ones come last.
+"""
+
+from collections.abc import Iterator
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.campaigns.models import Campaign
+from app.collections.models import Image
+from app.core.spreadsheets import neutral
+from app.results.cells import csv_line
+from app.results.models import Model
+from app.results.own_clusters import (
+    all_told,
+    member_of,
+    read_memberships,
+    stored_clusters,
+    tells_clusters,
+)
+
+MEMBERSHIP_COLUMNS = (
+    "image",
+    "filename",
+    "cluster",
+    "cluster_name",
+    "probability",
+    "second_cluster",
+    "second_probability",
+    "asked",
+)
+RELIABILITY_COLUMNS = (
+    "annotator",
+    "n_answers",
+    "n_pairs",
+    "sensitivity",
+    "sensitivity_low",
+    "sensitivity_high",
+    "specificity",
+    "specificity_low",
+    "specificity_high",
+    "weight",
+)
+
+
+def memberships_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
+    """One line per image: its cluster, how sure, the second likeliest, and whether it was asked
+    about. The head alone for a model without clusters of its own."""
+    yield csv_line(MEMBERSHIP_COLUMNS)
+    if not tells_clusters(model):
+        return
+    told = read_memberships(campaign, model)
+    stored = stored_clusters(session, model)
+    query = (
+        select(Image)
+        .where(Image.collection_id == campaign.collection_id, Image.position < len(told))
+        .order_by(Image.position)
+        .execution_options(yield_per=1000)
+    )
+    for image in session.scalars(query):
+        one = member_of(told, image)
+        name = stored[one.cluster]["name"] if one.cluster < len(stored) else ""
+        second = "" if one.second_cluster is None else one.second_cluster
+        yield csv_line(
+            [
+                image.position,
+                neutral(image.filename),
+                one.cluster,
+                neutral(name),
+                one.probability,
+                second,
+                one.second_probability,
+                one.asked,
+            ]
+        )
+
+
+def reliability_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
+    """One line per annotator: how often they put together what belongs together, and apart what
+    does not. The head alone for a model that does not tell."""
+    yield csv_line(RELIABILITY_COLUMNS)
+    if not tells_clusters(model):
+        return
+    for one in all_told(model)["reliability"]:
+        ends = {
+            f"{name}_{end}": value
+            for name in ("sensitivity", "specificity")
+            for end, value in zip(("low", "high"), one[f"{name}_interval"] or ("", ""), strict=True)
+        }
+        told = {**one, **ends}
+        yield csv_line([told[column] for column in RELIABILITY_COLUMNS])

@@ -1,0 +1,58 @@
+"""A model's own clusters: the API."""
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import Query
+
+from app.accounts.api import api_router
+from app.accounts.routes import SignedIn
+from app.campaigns.service import get_campaign
+from app.core.paging import Page, Paged
+from app.core.web import DatabaseSession
+from app.results import own_clusters
+from app.results.membership_schemas import MembershipOut, OwnClustersOut
+from app.results.routes import Version
+from app.results.service import get_model
+
+api = api_router("/campaigns/{campaign_id}/models/{version}", "clusters")
+Order = Annotated[
+    Literal["position", "uncertain"],
+    Query(description="uncertain: the least probable membership first."),
+]
+Asked = Annotated[
+    bool | None, Query(description="Only images that answers show, or only the others.")
+]
+
+
+@api.get("/own-clusters")
+def read_own_clusters(
+    campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
+) -> OwnClustersOut:
+    """The clusters that the model itself tells, and how reliable it takes each annotator for."""
+    campaign = get_campaign(session, account, campaign_id)
+    model = get_model(session, campaign, version)
+    told = own_clusters.all_told(model)
+    images = own_clusters.examples_of(session, campaign, told)
+    return OwnClustersOut.of(model, told, images, own_clusters.stored_clusters(session, model))
+
+
+@api.get("/memberships")
+def list_memberships(
+    campaign_id: UUID,
+    version: Version,
+    session: DatabaseSession,
+    account: SignedIn,
+    paging: Paged,
+    order: Order = "position",
+    cluster: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
+    asked: Asked = None,
+) -> Page[MembershipOut]:
+    """Every image of the campaign with its cluster in the model, and how sure that is. The export
+    memberships.csv has them all in one file."""
+    campaign = get_campaign(session, account, campaign_id)
+    told = own_clusters.read_memberships(campaign, get_model(session, campaign, version))
+    positions = own_clusters.chosen_positions(told, order, cluster, asked)
+    part = paging.slice(0, lambda start, n: positions[start : start + n].tolist())
+    members = own_clusters.members_at(session, campaign, told, part)
+    return paging.page([MembershipOut.of_member(one) for one in members])

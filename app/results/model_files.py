@@ -1,0 +1,184 @@
+"""What a model tells, as files: embedding, neighbours, dissimilarities, attributes, annotators.
+
+One model of one collection: small enough to be made whole, which also lets what is wrong be said
+before anything is sent. Columns are those of docs/exports.md, in its order: new ones come last.
+"""
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+from sqlalchemy.orm import Session
+
+from app.campaigns.models import Campaign
+from app.core.errors import InvalidInput, NotFound
+from app.core.spreadsheets import neutral
+from app.core.storage import list_objects, stream_object
+from app.core.zips import ZipStream
+from app.results.cells import csv_line, plain
+from app.results.insight import all_told
+from app.results.models import Model
+from app.results.service import read_map
+from learning.neighbors import nearest_neighbors
+
+MOST_DISSIMILARITIES = 5_000
+NEIGHBOURS = 10
+EMBEDDING_COLUMNS = ["image", "filename"]
+NEIGHBOUR_COLUMNS = ["image", "rank", "neighbour", "distance"]
+ATTRIBUTE_COLUMNS = ["attribute", "share", "low", "high"]
+ANNOTATOR_COLUMNS = [
+    "annotator",
+    "n_learned",
+    "n_groups",
+    "detail",
+    "carelessness",
+    "agreement",
+    "n_repeats",
+    "consistency",
+]
+
+
+def embedding_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
+    """One line per image: position, file name, and its coordinates."""
+    rows = read_map(session, campaign, model)
+    n_dimensions = len(rows[0][1].vector) if rows else 0
+    yield csv_line([*EMBEDDING_COLUMNS, *(f"x{axis}" for axis in range(n_dimensions))])
+    for image, place in rows:
+        coordinates = [float(value) for value in place.vector]
+        yield csv_line([image.position, neutral(image.filename), *coordinates])
+
+
+def embedding_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
+    """`embedding` (N, d) float32, `filenames` (N,), `sha256` (N,) in order of position."""
+    rows = read_map(session, campaign, model)
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        embedding=np.array([place.vector for _, place in rows], dtype=np.float32),
+        filenames=np.array([image.filename for image, _ in rows], dtype=np.str_),
+        sha256=np.array([image.sha256 for image, _ in rows], dtype=np.str_),
+    )
+    return buffer.getvalue()
+
+
+def embedding_parquet(session: Session, campaign: Campaign, model: Model) -> bytes:
+    """Columns image, filename, sha256, vector (a list), and every attribute as text."""
+    rows = read_map(session, campaign, model)
+    names = sorted({name for image, _ in rows for name in image.attributes})
+    columns: dict[str, Any] = {
+        "image": pa.array([image.position for image, _ in rows], pa.int32()),
+        "filename": pa.array([image.filename for image, _ in rows], pa.string()),
+        "sha256": pa.array([image.sha256 for image, _ in rows], pa.string()),
+        "vector": pa.array(
+            [np.asarray(place.vector, np.float32).tolist() for _, place in rows],
+            pa.list_(pa.float32()),
+        ),
+    }
+    for name in names:
+        values = [image.attributes.get(name) for image, _ in rows]
+        texts = [None if value is None else str(value) for value in values]
+        columns[f"attribute_{name}"] = pa.array(texts, pa.string())
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def vectors_tsv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
+    """For the TensorFlow embedding projector: one line of coordinates per image, no head."""
+    for _, place in read_map(session, campaign, model):
+        yield "\t".join(f"{value:.6g}" for value in place.vector) + "\n"
+
+
+def metadata_tsv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
+    """The projector's other file: names of the images and their attributes, with a head."""
+    rows = read_map(session, campaign, model)
+    names = sorted({name for image, _ in rows for name in image.attributes})
+    yield "\t".join([*EMBEDDING_COLUMNS, *map(plain, names)]) + "\n"
+    for image, _ in rows:
+        values = [plain(str(image.attributes.get(name, ""))) for name in names]
+        yield "\t".join([str(image.position), plain(image.filename), *values]) + "\n"
+
+
+def neighbours_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
+    """One line per image and nearest neighbour, with rank and Euclidean distance."""
+    rows = read_map(session, campaign, model)
+    vectors = _vectors(rows)
+    yield csv_line(NEIGHBOUR_COLUMNS)
+    k = min(NEIGHBOURS, len(rows) - 1)
+    if k < 1:
+        return
+    nearest = nearest_neighbors(vectors.astype(np.float64), k)
+    for place, others in enumerate(nearest):
+        far = np.linalg.norm(vectors[others] - vectors[place], axis=1)
+        yield "".join(
+            f"{rows[place][0].position},{rank},{rows[other][0].position},{distance:.6g}\n"
+            for rank, (other, distance) in enumerate(zip(others, far, strict=True), start=1)
+        )
+
+
+def dissimilarities_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
+    """`dissimilarities` (1, N(N-1)/2) Euclidean, in the order of numpy.triu_indices(N, 1), as
+    rsatoolbox.rdm.RDMs takes them, and `filenames` (N,) for its pattern descriptors.
+
+    Raises InvalidInput beyond 5,000 images: the matrix would hold more than the embedding tells.
+    """
+    rows = read_map(session, campaign, model)
+    if len(rows) > MOST_DISSIMILARITIES:
+        raise InvalidInput(
+            f"A matrix of {len(rows)} images is too large (at most {MOST_DISSIMILARITIES}). Take "
+            "the embedding, from which all distances follow.",
+            code="too_many_images",
+        )
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        dissimilarities=pdist(_vectors(rows))[None, :],
+        filenames=np.array([image.filename for image, _ in rows], np.str_),
+        measure=np.array("Euclidean"),
+    )
+    return buffer.getvalue()
+
+
+def attributes_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
+    """One line per attribute in use: dimension, share of the answers, words of both sides."""
+    yield csv_line(ATTRIBUTE_COLUMNS)
+    for one in all_told(model)["attributes"]:
+        low, high = (neutral("; ".join(one[side])) for side in ("low", "high"))
+        yield csv_line([one["index"], one["share"], low, high])
+
+
+def annotators_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
+    """One line per annotator: counts, measures, and the preference for each dimension."""
+    annotators = all_told(model)["annotators"]
+    n_dimensions = len(annotators[0]["preference"]) if annotators else 0
+    yield csv_line([*ANNOTATOR_COLUMNS, *(f"preference{k}" for k in range(n_dimensions))])
+    for one in annotators:
+        told = {**one, "n_learned": one["n_answers"]}
+        yield csv_line([*(told[column] for column in ANNOTATOR_COLUMNS), *one["preference"]])
+
+
+def model_zip(session: Session, campaign: Campaign, model: Model) -> Iterator[bytes]:
+    """The estimator's own files, safetensors and JSON, as its `load` takes them.
+
+    Raises NotFound when they are no longer in storage.
+    """
+    keys = list_objects(model.artifact_key)
+    if not keys:
+        raise NotFound(f"The files of model {model.version} are no longer in storage.")
+    return _zipped(keys, model.artifact_key)
+
+
+def _zipped(keys: list[str], folder: str) -> Iterator[bytes]:
+    archive = ZipStream()
+    for key in keys:
+        yield from archive.add(key.removeprefix(f"{folder}/"), stream_object(key))
+    yield from archive.end()
+
+
+def _vectors(rows: list[Any]) -> NDArray[np.float32]:
+    return np.array([place.vector for _, place in rows], np.float32)

@@ -1,0 +1,207 @@
+"""Clusters that a model itself tells: stored among its clusterings, and image by image."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.annotation.bundles import images_at
+from app.campaigns.models import Campaign
+from app.collections.models import Image
+from app.core.errors import InvalidInput, NotFound
+from app.core.storage import get_object
+from app.results.clusterings import described_answers, described_clusters
+from app.results.models import Clustering, Model
+from app.strategies.memberships import FILE, Memberships
+from learning.clusters import matched
+from learning.words import cluster_words
+
+OWN = "model"
+
+
+@dataclass(frozen=True)
+class OwnClusters:
+    """What is stored of a model's own clustering, as of any other; kept: share of the images that
+    stay in their cluster of the model before, None where there is none."""
+
+    labels: list[int]
+    silhouettes: list[float]
+    clusters: list[dict[str, Any]]
+    kept: float | None = None
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the database knows of clusters to come: answers with words, and the clustering of the
+    model before, with the names given in it."""
+
+    answers: tuple[list[list[int]], list[list[int]], list[list[str]]]
+    before: tuple[list[int], list[str]] | None
+
+
+def read_described(session: Session, campaign: Campaign) -> Described:
+    newest = (
+        select(Clustering)
+        .join(Model, Clustering.model_id == Model.id)
+        .where(
+            Model.campaign_id == campaign.id,
+            Clustering.algorithm == OWN,
+            Clustering.merged_from.is_(None),
+        )
+        .order_by(Model.version.desc())
+        .limit(1)
+    )
+    found = session.scalar(newest)
+    names = None if found is None else [one["name"] for one in found.clusters]
+    before = None if found is None or names is None else (found.labels, names)
+    return Described(described_answers(session, campaign, campaign.n_images), before)
+
+
+def own_clusters(
+    told: Memberships, vectors: NDArray[np.float64], described: Described, seed: int
+) -> OwnClusters:
+    """The model's clusters with figures and words. Names of the model before go to the clusters
+    that hold most of the same images. Needs no session, as it takes seconds."""
+    words = cluster_words(told.cluster, *described.answers)
+    clusters, silhouettes = described_clusters(vectors, told.cluster, words, seed)
+    kept = None
+    if described.before is not None:
+        labels, names = described.before
+        n = min(len(labels), len(told))
+        now, earlier = told.cluster[:n], np.array(labels[:n], np.int64)
+        same = matched(now, earlier)
+        for one, other in same.items():
+            clusters[one]["name"] = names[other]
+        before = np.array([same.get(one, -1) for one in range(told.n_clusters)])
+        kept = float((before[now] == earlier).mean())
+    return OwnClusters(told.cluster.tolist(), silhouettes, clusters, kept)
+
+
+def store_own_clusters(session: Session, model: Model, own: OwnClusters) -> None:
+    session.add(
+        Clustering(
+            model_id=model.id,
+            name=f"The model's own, {len(own.clusters)} clusters",
+            algorithm=OWN,
+            parameters={"n_clusters": len(own.clusters)},
+            labels=own.labels,
+            silhouettes=own.silhouettes,
+            clusters=own.clusters,
+        )
+    )
+
+
+def own_clustering(session: Session, model: Model) -> Clustering | None:
+    """The stored one, unless the requester has deleted it."""
+    query = select(Clustering).where(
+        Clustering.model_id == model.id,
+        Clustering.algorithm == OWN,
+        Clustering.merged_from.is_(None),
+    )
+    return session.scalar(query)
+
+
+def stored_clusters(session: Session, model: Model) -> list[dict[str, Any]]:
+    """Names and words of the model's own clusters, by number; none when they were deleted."""
+    found = own_clustering(session, model)
+    return [] if found is None else found.clusters
+
+
+def all_told(model: Model) -> dict[str, Any]:
+    """What a model tells of its own clusters; raises NotFound when it has none."""
+    if not tells_clusters(model):
+        raise NotFound(f"Model {model.version} has no clusters of its own.")
+    assert model.insight is not None
+    return model.insight
+
+
+def tells_clusters(model: Model) -> bool:
+    return model.insight is not None and "clusters" in model.insight
+
+
+@lru_cache(maxsize=4)
+def _stored(artifact_key: str, model_id: UUID) -> Memberships:
+    # A model never changes, nor do its files.
+    return Memberships.from_bytes(get_object(f"{artifact_key}/{FILE}"))
+
+
+def read_memberships(campaign: Campaign, model: Model) -> Memberships:
+    """Raises NotFound when the model tells none, or its file is gone or not of these images."""
+    all_told(model)
+    try:
+        found = _stored(model.artifact_key, model.id)
+        if len(found) > campaign.n_images:
+            raise ValueError(f"memberships of {len(found)} images, not {campaign.n_images}")
+        return found
+    except (FileNotFoundError, ValueError) as error:
+        raise NotFound(
+            f"The clusters of the images in model {model.version} are no longer in storage."
+        ) from error
+
+
+@dataclass(frozen=True)
+class Member:
+    """An image with its cluster, its second one (None where there is one only), and how likely
+    they are; asked: whether an answer was learned from that shows it."""
+
+    image: Image
+    cluster: int
+    probability: float
+    second_cluster: int | None
+    second_probability: float
+    asked: bool
+
+
+def chosen_positions(
+    told: Memberships, order: str, cluster: int | None, asked: bool | None
+) -> NDArray[np.int64]:
+    """Positions in the order wanted ("position" or "uncertain"), of one cluster, asked about or
+    not. Raises InvalidInput for a cluster that there is not."""
+    if cluster is not None and not 0 <= cluster < told.n_clusters:
+        raise InvalidInput(
+            f"Clusters are numbered 0 to {told.n_clusters - 1}; there is no cluster {cluster}.",
+            code="unknown_cluster",
+        )
+    positions = told.uncertain_first() if order == "uncertain" else np.arange(len(told))
+    if cluster is not None:
+        positions = positions[told.cluster[positions] == cluster]
+    if asked is not None:
+        positions = positions[told.asked[positions] == asked]
+    return positions
+
+
+def members_at(
+    session: Session, campaign: Campaign, told: Memberships, positions: Sequence[int]
+) -> list[Member]:
+    images = images_at(session, campaign, positions)
+    return [member_of(told, image) for image in images]
+
+
+def member_of(told: Memberships, image: Image) -> Member:
+    place = image.position
+    second = int(told.second[place])
+    return Member(
+        image=image,
+        cluster=int(told.cluster[place]),
+        probability=round(float(told.probability[place]), 6),
+        second_cluster=second if second >= 0 else None,
+        second_probability=round(float(told.second_probability[place]), 6),
+        asked=bool(told.asked[place]),
+    )
+
+
+def examples_of(session: Session, campaign: Campaign, told: Mapping[str, Any]) -> dict[int, Image]:
+    """Images that stand for the clusters, certain and uncertain ones, by position."""
+    wanted = {
+        position
+        for one in told["clusters"]
+        for side in ("certain", "uncertain")
+        for position in one[side]
+    }
+    return {image.position: image for image in images_at(session, campaign, sorted(wanted))}

@@ -1,0 +1,95 @@
+"""What the axes of a model are: its attributes, or its main directions, with images along them."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from app.annotation.bundles import images_at
+from app.campaigns.models import Campaign
+from app.collections.models import Image
+from app.results.models import Model
+from app.results.vectors import read_vectors
+
+N_IMAGES = 21
+N_BINS = 60
+MOST_DIRECTIONS = 4
+LEAST_SHARE = 0.02
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of the embedding.
+
+    kind:    `attribute` (a dimension that answers are about) or `direction` (a principal component
+             of an embedding whose dimensions mean nothing)
+    share:   of the answers about the attribute, or of the spread along the direction
+    low, middle, high: the annotators' words
+    ends:    coordinates of the first and last image
+    counts:  images in each of N_BINS equal stretches between them
+    images:  evenly spread by rank, the lowest first, each with its coordinate
+    """
+
+    kind: Literal["attribute", "direction"]
+    index: int
+    share: float
+    low: list[str]
+    middle: list[str]
+    high: list[str]
+    ends: tuple[float, float]
+    counts: list[int]
+    images: list[tuple[Image, float]]
+
+
+def read_axes(session: Session, campaign: Campaign, model: Model) -> list[Axis]:
+    """The attributes in use, or else the main directions, the largest share first."""
+    vectors = read_vectors(session, model)
+    attributes = (model.insight or {}).get("attributes", [])
+    if attributes:
+        ranked = sorted(attributes, key=lambda one: -one["share"])
+        return [
+            _axis(session, campaign, "attribute", one, vectors[:, one["index"]]) for one in ranked
+        ]
+    places, shares = _main_directions(vectors)
+    return [
+        _axis(session, campaign, "direction", {"index": index, "share": share}, places[:, index])
+        for index, share in enumerate(shares)
+    ]
+
+
+def _axis(
+    session: Session,
+    campaign: Campaign,
+    kind: Literal["attribute", "direction"],
+    told: dict[str, Any],
+    places: NDArray[np.float64],
+) -> Axis:
+    order = np.argsort(places, kind="stable")
+    n = min(N_IMAGES, len(order))
+    chosen = order[np.round(np.linspace(0, len(order) - 1, n)).astype(np.int64)]
+    images = images_at(session, campaign, [int(position) for position in chosen])
+    counts, _ = np.histogram(places, bins=N_BINS)
+    return Axis(
+        kind=kind,
+        index=told["index"],
+        share=told["share"],
+        low=told.get("low", []),
+        middle=told.get("middle", []),
+        high=told.get("high", []),
+        ends=(float(places.min()), float(places.max())),
+        counts=counts.tolist(),
+        images=list(zip(images, places[chosen].tolist(), strict=True)),
+    )
+
+
+def _main_directions(
+    vectors: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], list[float]]:
+    """(N, m) places on the principal components that matter, and their shares of the spread."""
+    centred = vectors - vectors.mean(axis=0)
+    spread, axes = np.linalg.eigh(centred.T @ centred)
+    shares = spread[::-1] / max(float(spread.sum()), 1e-300)
+    m = min(MOST_DIRECTIONS, int((shares > LEAST_SHARE).sum()))
+    return centred @ axes[:, ::-1][:, :m], [float(share) for share in shares[:m]]

@@ -1,0 +1,92 @@
+"""Which cluster every image of a campaign belongs to, and how surely, by the model itself."""
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from learning.clusters import largest_first
+
+FILE = "memberships.safetensors"
+
+
+@dataclass(frozen=True, eq=False)
+class Memberships:
+    """One row per image, by position; clusters are numbered from the largest on.
+
+    cluster, second:                 (N,) int64; second is -1 where there is one cluster only
+    probability, second_probability: (N,) float64
+    asked:                           (N,) bool, whether an answer that was learned from shows it
+    """
+
+    cluster: NDArray[np.int64]
+    probability: NDArray[np.float64]
+    second: NDArray[np.int64]
+    second_probability: NDArray[np.float64]
+    asked: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.cluster)
+
+    @property
+    def n_clusters(self) -> int:
+        return int(self.cluster.max(initial=-1)) + 1
+
+    def uncertain_first(self) -> NDArray[np.int64]:
+        """(N,) positions, the least certain image first."""
+        return np.lexsort((np.arange(len(self)), self.probability))
+
+    def to_bytes(self) -> bytes:
+        return save({one.name: np.ascontiguousarray(getattr(self, one.name)) for one in COLUMNS})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Raises ValueError for what `to_bytes` has not written."""
+        try:
+            arrays = load(data)
+            told = cls(**{one.name: arrays[one.name] for one in COLUMNS})
+        except (SafetensorError, KeyError) as error:
+            raise ValueError(f"no memberships: {error}") from error
+        told._check()
+        return told
+
+    def _check(self) -> None:
+        kinds = {"cluster": "i", "second": "i", "asked": "b"}
+        for one in COLUMNS:
+            array = getattr(self, one.name)
+            if array.shape != (len(self),) or array.dtype.kind != kinds.get(one.name, "f"):
+                raise ValueError(f"{one.name} is {array.dtype} of shape {array.shape}")
+        if len(self) and (self.cluster.min() < 0 or not np.isfinite(self.probability).all()):
+            raise ValueError("clusters are numbered from 0, and probabilities finite")
+
+
+COLUMNS = fields(Memberships)
+
+
+def memberships_of(
+    responsibilities: NDArray[np.float64], asked: NDArray[np.bool_]
+) -> tuple[Memberships, NDArray[np.int64]]:
+    """From (N, K) probabilities: the memberships, and the K' components that some image most
+    belongs to, in the order of the clusters' numbers."""
+    n = len(responsibilities)
+    best = responsibilities.argmax(axis=1)
+    cluster = largest_first(best)
+    components = np.empty(int(cluster.max()) + 1, np.int64)
+    components[cluster] = best
+    among: NDArray[Any] = responsibilities[:, components]
+    row = np.arange(n)
+    second = np.full(n, -1, np.int64)
+    second_probability = np.zeros(n)
+    if len(components) > 1:
+        rest = among.copy()
+        rest[row, cluster] = -1.0
+        second = rest.argmax(axis=1)
+        second_probability = among[row, second]
+    told = Memberships(
+        cluster, among[row, cluster].astype(np.float64), second,
+        second_probability.astype(np.float64), asked,
+    )  # fmt: skip
+    return told, components

@@ -1,0 +1,95 @@
+"""What a requester is told of a model's own clusters and of the annotators, as JSON."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.strategies.memberships import Memberships
+from learning.groupings import Pairs
+
+N_SHOWN = 8
+CERTAIN = 0.9
+# Away from certainty, which no finite number of answers gives.
+_EDGE = 1e-3
+
+
+def insight_of(
+    model: Any,
+    components: NDArray[np.int64],
+    told: Memberships,
+    pairs: Pairs,
+    n_answers: NDArray[np.int64],
+) -> dict[str, Any]:
+    """`clusters`: by number, the largest first; `reliability`: of all who answered.
+
+    model: a fitted estimator of learning/semicrowd.py; components: (C,) those of its components
+    that the clusters are; n_answers: (W,) of each annotator.
+    """
+    proportions = np.asarray(model.proportions_, np.float64)[components]
+    return {
+        "n_clusters": effective_clusters(model, told),
+        "clusters": [
+            {
+                "index": index,
+                "proportion": round(float(proportions[index]), 6),
+                **_shown(told, np.asarray(model.embedding_, np.float64), index),
+            }
+            for index in range(told.n_clusters)
+        ],
+        "reliability": _reliability(model, pairs, n_answers),
+    }
+
+
+def effective_clusters(model: Any, told: Memberships) -> float:
+    """As the model counts them, or those that an image most belongs to."""
+    return float(getattr(model, "n_clusters_", told.n_clusters))
+
+
+def _shown(told: Memberships, embedding: NDArray[np.float64], index: int) -> dict[str, Any]:
+    """The number of images, and positions of the most and the least certain ones."""
+    mine = np.flatnonzero(told.cluster == index)
+    sure = told.probability[mine]
+    centre = np.average(embedding[mine], axis=0, weights=np.maximum(sure, _EDGE))
+    far = np.linalg.norm(embedding[mine] - centre, axis=1)
+    # Of many that are all but certain, those in the middle stand for the cluster.
+    best = np.lexsort((mine, far, -np.round(sure, 2)))[:N_SHOWN]
+    worst = np.lexsort((mine, sure))[:N_SHOWN]
+    return {
+        "size": len(mine),
+        "certain": mine[best].tolist(),
+        "uncertain": mine[worst].tolist(),
+    }
+
+
+def _reliability(model: Any, pairs: Pairs, n_answers: NDArray[np.int64]) -> list[dict[str, Any]]:
+    n_pairs = np.bincount(pairs.annotator, minlength=len(n_answers))
+    return [
+        {
+            "annotator": annotator,
+            "n_answers": int(n_answers[annotator]),
+            "n_pairs": int(n_pairs[annotator]),
+            **_measure(model, "sensitivity", annotator),
+            **_measure(model, "specificity", annotator),
+            "weight": round(
+                _log_odds(model.annotator_sensitivity_[annotator])
+                + _log_odds(model.annotator_specificity_[annotator]),
+                4,
+            ),
+        }
+        for annotator in np.flatnonzero(n_answers).tolist()
+    ]
+
+
+def _measure(model: Any, name: str, annotator: int) -> dict[str, Any]:
+    """The value and, where the model tells one, its 95 % interval."""
+    value = float(getattr(model, f"annotator_{name}_")[annotator])
+    intervals = getattr(model, f"annotator_{name}_interval_", None)
+    ends = None if intervals is None else [round(float(end), 6) for end in intervals[annotator]]
+    return {name: round(value, 6), f"{name}_interval": ends}
+
+
+def _log_odds(share: float) -> float:
+    inside = min(max(float(share), _EDGE), 1 - _EDGE)
+    return math.log(inside / (1 - inside))

@@ -1,0 +1,1 @@
+"""Webhooks: programs elsewhere are told of rounds, campaigns and failed jobs."""

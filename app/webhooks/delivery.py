@@ -1,0 +1,196 @@
+"""Sending what is due: claimed in one transaction, sent outside of any, recorded in another.
+
+A claim lasts as long as an attempt may take and some more; who dies in between leaves the delivery
+due again. So it is sent at least once; receivers tell repetitions by the header `webhook-id`.
+"""
+
+import random
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import httpcore
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.core.database import transaction
+from app.core.errors import LikewiseError
+from app.core.guard import GuardedNetwork, ending_within
+from app.core.security import unseal
+from app.webhooks.guard import checked_addresses
+from app.webhooks.models import Delivery, Webhook
+from app.webhooks.service import SEAL
+from app.webhooks.signing import signature
+
+TIMEOUT_SECONDS = 10.0
+CLAIM = timedelta(seconds=60)
+# Waits after a failed attempt, in seconds; twelve hours and a half in all.
+WAITS = (5, 30, 120, 600, 1_800, 7_200, 14_400, 21_600)
+SHOWN_BYTES = 300
+KEPT = timedelta(days=30)
+GONE = 410
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt that is under way."""
+
+    delivery_id: UUID
+    number: int
+    url: str
+    body: bytes
+    secret: str | None
+
+    @property
+    def message_id(self) -> str:
+        return f"msg_{self.delivery_id.hex}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`status`: of HTTP, None when no reply came; `said`: the reply's beginning, or the error."""
+
+    status: int | None
+    said: str
+    seconds: float
+
+    @property
+    def is_success(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+
+def claim_due(session: Session, limit: int) -> list[Attempt]:
+    """Take up to `limit` deliveries that are due; somebody else's are passed over."""
+    now = datetime.now(UTC)
+    due = session.execute(
+        select(Delivery, Webhook)
+        .join(Webhook, Delivery.webhook_id == Webhook.id)
+        .join(Account, Webhook.account_id == Account.id)
+        .where(Delivery.state == "pending", Delivery.due_at <= now)
+        .where(Webhook.disabled_at.is_(None), Account.disabled_at.is_(None))
+        .order_by(Delivery.due_at)
+        .limit(limit)
+        .with_for_update(of=Delivery, skip_locked=True)
+    ).all()
+    attempts = []
+    for delivery, webhook in due:
+        delivery.attempts += 1
+        delivery.due_at = now + CLAIM
+        secret = unseal(SEAL, webhook.secret)
+        attempts.append(
+            Attempt(
+                delivery.id,
+                delivery.attempts,
+                webhook.url,
+                delivery.body.encode(),
+                secret.decode() if secret is not None else None,
+            )
+        )
+    return attempts
+
+
+def send(attempt: Attempt) -> Outcome:
+    """One POST, without redirects, ended after ten seconds; never raises for what may go wrong."""
+    started = time.monotonic()
+    try:
+        status, said = _post(attempt)
+    except (httpcore.TimeoutException, TimeoutError):
+        status, said = None, f"No reply within {TIMEOUT_SECONDS:g} seconds."
+    except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
+        status, said = None, f"{type(error).__name__}: {error}"
+    except (LikewiseError, ValueError) as error:
+        status, said = None, str(error)
+    return Outcome(status, said[:SHOWN_BYTES].replace("\0", ""), time.monotonic() - started)
+
+
+def _post(attempt: Attempt) -> tuple[int, str]:
+    if attempt.secret is None:
+        raise ValueError("The secret was sealed under another LIKEWISE_SECRET_KEY: make a new one.")
+    timestamp = int(time.time())
+    headers = {
+        "content-type": "application/json",
+        "user-agent": "Likewise-Webhooks/1",
+        "webhook-id": attempt.message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": signature(attempt.secret, attempt.message_id, timestamp, attempt.body),
+    }
+    pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
+    with (
+        ending_within(TIMEOUT_SECONDS),
+        httpcore.ConnectionPool(network_backend=GuardedNetwork(checked_addresses)) as pool,
+        pool.stream(
+            "POST",
+            attempt.url,
+            headers=pairs,
+            content=attempt.body,
+            extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), 10.0)},
+        ) as response,
+    ):
+        return response.status, _beginning(response).decode(errors="replace")
+
+
+def _beginning(response: httpcore.Response) -> bytes:
+    """What of the reply is shown, as far as it comes in time: the status counts without it."""
+    beginning = b""
+    try:
+        for part in response.iter_stream():
+            beginning += part
+            if len(beginning) >= SHOWN_BYTES:
+                break
+    except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError):
+        pass
+    return beginning[:SHOWN_BYTES]
+
+
+def record(session: Session, attempt: Attempt, outcome: Outcome) -> None:
+    """Write down how an attempt went, and when the next is due. Nothing when the delivery was
+    deleted, or taken over by another attempt meanwhile."""
+    delivery = session.get(Delivery, attempt.delivery_id, with_for_update=True)
+    if delivery is None or delivery.state != "pending" or delivery.attempts != attempt.number:
+        return
+    now = datetime.now(UTC)
+    entry = {
+        "at": now.isoformat(timespec="seconds"),
+        "status": outcome.status,
+        "said": outcome.said,
+        "seconds": round(outcome.seconds, 3),
+    }
+    delivery.history = [*delivery.history, entry]
+    wait = seconds_to_wait(attempt.number)
+    if outcome.is_success:
+        delivery.state, delivery.ended_at = "delivered", now
+    elif outcome.status == GONE or wait is None:
+        delivery.state, delivery.ended_at = "failed", now
+    else:
+        delivery.due_at = now + timedelta(seconds=wait * random.uniform(1.0, 1.2))
+    if outcome.status == GONE:
+        webhook = session.get_one(Webhook, delivery.webhook_id)
+        webhook.disabled_at = now
+        webhook.disabled_because = "The receiver said 410 Gone: it wants no more."
+
+
+def deliver_next() -> bool:
+    """Send one delivery that is due, if there is one."""
+    with transaction() as session:
+        attempts = claim_due(session, 1)
+    for attempt in attempts:
+        outcome = send(attempt)
+        with transaction() as session:
+            record(session, attempt, outcome)
+    return bool(attempts)
+
+
+def seconds_to_wait(attempts: int) -> int | None:
+    """How long to wait after so many failed attempts; None: give up."""
+    return WAITS[attempts - 1] if attempts <= len(WAITS) else None
+
+
+def forget_old_deliveries(session: Session) -> None:
+    """Delete what ended more than thirty days ago."""
+    session.execute(
+        delete(Delivery)
+        .where(Delivery.state != "pending", Delivery.created_at < datetime.now(UTC) - KEPT)
+        .execution_options(synchronize_session=False)
+    )

@@ -1,0 +1,115 @@
+"""Webhooks of an account: the page, which works without JavaScript."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.routes import SignedIn
+from app.campaigns.models import Campaign
+from app.campaigns.service import list_campaigns
+from app.core.errors import LikewiseError
+from app.core.web import DatabaseSession, templates
+from app.webhooks import service
+from app.webhooks.events import EVENTS
+from app.webhooks.models import Delivery, Webhook
+from app.webhooks.service import Change
+
+pages = APIRouter(include_in_schema=False)
+ADDRESS = "/account/webhooks"
+SHOWN = 20
+Deed = Literal["ping", "enable", "disable", "secret", "delete"]
+
+
+@dataclass(frozen=True)
+class Shown:
+    webhook: Webhook
+    campaign: Campaign | None
+    deliveries: list[Delivery]
+
+
+@pages.get(ADDRESS, response_class=HTMLResponse)
+def webhooks_page(request: Request, session: DatabaseSession, account: SignedIn) -> Response:
+    return _page(request, session, account)
+
+
+@pages.post(ADDRESS, response_class=HTMLResponse)
+def add_webhook(
+    request: Request,
+    session: DatabaseSession,
+    account: SignedIn,
+    url: Annotated[str, Form(max_length=3000)],
+    events: Annotated[list[str] | None, Form()] = None,
+    campaign: Annotated[str, Form()] = "",
+) -> Response:
+    """A mistake shows the form again, filled in, with what is wrong."""
+    chosen = events or []
+    try:
+        with session.begin_nested():
+            about = UUID(campaign) if campaign else None
+            webhook, secret = service.create_webhook(session, account, url, chosen, about)
+    except LikewiseError as error:
+        filled = {"url": url, "events": chosen, "campaign": campaign}
+        return _page(request, session, account, error=error, form=filled)
+    return _page(request, session, account, secret=secret, secret_of=webhook.id)
+
+
+@pages.post(ADDRESS + "/{webhook_id}/{deed}", response_class=HTMLResponse)
+def act_on_webhook(
+    request: Request, session: DatabaseSession, account: SignedIn, webhook_id: UUID, deed: Deed
+) -> Response:
+    webhook = service.get_webhook(session, account, webhook_id)
+    if deed == "secret":
+        secret = service.renew_secret(session, account, webhook)
+        return _page(request, session, account, secret=secret, secret_of=webhook.id)
+    if deed == "delete":
+        service.delete_webhook(session, account, webhook)
+    elif deed == "ping":
+        service.ping_webhook(session, webhook)
+    else:
+        service.change_webhook(session, account, webhook, Change(enabled=deed == "enable"))
+    return RedirectResponse(ADDRESS, status_code=303)
+
+
+@pages.post(ADDRESS + "/{webhook_id}/deliveries/{delivery_id}")
+def send_again(
+    session: DatabaseSession, account: SignedIn, webhook_id: UUID, delivery_id: UUID
+) -> Response:
+    webhook = service.get_webhook(session, account, webhook_id)
+    service.redeliver(session, webhook, delivery_id)
+    return RedirectResponse(ADDRESS, status_code=303)
+
+
+def _page(
+    request: Request,
+    session: Session,
+    account: Account,
+    *,
+    error: LikewiseError | None = None,
+    form: dict[str, Any] | None = None,
+    **shown: Any,
+) -> Response:
+    context = {
+        "account": account,
+        "error": error,
+        "webhooks": [
+            _shown(session, webhook) for webhook in service.list_webhooks(session, account)
+        ],
+        "campaigns": list_campaigns(session, account),
+        "events": EVENTS,
+        "form": form or {"url": "", "events": EVENTS, "campaign": ""},
+        **shown,
+    }
+    status = error.status if error else 200
+    page = "webhooks/webhooks.html"
+    return templates.TemplateResponse(request, page, context, status_code=status)
+
+
+def _shown(session: Session, webhook: Webhook) -> Shown:
+    newest = service.deliveries_of(webhook).order_by(Delivery.id.desc()).limit(SHOWN)
+    campaign = session.get(Campaign, webhook.campaign_id) if webhook.campaign_id else None
+    return Shown(webhook, campaign, list(session.scalars(newest)))

@@ -1,0 +1,114 @@
+"""Bodies of the webhooks API."""
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from app.webhooks.events import EVENTS, PING, Event
+from app.webhooks.models import Delivery, Webhook
+
+told = APIRouter()
+URL = "https://example.org/likewise"
+
+
+class NewWebhook(BaseModel, extra="forbid"):
+    url: str = Field(description="Where events are sent, by POST.", examples=[URL])
+    events: list[Event] = Field(examples=[["campaign.finished", "job.failed"]])
+    campaign_id: UUID | None = Field(
+        default=None, description="Of this campaign alone; left out: of all that you may see."
+    )
+
+
+class WebhookChange(BaseModel, extra="forbid"):
+    """What is left out stays."""
+
+    url: str | None = Field(default=None, examples=[URL])
+    events: list[Event] | None = None
+    enabled: bool | None = None
+
+
+class WebhookOut(BaseModel):
+    id: UUID
+    url: str
+    events: list[str]
+    campaign_id: UUID | None
+    enabled: bool
+    disabled_because: str
+    created_at: datetime
+
+    @classmethod
+    def of(cls, webhook: Webhook) -> "WebhookOut":
+        return cls(
+            id=webhook.id,
+            url=webhook.url,
+            events=webhook.events,
+            campaign_id=webhook.campaign_id,
+            enabled=webhook.disabled_at is None,
+            disabled_because=webhook.disabled_because,
+            created_at=webhook.created_at,
+        )
+
+
+class SecretOut(BaseModel):
+    secret: str = Field(description="To check signatures with. Shown this once.")
+
+
+class CreatedWebhook(WebhookOut, SecretOut):
+    pass
+
+
+class AttemptOut(BaseModel):
+    """`status` of HTTP, null when no reply came; `said`: the reply's beginning, or the error."""
+
+    at: datetime
+    status: int | None
+    said: str
+    seconds: float
+
+
+class DeliveryOut(BaseModel):
+    """`webhook_id_header`: the value of the header `webhook-id`, the same at every attempt."""
+
+    id: UUID
+    webhook_id_header: str
+    event: str
+    state: Literal["pending", "delivered", "failed"]
+    created_at: datetime
+    due_at: datetime | None = Field(description="When it is tried next; null when it has ended.")
+    body: str
+    attempts: list[AttemptOut]
+
+    @classmethod
+    def of(cls, delivery: Delivery) -> "DeliveryOut":
+        return cls.model_validate(
+            {
+                "id": delivery.id,
+                "webhook_id_header": f"msg_{delivery.id.hex}",
+                "event": delivery.event,
+                "state": delivery.state,
+                "created_at": delivery.created_at,
+                "due_at": delivery.due_at if delivery.state == "pending" else None,
+                "body": delivery.body,
+                "attempts": delivery.history,
+            }
+        )
+
+
+class EventOut(BaseModel):
+    """What is sent. `data` of `ping`: `webhook`; of the others `campaign` (`id`, `name`, `state`)
+    and `round` (`number`, `answers`), `answers`, or `job` (`id`, `kind`, `attempts`, `error`)."""
+
+    type: Literal["round.finished", "campaign.finished", "job.failed", "ping"]
+    timestamp: datetime
+    data: dict[str, Any]
+
+
+def _told(body: EventOut) -> None:
+    """Sent by Likewise, signed as told under webhooks."""
+
+
+for _event in (*EVENTS, PING):
+    told.add_api_route(_event, _told, methods=["POST"], tags=["webhooks"], name=f"on_{_event}")

@@ -1,0 +1,68 @@
+"""A small client of Likewise's API: `docs/api.md` shows it at work.
+
+    from likewise.client import Likewise
+
+    with Likewise("http://127.0.0.1:8000", "lw_…") as likewise:
+        for campaign in likewise.campaigns():
+            print(campaign.name, campaign.progress().answers)
+
+Needs httpx alone; numpy only where an embedding is asked for.
+"""
+
+from likewise.client.api import Likewise
+from likewise.client.campaigns import Campaign
+from likewise.client.collections import Collection
+from likewise.client.errors import (
+    BadRequest,
+    BadSignature,
+    Conflict,
+    Forbidden,
+    LikewiseApiError,
+    NotFound,
+    TrainingFailed,
+    Unauthorized,
+    Unavailable,
+)
+from likewise.client.objects import (
+    Answer,
+    Attempt,
+    Delivery,
+    Embedding,
+    Image,
+    Job,
+    Membership,
+    Model,
+    Neighbour,
+    Progress,
+    UploadReport,
+)
+from likewise.client.signatures import verify_webhook
+from likewise.client.webhooks import Webhook
+
+__all__ = [
+    "Answer",
+    "Attempt",
+    "BadRequest",
+    "BadSignature",
+    "Campaign",
+    "Collection",
+    "Conflict",
+    "Delivery",
+    "Embedding",
+    "Forbidden",
+    "Image",
+    "Job",
+    "Likewise",
+    "LikewiseApiError",
+    "Membership",
+    "Model",
+    "Neighbour",
+    "NotFound",
+    "Progress",
+    "TrainingFailed",
+    "Unauthorized",
+    "Unavailable",
+    "UploadReport",
+    "Webhook",
+    "verify_webhook",
+]

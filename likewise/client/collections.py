@@ -1,0 +1,108 @@
+"""Collections, and filling them."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from likewise.client.objects import Image, UploadReport, read
+from likewise.client.transport import Transport
+
+MOST_FILES = 20
+MOST_BYTES = 16 * 2**20
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".zip", ".csv")
+Paths = str | Path | Iterable[str | Path]
+
+
+class Collection:
+    """A set of images."""
+
+    def __init__(self, transport: Transport, data: dict[str, Any]) -> None:
+        self._transport = transport
+        self.id: str = data["id"]
+        self.name: str = data["name"]
+        self.n_images: int = data["n_images"]
+
+    def __repr__(self) -> str:
+        return f"<Collection {self.name!r}, {self.n_images} images>"
+
+    @property
+    def _path(self) -> str:
+        return f"/collections/{self.id}"
+
+    def images(self) -> Iterator[Image]:
+        """All images by position."""
+        for one in self._transport.pages(f"{self._path}/images", limit=1000):
+            yield read(Image, one)
+
+    def upload(
+        self, what: Paths, progress: Callable[[int, int], None] | None = None
+    ) -> UploadReport:
+        """Add files, or all files of a folder: images, ZIP files of images, CSV tables.
+
+        What is in the collection already is not sent again, so that an upload that was broken off
+        goes on where it was when called anew. `progress` is told (files done, files in all).
+        """
+        files = _files(what)
+        known = {image.sha256 for image in self.images()} if self.n_images else set()
+        report = UploadReport(n_images=self.n_images)
+        done = 0
+        for batch in _batches(files):
+            fresh = []
+            for path in batch:
+                data = path.read_bytes()
+                if hashlib.sha256(data).hexdigest() in known:
+                    report.present.append(path.name)
+                else:
+                    fresh.append((path.name, data))
+            if fresh:
+                self._send(fresh, report)
+            done += len(batch)
+            if progress is not None:
+                progress(done, len(files))
+        self.n_images = report.n_images
+        return report
+
+    def _send(self, parts: list[tuple[str, bytes]], report: UploadReport) -> None:
+        sent = [("files", part) for part in parts]
+        told = self._transport.post(f"{self._path}/files", files=sent)
+        report.added |= {one["filename"]: one["position"] for one in told["added"]}
+        report.duplicates |= {one["filename"]: one["same_as"] for one in told["duplicates"]}
+        report.rejected |= {one["filename"]: one["reason"] for one in told["rejected"]}
+        report.partly_used |= {one["filename"]: one["reason"] for one in told["partly_used"]}
+        report.attributes, report.n_images = told["attributes"], told["n_images"]
+
+
+def _files(what: Paths) -> list[Path]:
+    """Files in order of name; of folders, those that can be used. Raises FileNotFoundError."""
+    given = [what] if isinstance(what, str | Path) else list(what)
+    found: list[Path] = []
+    for path in map(Path, given):
+        if path.is_dir():
+            inside = sorted(one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES)
+            found += [one for one in inside if one.is_file()]
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise FileNotFoundError(f"There is no file or folder {path}.")
+    # Tables last, so that the images they describe are there.
+    return sorted(found, key=lambda path: path.suffix.lower() == ".csv")
+
+
+def _batches(files: list[Path]) -> Iterator[list[Path]]:
+    """Requests of bounded size; ZIP files and tables go alone."""
+    batch: list[Path] = []
+    size = 0
+    for path in files:
+        alone = path.suffix.lower() in (".zip", ".csv")
+        bytes_ = path.stat().st_size
+        if batch and (alone or len(batch) >= MOST_FILES or size + bytes_ > MOST_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(path)
+        size += bytes_
+        if alone:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

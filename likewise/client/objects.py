@@ -1,0 +1,193 @@
+"""What the API tells, as frozen dataclasses. Fields that a newer server adds are passed over."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Told = TypeVar("Told")
+
+
+def read(kind: type[Told], data: dict[str, Any], **instead: Any) -> Told:
+    """The fields of `kind` from JSON; `instead` holds those that need more than taking over."""
+    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: value for name, value in {**data, **instead}.items() if name in known})
+
+
+@dataclass(frozen=True)
+class Image:
+    """`position` is its number in the collection; `sha256` that of the uploaded file."""
+
+    position: int
+    filename: str
+    sha256: str
+    url: str
+    large_url: str
+    attributes: dict[str, Any]
+
+
+@dataclass
+class UploadReport:
+    """What became of every file of an upload.
+
+    added:      positions by file name
+    duplicates: file name by that of the same image in the collection
+    rejected:   the reason by file name
+    partly_used: what is to be said of tables with rows that name no image, by file name
+    present:    files that were in the collection before and were not sent again
+    attributes: all attributes that the collection's images have
+    """
+
+    added: dict[str, int] = field(default_factory=dict)
+    duplicates: dict[str, str] = field(default_factory=dict)
+    rejected: dict[str, str] = field(default_factory=dict)
+    partly_used: dict[str, str] = field(default_factory=dict)
+    present: list[str] = field(default_factory=list)
+    attributes: list[str] = field(default_factory=list)
+    n_images: int = 0
+
+
+@dataclass(frozen=True)
+class Job:
+    """A training; `progress` in [0, 1]."""
+
+    id: str
+    state: str
+    attempts: int
+    progress: float
+    error: str | None
+
+    @property
+    def is_active(self) -> bool:
+        return self.state in ("queued", "running")
+
+
+@dataclass(frozen=True)
+class Model:
+    version: int
+    round: int
+    n_answers: int
+    created_at: datetime
+    metrics: dict[str, float]
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> "Model":
+        return read(cls, data, created_at=datetime.fromisoformat(data["created_at"]))
+
+
+@dataclass(frozen=True)
+class Progress:
+    state: str
+    answers: int
+    surplus: int
+    budget: int
+    annotators: int
+    round: int
+    rounds: int
+    leases: int
+    job: Job | None
+    models: list[Model]
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> "Progress":
+        job = read(Job, data["job"]) if data["job"] else None
+        return read(cls, data, job=job, models=[Model.of(one) for one in data["models"]])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One grouping: `groups[k]` is the group of image `images[k]`, −1 for a leftover."""
+
+    id: str
+    annotator: int
+    grid: int
+    role: str
+    round: int | None
+    state: str
+    submitted_at: datetime
+    elapsed_ms: int | None
+    left_out: bool
+    images: list[int]
+    groups: list[int]
+    descriptions: list[str]
+    unseen: list[int]
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> "Answer":
+        return read(cls, data, submitted_at=datetime.fromisoformat(data["submitted_at"]))
+
+    def sets(self) -> Iterator[set[int]]:
+        """The images of each group."""
+        for group in sorted({one for one in self.groups if one >= 0}):
+            pairs = zip(self.images, self.groups, strict=True)
+            yield {image for image, one in pairs if one == group}
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """`image` is its position; `distance` is Euclidean, in the model's embedding."""
+
+    image: int
+    distance: float
+    filename: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Membership:
+    """An image in a model's own clusters; second_cluster: None where there is one cluster only;
+    asked: whether an answer that was learned from shows it."""
+
+    image: int
+    filename: str
+    url: str
+    cluster: int
+    probability: float
+    second_cluster: int | None
+    second_probability: float
+    asked: bool
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """vectors: (N, d) float32, row k is the image at position k; filenames, sha256: (N,) text."""
+
+    vectors: "NDArray[np.float32]"
+    filenames: "NDArray[np.str_]"
+    sha256: "NDArray[np.str_]"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """status: of HTTP, None when no reply came; said: the reply's beginning, or the error."""
+
+    at: datetime
+    status: int | None
+    said: str
+    seconds: float
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> "Attempt":
+        return read(cls, data, at=datetime.fromisoformat(data["at"]))
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """state: pending, delivered or failed; body: what is sent, signed."""
+
+    id: str
+    event: str
+    state: str
+    created_at: datetime
+    body: str
+    attempts: list[Attempt]
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> "Delivery":
+        attempts = [Attempt.of(one) for one in data["attempts"]]
+        made = datetime.fromisoformat(data["created_at"])
+        return read(cls, data, created_at=made, attempts=attempts)

@@ -1,0 +1,289 @@
+"""Simulated workers of a marketplace: they find a task, work on the annotators' page, hand in.
+
+As people are: some give the task back, some walk away, some press everything twice, some do more
+for a bonus, some come again though they may not. Each remembers what it did and what it is owed,
+so that the books can be held against the word of those who worked.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any, Literal
+
+import httpx
+
+from learning.simulation import Crowd
+from likewise.markets import Market, Offer, Place
+from likewise.simulation import AnnotatorClient, ServerRefused
+
+AGAIN_SECONDS = 1.0
+End = Literal["handed_in", "screened_out", "returned", "abandoned", "refused", "lost"]
+
+
+@dataclass(frozen=True)
+class Habits:
+    """Shares of the workers.
+
+    returns:   give the task back, every other one in the middle of the work
+    abandons:  walk away in the middle of the work
+    twice:     send answers, the hand-in and the form twice
+    extras:    do all the grids that are offered beyond the assignment
+    greedy:    look for a second task after the first
+    careless:  do not look at what practice tells them
+    unheard:   of those who leave, whose browser does not say so
+    """
+
+    returns: float = 0.0
+    abandons: float = 0.0
+    twice: float = 0.0
+    extras: float = 0.0
+    greedy: float = 0.0
+    careless: float = 0.0
+    unheard: float = 0.5
+
+
+@dataclass(frozen=True)
+class Character:
+    """What one worker will do. `leaves_after`: so many grids, if it leaves at all."""
+
+    leaves: Literal["", "returned", "abandoned"] = ""
+    leaves_after: int = 0
+    twice: bool = False
+    extras: bool = False
+    greedy: bool = False
+    careless: bool = False
+    unheard: bool = False
+
+
+@dataclass
+class Stint:
+    """What a worker did with one place: grids done, of which `extra` for `extra_cents` each.
+
+    code: why the server refused, if it did
+    """
+
+    place: Place
+    end: End = "lost"
+    grids: int = 0
+    extra: int = 0
+    extra_cents: int = 0
+    code: str = ""
+
+    @property
+    def owed_cents(self) -> tuple[int, int]:
+        """Reward and bonus."""
+        if self.end != "handed_in":
+            return 0, 0
+        return self.place.reward_cents, self.extra * self.extra_cents
+
+
+class WalkedAway(Exception):
+    """Not an error: what this worker does."""
+
+
+@dataclass
+class MarketPlay:
+    """Plays workers against one server and one platform; `log` holds all they did.
+
+    http: to the server; links: of the recruitments whose tasks are taken, all where there are none;
+    at_once: how many work at a time; looks: how often a worker looks for a task before it goes;
+    patience: how often one whose place somebody else still has tries again; both once a second.
+    """
+
+    market: Market
+    http: httpx.Client
+    crowd: Crowd
+    max_groups: int
+    kind: str = "grid"
+    habits: Habits = field(default_factory=Habits)
+    links: frozenset[str] = frozenset()
+    seed: int = 0
+    at_once: int = 40
+    looks: int = 5
+    patience: int = 90
+    pace: float = 0.0
+    log: list[Stint] = field(default_factory=list)
+    _started: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def play(self, workers: Sequence[str]) -> None:
+        """Each worker once, until they have handed in, left, or found nothing to do."""
+        first, self._started = self._started, self._started + len(workers)
+        characters = characters_of(len(workers), self.habits, Random(self.seed + first))
+        with ThreadPoolExecutor(max_workers=self.at_once) as pool:
+            numbers = range(first, first + len(workers))
+            for finished in [
+                pool.submit(self._play_one, worker, number % self.crowd.n_annotators, character)
+                for worker, number, character in zip(workers, numbers, characters, strict=True)
+            ]:
+                # Read so that a failure of any worker is raised here.
+                finished.result()
+
+    def _play_one(self, worker: str, person: int, character: Character) -> None:
+        place = self._find(worker)
+        for _ in range(self.looks - 1):
+            if place is None:
+                time.sleep(AGAIN_SECONDS)
+                place = self._find(worker)
+        if place is None:
+            return
+        stint = Stint(place)
+        with self._lock:
+            self.log.append(stint)
+        _Worker(self, person, character, stint).work()
+        if character.greedy and stint.end == "handed_in":
+            self._play_one(worker, person, replace(character, greedy=False))
+
+    def _find(self, worker: str) -> Place | None:
+        """A place of any task that is there, as a person finds one; each is tried once."""
+        chance = Random(f"{self.seed}-{worker}")
+        tried: set[str] = set()
+        while offers := [one for one in self.market.offers(worker) if one.posting not in tried]:
+            offer = chance.choice(offers)
+            tried.add(offer.posting)
+            self._look(worker, offer)
+            place = self.market.accept(worker, offer)
+            if place is not None and self.links and place.link not in self.links:
+                self.market.give_back(place)
+            elif place is not None:
+                return place
+        return None
+
+    def _look(self, worker: str, offer: Offer) -> None:
+        address = self.market.preview(worker, offer)
+        if address:
+            _Patient(self.http).ask("GET", address).raise_for_status()
+
+
+def characters_of(n: int, habits: Habits, chance: Random) -> list[Character]:
+    """Of n workers, with these shares as exactly as n allows, in a random order."""
+    n_returns, n_abandons = round(n * habits.returns), round(n * habits.abandons)
+    made = [Character(leaves="returned", leaves_after=k % 2) for k in range(n_returns)]
+    made += [Character(leaves="abandoned", leaves_after=1) for _ in range(n_abandons)]
+    made += [Character(careless=True) for _ in range(round(n * habits.careless))]
+    made += [Character() for _ in range(n - len(made))]
+
+    def some(share: float) -> set[int]:
+        return set(chance.sample(range(n), round(n * share)))
+
+    twice, extras = some(habits.twice), some(habits.extras)
+    greedy, unheard = some(habits.greedy), some(habits.unheard)
+    chance.shuffle(made)
+    return [
+        replace(one, twice=k in twice, extras=k in extras, greedy=k in greedy, unheard=k in unheard)
+        for k, one in enumerate(made)
+    ]
+
+
+class _Patient(AnnotatorClient):
+    """Waits for a server that is being restarted."""
+
+    tries = 90
+
+
+class _Worker(_Patient):
+    """One worker at one place."""
+
+    def __init__(self, play: MarketPlay, person: int, character: Character, stint: Stint) -> None:
+        super().__init__(play.http)
+        self._play, self._person = play, person
+        self._character, self._stint = character, stint
+        self._place, self._market = stint.place, play.market
+
+    def work(self) -> None:
+        try:
+            opened = self._enter()
+            if self.stage == "screened_out":
+                self._stint.end = "screened_out"
+                return self._send(opened["screened_out"])
+            self._grids()
+            self._stint.extra = max(0, self._stint.grids - opened["target"])
+            self._hand_in(opened["hand_in"])
+            self._stint.end = "handed_in"
+        except WalkedAway:
+            self._leave()
+        except ServerRefused as refused:
+            # What a person does whom the page sends away.
+            self._stint.end, self._stint.code = "refused", refused.code
+            self._market.give_back(self._place)
+
+    def _enter(self) -> dict[str, Any]:
+        self.ask("GET", self._place.address).raise_for_status()
+        body = self._market.entry(self._place)
+        for _ in range(self._play.patience):
+            try:
+                return self.begin(self._market.path, body)
+            except ServerRefused as refused:
+                if refused.code != "assignment_taken":
+                    raise
+            time.sleep(AGAIN_SECONDS)
+        return self.begin(self._market.path, body)
+
+    def _grids(self) -> None:
+        stint = self._stint
+        while True:
+            if self._character.leaves and stint.grids >= self._character.leaves_after:
+                raise WalkedAway
+            handout = self._call("POST", "/api/v1/annotate/leases")
+            if handout["status"] == "done" and self._character.extras and handout["more"]:
+                stint.extra_cents = handout["more"]["cents"]
+                handout = self._more(handout)
+            if handout["status"] == "leased":
+                self._answer(handout["lease"])
+            elif handout["status"] == "warning":
+                self._prepare("warning")
+            elif handout["status"] in ("done", "stopped"):
+                return
+            else:
+                time.sleep(min(1.0, handout["retry_after_seconds"]))
+
+    def _more(self, handout: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return self._call("POST", "/api/v1/annotate/more")
+        except ServerRefused as refused:
+            # Others took what was left in the meantime: as done as before.
+            if refused.code != "no_more":
+                raise
+            return {**handout, "more": None}
+
+    def _answer(self, lease: dict[str, Any]) -> None:
+        play = self._play
+        time.sleep(play.pace)
+        images = [shown["image"] for shown in lease["images"]]
+        n_bins = play.max_groups if play.kind == "bins" else None
+        found = play.crowd.answer(self._person, images, play.kind, n_bins)
+        groups = [int(group) for group in found.groups]
+        self._twice(lambda: self.submit(lease, images, groups, found.descriptions))
+        self._stint.grids += 1
+        self._call("POST", "/api/v1/annotate/presence", json={"left": False})
+
+    def _hand_in(self, how: dict[str, Any]) -> None:
+        self._twice(lambda: self._call("POST", "/api/v1/annotate/hand-in"))
+        self._send(how)
+
+    def _send(self, how: dict[str, Any]) -> None:
+        while not self._market.hand_in(self._place, how):
+            time.sleep(AGAIN_SECONDS)
+        if self._character.twice:
+            # Refused, and nothing comes of it.
+            self._market.hand_in(self._place, how)
+
+    def practise(self, images: list[int], truth: dict[int, int]) -> list[int]:
+        told = {} if self._character.careless else truth
+        return [told.get(image, 0) for image in images]
+
+    def _leave(self) -> None:
+        assert self._character.leaves
+        self._stint.end = self._character.leaves
+        if self._character.leaves == "returned":
+            self._market.give_back(self._place)
+        if not self._character.unheard:
+            self._call("POST", "/api/v1/annotate/presence", json={"left": True})
+
+    def _twice(self, what: Callable[[], object]) -> None:
+        what()
+        if self._character.twice:
+            what()

@@ -1,0 +1,152 @@
+"""The worker sites of the emulators, as simulated workers use them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A task in the list."""
+
+    posting: str
+    reward_cents: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """One worker's hold of a task. `address`: of the annotators' page, with the platform's ids."""
+
+    worker: str
+    posting: str
+    assignment: str
+    address: str
+    reward_cents: int
+
+    @property
+    def link(self) -> str:
+        """The part of the address that names the recruitment."""
+        return urlsplit(self.address).path.rpartition("/")[2]
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What the platform has added to the address."""
+        return {name: said[0] for name, said in parse_qs(urlsplit(self.address).query).items()}
+
+
+class Market(Protocol):
+    """One platform. `path` opens a session of its people, with the body that `entry` gives."""
+
+    path: str
+
+    def offers(self, worker: str) -> list[Offer]:
+        """What this worker may take now."""
+        ...
+
+    def preview(self, worker: str, offer: Offer) -> str:
+        """The address of a look at it; "" where there is none, or the task is gone."""
+        ...
+
+    def accept(self, worker: str, offer: Offer) -> Place | None:
+        """None: somebody else was faster."""
+        ...
+
+    def entry(self, place: Place) -> dict[str, str]: ...
+
+    def give_back(self, place: Place) -> None: ...
+
+    def hand_in(self, place: Place, how: Mapping[str, Any]) -> bool:
+        """Once; `how` is what the server said of it. False: try again."""
+        ...
+
+
+class MTurkMarket:
+    path = "/api/v1/annotate/sessions/mturk"
+
+    def __init__(self, http: httpx.Client) -> None:
+        self._http = http
+
+    def offers(self, worker: str) -> list[Offer]:
+        hits = self._http.get("/market/hits", params={"worker": worker}).raise_for_status().json()
+        return [Offer(hit["hit_id"], int(Decimal(hit["reward"]) * 100)) for hit in hits]
+
+    def accept(self, worker: str, offer: Offer) -> Place | None:
+        body = {"worker_id": worker}
+        reply = self._http.post(f"/market/hits/{offer.posting}/accept", json=body)
+        if reply.status_code in (403, 409, 410):
+            return None
+        held = reply.raise_for_status().json()
+        return Place(
+            worker, offer.posting, held["assignment_id"], held["frame_url"], offer.reward_cents
+        )
+
+    def preview(self, worker: str, offer: Offer) -> str:
+        params = {"worker": worker}
+        reply = self._http.get(f"/market/hits/{offer.posting}/preview", params=params)
+        return str(reply.json()["frame_url"]) if reply.is_success else ""
+
+    def entry(self, place: Place) -> dict[str, str]:
+        told = place.told
+        return {
+            "link": place.link,
+            "assignment_id": told["assignmentId"],
+            "hit_id": told["hitId"],
+            "worker_id": told["workerId"],
+            "turk_submit_to": told["turkSubmitTo"],
+        }
+
+    def give_back(self, place: Place) -> None:
+        body = {"worker_id": place.worker}
+        path = f"/market/assignments/{place.assignment}/return"
+        self._http.post(path, json=body).raise_for_status()
+
+    def hand_in(self, place: Place, how: Mapping[str, Any]) -> bool:
+        """MTurk knows its worker by a cookie; the emulator is told."""
+        form = {**how["fields"], "workerId": place.worker}
+        return self._http.post(how["address"], data=form).is_success
+
+
+class ProlificMarket:
+    path = "/api/v1/annotate/sessions/prolific"
+
+    def __init__(self, http: httpx.Client) -> None:
+        self._http = http
+
+    def offers(self, worker: str) -> list[Offer]:
+        params = {"participant": worker}
+        studies = self._http.get("/market/studies", params=params).raise_for_status().json()
+        return [Offer(one["id"], int(one["reward"])) for one in studies]
+
+    def accept(self, worker: str, offer: Offer) -> Place | None:
+        body = {"participant": worker}
+        reply = self._http.post(f"/market/studies/{offer.posting}/take-part", json=body)
+        if reply.is_client_error:
+            return None
+        held = reply.raise_for_status().json()
+        return Place(worker, offer.posting, held["submission_id"], held["url"], offer.reward_cents)
+
+    def preview(self, worker: str, offer: Offer) -> str:
+        # Prolific shows nothing of a study before one takes part.
+        return ""
+
+    def entry(self, place: Place) -> dict[str, str]:
+        told = place.told
+        return {
+            "link": place.link,
+            "participant": told["PROLIFIC_PID"],
+            "study": told["STUDY_ID"],
+            "session": told["SESSION_ID"],
+            "token": told.get("prolific_token", ""),
+        }
+
+    def give_back(self, place: Place) -> None:
+        self._http.post(f"/market/submissions/{place.assignment}/return").raise_for_status()
+
+    def hand_in(self, place: Place, how: Mapping[str, Any]) -> bool:
+        [code] = parse_qs(urlsplit(how["address"]).query)["cc"]
+        path = f"/market/submissions/{place.assignment}/complete"
+        return self._http.post(path, json={"code": code}).is_success

@@ -1,0 +1,59 @@
+"""Threads of the dispatcher that speak to the platforms people come from.
+
+Not Celery tasks, for the reasons of the deliverer: a training would hold them up, and the tables of
+calls and payments are outboxes already, with the time at which each is due.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from sqlalchemy.exc import DBAPIError
+
+from app.recruitment.channel import ChannelError
+from app.recruitment.due import listen_once, poll_once, work_once
+
+logger = logging.getLogger(__name__)
+WORKING, POLLING, LISTENING = 3, 1, 1
+TICK_SECONDS = 1.0
+PATIENCE_SECONDS = 10.0
+
+
+class Recruiter:
+    """Does what is due until `stopping` is set; looks once a second, or when woken."""
+
+    def __init__(self, stopping: threading.Event) -> None:
+        self._stopping = stopping
+        self._news = threading.Condition()
+
+    def start(self) -> None:
+        """Daemon threads: a request that is cut off is made again by the next dispatcher."""
+        for name, count, once in (
+            ("recruiter", WORKING, work_once),
+            ("recruiter-poll", POLLING, poll_once),
+            ("recruiter-queue", LISTENING, listen_once),
+        ):
+            for number in range(count):
+                threading.Thread(
+                    target=self._run, args=(once,), name=f"{name}-{number}", daemon=True
+                ).start()
+
+    def wake(self) -> None:
+        with self._news:
+            self._news.notify_all()
+
+    def _run(self, once: Callable[[], bool]) -> None:
+        while not self._stopping.is_set():
+            try:
+                while not self._stopping.is_set() and once():
+                    continue
+            except DBAPIError as error:
+                logger.warning("recruiting waits for the database: %s", error)
+            except ChannelError as error:
+                logger.warning("a platform could not be heard: %s", error)
+                self._stopping.wait(PATIENCE_SECONDS)
+            except Exception:
+                # The claim runs out, and it is tried again.
+                logger.exception("a request to a platform could not be made")
+            with self._news:
+                self._news.wait(TICK_SECONDS)
