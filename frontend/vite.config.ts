@@ -12,6 +12,7 @@ export default defineConfig({
       input: {
         'head-start': 'src/head-start.ts',
         annotator: 'src/annotator.ts',
+        preview: 'src/preview.ts',
         dashboard: 'src/dashboard.ts',
       },
     },

@@ -1,22 +1,32 @@
-/** Mounts the islands of the server-rendered pages. */
+/** Mounts the islands of the server-rendered pages, each with its own piece of the build. */
 import { mount, type Component } from 'svelte';
-import LiveProgress from './dashboard/LiveProgress.svelte';
-import Quality from './dashboard/Quality.svelte';
-import Results from './dashboard/Results.svelte';
-import Uploader from './dashboard/Uploader.svelte';
 import './styles/app.css';
 
-function mountAll<Props extends Record<string, unknown>>(
-  name: string,
-  component: Component<Props>,
-  propsOf: (data: DOMStringMap) => Props,
-): void {
-  for (const target of document.querySelectorAll<HTMLElement>(`[data-island="${name}"]`)) {
-    mount(component, { target, props: propsOf(target.dataset) });
-  }
-}
+type Island = () => Promise<{ default: Component<Record<string, string>> }>;
 
-mountAll('uploader', Uploader, (data) => ({ collectionId: data['collectionId'] ?? '' }));
-mountAll('live-progress', LiveProgress, (data) => ({ campaignId: data['campaignId'] ?? '' }));
-mountAll('results', Results, (data) => ({ campaignId: data['campaignId'] ?? '' }));
-mountAll('quality', Quality, (data) => ({ campaignId: data['campaignId'] ?? '' }));
+/** By the name in `data-island`; the element's other data attributes are the island's props. */
+const islands: Record<string, Island> = {
+  copy: () => import('./dashboard/CopyButton.svelte') as ReturnType<Island>,
+  collection: () => import('./dashboard/collection/CollectionPage.svelte') as ReturnType<Island>,
+  wizard: () => import('./dashboard/wizard/Wizard.svelte') as ReturnType<Island>,
+  monitor: () => import('./dashboard/monitor/Monitor.svelte') as ReturnType<Island>,
+  recruit: () => import('./dashboard/recruit/RecruitPage.svelte') as ReturnType<Island>,
+  map: () => import('./dashboard/map/MapPage.svelte') as ReturnType<Island>,
+  attributes: () => import('./dashboard/attributes/AttributesPage.svelte') as ReturnType<Island>,
+  clusters: () => import('./dashboard/clusters/ClustersPage.svelte') as ReturnType<Island>,
+  compare: () => import('./dashboard/compare/ComparePage.svelte') as ReturnType<Island>,
+  quality: () => import('./dashboard/charts/QualityPage.svelte') as ReturnType<Island>,
+  annotators: () => import('./dashboard/annotators/AnnotatorsPage.svelte') as ReturnType<Island>,
+  settings: () => import('./dashboard/settings/SettingsPage.svelte') as ReturnType<Island>,
+  exports: () => import('./dashboard/exports/ExportsPage.svelte') as ReturnType<Island>,
+};
+
+for (const target of document.querySelectorAll<HTMLElement>('[data-island]')) {
+  const { island, ...data } = target.dataset;
+  const load = islands[island ?? ''];
+  if (!load) throw new Error(`There is no island ${island}.`);
+  const props = Object.fromEntries(
+    Object.entries(data).map(([name, value]) => [name, value ?? '']),
+  );
+  void load().then((loaded) => mount(loaded.default, { target, props }));
+}

@@ -2,7 +2,9 @@
  * A head start: asks for the session, and for the first grid's images, while the rest of the script
  * is still on its way. Whatever goes wrong here is left to the page, which asks again.
  */
-import { annotatorKey, finishedKey, isSomebodyElse } from './annotator/identity';
+import { NO_COOKIES, openingOf, ROOT } from './annotator/api';
+import { type Arrival, arrivalBehindLink, readArrival } from './annotator/arrival';
+import { finishedKey, isSomebodyElse } from './annotator/identity';
 import { noted } from './annotator/notes';
 import type { Session } from './api/types';
 
@@ -21,10 +23,11 @@ export async function takeHeadStart(): Promise<HeadStart | null> {
   return taken;
 }
 
-async function ask(link: string): Promise<HeadStart | null> {
-  const body = JSON.stringify({ link, annotator_key: annotatorKey(link) });
+async function ask(arrival: Arrival): Promise<HeadStart | null> {
+  const { path, body } = openingOf(arrival);
   const headers = { 'Content-Type': 'application/json' };
-  const reply = await fetch('/api/annotate/sessions', { method: 'POST', headers, body });
+  const init = { method: 'POST', headers, body: JSON.stringify(body), ...NO_COOKIES };
+  const reply = await fetch(ROOT + path, init);
   if (!reply.ok) return null;
   const session = (await reply.json()) as Session;
   const lease = session.next?.lease;
@@ -36,13 +39,33 @@ async function ask(link: string): Promise<HeadStart | null> {
 
 async function images(token: string, lease: string): Promise<ArrayBuffer> {
   const headers = { Authorization: `Bearer ${token}` };
-  const reply = await fetch(`/api/annotate/leases/${lease}/images/small`, { headers });
+  const reply = await fetch(`${ROOT}/leases/${lease}/images/small`, { headers, ...NO_COOKIES });
   if (!reply.ok) throw new Error(`images: ${reply.status}`);
   return reply.arrayBuffer();
 }
 
-const link = decodeURIComponent(location.pathname.split('/')[2] ?? '');
-const isNew = noted(finishedKey(link)) === null && !isSomebodyElse(link);
-if (location.pathname.startsWith('/a/') && isNew) {
-  start = ask(link).catch(() => null);
+/** What a platform's address says stands at the end of the page. */
+async function fromPlatform(): Promise<Arrival | null> {
+  if (document.readyState === 'loading') {
+    await new Promise((parsed) =>
+      document.addEventListener('readystatechange', parsed, { once: true }),
+    );
+  }
+  const main = document.getElementById('annotator');
+  return main && readArrival(main);
+}
+
+async function askPlatform(): Promise<HeadStart | null> {
+  const arrival = await fromPlatform();
+  return arrival && ask(arrival);
+}
+
+// /a/LINK, or /a/PLATFORM/LINK
+const [, root, ...rest] = location.pathname.split('/');
+const link = decodeURIComponent(rest[0] ?? '');
+if (root === 'a' && rest.length === 1) {
+  const isNew = noted(finishedKey(link)) === null && !isSomebodyElse(link);
+  if (isNew) start = ask(arrivalBehindLink(link)).catch(() => null);
+} else if (root === 'a') {
+  start = askPlatform().catch(() => null);
 }

@@ -1,5 +1,6 @@
-/** The annotators' calls, by name. */
-import { request, requestBytes } from '../api/client';
+/** The annotators' calls, by name. A bearer token says who calls: cookies are never sent. */
+import * as client from '../api/client';
+import type { RequestOptions } from '../api/client';
 import type {
   AnswerIn,
   AnswerOut,
@@ -13,44 +14,58 @@ import type {
   StageState,
   Step,
 } from '../api/types';
+import { type Arrival, opening } from './arrival';
+import { annotatorKey } from './identity';
 import type { Size } from './pictures';
 
-const ROOT = '/api/annotate';
+export const ROOT = '/api/v1/annotate';
+export const NO_COOKIES = { credentials: 'omit' } as const;
 
-export function openSession(link: string, annotatorKey: string): Promise<Session> {
-  const body = { link, annotator_key: annotatorKey };
-  return request(`${ROOT}/sessions`, { method: 'POST', body });
+function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  return client.request(ROOT + path, { ...options, ...NO_COOKIES });
+}
+
+/** Path and body of the request that opens a session. */
+export function openingOf(arrival: Arrival): { path: string; body: Record<string, string> } {
+  if (arrival.channel !== 'link') return opening(arrival);
+  const { link } = arrival;
+  return { path: '/sessions', body: { link, annotator_key: annotatorKey(link) } };
+}
+
+export function openSession(arrival: Arrival, password = ''): Promise<Session> {
+  const { path, body } = openingOf(arrival);
+  return request(path, { method: 'POST', body: password ? { ...body, password } : body });
 }
 
 export function takeStep(token: string, step: Step): Promise<StageState> {
-  return request(`${ROOT}/steps`, { method: 'POST', token, body: { step } });
+  return request('/steps', { method: 'POST', token, body: { step } });
 }
 
 export function currentPractice(token: string): Promise<Practice> {
-  return request(`${ROOT}/practice`, { token });
+  return request('/practice', { token });
 }
 
 export function tryPractice(
   token: string,
-  body: { images: number[]; groups: number[] },
+  body: { images: number[]; groups: number[]; number: number; tries: number },
 ): Promise<PracticeFeedback> {
-  return request(`${ROOT}/practice`, { method: 'POST', token, body });
+  return request('/practice', { method: 'POST', token, body });
 }
 
 export function leaseNextGrid(token: string): Promise<Handout> {
-  return request(`${ROOT}/leases`, { method: 'POST', token });
+  return request('/leases', { method: 'POST', token });
 }
 
 export function leaseAhead(token: string): Promise<Handout> {
-  return request(`${ROOT}/leases/ahead`, { method: 'POST', token });
+  return request('/leases/ahead', { method: 'POST', token });
 }
 
 export function leaseImages(token: string, lease: string, size: Size): Promise<ArrayBuffer> {
-  return requestBytes(`${ROOT}/leases/${lease}/images/${size}`, { token });
+  return client.requestBytes(`${ROOT}/leases/${lease}/images/${size}`, { token, ...NO_COOKIES });
 }
 
 export function saveDraft(token: string, lease: string, body: DraftIn): Promise<DraftSaved> {
-  return request(`${ROOT}/leases/${lease}/draft`, { method: 'PUT', token, body, keepalive: true });
+  return request(`/leases/${lease}/draft`, { method: 'PUT', token, body, keepalive: true });
 }
 
 export function submitAnswer(
@@ -60,13 +75,27 @@ export function submitAnswer(
   body: AnswerIn,
 ): Promise<AnswerOut> {
   const headers = { 'Idempotency-Key': idempotencyKey };
-  return request(`${ROOT}/leases/${lease}/answer`, { method: 'POST', token, headers, body });
+  return request(`/leases/${lease}/answer`, { method: 'POST', token, headers, body });
 }
 
 export function returnLease(token: string, lease: string, why: string): Promise<void> {
-  return request(`${ROOT}/leases/${lease}/return`, { method: 'POST', token, body: { why } });
+  return request(`/leases/${lease}/return`, { method: 'POST', token, body: { why } });
 }
 
 export function sendRemark(token: string, body: RemarkIn): Promise<void> {
-  return request(`${ROOT}/remarks`, { method: 'POST', token, body });
+  return request('/remarks', { method: 'POST', token, body });
+}
+
+/** One grid beyond the assignment's own. */
+export function takeMore(token: string): Promise<Handout> {
+  return request('/more', { method: 'POST', token });
+}
+
+/** The browser is about to hand the work in on the platform. */
+export function handIn(token: string): Promise<void> {
+  return request('/hand-in', { method: 'POST', token });
+}
+
+export function tellPresence(token: string, left: boolean): Promise<void> {
+  return request('/presence', { method: 'POST', token, body: { left }, keepalive: left });
 }

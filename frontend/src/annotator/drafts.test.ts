@@ -41,7 +41,10 @@ describe('DraftSaver', () => {
 
   function saver(save: () => Promise<unknown>, version = 3) {
     const told = { onStale: vi.fn(), onRefused: vi.fn(), onState: vi.fn() };
-    return { told, drafts: new DraftSaver({ link: 'link', lease: 'one', version, save, ...told }) };
+    return {
+      told,
+      drafts: new DraftSaver({ place: 'link', lease: 'one', version, save, ...told }),
+    };
   }
 
   it('saves the last of many changes once, and keeps a copy at once', async () => {

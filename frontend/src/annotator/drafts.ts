@@ -51,15 +51,15 @@ export function isAhead(local: LocalDraft): boolean {
   return !base || !local.groups.every((group, k) => group === base.groups[k]);
 }
 
-export function localDraft(link: string): Promise<LocalDraft | null> {
-  return recall<LocalDraft>(draftKey(link));
+export function localDraft(place: string): Promise<LocalDraft | null> {
+  return recall<LocalDraft>(draftKey(place));
 }
 
-export function dropDraft(link: string): Promise<void> {
-  return forget(draftKey(link));
+export function dropDraft(place: string): Promise<void> {
+  return forget(draftKey(place));
 }
 
-const draftKey = (link: string) => `draft:${link}`;
+const draftKey = (place: string) => `draft:${place}`;
 const DELAY = 600;
 
 export type SaveState = 'saved' | 'saving' | 'local';
@@ -71,7 +71,7 @@ interface Body {
 }
 
 export interface SaverOptions {
-  link: string;
+  place: string;
   lease: string;
   version: number;
   save: (body: Body) => Promise<unknown>;
@@ -159,9 +159,9 @@ export class DraftSaver {
 
   async forget(): Promise<void> {
     this.close();
-    const kept = await localDraft(this.options.link);
+    const kept = await localDraft(this.options.place);
     // Another window may have begun the next grid already.
-    if (kept?.lease === this.options.lease) await forget(draftKey(this.options.link));
+    if (kept?.lease === this.options.lease) await forget(draftKey(this.options.place));
   }
 
   private failed(error: ApiError): void {
@@ -201,6 +201,6 @@ export class DraftSaver {
       future,
       trace: [...trace],
     };
-    void remember(draftKey(this.options.link), kept);
+    void remember(draftKey(this.options.place), kept);
   }
 }

@@ -41,11 +41,13 @@ export function addressElsewhere(link: string): string {
   return `${location.origin}${location.pathname}#k=${annotatorKey(link)}`;
 }
 
-/** The same page with other words; it brings the key along where nothing can be kept. */
-export function addressInLanguage(link: string, code: string): string {
+/**
+ * The same page with other words; behind a link it brings the key along where nothing can be kept.
+ */
+export function addressInLanguage(code: string, link: string | null): string {
   const url = new URL(location.href);
   url.searchParams.set('lang', code);
-  url.hash = storageWorks() ? '' : `k=${annotatorKey(link)}`;
+  url.hash = link === null || storageWorks() ? '' : `k=${annotatorKey(link)}`;
   return url.href;
 }
 
@@ -56,6 +58,10 @@ export interface Finished {
   readonly target: number;
   readonly stopped: boolean;
   readonly campaign: CampaignForAnnotators | null;
+  /** In hundredths of the campaign's currency, by the books. */
+  readonly earned?: number | null;
+  /** Whether another assignment could be had; not known of those kept by an older page. */
+  readonly again?: boolean | null | undefined;
 }
 
 /** Where the code of a finished assignment is noted. */

@@ -9,16 +9,16 @@ export interface Outgoing {
   readonly body: AnswerIn;
 }
 
-const outboxKey = (link: string) => `outbox:${link}`;
+const outboxKey = (place: string) => `outbox:${place}`;
 
-export function keepOutgoing(link: string, outgoing: Outgoing): Promise<void> {
-  return remember(outboxKey(link), outgoing);
+export function keepOutgoing(place: string, outgoing: Outgoing): Promise<void> {
+  return remember(outboxKey(place), outgoing);
 }
 
-export function outgoing(link: string): Promise<Outgoing | null> {
-  return recall<Outgoing>(outboxKey(link));
+export function outgoing(place: string): Promise<Outgoing | null> {
+  return recall<Outgoing>(outboxKey(place));
 }
 
-export function dropOutgoing(link: string): Promise<void> {
-  return forget(outboxKey(link));
+export function dropOutgoing(place: string): Promise<void> {
+  return forget(outboxKey(place));
 }

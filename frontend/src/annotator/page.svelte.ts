@@ -4,20 +4,17 @@ import { ApiError } from '../api/client';
 import type { Handout, Lease, RemarkIn, Session, StageState, Step } from '../api/types';
 import { takeHeadStart } from '../head-start';
 import * as api from './api';
+import { type Arrival, PLATFORM } from './arrival';
 import { Board } from './board.svelte';
 import { DraftSaver, dropDraft, isAhead, localDraft, resumeFrom, type SaveState } from './drafts';
+import { Ending } from './ending.svelte';
 import { type Draft, merge } from './grouping';
-import {
-  annotatorKey,
-  type Finished,
-  finishedKey,
-  isSomebodyElse,
-  randomId,
-  settleKey,
-} from './identity';
+import { type Finished, finishedKey, isSomebodyElse, randomId, settleKey } from './identity';
 import { dropOutgoing, keepOutgoing, outgoing, type Outgoing } from './outbox';
 import { type Size, Pictures, sizesFor } from './pictures';
 import { PracticeRun } from './practice.svelte';
+import { Presence } from './presence';
+import { isPassing, passwordProblem, type Refusal, refusalOf } from './refusals';
 import { withRetries } from './retry';
 import { note, noted } from './notes';
 import { type Key, t } from './texts';
@@ -26,10 +23,13 @@ import { rememberWords } from './words';
 
 export type Phase =
   | { name: 'loading' | 'consent' | 'declined' | 'instructions' | 'warning' | 'somebody-else' }
-  | { name: 'waiting' | 'paused' }
+  | { name: 'waiting' | 'paused' | 'screened_out' }
   | { name: 'practice'; run: PracticeRun }
   | { name: 'working'; board: Board }
   | { name: 'done'; finished: Finished | null; stopped: boolean }
+  | { name: 'ending'; ending: Ending }
+  | { name: 'refused'; refusal: Refusal }
+  | { name: 'password'; problem: Key | '' }
   | { name: 'error'; sentence: string };
 
 const GONE = new Set(['already_submitted', 'lease_not_found', 'idempotency_mismatch']);
@@ -43,6 +43,8 @@ export class Page {
   answered = $state(0);
   target = $state(0);
   secondsSpent = $state(0);
+  /** For grids beyond the assignment's own, once one was taken on. */
+  bonus: Handout['bonus'] = $state.raw(null);
   /** Something that happened which the annotator should know about. */
   notice = $state('');
   saveState: SaveState = $state('saved');
@@ -59,18 +61,41 @@ export class Page {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private aheadTimer: ReturnType<typeof setTimeout> | undefined;
   private opening: Promise<Session> | null = null;
+  /** Of the link, as it was typed; asked for the first time only. */
+  private password = '';
+  /** How often in a row a session was refused for now. */
+  private refusals = 0;
 
-  constructor(readonly link: string) {
-    this.windows = otherWindows(link, (told) => void this.heard(told));
+  constructor(readonly arrival: Arrival) {
+    this.windows = otherWindows(this.place, (told) => void this.heard(told));
+  }
+
+  /** What this browser keeps is kept under it. */
+  get place(): string {
+    return this.arrival.place;
+  }
+
+  get isOnPlatform(): boolean {
+    return this.arrival.channel !== 'link';
+  }
+
+  /** The name of the platform; empty behind links. */
+  get platform(): string {
+    return PLATFORM[this.arrival.channel];
   }
 
   /** Opens the page: a finished assignment shows its code again instead of starting another. */
   async start(): Promise<void> {
-    if (isSomebodyElse(this.link)) {
+    if (this.isOnPlatform) {
+      // What is done and what is not is for the server to say.
+      new Presence((left) => void this.tellPresence(left)).start();
+      return this.enter();
+    }
+    if (isSomebodyElse(this.place)) {
       this.phase = { name: 'somebody-else' };
       return;
     }
-    settleKey(this.link, true);
+    settleKey(this.place, true);
     const finished = noted<Finished>(this.doneKey);
     // Whether somebody is still stopped is for the server to say.
     if (finished && !finished.stopped) this.phase = { name: 'done', finished, stopped: false };
@@ -80,10 +105,10 @@ export class Page {
   /** The address is another annotator's: go on in their place, or as oneself. */
   async settle(takeBrought: boolean): Promise<void> {
     if (takeBrought) {
-      await dropOutgoing(this.link);
-      await dropDraft(this.link);
+      await dropOutgoing(this.place);
+      await dropDraft(this.place);
     }
-    settleKey(this.link, takeBrought);
+    settleKey(this.place, takeBrought);
     await this.start();
   }
 
@@ -93,12 +118,18 @@ export class Page {
     await this.enter();
   }
 
+  async enterWith(password: string): Promise<void> {
+    this.password = password;
+    await this.enter();
+  }
+
   /** Opens the session and shows what comes first. */
   async enter(): Promise<void> {
+    clearTimeout(this.timer);
     this.phase = { name: 'loading' };
     await this.attempt(async () => {
-      const left = await outgoing(this.link);
-      const session = await withRetries(() => this.open(), this.whileRetrying);
+      const left = await outgoing(this.place);
+      const session = await withRetries(() => this.open(), { ...this.whileRetrying, isPassing });
       const isSent = left !== null && (await this.deliver(left));
       if (isSent) this.notice = t('sent_earlier');
       const isBack = await this.bringBack(session.next?.lease?.id);
@@ -112,7 +143,7 @@ export class Page {
    * the server takes it, and then hands that grid out again.
    */
   private async bringBack(lease: string | undefined): Promise<boolean> {
-    const local = await localDraft(this.link);
+    const local = await localDraft(this.place);
     if (local === null || local.lease === lease || !isAhead(local)) return false;
     const groups = [...local.groups];
     const body = { version: local.version + 1, groups, descriptions: [...local.descriptions] };
@@ -166,9 +197,10 @@ export class Page {
     try {
       const body = board.answer();
       const sent = await this.deliver({ lease: board.subject.id, key: randomId(), body });
-      void rememberWords(this.link, body.descriptions ?? []);
+      void rememberWords(this.place, body.descriptions ?? []);
       await this.leave(sent ? '' : t('moved_on'));
     } catch (error) {
+      if (this.showRefusal(error)) return;
       // Refused for good, as it stands: the answer stays on the page, to be changed or skipped.
       this.submitError = `${sentenceOf(error)} ${t('keep_open')}`;
       this.drafts?.reopen();
@@ -227,19 +259,78 @@ export class Page {
     },
   };
 
-  /** Does something; what cannot be helped is shown instead. */
-  async attempt(action: () => Promise<void> | void): Promise<void> {
+  /** Does something; what cannot be helped is shown instead. True when it was done. */
+  async attempt(action: () => Promise<void> | void): Promise<boolean> {
     try {
       await action();
       if (this.notice === t('offline') || this.notice === t('error_server')) this.notice = '';
+      return true;
     } catch (error) {
-      this.phase = { name: 'error', sentence: sentenceOf(error) };
+      const sentence = sentenceOf(error);
+      if (!this.showRefusal(error)) this.phase = { name: 'error', sentence };
+      return false;
+    }
+  }
+
+  /** One grid more, for a bonus. */
+  async takeMore(): Promise<void> {
+    await this.attempt(async () => {
+      try {
+        await this.show(await this.call(api.takeMore));
+      } catch (error) {
+        // Offered a while ago, and had by others since: what is left is asked for anew.
+        if (!(error instanceof ApiError && error.code === 'no_more')) throw error;
+        await this.next();
+      }
+    });
+  }
+
+  /** To the end without the extra grid at work. */
+  async leaveExtra(): Promise<void> {
+    if (this.phase.name !== 'working') return;
+    const lease = this.phase.board.subject.id;
+    this.drafts?.close();
+    await this.attempt(async () => {
+      await this.call((token) => api.returnLease(token, lease, ''));
+      await this.drafts?.forget();
+      this.drafts = null;
+      this.notice = '';
+      this.finish({ status: 'done', answered: this.answered, target: this.target });
+    });
+  }
+
+  /** What the server refuses who comes is a page of its own; false where it is none. */
+  private showRefusal(error: unknown): boolean {
+    const problem = this.isOnPlatform ? null : passwordProblem(error);
+    if (problem !== null) {
+      this.notice = '';
+      this.phase = { name: 'password', problem };
+      return true;
+    }
+    const refusal = refusalOf(error, this.refusals);
+    if (refusal === null) return false;
+    this.refusals += 1;
+    this.drafts?.close();
+    this.notice = '';
+    this.phase = { name: 'refused', refusal };
+    return true;
+  }
+
+  private async tellPresence(left: boolean): Promise<void> {
+    const isHere = this.session !== null && this.phase.name !== 'refused';
+    if (!isHere) return;
+    const token = this.session!.token;
+    try {
+      await api.tellPresence(token, left);
+    } catch (error) {
+      // The next beat, or the next grid, is heard.
+      if (!(error instanceof ApiError)) throw error;
     }
   }
 
   /** Sends an answer until it is acknowledged; false when the server had one of this grid already. */
   private async deliver(answer: Outgoing): Promise<boolean> {
-    await keepOutgoing(this.link, answer);
+    await keepOutgoing(this.place, answer);
     let isStored = true;
     try {
       const reply = await this.call((token) =>
@@ -253,12 +344,12 @@ export class Page {
     } catch (error) {
       isStored = false;
       if (!(error instanceof ApiError && GONE.has(error.code))) {
-        await dropOutgoing(this.link);
+        await dropOutgoing(this.place);
         throw error;
       }
     }
     // Sent once more after a crash now, it would be the same answer still.
-    void dropOutgoing(this.link);
+    void dropOutgoing(this.place);
     this.windows.tell({ type: 'finished', lease: answer.lease });
     return isStored;
   }
@@ -291,8 +382,10 @@ export class Page {
 
   private async opened(): Promise<Session> {
     const early = await takeHeadStart();
-    const session = early?.session ?? (await api.openSession(this.link, annotatorKey(this.link)));
+    const session = early?.session ?? (await api.openSession(this.arrival, this.password));
+    this.password = '';
     this.session = session;
+    this.refusals = 0;
     this.stage = session;
     this.answered = session.answered;
     this.target = session.target;
@@ -311,6 +404,7 @@ export class Page {
   private async show(handout: Handout): Promise<void> {
     this.answered = handout.answered;
     this.target = handout.target;
+    this.bonus = handout.bonus ?? null;
     if (handout.status === 'leased' && handout.lease) await this.work(handout.lease);
     else if (handout.status === 'done' || handout.status === 'stopped') this.finish(handout);
     else if (handout.status === 'warning') this.phase = { name: 'warning' };
@@ -322,9 +416,9 @@ export class Page {
   }
 
   private async work(lease: Lease): Promise<void> {
-    const resumed = resumeFrom(lease, await localDraft(this.link));
+    const resumed = resumeFrom(lease, await localDraft(this.place));
     const drafts = new DraftSaver({
-      link: this.link,
+      place: this.place,
       lease: lease.id,
       version: resumed.version,
       save: (body) => this.saved(lease.id, body),
@@ -395,14 +489,25 @@ export class Page {
   }
 
   private finish(handout: Handout): void {
-    const { answered, completion_code: code } = handout;
+    const { answered, completion_code: code, again, earned_cents: earned = null } = handout;
     const stopped = handout.status === 'stopped';
+    const handIn = this.session?.hand_in;
+    if (this.isOnPlatform && handIn && answered > 0) {
+      this.phase = { name: 'ending', ending: new Ending(this, handIn, handout, stopped) };
+      return;
+    }
     const campaign = this.session?.campaign ?? null;
     if (code && answered > 0) {
-      const finished: Finished = { code, answered, target: handout.target, stopped, campaign };
+      const { target } = handout;
+      const finished: Finished = { code, answered, target, stopped, campaign, earned, again };
       note(this.doneKey, finished);
     }
-    // With nothing new done, an earlier code is still worth showing.
+    // With nothing new done, an earlier code is still worth showing, and that there is no more.
+    const earlier = noted<Finished>(this.doneKey);
+    if (answered === 0 && earlier && !stopped) {
+      this.notice = t('nothing_text');
+      note(this.doneKey, { ...earlier, again });
+    }
     this.phase = { name: 'done', finished: noted<Finished>(this.doneKey), stopped };
   }
 
@@ -439,10 +544,11 @@ export class Page {
 
   private async draftRefused(error: ApiError): Promise<void> {
     if (GONE.has(error.code)) await this.leave(t('moved_on'));
+    else this.showRefusal(error);
   }
 
   private get doneKey(): string {
-    return finishedKey(this.link);
+    return finishedKey(this.place);
   }
 }
 

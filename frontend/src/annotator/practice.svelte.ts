@@ -11,6 +11,7 @@ export class PracticeRun {
   readonly number: number;
   feedback: PracticeFeedback | null = $state.raw(null);
   checking = $state(false);
+  private tries: number;
 
   constructor(
     private readonly page: Page,
@@ -18,6 +19,7 @@ export class PracticeRun {
     practice: Practice,
   ) {
     this.number = practice.number;
+    this.tries = practice.tries;
     const subject = { id: `practice-${practice.number}`, images: practice.images, first_colour: 0 };
     // Words are not compared with anything, so they are not asked for here.
     this.board = new Board({ ...campaign, descriptions: 'none' }, subject, NOT_STARTED, () => {});
@@ -39,7 +41,12 @@ export class PracticeRun {
     const { images, groups } = this.board.answer();
     this.checking = true;
     await this.page.attempt(async () => {
-      this.feedback = await this.page.call((token) => tryPractice(token, { images, groups }));
+      // Sent again after a lost reply, it is the same try still.
+      const body = { images, groups, number: this.number, tries: this.tries };
+      const feedback = await this.page.call((token) => tryPractice(token, body));
+      this.tries += 1;
+      if (feedback.state.stage === 'screened_out') await this.page.advance(feedback.state);
+      else this.feedback = feedback;
     });
     this.checking = false;
   }

@@ -6,6 +6,8 @@ export interface RetryOptions {
   onRetry?: (error: ApiError, attempt: number) => void;
   sleep?: (milliseconds: number) => Promise<void>;
   random?: () => number;
+  /** Whether a failure may pass soon. */
+  isPassing?: (error: ApiError) => boolean;
 }
 
 const FIRST_WAIT = 500;
@@ -23,11 +25,12 @@ export async function withRetries<T>(
   options: RetryOptions = {},
 ): Promise<T> {
   const { attempts = Infinity, onRetry, sleep = waitOrOnline, random = Math.random } = options;
+  const { isPassing = (error) => error.temporary } = options;
   for (let attempt = 1; ; attempt++) {
     try {
       return await operation();
     } catch (error) {
-      const again = error instanceof ApiError && error.temporary && attempt < attempts;
+      const again = error instanceof ApiError && isPassing(error) && attempt < attempts;
       if (!again) throw error;
       onRetry?.(error, attempt);
       await sleep(backoff(attempt, random));

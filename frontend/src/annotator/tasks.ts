@@ -10,7 +10,8 @@ import { isRightToLeft } from './texts';
 export interface TaskProps {
   board: Board;
   submission: Submission;
-  link: string;
+  /** What this browser keeps is kept under it. */
+  place: string;
   singles: boolean;
   showHelp: () => void;
   /** Known group of an image, once practice has been checked. */

@@ -11,10 +11,10 @@ export interface Windows {
   close(): void;
 }
 
-export function otherWindows(link: string, onTold: (told: Told) => void): Windows {
+export function otherWindows(place: string, onTold: (told: Told) => void): Windows {
   let channel: BroadcastChannel;
   try {
-    channel = new BroadcastChannel(`likewise:${link}`);
+    channel = new BroadcastChannel(`likewise:${place}`);
   } catch {
     // An old browser, or one that keeps nothing here: each window is alone.
     return { tell: () => {}, close: () => {} };

@@ -14,12 +14,12 @@ export function mergeWords(earlier: readonly string[], used: readonly string[]):
   return [...merged.values()].slice(0, MOST);
 }
 
-export async function earlierWords(link: string): Promise<string[]> {
-  return (await recall<string[]>(wordsKey(link))) ?? [];
+export async function earlierWords(place: string): Promise<string[]> {
+  return (await recall<string[]>(wordsKey(place))) ?? [];
 }
 
-export async function rememberWords(link: string, used: readonly string[]): Promise<void> {
-  await remember(wordsKey(link), mergeWords(await earlierWords(link), used));
+export async function rememberWords(place: string, used: readonly string[]): Promise<void> {
+  await remember(wordsKey(place), mergeWords(await earlierWords(place), used));
 }
 
-const wordsKey = (link: string) => `words:${link}`;
+const wordsKey = (place: string) => `words:${place}`;

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { ApiError, request } from './client';
+import { ApiError, request, requestAll } from './client';
 
 afterEach(() => void vi.unstubAllGlobals());
 
@@ -36,4 +36,17 @@ it('knows what may pass: no reply, and errors without a problem', async () => {
 it('returns nothing for 204', async () => {
   replying(async () => new Response(null, { status: 204 }));
   await expect(request('/api/x')).resolves.toBeUndefined();
+});
+
+it('reads a list to its end', async () => {
+  const pages = [
+    { items: [1, 2], next: 'a+b' },
+    { items: [3], next: null },
+  ];
+  const fetch = replying(async () => Response.json(pages.shift()));
+  await expect(requestAll('/api/x')).resolves.toEqual([1, 2, 3]);
+  expect(fetch.mock.calls.map(([path]) => path)).toEqual([
+    '/api/x?limit=1000',
+    '/api/x?limit=1000&after=a%2Bb',
+  ]);
 });

@@ -1,5 +1,7 @@
 /** The only place that talks HTTP. Errors come back as problem+json and leave here as ApiError. */
 
+import type { Page } from './types';
+
 export class ApiError extends Error {
   constructor(
     /** Stable name of the error, such as `lease_not_found`; `network` when no reply came. */
@@ -20,7 +22,7 @@ export class ApiError extends Error {
 }
 
 export interface RequestOptions {
-  method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Sent as JSON; a FormData is sent as it is. */
   body?: unknown;
   token?: string;
@@ -28,12 +30,27 @@ export interface RequestOptions {
   signal?: AbortSignal;
   /** Lets a small request finish while the page is being left. */
   keepalive?: boolean;
+  /** `omit` sends no cookies. */
+  credentials?: RequestCredentials;
 }
 
 export async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
   const response = await send(path, options);
   if (response.status === 204) return undefined as T;
   return body(options, () => response.json() as Promise<T>);
+}
+
+/** All items of a list, page by page. */
+export async function requestAll<Item>(path: string): Promise<Item[]> {
+  const items: Item[] = [];
+  let after: string | null = null;
+  do {
+    const query = new URLSearchParams({ limit: '1000', ...(after === null ? {} : { after }) });
+    const page: Page<Item> = await request(`${path}${path.includes('?') ? '&' : '?'}${query}`);
+    items.push(...page.items);
+    after = page.next;
+  } while (after !== null);
+  return items;
 }
 
 /** The reply's bytes. */
@@ -55,11 +72,11 @@ async function body<T>({ signal }: RequestOptions, read: () => Promise<T>): Prom
 }
 
 async function send(path: string, options: RequestOptions): Promise<Response> {
-  const { method = 'GET', body, token, signal, keepalive } = options;
+  const { method = 'GET', body, token, signal, keepalive, credentials = 'same-origin' } = options;
   const headers = new Headers(options.headers);
   headers.set('Accept', 'application/json');
   if (token !== undefined) headers.set('Authorization', `Bearer ${token}`);
-  const init: RequestInit = { method, headers, credentials: 'same-origin' };
+  const init: RequestInit = { method, headers, credentials };
   if (body instanceof FormData) {
     init.body = body;
   } else if (body !== undefined) {

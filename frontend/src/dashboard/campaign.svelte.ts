@@ -6,6 +6,8 @@ import { reconnectDelay } from './reconnect';
 export class LiveCampaign {
   progress = $state<Progress | null>(null);
   connected = $state(true);
+  /** Counts what was told to have changed, also beyond the progress. */
+  changes = $state(0);
 
   private failures = 0;
 
@@ -14,11 +16,14 @@ export class LiveCampaign {
   }
 
   private connect(): void {
-    const events = new EventSource(`/api/campaigns/${this.id}/events`);
+    const events = new EventSource(`/api/v1/campaigns/${this.id}/events`);
     events.addEventListener('progress', (event) => {
       this.progress = JSON.parse(event.data as string) as Progress;
       this.connected = true;
       this.failures = 0;
+    });
+    events.addEventListener('changed', () => {
+      this.changes += 1;
     });
     events.addEventListener('error', () => {
       // Meanwhile the page says that it may be behind.
@@ -32,7 +37,7 @@ export class LiveCampaign {
   }
 
   async act(action: string): Promise<void> {
-    this.progress = await request<Progress>(`/api/campaigns/${this.id}/actions/${action}`, {
+    this.progress = await request<Progress>(`/api/v1/campaigns/${this.id}/actions/${action}`, {
       method: 'POST',
     });
   }

@@ -10,7 +10,7 @@ import {
 } from './insight';
 
 function anAttribute(index: number, low: string[], high: string[]): Attribute {
-  return { index, share: 0.5, low, high, low_images: [], high_images: [] };
+  return { index, share: 0.5, low, middle: [], high, low_images: [], high_images: [] };
 }
 
 const SEX = anAttribute(0, ['men', 'guys'], ['women']);

@@ -40,6 +40,8 @@ const PURPOSES: [string, string][] = [
   ['random', 'random'],
   ['attribute', 'about one attribute'],
   ['uncertain', 'of little-known images'],
+  ['between', 'of two clusters that might be one'],
+  ['covering', 'covering images and clusters'],
   ['local', 'of images that seem alike'],
   ['focus', 'of the likes of chosen images'],
   ['new', 'of images not placed yet'],

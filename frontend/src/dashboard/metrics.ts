@@ -11,6 +11,9 @@ const NAMES: Record<string, string> = {
   control_agreement: 'unseen placements foretold, random grids',
   neighbour_stability: 'neighbours kept since the round before',
   dimensions: 'dimensions',
+  clusters: 'effective number of clusters',
+  memberships_kept: 'images that kept their cluster',
+  certain_share: 'images placed with 90 % or more',
 };
 
 export interface Metric {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { coloursOf } from './palette';
+import { PALETTE, coloursOf, paletteOf } from './palette';
 
 describe('colours of an attribute', () => {
   it('gives equal values equal colours, and lists the most frequent first', () => {
@@ -15,5 +15,14 @@ describe('colours of an attribute', () => {
   it('colours every point even when there are many values', () => {
     const values = Array.from({ length: 40 }, (_, k) => `value ${k}`);
     expect(coloursOf(values).colours.every((colour) => colour.startsWith('#'))).toBe(true);
+  });
+});
+
+describe('names of colours', () => {
+  it('are drawn as what they say, if all values are such names', () => {
+    const [red, green] = paletteOf(['red', 'Green']);
+    expect(red).not.toBe(PALETTE[0]);
+    expect(paletteOf(['green', 'red'])).toEqual([green, red]);
+    expect(paletteOf(['red', 'round'])).toEqual(PALETTE.slice(0, 2));
   });
 });

@@ -1,0 +1,73 @@
+/** Where an annotator comes from: a link, or a platform, whose address says who they are there. */
+import type { Session } from '../api/types';
+
+export type Channel = Session['channel'];
+
+export interface Arrival {
+  readonly channel: Channel;
+  readonly link: string;
+  /**
+   * What this browser keeps is kept under it: one for each link, or each assignment of a platform
+   * and person, so that two assignments in one browser never mix.
+   */
+  readonly place: string;
+  /** What the platform's address says, as the server wants it; null behind links. */
+  readonly given: Readonly<Record<string, string>> | null;
+}
+
+/** Names of the platforms, the same in all languages. */
+export const PLATFORM: Record<Channel, string> = { link: '', mturk: 'MTurk', prolific: 'Prolific' };
+/** Parts of what an address says that tell one assignment of one person from all others. */
+const TELLING: Record<Channel, readonly string[]> = {
+  link: [],
+  mturk: ['assignment_id', 'worker_id'],
+  prolific: ['session', 'participant'],
+};
+/** Milliseconds that the token in Prolific's address is good for, less a margin. */
+const TOKEN_AGE = 100_000;
+
+export function arrivalBehindLink(link: string): Arrival {
+  return { channel: 'link', link, place: link, given: null };
+}
+
+/** What the server wrote into the page. */
+export function arrivalOf(data: DOMStringMap): Arrival {
+  const { link = '', channel = 'link', entry } = data;
+  if (channel === 'link' || !entry) return arrivalBehindLink(link);
+  const given = JSON.parse(entry) as Record<string, string>;
+  const from = channel as Channel;
+  const place = [link, ...TELLING[from].map((name) => given[name] ?? '')].join(':');
+  return { channel: from, link, place, given };
+}
+
+/** Path and body of the request that opens a session on a platform. */
+export function opening(
+  { channel, link, given }: Arrival,
+  age: number = performance.now(),
+): { path: string; body: Record<string, string> } {
+  const body: Record<string, string> = { link, ...given };
+  // Later on the platform is asked who this is.
+  if ('token' in body && age > TOKEN_AGE) body['token'] = '';
+  return { path: `/sessions/${channel}`, body };
+}
+
+/** The address without the token that says who somebody is: it must not be passed on with it. */
+export function withoutToken(address: string): string {
+  const url = new URL(address);
+  url.searchParams.delete('prolific_token');
+  return url.href;
+}
+
+let arrived: Arrival | null = null;
+
+/** Reads the page once; what it says of a person is taken out of it. */
+export function readArrival(main: HTMLElement): Arrival {
+  if (arrived === null) {
+    arrived = arrivalOf(main.dataset);
+    delete main.dataset['entry'];
+    if (location.search.includes('prolific_token=')) {
+      history.replaceState(null, '', withoutToken(location.href));
+    }
+  }
+  return arrived;
+}

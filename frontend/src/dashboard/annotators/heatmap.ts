@@ -1,0 +1,41 @@
+/** Order and shades of the preference heatmap. */
+import type { AnnotatorInsight, Attribute } from '../../api/types';
+
+/** By what they look at most; by the share of one attribute (its number); by answers given. */
+export type Order = 'alike' | 'answers' | number;
+
+type Row = Pick<AnnotatorInsight, 'annotator' | 'n_answers' | 'preference'>;
+
+/** Annotators in order, the largest first. Those alike stand together: in blocks by the attribute
+ * they look at most, blocks in the order of the attributes. */
+export function ordered<R extends Row>(
+  rows: readonly R[],
+  attributes: readonly Pick<Attribute, 'index'>[],
+  order: Order,
+): R[] {
+  if (order === 'answers') return rows.toSorted((a, b) => b.n_answers - a.n_answers);
+  if (order !== 'alike') return rows.toSorted((a, b) => share(b, order) - share(a, order));
+  const block = (row: R) => {
+    const shares = attributes.map(({ index }) => share(row, index));
+    return shares.indexOf(Math.max(...shares));
+  };
+  const blocks = new Map(rows.map((row) => [row, block(row)]));
+  return rows.toSorted((a, b) => {
+    const [one, other] = [blocks.get(a) ?? 0, blocks.get(b) ?? 0];
+    const index = attributes[one]?.index ?? 0;
+    return one - other || share(b, index) - share(a, index);
+  });
+}
+
+export function share({ preference }: Pick<Row, 'preference'>, index: number): number {
+  return preference[index] ?? 0;
+}
+
+/** The largest share shown, rounded up to a tenth: the end of the scale. */
+export function scaleEnd(
+  rows: readonly Row[],
+  attributes: readonly Pick<Attribute, 'index'>[],
+): number {
+  const shares = rows.flatMap((row) => attributes.map(({ index }) => share(row, index)));
+  return Math.max(0.1, Math.ceil(10 * Math.max(0, ...shares) - 1e-9) / 10);
+}

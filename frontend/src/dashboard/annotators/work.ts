@@ -1,0 +1,115 @@
+/** Everything known of annotators, in one row each. */
+import type { AnnotatorInsight, AnnotatorScore } from '../../api/types';
+import { byConcern } from './quality';
+
+export interface Work {
+  score: AnnotatorScore;
+  /** What the shown model tells; null for one that tells nothing of them. */
+  told: AnnotatorInsight | null;
+}
+
+export interface Column {
+  id: string;
+  name: string;
+  about: string;
+  /** What to sort by, the largest first; null goes last. */
+  value: (work: Work) => number | null;
+}
+
+export const COLUMNS: readonly Column[] = [
+  {
+    id: 'answers',
+    name: 'Grids',
+    about: 'Finished, checks of quality included.',
+    value: ({ score }) => score.n_answers,
+  },
+  {
+    id: 'groups',
+    name: 'Groups',
+    about: 'Mean number of groups made: few are coarse distinctions, many are fine ones.',
+    value: ({ told }) => told?.n_groups ?? null,
+  },
+  {
+    id: 'detail',
+    name: 'Fine',
+    about: 'Level of detail: part of the answers that part finely where a coarse way is possible.',
+    value: ({ told }) => told?.detail ?? null,
+  },
+  {
+    id: 'agreement',
+    name: 'Model',
+    about:
+      'Agreement with the model, once it is known which attribute an answer is about: 1 is complete, 0 is chance (Cohen’s kappa).',
+    value: ({ told }) => told?.agreement ?? null,
+  },
+  {
+    id: 'consensus',
+    name: 'Others',
+    about: 'Agreement with others at the same grids (adjusted Rand index); of how many grids.',
+    value: ({ score }) => score.consensus?.mean ?? null,
+  },
+  {
+    id: 'gold',
+    name: 'Gold',
+    about: 'Agreement with known answers.',
+    value: ({ score }) => score.gold?.mean ?? null,
+  },
+  {
+    id: 'repeat',
+    name: 'Repeats',
+    about: 'Agreement with their own earlier answers.',
+    value: ({ score }) => score.repeat?.mean ?? null,
+  },
+  {
+    id: 'consistency',
+    name: 'Consistent',
+    about: 'With themselves, over pairs of images that they judged more than once (kappa).',
+    value: ({ told }) => told?.consistency ?? null,
+  },
+  {
+    id: 'careless',
+    name: 'Careless',
+    about: 'Part of the answers that are about none of the attributes.',
+    value: ({ told }) => told?.carelessness ?? null,
+  },
+  {
+    id: 'seconds',
+    name: 'Seconds',
+    about: 'Median time of a grid; hasty is less than a quarter of the usual.',
+    value: ({ score }) => score.seconds,
+  },
+  {
+    id: 'one_group',
+    name: 'One group',
+    about: 'Answers with nearly all images in one group, or in none.',
+    value: ({ score }) => score.n_one_group,
+  },
+];
+
+export function joined(
+  scores: readonly AnnotatorScore[],
+  told: readonly AnnotatorInsight[],
+): Work[] {
+  const known = new Map(told.map((one) => [one.annotator, one]));
+  return scores.map((score) => ({ score, told: known.get(score.annotator) ?? null }));
+}
+
+/** By a column, the largest first; without one those to look at first. */
+export function sortedWork(work: readonly Work[], column: Column | undefined): Work[] {
+  if (!column) {
+    const rank = new Map(byConcern(work.map(({ score }) => score)).map((score, k) => [score, k]));
+    return work.toSorted((a, b) => (rank.get(a.score) ?? 0) - (rank.get(b.score) ?? 0));
+  }
+  const value = (one: Work) => column.value(one) ?? -Infinity;
+  return work.toSorted((a, b) => (value(a) === value(b) ? 0 : value(b) - value(a)));
+}
+
+/** The annotator whose work an address's end (`#play-7`) asks to see. */
+export function playedFrom(hash: string): number | null {
+  const found = /^#play-(\d+)$/.exec(hash);
+  return found ? Number(found[1]) : null;
+}
+
+export function linkToPlay(campaignId: string, annotator: number): string {
+  return `/campaigns/${campaignId}/annotators#play-${annotator}`;
+}

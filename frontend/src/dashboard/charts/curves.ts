@@ -1,0 +1,120 @@
+/** The curves of a campaign's models over answers, and what the next answers would bring. */
+import type { Progress } from '../../api/types';
+import { metricName } from '../metrics';
+import { PALETTE } from '../palette';
+import type { Point, Series } from './scale';
+
+type Told = Pick<Progress, 'models' | 'outlook'>;
+
+export interface Curve {
+  title: string;
+  about: string;
+  /** What its values are. */
+  unit: 'share' | 'number';
+  series: Series[];
+}
+
+interface Plan {
+  title: string;
+  about: string;
+  unit?: Curve['unit'];
+  metrics: string[];
+}
+
+export const CLUSTERS = 'Effective number of clusters';
+
+const PLANS: Plan[] = [
+  {
+    title: 'Agreement with unseen answers',
+    about:
+      'Share of images that a fit without them puts where the annotator did. Random grids are equally hard in all rounds, those of later rounds are harder.',
+    metrics: ['control_agreement', 'agreement'],
+  },
+  {
+    title: 'Pairs of held-out grids foretold',
+    about:
+      'Together or apart, for grids that the model has not seen. The majority rate is what always saying the commoner of both would get.',
+    metrics: ['held_out_accuracy', 'held_out_balanced_accuracy', 'held_out_majority_rate'],
+  },
+  {
+    title: 'AUC on held-out grids',
+    about: 'How often a pair put together is nearer than a pair put apart: 50 % is chance.',
+    metrics: ['held_out_auc'],
+  },
+  {
+    title: 'Stability of neighbours',
+    about: 'Share of ten nearest neighbours that the last model of the round before had, too.',
+    metrics: ['neighbour_stability'],
+  },
+  {
+    title: CLUSTERS,
+    about: 'As the model counts them: it settles when more answers part nothing further.',
+    unit: 'number',
+    metrics: ['clusters'],
+  },
+  {
+    title: 'Stability of clusters',
+    about: 'Share of all images that stay in the same cluster of the model before.',
+    metrics: ['memberships_kept'],
+  },
+  {
+    title: 'Images placed surely',
+    about: 'Share of all images whose cluster has a probability of 90 % or more, by the model.',
+    metrics: ['certain_share'],
+  },
+  {
+    title: 'Locality',
+    about:
+      'How near the images of the last round’s grids lie to each other: 1 is as random ones, less is more alike.',
+    unit: 'number',
+    metrics: ['locality_of_last_round'],
+  },
+];
+
+/** Those that the models have figures for. */
+export function curvesOf(told: Told): Curve[] {
+  return PLANS.map(({ title, about, unit = 'share', metrics }): Curve => ({
+    title,
+    about,
+    unit,
+    series: metrics
+      .map((metric, k) => seriesOf(told, metric, PALETTE[k] ?? ''))
+      .filter(({ points }) => points.length > 0),
+  })).filter(({ series }) => series.length > 0);
+}
+
+function seriesOf({ models, outlook }: Told, metric: string, colour: string): Series {
+  const points = models.flatMap(({ n_answers, metrics }) => {
+    const value = metrics[metric];
+    return value === undefined
+      ? []
+      : [{ x: n_answers, y: value, error: metrics[`${metric}_error`] ?? null }];
+  });
+  // A model made anew from the same answers takes the place of the one before.
+  const newest = [...new Map(points.map((point) => [point.x, point])).values()].sort(
+    // Answers that were left out make a later model one of fewer.
+    (one, other) => one.x - other.x,
+  );
+  const series = { name: metricName(metric), colour, points: newest };
+  const ahead = aheadOf(metric, newest, outlook);
+  return ahead ? { ...series, ahead } : series;
+}
+
+/** What the next answers would make of a metric, where that is known. */
+function aheadOf(
+  metric: string,
+  points: readonly Point[],
+  outlook: Told['outlook'],
+): Point | undefined {
+  const last = points.at(-1);
+  if (!last) return undefined;
+  const x = last.x + outlook.answers;
+  if (metric === 'neighbour_stability' && outlook.neighbours !== null) {
+    return { x, y: 1 - outlook.neighbours, error: outlook.neighbours_error };
+  }
+  // The rise is told from random grids, and holds for these.
+  if (metric === 'control_agreement' && outlook.agreement !== null) {
+    return { x, y: Math.min(1, last.y + outlook.agreement), error: outlook.agreement_error };
+  }
+  return undefined;
+}

@@ -1,0 +1,30 @@
+/** Words for clusters. */
+import type { Cluster } from '../../api/types';
+
+export const ALGORITHMS = [
+  ['k-means', 'k-means', 'Round clusters of similar extent, for any number of images.'],
+  ['ward', 'agglomerative, Ward', 'Merges what adds least to the spread; up to 5,000 images.'],
+  [
+    'average',
+    'agglomerative, average',
+    'Merges what is nearest on average; finds outliers; up to 5,000 images.',
+  ],
+] as const;
+
+/** A name, or the word annotators use, or the number. */
+export function clusterName({ name, words, index }: Pick<Cluster, 'name' | 'words' | 'index'>) {
+  return name || words[0] || `cluster ${index + 1}`;
+}
+
+/** How to read a mean silhouette (Kaufman and Rousseeuw 1990). */
+export function silhouetteWords(value: number): string {
+  if (value > 0.7) return 'clearly apart';
+  if (value > 0.5) return 'apart';
+  if (value > 0.25) return 'weakly apart';
+  return 'hardly apart';
+}
+
+/** Plus zero: no "-0.00". */
+export function silhouetteText(value: number): string {
+  return (Math.round(value * 100) / 100 + 0).toFixed(2);
+}

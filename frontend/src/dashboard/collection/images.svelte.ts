@@ -1,0 +1,118 @@
+/** The images that a search finds, loaded page by page where they are looked at. */
+import { SvelteMap } from 'svelte/reactivity';
+import { ApiError, request, requestAll } from '../../api/client';
+import type { AttributeValues, Collection, Image, ImagePage } from '../../api/types';
+import { addressOf, nothingWanted, type Query } from './query';
+
+const PAGE = 100;
+
+export class ImageList {
+  query = $state.raw<Query>(nothingWanted);
+  total = $state(0);
+  /** Images of the collection, found or not. */
+  nImages = $state(0);
+  attributes = $state.raw<AttributeValues[]>([]);
+  loaded = $state(false);
+  error = $state('');
+
+  private readonly pages = new SvelteMap<number, Image[]>();
+  private readonly asked = new Set<number>();
+  private generation = 0;
+  private seen = { first: 0, end: 0 };
+
+  constructor(private id: string) {}
+
+  set collection(id: string) {
+    this.id = id;
+  }
+
+  at(index: number): Image | undefined {
+    return this.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
+  }
+
+  async show(query: Query): Promise<void> {
+    this.query = query;
+    this.pages.clear();
+    await this.refresh(false);
+  }
+
+  /**
+   * Ask again for what is in view; what is shown stays until the answer is there. Counting the
+   * attributes' values takes the longest, and can wait until the last image has come.
+   */
+  async refresh(withAttributes = true): Promise<void> {
+    this.generation += 1;
+    this.asked.clear();
+    if (!this.id) return;
+    await Promise.all([
+      this.need(this.seen.first, Math.max(this.seen.end, 1)),
+      this.count(withAttributes),
+    ]);
+  }
+
+  private async count(withAttributes: boolean): Promise<void> {
+    await this.tell(async () => {
+      const root = `/api/v1/collections/${this.id}`;
+      this.nImages = (await request<Collection>(root)).n_images;
+      if (withAttributes) this.attributes = await requestAll<AttributeValues>(`${root}/attributes`);
+    });
+  }
+
+  /** Load the pages of these images, if they are not there. */
+  async need(first: number, end: number): Promise<void> {
+    this.seen = { first, end };
+    if (!this.id) return;
+    const wanted = [];
+    for (let page = Math.floor(first / PAGE); page * PAGE < end; page += 1) wanted.push(page);
+    await Promise.all(wanted.map((page) => this.load(page)));
+  }
+
+  /** All images from one index to another, also those that were never in view. */
+  async between(first: number, last: number): Promise<Image[]> {
+    const { seen } = this;
+    await this.need(first, last + 1);
+    this.seen = seen;
+    const found = [];
+    for (let index = first; index <= last; index += 1) {
+      const image = this.at(index);
+      if (image) found.push(image);
+    }
+    return found;
+  }
+
+  private async load(page: number): Promise<void> {
+    if (this.asked.has(page)) return;
+    this.asked.add(page);
+    const { generation } = this;
+    await this.tell(async () => {
+      const path = addressOf(this.id, this.query, page * PAGE, PAGE);
+      try {
+        const found = await request<ImagePage>(path);
+        if (generation !== this.generation) return;
+        if (this.total !== found.total) this.forgetBehind(found.total);
+        this.total = found.total;
+        this.pages.set(page, found.items);
+        this.loaded = true;
+      } catch (problem) {
+        this.asked.delete(page);
+        throw problem;
+      }
+    });
+  }
+
+  private forgetBehind(total: number): void {
+    for (const page of [...this.pages.keys()]) {
+      if (page * PAGE >= total) this.pages.delete(page);
+    }
+  }
+
+  private async tell(act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+      this.error = '';
+    } catch (problem) {
+      if (!(problem instanceof ApiError)) throw problem;
+      this.error = problem.detail;
+    }
+  }
+}

@@ -1,0 +1,40 @@
+/** The model that a page of a campaign shows. */
+import { liveCampaign, type LiveCampaign } from './campaign.svelte';
+
+export class ShownModel {
+  wanted = $state<number | 'newest'>('newest');
+
+  readonly live: LiveCampaign;
+
+  constructor(campaignId: string) {
+    this.live = liveCampaign(campaignId);
+  }
+
+  /** Numbers of all models so far, oldest first. */
+  get versions(): number[] {
+    return (this.live.progress?.models ?? []).map((model) => model.version);
+  }
+
+  /** Undefined before the first model. */
+  get version(): number | undefined {
+    return this.wanted === 'newest' ? this.versions.at(-1) : this.wanted;
+  }
+
+  /** What later rounds ask about can be chosen: of the newest model, while rounds may come. */
+  get open(): boolean {
+    return this.live.progress?.state !== 'finished' && this.version === this.versions.at(-1);
+  }
+
+  get hasInsight(): boolean {
+    return this.model?.has_insight ?? false;
+  }
+
+  /** Whether it has clusters of its own. */
+  get hasMemberships(): boolean {
+    return this.model?.has_memberships ?? false;
+  }
+
+  private get model() {
+    return this.live.progress?.models.find((model) => model.version === this.version);
+  }
+}
