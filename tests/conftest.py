@@ -1,16 +1,24 @@
-"""Fixtures: real PostgreSQL and Valkey; every test has a fresh database."""
+"""Fixtures: real PostgreSQL and Valkey; every test has a fresh or an emptied database."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from hypothesis import settings as hypothesis_settings
+from playwright.sync_api import Browser
 
 from app.accounts import passwords
 from app.core import database, events, settings, storage
+from tests.support.browser import chromium
 from tests.support.servers import Servers, running_servers
 from tests.support.system import System, running_system
+
+# How long an example takes says how busy the machine is.
+hypothesis_settings.register_profile("likewise", deadline=None)
+hypothesis_settings.load_profile("likewise")
 
 
 @pytest.fixture(scope="session")
@@ -23,25 +31,35 @@ def servers() -> Iterator[Servers]:
             yield running
 
 
-@pytest.fixture
-def environment(
-    servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[dict[str, str]]:
-    """A fresh database and storage, and settings that point to them."""
-    url = servers.new_database()
-    values = {
-        "DATABASE_URL": url,
+def settings_over(servers: Servers, database_url: str, folder: Path) -> dict[str, str]:
+    return {
+        "DATABASE_URL": database_url,
         "REDIS_URL": servers.valkey.url,
         "LIKEWISE_SECRET_KEY": "test-secret",
-        "LIKEWISE_DATA": str(tmp_path / "data"),
+        "LIKEWISE_DATA": str(folder / "data"),
         "LIKEWISE_BASE_URL": "http://testserver",
     }
-    for name, value in values.items():
-        monkeypatch.setenv(name, value)
+
+
+@contextmanager
+def used_here(values: Mapping[str, str]) -> Iterator[None]:
+    """This process has these settings, and forgets what it made from them at the end."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in values.items():
+            patch.setenv(name, value)
+        forget_settings()
+        yield
+        database.get_engine().dispose()
     forget_settings()
-    yield values
-    database.get_engine().dispose()
-    forget_settings()
+
+
+@pytest.fixture
+def environment(servers: Servers, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """A fresh database and storage, and settings that point to them."""
+    url = servers.new_database()
+    values = settings_over(servers, url, tmp_path)
+    with used_here(values):
+        yield values
     servers.drop_database(url)
 
 
@@ -66,12 +84,49 @@ def client(environment: dict[str, str]) -> Iterator[TestClient]:
 
 
 @pytest.fixture
-def system(
-    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[System]:
+def system(environment: dict[str, str], tmp_path: Path) -> Iterator[System]:
     """All processes, started; this process has the same settings."""
-    with running_system(environment, tmp_path) as running:
-        for name, value in running.environment.items():
-            monkeypatch.setenv(name, value)
-        forget_settings()
+    with running_system(environment, tmp_path) as running, used_here(running.environment):
         yield running
+
+
+@pytest.fixture(scope="module")
+def web_settings() -> dict[str, str]:
+    """Settings of the module's web server; a module may have its own."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def web_of_module(
+    servers: Servers, tmp_path_factory: pytest.TempPathFactory, web_settings: dict[str, str]
+) -> Iterator[System]:
+    """Started once: a web server takes seconds to load its libraries."""
+    url, folder = servers.new_database(), tmp_path_factory.mktemp("web")
+    values = settings_over(servers, url, folder)
+    with running_system(values, folder, "web", **web_settings) as running:
+        yield running
+    servers.drop_database(url)
+
+
+@pytest.fixture
+def web(servers: Servers, web_of_module: System) -> Iterator[System]:
+    """The web server alone, over an empty database, for tests that need no learning."""
+    web_of_module.start_missing("web")
+    servers.empty_database(web_of_module.environment["DATABASE_URL"])
+    web_of_module.empty_redis()
+    with used_here(web_of_module.environment):
+        yield web_of_module
+
+
+@pytest.fixture(scope="module")
+def chromium_of_module() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def browser(chromium_of_module: Browser) -> Iterator[Browser]:
+    """Chromium; what a test has opened in it is closed at its end, and asks no server any more."""
+    yield chromium_of_module
+    for context in chromium_of_module.contexts:
+        context.close()

@@ -15,12 +15,25 @@ from sqlalchemy import select
 
 from app.accounts.models import Account, ApiToken, AuditEvent
 from app.accounts.service import create_sign_in_link
+from app.campaigns.pages import SECTIONS
+from app.collections.models import CollectionImport, Image
 from app.core.database import transaction
 from app.core.settings import get_settings
 from likewise.embedded import free_port
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.conftest import forget_settings
-from tests.support.builders import a_campaign, an_account, sign_in
+from tests.support.builders import (
+    a_campaign,
+    a_delivery,
+    a_payment,
+    a_personal_link,
+    a_recruitment,
+    a_submission,
+    a_webhook,
+    an_account,
+    an_api_token,
+    sign_in,
+)
 
 PASSWORD = "correct horse battery"
 
@@ -52,7 +65,7 @@ def another_browser() -> TestClient:
 
 
 def is_in(client: TestClient) -> bool:
-    return client.get("/api/campaigns").status_code == 200
+    return client.get("/api/v1/campaigns").status_code == 200
 
 
 # --- passwords -------------------------------------------------------------------------------
@@ -150,7 +163,7 @@ def test_tokens_read_or_write_until_they_are_revoked(client: TestClient) -> None
     sign_in(client, owner)
     read, write = a_token(client, "read"), a_token(client, "write", "30")
     client.cookies.clear()
-    address = f"/api/campaigns/{campaign.id}"
+    address = f"/api/v1/campaigns/{campaign.id}"
     assert client.get(address, headers=read).status_code == 200
     refused = client.post(f"{address}/actions/pause", headers=read)
     assert (refused.status_code, refused.json()["code"]) == (403, "scope_too_small")
@@ -282,7 +295,7 @@ def test_mail_that_cannot_be_sent_is_said_so_and_nothing_is_made(
 def test_a_shared_campaign_is_looked_at_or_worked_on(client: TestClient) -> None:
     owner, friend = an_account(), an_account("friend@example.org")
     campaign = a_campaign(owner)
-    address = f"/api/campaigns/{campaign.id}"
+    address = f"/api/v1/campaigns/{campaign.id}"
     with another_browser() as other:
         sign_in(client, owner)
         sign_in(other, friend)
@@ -292,7 +305,9 @@ def test_a_shared_campaign_is_looked_at_or_worked_on(client: TestClient) -> None
         assert other.get(address).status_code == 200
         assert other.get(f"/campaigns/{campaign.id}").status_code == 200
         assert other.get(f"{address}/annotators").status_code == 200
-        assert [one["id"] for one in other.get("/api/campaigns").json()] == [str(campaign.id)]
+        assert [one["id"] for one in other.get("/api/v1/campaigns").json()["items"]] == [
+            str(campaign.id)
+        ]
         for refused in (
             other.post(f"{address}/actions/pause"),
             other.patch(f"{address}/annotation", json={"thanks": "x"}),
@@ -313,13 +328,27 @@ def test_a_shared_campaign_is_looked_at_or_worked_on(client: TestClient) -> None
     assert own.json()["code"] == "already_yours"
 
 
-def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient) -> None:
-    """All routes of the OpenAPI document, with the ids of somebody else's things."""
+@pytest.mark.parametrize("by", ["cookie", "write", "read"])
+def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient, by: str) -> None:
+    """All routes of the OpenAPI document, with the ids of somebody else's things: signed in, or by
+    a token that may read and write, or only read."""
     owner = an_account()
     campaign = a_campaign(owner)
     who = a_session(client, campaign)
     submit(client, who, a_lease(client, who))
-    sign_in(client, an_account("stranger@example.org"))
+    webhook = a_webhook(owner)
+    recruitment = a_recruitment(owner, campaign)
+    submission = a_submission(recruitment)
+    link, invitation = a_personal_link(owner, campaign)
+    stranger = an_account("stranger@example.org")
+    if by == "cookie":
+        sign_in(client, stranger)
+    else:
+        client.headers["Authorization"] = f"Bearer {an_api_token(stranger, by)}"
+    with transaction() as session:
+        begun = CollectionImport(collection_id=campaign.collection_id, kind="prefix", source="s3:")
+        session.add(begun)
+        sha256 = session.scalar(select(Image.sha256).limit(1))
     values = {
         "campaign_id": campaign.id,
         "collection_id": campaign.collection_id,
@@ -329,20 +358,78 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient) -> None
         "decision": "stop",
         "action": "pause",
         "file": "answers.csv",
+        "clustering_id": uuid.uuid4(),
+        "answer_id": uuid.uuid4(),
+        "webhook_id": webhook.id,
+        "delivery_id": a_delivery(webhook),
+        "level": 0,
+        "column": 0,
+        "row": 0,
+        "size": "small",
+        "sha256": sha256,
+        "import_id": begun.id,
+        "channel_account_id": recruitment.channel_account_id,
+        "recruitment_id": recruitment.id,
+        "submission_id": submission.id,
+        "payment_id": a_payment(recruitment, submission).id,
+        "link_id": link.id,
+        "invitation_id": invitation.id,
+        "assignment_id": uuid.uuid4(),
+        "deed": "pause",
+    }
+    planned = {
+        "channel": "mturk",
+        "channel_account_id": str(recruitment.channel_account_id),
+        "places": 1,
     }
     bodies: dict[str, Any] = {
         "focus": {"attribute": None},
         "annotation": {"thanks": "x"},
+        "/clusterings": {"n_clusters": 3},
+        "/merge": {"clusters": [0, 1]},
+        "{clustering_id}": {"name": "x"},
         "shares": {"email": "ada@example.org", "access": "view"},
+        "{campaign_id}": {"name": "x"},
+        "/secret": {"secret": {}},
+        "/recruitments": planned,
+        "/recruiting/estimate": {"channel": "mturk", "places": 1},
+        "{recruitment_id}": planned,
+        "/more": {"places": 1},
+        "/limit": {"spend_limit_cents": 1},
+        "/approve": {},
+        "/reject": {"reason": "x"},
+        "/dismiss": {},
+        "/bonus": {"amount_cents": 1, "reason": "x"},
+        "/compensate": {"amount_cents": 1, "reason": "x"},
+        "{decision}": {},
+        "/estimate": {"channel": "mturk", "places": 1},
+        "/links": {},
+        "{link_id}": {},
+        "/invitations": {"people": "Ada"},
+        "/owed/paid": {"payment_ids": [str(uuid.uuid4())]},
+        "dry-runs": {},
+        "{webhook_id}": {"enabled": False},
+        "selection.csv": {"images": [0]},
+        "/files/known": {"sha256": []},
+        "/images/dependents": {"sha256": [sha256]},
+        "/images/delete": {"sha256": [sha256]},
+        "/collections/{collection_id}": {"name": "Mine"},
     }
     walked = 0
-    paths = client.get("/openapi.json").json()["paths"]
+    paths = client.get("/api/v1/openapi.json").json()["paths"]
     for path, methods in paths.items():
-        if "{" not in path or path.startswith("/api/annotate"):
+        if "{" not in path or path.startswith("/api/v1/annotate"):
             continue
-        address = path.format(**values)
+        decision = "release" if "/payments/" in path else values["decision"]
+        address = path.format(**{**values, "decision": decision})
         if path.endswith("/neighbours"):
             address += "?image=0"
+        if path.endswith("/evidence"):
+            address += "?image=0&other=1"
+        if path.endswith("/comparison"):
+            address += "?other_version=1"
+        if path.endswith("/collections/{collection_id}"):
+            address += "?name=Collection"
         for method in methods:
             body = next((one for name, one in bodies.items() if path.endswith(name)), None)
             options: dict[str, Any] = {"json": body} if body is not None else {}
@@ -350,13 +437,35 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient) -> None
                 name = "files" if path.endswith("/files") else "file"
                 options = {"files": {name: ("a.csv", b"a,b")}}
             reply = client.request(method.upper(), address, **options)
-            assert reply.status_code == 404, (method, path, reply.status_code, reply.text[:200])
+            expected = 403 if by == "read" and method != "get" else 404
+            assert reply.status_code == expected, (
+                method,
+                path,
+                reply.status_code,
+                reply.text[:200],
+            )
             assert "Campaign" not in reply.text.replace("campaign", "")
             walked += 1
-    assert walked >= 22
+    assert walked >= 33
+    own = {
+        "/api/v1/campaigns", "/api/v1/collections", "/api/v1/webhooks", "/api/v1/channel-accounts",
+    }  # fmt: skip
+    for path in own:
+        assert client.get(path).json()["items"] == []
+    if by != "cookie":
+        return
+    assert walked >= 38
     for page in (f"/campaigns/{campaign.id}", f"/campaigns/{campaign.id}/annotation",
-                 f"/collections/{campaign.collection_id}"):  # fmt: skip
+                 f"/campaigns/{campaign.id}/edit", f"/campaigns/{campaign.id}/preview",
+                 *(f"/campaigns/{campaign.id}/{name}" for name in SECTIONS),
+                 f"/collections/{campaign.collection_id}",
+                 f"/collections/{campaign.collection_id}/delete"):  # fmt: skip
         assert client.get(page).status_code == 404
+    for deed in ("ping", "disable", "secret", "delete", f"deliveries/{values['delivery_id']}"):
+        assert client.post(f"/account/webhooks/{webhook.id}/{deed}").status_code == 404
+    assert "example.org/hook" not in client.get("/account/webhooks").text
+    form = {"url": "https://example.org/x", "events": "job.failed", "campaign": str(campaign.id)}
+    assert client.post("/account/webhooks", data=form).status_code == 404
 
 
 def test_an_annotators_token_opens_nothing_of_others(client: TestClient) -> None:
@@ -365,12 +474,12 @@ def test_an_annotators_token_opens_nothing_of_others(client: TestClient) -> None
     lease = a_lease(client, two)
     for reply in (
         submit(client, one, lease),
-        client.get(f"/api/annotate/leases/{lease['id']}/images/small", headers=one),
-        client.post(f"/api/annotate/leases/{lease['id']}/return", headers=one),
-        client.get(f"/api/annotate/leases/{uuid.uuid4()}/images/small", headers=one),
+        client.get(f"/api/v1/annotate/leases/{lease['id']}/images/small", headers=one),
+        client.post(f"/api/v1/annotate/leases/{lease['id']}/return", headers=one),
+        client.get(f"/api/v1/annotate/leases/{uuid.uuid4()}/images/small", headers=one),
     ):
         assert reply.status_code == 404
-    assert client.get("/api/campaigns", headers=one).status_code == 401
+    assert client.get("/api/v1/campaigns", headers=one).status_code == 401
 
 
 def test_a_link_signs_in_once(client: TestClient) -> None:

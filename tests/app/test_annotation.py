@@ -21,13 +21,13 @@ def a_session(
     client: TestClient, campaign: Campaign, key: str = "annotator-000001"
 ) -> dict[str, str]:
     link = annotator_link(campaign, "").removeprefix("/a/")
-    opened = client.post("/api/annotate/sessions", json={"link": link, "annotator_key": key})
+    opened = client.post("/api/v1/annotate/sessions", json={"link": link, "annotator_key": key})
     assert opened.status_code == 201, opened.text
     return {"Authorization": f"Bearer {opened.json()['token']}"}
 
 
 def a_lease(client: TestClient, who: dict[str, str]) -> dict[str, Any]:
-    handout = client.post("/api/annotate/leases", headers=who).json()
+    handout = client.post("/api/v1/annotate/leases", headers=who).json()
     assert handout["status"] == "leased", handout
     lease: dict[str, Any] = handout["lease"]
     return lease
@@ -43,7 +43,7 @@ def submit(
     client: TestClient, who: dict[str, str], lease: dict[str, Any], key: str = "", **changes: Any
 ) -> Any:
     return client.post(
-        f"/api/annotate/leases/{lease['id']}/answer",
+        f"/api/v1/annotate/leases/{lease['id']}/answer",
         json=an_answer(lease, **changes),
         headers={**who, "Idempotency-Key": key or str(uuid.uuid4())},
     )
@@ -91,7 +91,7 @@ def test_an_abandoned_lease_returns_to_the_pool(client: TestClient) -> None:
     first = a_session(client, campaign, "annotator-first-one")
     second = a_session(client, campaign, "annotator-second-one")
     lease = a_lease(client, first)
-    assert client.post("/api/annotate/leases", headers=second).json()["status"] == "wait"
+    assert client.post("/api/v1/annotate/leases", headers=second).json()["status"] == "wait"
     expire(lease)
     assert a_lease(client, second)["grid_id"] == lease["grid_id"]
 
@@ -196,16 +196,16 @@ def test_somebody_elses_lease_is_not_found(client: TestClient) -> None:
 def test_a_forged_token_and_a_forged_link_are_refused(client: TestClient) -> None:
     a_campaign()
     forged = {"Authorization": "Bearer WyJhIiwiYiJd.aaaa.bbbb"}
-    assert client.post("/api/annotate/leases", headers=forged).status_code == 401
+    assert client.post("/api/v1/annotate/leases", headers=forged).status_code == 401
     body = {"link": "ImFiYyI.forged", "annotator_key": "x" * 20}
-    assert client.post("/api/annotate/sessions", json=body).status_code == 404
+    assert client.post("/api/v1/annotate/sessions", json=body).status_code == 404
 
 
 def test_a_draft_is_kept_and_an_older_one_is_refused(client: TestClient) -> None:
     campaign = a_campaign()
     who = a_session(client, campaign)
     lease = a_lease(client, who)
-    path = f"/api/annotate/leases/{lease['id']}/draft"
+    path = f"/api/v1/annotate/leases/{lease['id']}/draft"
     draft = {"version": 3, "groups": [0, -1, -1, -1, -1, 1], "descriptions": ["a"]}
     assert client.put(path, json=draft, headers=who).json()["version"] == 3
     stale = client.put(path, json={**draft, "version": 2, "groups": [1]}, headers=who)
@@ -221,13 +221,13 @@ def test_an_annotator_never_gets_a_returned_or_answered_grid_again(client: TestC
     seen = []
     lease = a_lease(client, who)
     seen.append(lease["grid_id"])
-    client.post(f"/api/annotate/leases/{lease['id']}/return", headers=who)
+    client.post(f"/api/v1/annotate/leases/{lease['id']}/return", headers=who)
     for _ in range(2):
         lease = a_lease(client, who)
         seen.append(lease["grid_id"])
         submit(client, who, lease)
     assert len(set(seen)) == 3
-    assert client.post("/api/annotate/leases", headers=who).json()["status"] == "done"
+    assert client.post("/api/v1/annotate/leases", headers=who).json()["status"] == "done"
 
 
 def test_a_full_round_and_every_n_answers_ask_for_learning_once(client: TestClient) -> None:
@@ -248,7 +248,7 @@ def test_a_paused_campaign_hands_out_nothing_but_takes_answers(client: TestClien
     with transaction() as session:
         session.get_one(Campaign, campaign.id).state = "paused"
     stranger = a_session(client, campaign, "annotator-stranger")
-    assert client.post("/api/annotate/leases", headers=stranger).json()["status"] == "paused"
+    assert client.post("/api/v1/annotate/leases", headers=stranger).json()["status"] == "paused"
     assert submit(client, who, lease).json()["status"] == "stored"
 
 
@@ -257,7 +257,7 @@ def test_an_assignment_ends_at_its_target_with_a_code(client: TestClient) -> Non
     who = a_session(client, campaign)
     for _ in range(2):
         submit(client, who, a_lease(client, who))
-    done = client.post("/api/annotate/leases", headers=who).json()
+    done = client.post("/api/v1/annotate/leases", headers=who).json()
     assert (done["status"], done["answered"]) == ("done", 2)
     assert len(done["completion_code"]) == 9
     assert a_session(client, campaign) != who

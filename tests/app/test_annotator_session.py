@@ -1,5 +1,7 @@
 """What comes before and around the grids: consent, practice, remarks, leases ahead, languages."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -7,11 +9,12 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select
 
 from app.annotation.catalogues import choose_language
+from app.annotation.known import add_known_answers, practice_grid
 from app.annotation.models import Remark
 from app.annotation.settings import annotation_of
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.service import CampaignPlan, annotator_link, create_campaign, start_campaign
-from app.core.database import transaction
+from app.core.database import locked, transaction
 from app.core.errors import InvalidInput
 from app.core.markdown import render_markdown
 from app.results.dataset import load_learning_data
@@ -21,14 +24,14 @@ from tests.support.builders import COLOURS, a_campaign, a_collection, an_account
 
 def opened(client: TestClient, campaign: Campaign, key: str = "annotator-000001") -> dict[str, Any]:
     link = annotator_link(campaign, "").removeprefix("/a/")
-    reply = client.post("/api/annotate/sessions", json={"link": link, "annotator_key": key})
+    reply = client.post("/api/v1/annotate/sessions", json={"link": link, "annotator_key": key})
     assert reply.status_code == 201, reply.text
     body: dict[str, Any] = reply.json()
     return body
 
 
 def step(client: TestClient, who: dict[str, str], name: str) -> str:
-    reply = client.post("/api/annotate/steps", json={"step": name}, headers=who)
+    reply = client.post("/api/v1/annotate/steps", json={"step": name}, headers=who)
     return str(reply.json()["stage"])
 
 
@@ -49,27 +52,44 @@ def test_consent_and_practice_come_first_and_the_server_insists(client: TestClie
     assert session["next"] is None
     assert session["campaign"]["consent_html"] == "<p>Be <em>kind</em></p>\n"
     who = {"Authorization": f"Bearer {session['token']}"}
-    refused = client.post("/api/annotate/leases", headers=who)
+    refused = client.post("/api/v1/annotate/leases", headers=who)
     assert (refused.status_code, refused.json()["code"]) == (409, "not_prepared")
     assert step(client, who, "consent") == "instructions"
-    assert client.post("/api/annotate/leases", headers=who).json()["code"] == "not_prepared"
+    assert client.post("/api/v1/annotate/leases", headers=who).json()["code"] == "not_prepared"
     assert step(client, who, "instructions") == "practice"
-    assert client.post("/api/annotate/leases", headers=who).json()["code"] == "not_prepared"
-    practice = client.get("/api/annotate/practice", headers=who).json()
+    assert client.post("/api/v1/annotate/leases", headers=who).json()["code"] == "not_prepared"
+    practice = client.get("/api/v1/annotate/practice", headers=who).json()
     images = [shown["image"] for shown in practice["images"]]
     wrong = {"images": images, "groups": [0] * len(images)}
-    feedback = client.post("/api/annotate/practice", json=wrong, headers=who).json()
+    feedback = client.post("/api/v1/annotate/practice", json=wrong, headers=who).json()
     assert (feedback["passed"], feedback["agreement"]) == (False, 0)
     truth = feedback["truth"]
     same = {(images[i] % 3 == images[j] % 3) == (truth[i] == truth[j])
             for i in range(len(images)) for j in range(i)}  # fmt: skip
     assert same == {True}
     right = {"images": images, "groups": [image % 3 for image in images]}
-    feedback = client.post("/api/annotate/practice", json=right, headers=who).json()
+    feedback = client.post("/api/v1/annotate/practice", json=right, headers=who).json()
     assert (feedback["passed"], feedback["agreement"]) == (True, 1)
     assert feedback["state"] == {"stage": "work", "practice": {"done": 1, "total": 1}}
     assert opened(client, campaign)["next"]["status"] == "leased"
-    assert client.get("/api/annotate/practice", headers=who).json()["code"] == "no_practice"
+    assert client.get("/api/v1/annotate/practice", headers=who).json()["code"] == "no_practice"
+
+
+def test_a_try_that_is_sent_again_counts_once(client: TestClient) -> None:
+    campaign = a_campaign(annotation={"known_attribute": "colour", "practice": 1})
+    who = a_session(client, campaign)
+    step(client, who, "instructions")
+    for tries in range(2):
+        shown = client.get("/api/v1/annotate/practice", headers=who).json()
+        assert shown["tries"] == tries
+        images = [one["image"] for one in shown["images"]]
+        body = {"images": images, "groups": [0] * len(images), "number": 0, "tries": tries}
+        replies = [
+            client.post("/api/v1/annotate/practice", json=body, headers=who) for _ in range(2)
+        ]
+        assert [reply.status_code for reply in replies] == [200, 200]
+        assert replies[0].json() == replies[1].json()
+    assert replies[1].json()["state"]["stage"] == "work"
 
 
 def test_two_failures_are_enough_practice(client: TestClient) -> None:
@@ -79,10 +99,10 @@ def test_two_failures_are_enough_practice(client: TestClient) -> None:
     for expected in (0, 1, 1, 2):
         images = [
             shown["image"]
-            for shown in client.get("/api/annotate/practice", headers=who).json()["images"]
+            for shown in client.get("/api/v1/annotate/practice", headers=who).json()["images"]
         ]
         body = {"images": images, "groups": [0] * len(images)}
-        feedback = client.post("/api/annotate/practice", json=body, headers=who).json()
+        feedback = client.post("/api/v1/annotate/practice", json=body, headers=who).json()
         assert feedback["state"]["practice"]["done"] == expected
     assert feedback["state"]["stage"] == "work"
 
@@ -92,7 +112,7 @@ def test_practice_with_other_images_is_refused(client: TestClient) -> None:
     who = a_session(client, campaign)
     step(client, who, "instructions")
     body = {"images": [0, 1], "groups": [0, 1]}
-    refused = client.post("/api/annotate/practice", json=body, headers=who)
+    refused = client.post("/api/v1/annotate/practice", json=body, headers=who)
     assert (refused.status_code, refused.json()["code"]) == (422, "unknown_images")
 
 
@@ -144,7 +164,7 @@ def test_known_answers_that_cannot_be_used_are_refused_by_line(
     owner = an_account()
     campaign = a_campaign(owner)
     sign_in(client, owner)
-    address = f"/api/campaigns/{campaign.id}/known-answers"
+    address = f"/api/v1/campaigns/{campaign.id}/known-answers"
     refused = client.post(address, files={"file": ("known.csv", table)})
     assert (refused.status_code, refused.json()["code"]) == (422, "bad_known_answers")
     assert says in refused.json()["detail"]
@@ -163,13 +183,13 @@ def test_known_answers_of_ones_own_serve_practice_and_gold(client: TestClient) -
         campaign = create_campaign(session, owner, plan)
     lines = [f"{grid},image-{3 * grid + k:03d}.png,{k % 2}" for grid in (1, 2) for k in range(6)]
     table = "\n".join(["grid,filename,group", *lines]).encode()
-    address = f"/api/campaigns/{campaign.id}/known-answers"
+    address = f"/api/v1/campaigns/{campaign.id}/known-answers"
     assert client.post(address, files={"file": ("k.csv", table)}).json() == {"added": 2}
     with transaction() as session:
         start_campaign(session, owner, campaign.id)
     who = a_session(client, campaign)
     step(client, who, "instructions")
-    practice = client.get("/api/annotate/practice", headers=who).json()
+    practice = client.get("/api/v1/annotate/practice", headers=who).json()
     assert sorted(shown["image"] for shown in practice["images"]) == list(range(3, 9))
     with transaction() as session:
         roles = session.scalars(select(Grid.role).where(Grid.role != "ask"))
@@ -182,7 +202,7 @@ def test_texts_may_change_while_people_work_and_wrong_ones_change_nothing(
     owner = an_account()
     campaign = a_campaign(owner)
     sign_in(client, owner)
-    address = f"/api/campaigns/{campaign.id}/annotation"
+    address = f"/api/v1/campaigns/{campaign.id}/annotation"
     assert client.patch(address, json={"thanks": "Bye"}).json()["thanks"] == "Bye"
     refused = client.patch(address, json={"thanks": "Hi", "gold_share": 2})
     assert (refused.status_code, refused.json()["code"]) == (422, "bad_annotation")
@@ -193,7 +213,7 @@ def test_texts_may_change_while_people_work_and_wrong_ones_change_nothing(
     shown = client.post(f"/campaigns/{campaign.id}/annotation", data=form)
     assert shown.status_code == 422
     assert "From the form" in shown.text
-    assert "practice: " in shown.text
+    assert "Practice grids (practice): " in shown.text
     saved = client.post(
         f"/campaigns/{campaign.id}/annotation",
         data={"thanks": "Again", "measures": ["stop", "warn"]},
@@ -228,9 +248,9 @@ def test_remarks_are_kept_and_broken_images_are_not_learned_from(client: TestCli
     lease = a_lease(client, who)
     image = lease["images"][2]["image"]
     body = {"kind": "broken_image", "lease_id": lease["id"], "image": image}
-    assert client.post("/api/annotate/remarks", json=body, headers=who).status_code == 204
+    assert client.post("/api/v1/annotate/remarks", json=body, headers=who).status_code == 204
     other = next(k for k in range(30) if k not in [one["image"] for one in lease["images"]])
-    refused = client.post("/api/annotate/remarks", json={**body, "image": other}, headers=who)
+    refused = client.post("/api/v1/annotate/remarks", json={**body, "image": other}, headers=who)
     assert refused.json()["code"] == "unknown_images"
     refused = submit(client, who, lease, unseen=[other])
     assert refused.json()["code"] == "unknown_images"
@@ -241,16 +261,16 @@ def test_remarks_are_kept_and_broken_images_are_not_learned_from(client: TestCli
     assert image not in data.rounds[0].images
     assert (data.rounds[0].images >= 0).sum() == 5
     sign_in(client, owner)
-    (told,) = client.get(f"/api/campaigns/{campaign.id}/remarks").json()
+    (told,) = client.get(f"/api/v1/campaigns/{campaign.id}/remarks").json()["items"]
     assert (told["kind"], told["image"], told["annotator"]) == ("broken_image", image, 0)
 
 
 def test_the_grid_ahead_is_the_next_one(client: TestClient) -> None:
     who = a_session(client, a_campaign(budget=20))
     lease = a_lease(client, who)
-    ahead = client.post("/api/annotate/leases/ahead", headers=who).json()["lease"]
+    ahead = client.post("/api/v1/annotate/leases/ahead", headers=who).json()["lease"]
     assert ahead["id"] != lease["id"]
-    again = client.post("/api/annotate/leases/ahead", headers=who).json()["lease"]
+    again = client.post("/api/v1/annotate/leases/ahead", headers=who).json()["lease"]
     assert again["id"] == ahead["id"]
     assert a_lease(client, who)["id"] == lease["id"]
     submit(client, who, lease)
@@ -260,9 +280,9 @@ def test_the_grid_ahead_is_the_next_one(client: TestClient) -> None:
 def test_nobody_leases_ahead_what_others_wait_for(client: TestClient) -> None:
     campaign = a_campaign(budget=5)
     who = a_session(client, campaign)
-    assert client.post("/api/annotate/leases/ahead", headers=who).json()["status"] == "wait"
+    assert client.post("/api/v1/annotate/leases/ahead", headers=who).json()["status"] == "wait"
     a_lease(client, who)
-    reply = client.post("/api/annotate/leases/ahead", headers=who).json()
+    reply = client.post("/api/v1/annotate/leases/ahead", headers=who).json()
     assert (reply["status"], reply["lease"]) == ("wait", None)
 
 
@@ -270,7 +290,7 @@ def test_all_images_of_a_grid_come_in_one_reply(client: TestClient) -> None:
     campaign = a_campaign()
     who = a_session(client, campaign)
     lease = a_lease(client, who)
-    address = f"/api/annotate/leases/{lease['id']}/images"
+    address = f"/api/v1/annotate/leases/{lease['id']}/images"
     bundle = client.get(f"{address}/small", headers=who).content
     pictures = []
     while bundle:
@@ -292,7 +312,7 @@ def test_work_in_a_lease_that_ran_out_comes_back_and_an_empty_one_does_not(
     who = a_session(client, campaign)
     lease = a_lease(client, who)
     draft = {"version": 1, "groups": [0, 0, -1, -1, -1, -1], "descriptions": []}
-    client.put(f"/api/annotate/leases/{lease['id']}/draft", json=draft, headers=who)
+    client.put(f"/api/v1/annotate/leases/{lease['id']}/draft", json=draft, headers=who)
     expire(lease)
     back = a_lease(client, who)
     assert (back["id"], back["draft"]["groups"]) == (lease["id"], draft["groups"])
@@ -331,21 +351,49 @@ def test_the_trace_can_be_played_back_and_taken_away(client: TestClient) -> None
     trace = [[0, "o"], [900, "p", 0, 0, 1]]
     submit(client, who, a_lease(client, who), trace=trace, device=device)
     sign_in(client, owner)
-    (answer,) = client.get(f"/api/campaigns/{campaign.id}/annotators/0/answers").json()
-    assert (answer["trace"], answer["device"]) == (trace, device)
-    assert client.get(f"/api/campaigns/{campaign.id}/annotators/7/answers").json() == []
-    exported = client.get(f"/api/campaigns/{campaign.id}/export/traces.jsonl").text
-    assert '"trace": [[0, "o"], [900, "p", 0, 0, 1]]' in exported
+    base = f"/api/v1/campaigns/{campaign.id}/answers"
+    (answer,) = client.get(f"{base}?annotator=0&replay=true").json()["items"]
+    assert (answer["replay"]["trace"], answer["replay"]["device"]) == (trace, device)
+    assert client.get(answer["replay"]["urls"][5]).status_code == 200
+    assert client.get(base).json()["items"][0]["replay"] is None
+    assert client.get(f"{base}?annotator=7").json() == {"items": [], "next": None}
+    exported = client.get(f"/api/v1/campaigns/{campaign.id}/export/traces.jsonl").text
+    assert '"trace":[[0, "o"], [900, "p", 0, 0, 1]]' in exported
 
 
 def test_skipped_grids_go_to_somebody_else(client: TestClient) -> None:
     campaign = a_campaign(budget=8)
     who = a_session(client, campaign)
     lease = a_lease(client, who)
-    address = f"/api/annotate/leases/{lease['id']}/return"
+    address = f"/api/v1/annotate/leases/{lease['id']}/return"
     assert client.post(address, json={"why": "blurred"}, headers=who).status_code == 204
     assert a_lease(client, who)["grid_id"] != lease["grid_id"]
     other = a_session(client, campaign, "annotator-000002")
     assert a_lease(client, other)["grid_id"] == lease["grid_id"]
     with transaction() as session:
         assert session.scalars(select(Remark.text)).all() == ["blurred"]
+
+
+@pytest.mark.usefixtures("environment")
+def test_people_who_come_at_once_get_the_same_practice_grid_of_the_list() -> None:
+    campaign = a_campaign()
+    lines = [f"{k // 6},image-{k:03d}.png,{k % 2}" for k in range(12)]
+    table = "\n".join(["grid,filename,group", *lines]).encode()
+    with transaction() as session:
+        assert add_known_answers(session, locked(session, Campaign, campaign.id), table) == 2
+
+    def come() -> int:
+        with transaction() as session:
+            grid = practice_grid(session, session.get_one(Campaign, campaign.id), 0)
+            assert grid is not None
+            return grid.id
+
+    with transaction() as session, ThreadPoolExecutor(4) as pool:
+        first = practice_grid(session, session.get_one(Campaign, campaign.id), 0)
+        assert first is not None
+        session.flush()
+        others = [pool.submit(come) for _ in range(4)]
+        # Long enough for the others to come to wait for the lock.
+        time.sleep(0.5)
+        session.commit()
+        assert {other.result() for other in others} == {first.id}

@@ -25,7 +25,7 @@ def create(client: TestClient, collection: Collection, **changes: Any) -> Any:
     body = {"name": "Birds", "collection_id": str(collection.id), "grid_size": 6, **changes}
     # As ASCII text, in which JSON can say what UTF-8 cannot: half surrogate pairs.
     headers = {"content-type": "application/json"}
-    return client.post("/api/campaigns", content=json.dumps(body), headers=headers)
+    return client.post("/api/v1/campaigns", content=json.dumps(body), headers=headers)
 
 
 def test_defaults_come_from_kind_and_strategy(client: TestClient, owner: Account) -> None:
@@ -35,7 +35,7 @@ def test_defaults_come_from_kind_and_strategy(client: TestClient, owner: Account
     made = reply.json()
     assert (made["grid_size"], made["max_groups"], made["rounds"]) == (20, 4, 5)
     assert made["settings"]["beta"] == 4.0
-    assert reply.headers["location"] == f"/api/campaigns/{made['id']}"
+    assert reply.headers["location"] == f"/api/v1/campaigns/{made['id']}"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_plan_that_cannot_work_gets_a_clear_error_and_makes_nothing(
     reply = create(client, a_collection(owner), **changes)
     assert (reply.status_code, reply.json()["code"]) == (status, code)
     assert len(reply.json()["detail"]) > 20
-    assert client.get("/api/campaigns").json() == []
+    assert client.get("/api/v1/campaigns").json()["items"] == []
 
 
 def test_the_form_comes_back_filled_in_when_something_is_wrong(
@@ -88,7 +88,7 @@ def test_the_form_comes_back_filled_in_when_something_is_wrong(
 
 
 def act(client: TestClient, campaign: str, action: str) -> Any:
-    return client.post(f"/api/campaigns/{campaign}/actions/{action}")
+    return client.post(f"/api/v1/campaigns/{campaign}/actions/{action}")
 
 
 def test_a_campaign_goes_through_its_states_and_refuses_wrong_steps(
@@ -122,7 +122,7 @@ def test_every_route_of_somebody_elses_campaign_is_not_found(
 ) -> None:
     campaign: Campaign = a_campaign(owner)
     sign_in(client, an_account("eve@example.org"))
-    base = f"/api/campaigns/{campaign.id}"
+    base = f"/api/v1/campaigns/{campaign.id}"
     paths = ["", "/progress", "/events", "/models/1/map", "/models/1/neighbours?image=0"]
     exports = ("answers.csv", "answers.jsonl", "embedding.csv", "embedding.npz")
     for path in [*paths, *(f"/export/{name}" for name in exports)]:
@@ -144,6 +144,11 @@ def test_a_drafts_link_leads_nowhere_and_pages_carry_a_strict_policy(
     assert page.status_code == 200
     policy = page.headers["content-security-policy"]
     assert "script-src 'self';" in policy
-    assert "frame-ancestors https://worker.mturk.com" in policy
+    assert "frame-ancestors 'none'" in policy
     home = client.get("/").headers["content-security-policy"]
     assert "frame-ancestors 'none'" in home
+
+
+def test_the_address_that_forms_are_sent_to_leads_to_the_list(client: TestClient) -> None:
+    sent_on = client.get("/campaigns", follow_redirects=False)
+    assert sent_on.headers["location"] == "/"

@@ -76,6 +76,15 @@ def test_attributes_are_named_and_annotators_told_apart() -> None:
         assert one["agreement"] > 0.6
 
 
+def test_scores_on_held_out_grids_have_errors_that_shrink_with_the_grids() -> None:
+    few, many = LEARNED.metrics, learn(some_data(480)).metrics
+    for name in ("accuracy", "balanced_accuracy", "auc"):
+        error = few[f"held_out_{name}_error"]
+        assert 0 < error < 0.1
+        assert many[f"held_out_{name}_error"] < error
+    assert "held_out_majority_rate_error" not in few
+
+
 def test_rounds_have_the_shares_of_the_settings() -> None:
     learned = learn(DATA, attribute_share=0.5, uncertain_share=0.25)
     grids = learned.select_grids(40, 2)

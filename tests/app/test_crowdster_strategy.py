@@ -12,9 +12,10 @@ from app.campaigns.models import Grid
 from app.collections.models import Collection
 from app.collections.service import add_files
 from app.core.database import transaction
+from app.core.errors import InvalidInput
+from app.features.reading import features_of_table
 from app.jobs.models import Job
 from app.jobs.service import claim_job
-from app.results.features import features_of_table
 from app.results.learn import run_learning_job
 from app.results.models import EmbeddedImage, Model
 from app.results.service import read_progress
@@ -183,16 +184,11 @@ def test_rounds_have_agreement_stability_and_an_outlook(client: TestClient, star
 def test_a_start_from_features_that_are_not_there_says_what_to_do(client: TestClient) -> None:
     owner = an_account()
     table = b"filename,colour\n" + b"".join(b"image-%03d.png,red\n" % k for k in range(30))
-    campaign = a_campaign(
-        owner,
-        a_collection(owner, table=table),
-        kind="bins",
-        strategy="crowdster",
-        settings={"start_from": "features"},
-    )
-    answer(client, a_session(client, campaign), 8)
-    with pytest.raises(ValueError, match="columns feature_0"):
-        run_job()
+    collection = a_collection(owner, table=table)
+    for strategy, field in (("crowdster", "start_from"), ("scdc", "features")):
+        settings = {field: "features"}
+        with pytest.raises(InvalidInput, match="columns feature_0"):
+            a_campaign(owner, collection, kind="bins", strategy=strategy, settings=settings)
 
 
 def test_images_without_features_have_the_mean_of_the_others() -> None:
@@ -217,7 +213,7 @@ def test_images_may_join_a_running_campaign_and_are_asked_about_first(client: Te
     who = a_session(client, campaign)
     answer(client, who, 30)
     sign_in(client, owner)
-    path = f"/api/campaigns/{campaign.id}"
+    path = f"/api/v1/campaigns/{campaign.id}"
     nothing = client.post(f"{path}/actions/admit")
     assert (nothing.status_code, nothing.json()["code"]) == (409, "no_new_images")
     with transaction() as session:

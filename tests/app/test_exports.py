@@ -12,13 +12,15 @@ from scipy.spatial.distance import squareform
 from sqlalchemy import select
 
 from app.campaigns.models import Campaign
+from app.collections.service import add_files, create_collection
 from app.core.database import transaction
+from app.core.spreadsheets import neutral
 from app.jobs.models import Job
 from app.jobs.service import request_job
-from app.results.exports import neutral
 from app.results.models import EmbeddedImage, Model
 from tests.app.test_annotation import a_lease, a_session, submit
-from tests.support.builders import a_campaign, an_account, sign_in
+from tests.app.test_insight import INSIGHT
+from tests.support.builders import a_campaign, a_png, an_account, sign_in
 
 EVIL = ["=1+1", "+1", "-1", "@x", "\tx", "\rx"]
 
@@ -34,7 +36,7 @@ def test_answers_are_exported_whole_without_identities(client: TestClient) -> No
     who = a_session(client, campaign, "annotator-secret-key")
     submit(client, who, a_lease(client, who), descriptions=["=HYPERLINK()", "<b>bold</b>"])
     sign_in(client, owner)
-    base = f"/api/campaigns/{campaign.id}/export"
+    base = f"/api/v1/campaigns/{campaign.id}/export"
     record = json.loads(client.get(f"{base}/answers.jsonl").text)
     assert record["groups"] == [0, 1, 0, 1, 0, 1]
     assert record["descriptions"] == ["=HYPERLINK()", "<b>bold</b>"]
@@ -77,7 +79,7 @@ def test_the_embedding_is_exported_by_position_and_neighbours_are_nearest_first(
     client: TestClient,
 ) -> None:
     campaign, points = a_model(client)
-    base = f"/api/campaigns/{campaign.id}"
+    base = f"/api/v1/campaigns/{campaign.id}"
     with np.load(io.BytesIO(client.get(f"{base}/export/embedding.npz").content)) as arrays:
         np.testing.assert_array_equal(arrays["embedding"], points)
         assert arrays["filenames"][7] == "image-007.png"
@@ -97,7 +99,7 @@ def test_pairs_and_triplets_say_what_was_grouped(client: TestClient) -> None:
     images = [shown["image"] for shown in lease["images"]]
     submit(client, who, lease, groups=[0, 0, 1, 1, -1, -1], unseen=[images[3]])
     sign_in(client, owner)
-    base = f"/api/campaigns/{campaign.id}/export"
+    base = f"/api/v1/campaigns/{campaign.id}/export"
     a, b, c, _, d, e = images
     rows = csv.DictReader(io.StringIO(client.get(f"{base}/pairs.csv").text))
     told = {frozenset((int(row["i"]), int(row["j"]))): row["same"] for row in rows}
@@ -120,7 +122,7 @@ def test_answers_come_as_parquet_too(client: TestClient) -> None:
     for _ in range(3):
         submit(client, who, a_lease(client, who))
     sign_in(client, owner)
-    base = f"/api/campaigns/{campaign.id}/export"
+    base = f"/api/v1/campaigns/{campaign.id}/export"
     table = pq.read_table(io.BytesIO(client.get(f"{base}/answers.parquet").content))
     lines = client.get(f"{base}/answers.jsonl").text.splitlines()
     assert table.to_pylist() == [json.loads(line) for line in lines]
@@ -128,7 +130,7 @@ def test_answers_come_as_parquet_too(client: TestClient) -> None:
 
 def test_models_come_in_the_shapes_of_other_programs(client: TestClient) -> None:
     campaign, points = a_model(client)
-    base = f"/api/campaigns/{campaign.id}/export"
+    base = f"/api/v1/campaigns/{campaign.id}/export"
     table = pq.read_table(io.BytesIO(client.get(f"{base}/embedding.parquet").content))
     np.testing.assert_array_equal(np.array(table["vector"].to_pylist(), np.float32), points)
     assert table["attribute_colour"].to_pylist()[:3] == ["red", "green", "blue"]
@@ -143,3 +145,46 @@ def test_models_come_in_the_shapes_of_other_programs(client: TestClient) -> None
     rows = list(csv.DictReader(io.StringIO(client.get(f"{base}/neighbours.csv").text)))
     first = [int(row["neighbour"]) for row in rows if row["image"] == "0"]
     assert first == np.argsort(np.linalg.norm(points - points[0], axis=1))[1:11].tolist()
+
+
+def test_no_cell_of_any_file_is_a_formula(client: TestClient) -> None:
+    """Words of annotators, names of files, names and values of attributes."""
+    owner = an_account()
+    names = ["=cmd()|' /C calc'!A0.png", "+1.png", "-1.png", "@SUM(1).png", "\t=1.png", "a,b.png"]
+    with transaction() as session:
+        collection = create_collection(session, owner, "=cmd()")
+        table = ["filename,=cmd(),@x", *(f'"{name}",=1+1,-2+3' for name in names)]
+        files = [(name, a_png(seed)) for seed, name in enumerate(names)]
+        add_files(session, owner, collection, [*files, ("t.csv", "\n".join(table).encode())])
+    campaign = a_campaign(owner, collection)
+    who = a_session(client, campaign)
+    groups = [0, 1, 2, 3, 4, 5]
+    said = submit(client, who, a_lease(client, who), groups=groups, descriptions=[*EVIL])
+    assert said.status_code == 200
+    with transaction() as session:
+        job = request_job(session, campaign.id, 1)
+        model = Model(
+            campaign_id=campaign.id, job_id=job.id, version=1, round_number=1, strategy="cen",
+            settings={}, metrics={}, n_answers=1, artifact_key="-", insight=INSIGHT,
+        )  # fmt: skip
+        session.add(model)
+        session.flush()
+        session.add_all(
+            EmbeddedImage(model_id=model.id, position=at, vector=np.full(3, -at), x=0.0, y=0.0)
+            for at in range(len(names))
+        )
+    sign_in(client, owner)
+    base = f"/api/v1/campaigns/{campaign.id}"
+    seen = 0
+    for one in client.get(f"{base}/exports").json()["files"]:
+        if one["kind"] not in ("csv", "tsv"):
+            continue
+        text = client.get(f"{base}/export/{one['file']}").text
+        marks = {"csv": ",", "tsv": "\t"}[one["kind"]]
+        for line in csv.reader(io.StringIO(text), delimiter=marks):
+            for content in line:
+                if content.startswith(("=", "+", "-", "@", "\t", "\r")):
+                    float(content)  # a number, and nothing else
+                seen += content.startswith("'")
+    # Words, names and attributes were there, and are no formulas any more.
+    assert seen > 20

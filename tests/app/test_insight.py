@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import select
+from numpy.typing import NDArray
 
 from app.accounts.models import Account
 from app.campaigns.models import Campaign
 from app.core.database import transaction
-from app.jobs.models import Job
 from app.jobs.service import request_job
 from app.results.models import EmbeddedImage, Model
 from tests.support.builders import a_campaign, an_account, reloaded, sign_in
@@ -46,37 +45,52 @@ def owner(client: TestClient) -> Account:
     return account
 
 
-def a_told_campaign(owner: Account, insight: dict[str, Any] | None = INSIGHT) -> Campaign:
+def a_told_campaign(
+    owner: Account, insight: dict[str, Any] | None = INSIGHT, **plan: object
+) -> Campaign:
     """A running campaign with one published model; image k stands at k on every dimension."""
-    campaign = a_campaign(owner)
+    campaign = a_campaign(owner, **plan)  # type: ignore[arg-type]
+    line = np.repeat(np.arange(campaign.n_images)[:, None], 3, axis=1)
+    a_model(campaign, line, insight)
+    return campaign
+
+
+def a_model(
+    campaign: Campaign,
+    vectors: NDArray[Any],
+    insight: dict[str, Any] | None = None,
+    version: int = 1,
+    metrics: dict[str, float] | None = None,
+) -> None:
+    """Publish vectors (N, d) as a model of the campaign."""
     with transaction() as session:
-        request_job(session, campaign.id, 1)
+        job = request_job(session, campaign.id, 1)
+        job.state = "done"
         model = Model(
             campaign_id=campaign.id,
-            job_id=session.scalars(select(Job.id)).one(),
-            version=1,
-            round_number=1,
+            job_id=job.id,
+            version=version,
+            round_number=version,
             strategy="cen",
             settings={},
-            metrics={},
-            n_answers=1,
+            metrics=metrics or {},
+            n_answers=version,
             artifact_key="-",
             insight=insight,
         )
         session.add(model)
         session.flush()
         session.add_all(
-            EmbeddedImage(model_id=model.id, position=at, vector=np.full(3, at), x=0.0, y=0.0)
-            for at in range(campaign.n_images)
+            EmbeddedImage(model_id=model.id, position=at, vector=vector, x=0.0, y=0.0)
+            for at, vector in enumerate(vectors)
         )
-    return campaign
 
 
 def test_attributes_come_with_words_and_the_images_furthest_out(
     client: TestClient, owner: Account
 ) -> None:
     campaign = a_told_campaign(owner)
-    told = client.get(f"/api/campaigns/{campaign.id}/models/1/insight").json()
+    told = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/insight").json()
     assert [one["index"] for one in told["attributes"]] == [0, 2]
     first = told["attributes"][0]
     assert (first["low"], first["high"]) == (["=cmd()", "red"], ["blue"])
@@ -90,10 +104,10 @@ def test_attributes_come_with_words_and_the_images_furthest_out(
 
 def test_a_model_without_insight_says_so(client: TestClient, owner: Account) -> None:
     campaign = a_told_campaign(owner, insight=None)
-    reply = client.get(f"/api/campaigns/{campaign.id}/models/1/insight")
+    reply = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/insight")
     assert reply.status_code == 404
     assert "tells nothing" in reply.json()["detail"]
-    progress = client.get(f"/api/campaigns/{campaign.id}/progress").json()
+    progress = client.get(f"/api/v1/campaigns/{campaign.id}/progress").json()
     assert progress["models"][0]["has_insight"] is False
 
 
@@ -101,7 +115,7 @@ def test_insight_is_exported_and_harmless_in_a_spreadsheet(
     client: TestClient, owner: Account
 ) -> None:
     campaign = a_told_campaign(owner)
-    base = f"/api/campaigns/{campaign.id}/export"
+    base = f"/api/v1/campaigns/{campaign.id}/export"
     attributes = list(csv.DictReader(io.StringIO(client.get(f"{base}/attributes.csv").text)))
     assert [row["low"] for row in attributes] == ["'=cmd(); red", ""]
     annotators = list(csv.DictReader(io.StringIO(client.get(f"{base}/annotators.csv").text)))
@@ -112,7 +126,7 @@ def test_insight_is_exported_and_harmless_in_a_spreadsheet(
 
 def test_the_focus_is_set_and_cleared(client: TestClient, owner: Account) -> None:
     campaign = a_told_campaign(owner)
-    path = f"/api/campaigns/{campaign.id}"
+    path = f"/api/v1/campaigns/{campaign.id}"
     assert client.post(f"{path}/focus", json={"attribute": 2}).status_code == 204
     assert reloaded(campaign.id).settings["focus"] == 2
     assert client.get(f"{path}/models/1/insight").json()["focus"] == 2
@@ -122,7 +136,7 @@ def test_the_focus_is_set_and_cleared(client: TestClient, owner: Account) -> Non
 
 def test_an_impossible_focus_is_refused(client: TestClient, owner: Account) -> None:
     campaign = a_told_campaign(owner)
-    path = f"/api/campaigns/{campaign.id}/focus"
+    path = f"/api/v1/campaigns/{campaign.id}/focus"
     unknown = client.post(path, json={"attribute": 1})
     assert (unknown.status_code, unknown.json()["code"]) == (422, "unknown_attribute")
     assert "0, 2" in unknown.json()["detail"]
@@ -138,7 +152,7 @@ def test_later_rounds_ask_more_about_the_likes_of_chosen_images(
     client: TestClient, owner: Account
 ) -> None:
     campaign = a_campaign(owner, strategy="crowdster", kind="bins")
-    path = f"/api/campaigns/{campaign.id}"
+    path = f"/api/v1/campaigns/{campaign.id}"
     assert client.post(f"{path}/focus", json={"images": [7, 3, 7]}).status_code == 204
     assert client.get(f"{path}/progress").json()["focus_images"] == [3, 7]
     unknown = client.post(f"{path}/focus", json={"images": [30]})
@@ -146,7 +160,7 @@ def test_later_rounds_ask_more_about_the_likes_of_chosen_images(
     assert client.post(f"{path}/focus", json={"images": []}).status_code == 204
     assert reloaded(campaign.id).settings["focus_images"] == []
     other = a_told_campaign(owner)
-    refused = client.post(f"/api/campaigns/{other.id}/focus", json={"images": [1]})
+    refused = client.post(f"/api/v1/campaigns/{other.id}/focus", json={"images": [1]})
     assert (refused.status_code, refused.json()["code"]) == (422, "no_focus_on_images")
 
 
@@ -154,14 +168,14 @@ def test_before_the_first_model_there_is_nothing_to_focus_on(
     client: TestClient, owner: Account
 ) -> None:
     campaign = a_campaign(owner)
-    reply = client.post(f"/api/campaigns/{campaign.id}/focus", json={"attribute": 0})
+    reply = client.post(f"/api/v1/campaigns/{campaign.id}/focus", json={"attribute": 0})
     assert (reply.status_code, "no model yet" in reply.json()["detail"]) == (404, True)
 
 
 def test_insight_belongs_to_the_owner(client: TestClient, owner: Account) -> None:
     campaign = a_told_campaign(owner)
     sign_in(client, an_account("eve@example.org"))
-    base = f"/api/campaigns/{campaign.id}"
+    base = f"/api/v1/campaigns/{campaign.id}"
     assert client.get(f"{base}/models/1/insight").status_code == 404
     assert client.get(f"{base}/export/annotators.csv").status_code == 404
     assert client.post(f"{base}/focus", json={"attribute": 0}).status_code == 404
@@ -175,6 +189,6 @@ def test_shares_that_leave_no_room_are_refused(client: TestClient, owner: Accoun
         "grid_size": 6,
         "settings": {"attribute_share": 0.7, "uncertain_share": 0.4},
     }
-    reply = client.post("/api/campaigns", json=body)
+    reply = client.post("/api/v1/campaigns", json=body)
     assert (reply.status_code, reply.json()["code"]) == (422, "bad_settings")
     assert "1.1 together" in reply.json()["detail"]

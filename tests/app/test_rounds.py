@@ -116,7 +116,7 @@ def test_nobody_waits_for_the_last_answer_of_a_round(client: TestClient) -> None
     held = a_lease(client, slow)
     fill(client, quick, 3)
     assert [(one.state, one.n_answers) for one in rounds()] == [("open", 1), ("closed", 2)]
-    assert client.post("/api/annotate/leases", headers=quick).json()["status"] == "wait"
+    assert client.post("/api/v1/annotate/leases", headers=quick).json()["status"] == "wait"
     with transaction() as session:
         assert batches_wanted(session, reloaded(campaign.id)) == []
     assert submit(client, slow, held).json()["status"] == "stored"
@@ -130,12 +130,12 @@ def test_with_nothing_held_ready_annotators_wait_for_the_newest_model(client: Te
     campaign = a_campaign(budget=4, rounds=2, ready_share=0.0)
     who = a_session(client, campaign)
     fill(client, who, 2)
-    assert client.post("/api/annotate/leases", headers=who).json()["status"] == "wait"
+    assert client.post("/api/v1/annotate/leases", headers=who).json()["status"] == "wait"
     learned(campaign, 1, Batch(2, local_grids(2), 1, 0.4))
     assert [(one.state, one.basis) for one in rounds()] == [("closed", 0), ("open", 1)]
     fill(client, who, 2)
     # Nothing is left to do, whether or not the last model comes about.
-    assert client.post("/api/annotate/leases", headers=who).json()["status"] == "done"
+    assert client.post("/api/v1/annotate/leases", headers=who).json()["status"] == "done"
     learned(campaign, 2)
     assert reloaded(campaign.id).state == "finished"
 
@@ -144,7 +144,7 @@ def test_who_has_used_up_a_ready_last_round_waits_for_the_rest(client: TestClien
     campaign = a_campaign(budget=8, rounds=2, ready_share=0.25)
     who = a_session(client, campaign)
     fill(client, who, 5)
-    assert client.post("/api/annotate/leases", headers=who).json()["status"] == "wait"
+    assert client.post("/api/v1/annotate/leases", headers=who).json()["status"] == "wait"
     learned(campaign, 1, Batch(2, local_grids(4), 1))
     assert Counter(grid.basis for grid in grids(2)) == {0: 1, 1: 3}
     fill(client, who, 3)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from learning.alignment import matching_columns
+from learning.alignment import matching_columns, turned_onto
 from learning.cen import ContextEmbeddingNetwork
 from learning.groupings import Groupings
 from learning.queries import random_grids
@@ -52,3 +52,16 @@ def test_an_attribute_of_many_values_keeps_the_number_that_its_answers_had() -> 
     # By places alone 46 % are: the values stand in other orders now.
     assert same.mean() > 0.9
     assert sorted(aligned.attribute_share_) == sorted(after.attribute_share_)
+
+
+def test_a_map_is_turned_and_mirrored_onto_another() -> None:
+    rng = np.random.default_rng(3)
+    wanted = rng.normal(size=(40, 2))
+    turn = np.array([[0.6, 0.8], [0.8, -0.6]])
+    # Five images are new; they move along with the others.
+    found = np.concatenate([wanted, rng.normal(size=(5, 2))]) @ turn.T + 7
+    turned = turned_onto(wanted, found)
+    offset = wanted.mean(axis=0) - turned[:40].mean(axis=0)
+    np.testing.assert_allclose(turned[:40] + offset, wanted, atol=1e-9)
+    distances = np.linalg.norm(found[:, None] - found[None], axis=2)
+    np.testing.assert_allclose(np.linalg.norm(turned[:, None] - turned[None], axis=2), distances)

@@ -119,6 +119,19 @@ def test_a_split_parts_whole_grids_repeatably() -> None:
     assert groupings.split(0.15, seed=3)[1].images.tolist() == test.images.tolist()
 
 
+def test_a_split_keeps_answers_to_the_same_images_together() -> None:
+    rng = np.random.default_rng(1)
+    padded = np.pad(a_groupings().images, ((0, 0), (0, 1)), constant_values=-1)
+    images = rng.permuted(np.repeat(padded, 3, axis=0), axis=1)
+    groupings = Groupings(images, np.where(images < 0, -1, 0), np.arange(60) % 4, N_IMAGES, 4)
+    train, test = groupings.split(0.15, seed=3)
+    assert (len(train), len(test)) == (51, 9)
+    known, asked = ({frozenset(row) for row in part.images.tolist()} for part in (train, test))
+    assert not known & asked
+    one_grid = groupings.subset([0, 1, 2])
+    assert [len(part) for part in one_grid.split(0.4, seed=0)] == [2, 1]
+
+
 def test_a_subset_takes_rows_or_a_mask() -> None:
     groupings = a_groupings(4)
     mask = np.array([True, False, False, True])

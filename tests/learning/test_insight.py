@@ -114,3 +114,14 @@ def test_the_papers_network_cannot_tell_levels_of_detail() -> None:
     paper = ContextEmbeddingNetwork(context_encoder="s_hot", n_epochs=1, n_hidden=4)
     with pytest.raises(ValueError, match="levels of detail"):
         annotator_insight(paper.fit(ANSWERS), ANSWERS)
+
+
+def test_what_lies_between_two_groups_has_words_of_its_own() -> None:
+    """Three groups on a line are low, middle and high; of two groups none is in the middle."""
+    embedding = np.arange(9.0)[:, None]
+    three, two = [0, 0, 0, 1, 1, 1, 2, 2, 2], [0, 0, 0, 0, 0, 0, 0, 0, 1]
+    answers = from_answers([list(range(9))] * 8, [three] * 4 + [two] * 4, [0] * 8, 9, 1)
+    said = [["sad", "neutral", "happy"]] * 4 + [["everything else", "laughing"]] * 4
+    [words] = attribute_words(embedding, np.ones((8, 1)), answers, said)
+    assert words.middle == ("neutral",)
+    assert "neutral" not in words.low + words.high

@@ -186,3 +186,9 @@ def test_who_answers_gold_rightly_is_good_though_all_else_is_one_group() -> None
     assert deserves(verdict(evidence([Agreement(1.0, 0.1)]), 20, 18), None, 0) == "nothing"
     assert deserves("one_group", None, 1) == "warning"
     assert deserves("one_group", None, 2) == "stop"
+
+
+def test_a_warning_needs_more_than_two_checks_and_a_stop_one_more() -> None:
+    random = [evidence([Agreement(0.0, 0.1)] * n) for n in (2, 3, 4)]
+    assert {verdict(found, 20, 0) for found in random} == {"chance"}
+    assert [deserves("chance", found, 0) for found in random] == ["nothing", "warning", "stop"]

@@ -17,13 +17,34 @@ from likewise.cli import cli
 from tests.support.servers import ROOT
 
 OURS = re.compile(r"^(LIKEWISE_\w+|DATABASE_URL|REDIS_URL|STORAGE_URL)$")
-INTERPOLATED = re.compile(r"\$\{(\w+)(?::[?-][^}]*)?\}")
+INTERPOLATED = re.compile(r"\$\{(\w+)")
+# Innermost first, because one may stand in another's default.
+INNERMOST = re.compile(r"\$\{(\w+)(?:(:[-+?])([^${}]*))?\}")
+# Read by the Caddyfile alone.
+OF_CADDY = {"LIKEWISE_DOMAIN", "LIKEWISE_UPSTREAM"}
 
 
 @pytest.fixture(scope="module")
 def compose() -> dict[str, Any]:
     loaded: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
     return loaded
+
+
+def interpolated(text: str, given: dict[str, str]) -> str:
+    """As Compose does it with these variables; raises KeyError for a required one."""
+
+    def value(match: re.Match[str]) -> str:
+        name, way, word = match.groups()
+        found = given.get(name, "")
+        if way == ":?" and not found:
+            raise KeyError(name)
+        if way == ":+":
+            return word if found else ""
+        return found or (word if way == ":-" else "")
+
+    while INNERMOST.search(text):
+        text = INNERMOST.sub(value, text)
+    return text
 
 
 def own_services(compose: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -73,6 +94,7 @@ def test_our_services_run_commands_that_exist(compose: dict[str, Any]) -> None:
         "migrate": "migrate",
         "web": "serve",
         "worker": "worker",
+        "files": "worker",
         "dispatcher": "dispatcher",
     }
     assert set(ran.values()) <= set(commands())
@@ -87,7 +109,7 @@ def test_every_variable_is_one_that_the_code_reads(compose: dict[str, Any]) -> N
         if name == "ENV":
             used |= {word.partition("=")[0] for word in arguments.split()}
     unknown = {variable for variable in used if OURS.match(variable)} - known_variables()
-    assert unknown == set()
+    assert unknown <= OF_CADDY
 
 
 def test_settings_without_a_default_are_given_to_every_service(compose: dict[str, Any]) -> None:
@@ -100,8 +122,36 @@ def test_settings_without_a_default_are_given_to_every_service(compose: dict[str
 
 def test_interpolated_variables_are_in_the_example(compose: dict[str, Any]) -> None:
     example = (ROOT / ".env.example").read_text()
-    for variable in set(INTERPOLATED.findall(json.dumps(compose))):
+    passed_on = {
+        name
+        for one in compose["services"].values()
+        for name, value in one.get("environment", {}).items()
+        if value is None
+    }
+    for variable in passed_on | set(INTERPOLATED.findall(json.dumps(compose))):
         assert re.search(rf"^(# )?{variable}=", example, re.MULTILINE), variable
+
+
+def test_defaults_of_settings_are_those_of_the_code(compose: dict[str, Any]) -> None:
+    for name, one in own_services(compose).items():
+        given = {"POSTGRES_PASSWORD": "p", "LIKEWISE_SECRET_KEY": "k"}
+        written = {
+            key: interpolated(value, given)
+            for key, value in one["environment"].items()
+            if value is not None
+        }
+        for setting, field in Settings.model_fields.items():
+            found = written.get(f"LIKEWISE_{setting}".upper())
+            if found is not None and not field.is_required():
+                assert found == str(field.default), f"{name}: {setting}"
+
+
+def test_a_domain_alone_makes_the_address_https(compose: dict[str, Any]) -> None:
+    text = compose["services"]["web"]["environment"]["LIKEWISE_BASE_URL"]
+    assert interpolated(text, {}) == "http://127.0.0.1:8000"
+    domain = {"LIKEWISE_DOMAIN": "likewise.example.org"}
+    assert interpolated(text, domain) == "https://likewise.example.org"
+    assert interpolated(text, {**domain, "LIKEWISE_BASE_URL": "https://b"}) == "https://b"
 
 
 def test_no_secret_has_a_value_in_the_example() -> None:
@@ -116,11 +166,13 @@ def test_services_depend_on_services_that_can_fulfil_the_condition(compose: dict
         for other, wanted in one.get("depends_on", {}).items():
             assert other in services
             if wanted["condition"] == "service_healthy":
-                assert services[other]["healthcheck"]["test"]
+                # The image built here has a check of its own.
+                own = "build" in services[other]
+                assert services[other].get("healthcheck", {}).get("test", own), other
             else:
                 assert wanted["condition"] == "service_completed_successfully"
                 assert services[other]["restart"] == "no"
-    for name in ("web", "worker", "dispatcher"):
+    for name in ("web", "worker", "files", "dispatcher"):
         assert set(services[name]["depends_on"]) == {"db", "redis", "migrate"}
 
 
@@ -130,7 +182,9 @@ def test_volumes_are_declared_and_used(compose: dict[str, Any]) -> None:
         for one in compose["services"].values()
         for mount in one.get("volumes", [])
     }
-    assert used == set(compose["volumes"])
+    files = {source for source in used if source.startswith("./")}
+    assert used - files == set(compose["volumes"])
+    assert all((ROOT / file).is_file() for file in files)
 
 
 def test_redis_appends_to_a_file(compose: dict[str, Any]) -> None:
@@ -138,9 +192,19 @@ def test_redis_appends_to_a_file(compose: dict[str, Any]) -> None:
     assert command[command.index("--appendonly") + 1] == "yes"
 
 
-def test_only_the_web_server_is_reachable_from_outside(compose: dict[str, Any]) -> None:
-    assert [name for name, one in compose["services"].items() if "ports" in one] == ["web"]
-    assert compose["services"]["web"]["ports"][0].startswith("127.0.0.1:")
+def test_only_caddy_is_reachable_from_outside(compose: dict[str, Any]) -> None:
+    ports = {name: one["ports"] for name, one in compose["services"].items() if "ports" in one}
+    assert set(ports) == {"web", "caddy"}
+    assert all(port.startswith("127.0.0.1:") for port in ports["web"])
+    assert ports["caddy"] == ["80:80", "443:443", "443:443/udp"]
+
+
+def test_all_but_caddy_run_without_a_domain(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    assert {name: one["profiles"] for name, one in services.items() if "profiles" in one} == {
+        "caddy": ["https"]
+    }
+    assert not any("caddy" in one.get("depends_on", {}) for one in services.values())
 
 
 def test_what_the_image_copies_is_in_the_repository_and_not_ignored() -> None:

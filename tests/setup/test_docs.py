@@ -1,9 +1,12 @@
 """What the documents say about names, files and settings is true."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
 
+from botocore import xform_name
+from botocore.session import get_session
 from pydantic import AliasChoices
 from pydantic_core import PydanticUndefined
 
@@ -42,6 +45,38 @@ def test_the_table_of_settings_is_complete_and_right() -> None:
     defaults = setting_defaults()
     assert {name: table.get(name) for name in defaults} == defaults
     assert set(table) == known_variables()
+
+
+def json_blocks(text: str) -> list[dict[str, list[dict[str, object]]]]:
+    """The JSON that a document shows."""
+    return [json.loads(one) for one in re.findall(r"```json\n(.*?)```", text, re.DOTALL)]
+
+
+def test_the_policy_for_mturk_allows_the_requests_that_are_made_and_no_others() -> None:
+    names = get_session().get_service_model("mturk").operation_names
+    sources = "".join(one.read_text() for one in ROOT.glob("app/recruitment/channels/mturk*.py"))
+    made = {f"mechanicalturk:{one}" for one in names if f'"{xform_name(one)}"' in sources}
+    policy, of_queue = json_blocks((ROOT / "docs" / "operations.md").read_text())
+    assert policy["Statement"][0]["Action"] == sorted(made)
+    assert of_queue["Statement"][0]["Action"] == "sqs:SendMessage"
+
+
+def test_headings_that_links_name_exist() -> None:
+    for document in DOCUMENTS:
+        for target, heading in LINK.findall(document.read_text()):
+            if heading and "://" not in target:
+                assert heading.removeprefix("#") in headings(document.parent / target), (
+                    f"{document.name}: {target}{heading}"
+                )
+        for heading in re.findall(r"\]\(#([^)\s]+)\)", document.read_text()):
+            assert heading in headings(document), f"{document.name}: #{heading}"
+
+
+def headings(document: Path) -> set[str]:
+    """As addresses, the way GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", title.replace("`", "").lower()) for title in titles)
+    return {title.replace(" ", "-") for title in plain}
 
 
 def test_links_between_documents_lead_somewhere() -> None:

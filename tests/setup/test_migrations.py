@@ -227,3 +227,31 @@ def test_downgrading_0004_drops_checks_and_keeps_what_was_asked(client: TestClie
     migrate(url, "upgrade", "head")
     assert answers(url) == asked
     assert query(url, "SELECT DISTINCT role FROM grid") == [("ask",)]
+
+
+def test_0010_makes_links_of_campaigns_and_books_what_is_owed(client: TestClient) -> None:
+    url = os.environ["DATABASE_URL"]
+    campaign = a_campaign(budget=4, grids_per_assignment=3, reward_cents=100)
+    whole, part = (a_session(client, campaign, f"annotator-{k:06d}") for k in range(2))
+    for who in (whole, whole, whole, part):
+        assert submit(client, who, a_lease(client, who)).status_code == 200
+    # Nothing is left: what was done is the whole assignment.
+    assert client.post("/api/v1/annotate/leases", headers=part).json()["status"] == "done"
+    books = "SELECT kind, rule, amount_cents, state, created_at FROM payment ORDER BY id"
+    before = query(url, books)
+    assert [row[2] for row in before] == [100, 34]
+    migrate(url, "downgrade", "0009")
+    assert "payment" not in tables(url)
+    assert query(url, "SELECT n_answered, state FROM assignment ORDER BY id") == [
+        (3, "completed"),
+        (1, "completed"),
+    ]
+    migrate(url, "upgrade", "head")
+    assert [row[:4] for row in query(url, books)] == [row[:4] for row in before]
+    link = "SELECT channel, state, places, reward_cents, currency FROM recruitment"
+    assert query(url, link) == [("link", "open", 0, 100, "USD")]
+    assert query(url, "SELECT count(*) FROM assignment WHERE recruitment_id IS NULL") == [(0,)]
+    # The old address, and who came by it.
+    again = a_session(client, campaign, "annotator-000001")
+    assert client.post("/api/v1/annotate/leases", headers=again).json()["answered"] == 0
+    assert query(url, "SELECT n_annotators FROM campaign") == [(2,)]

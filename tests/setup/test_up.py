@@ -100,7 +100,8 @@ class Up:
         """Child processes by what they run."""
         marks = {
             "web": "app.main:app",
-            "worker": "workers.celery_app:celery",
+            "worker": "-Q learning",
+            "files": "-Q files",
             "dispatcher": "workers.dispatcher",
             # Valkey renames itself once it runs.
             "redis": "valkey-server",
@@ -160,14 +161,14 @@ def test_the_sign_in_link_works_once(up: Up) -> None:
     signed_in = httpx.post(address)
     assert signed_in.status_code == 303
     assert signed_in.cookies
-    assert httpx.get(f"{up.url}/api/campaigns", cookies=signed_in.cookies).json() == []
+    assert httpx.get(f"{up.url}/api/v1/campaigns", cookies=signed_in.cookies).json()["items"] == []
     refused = httpx.post(address)
     assert refused.status_code == 403
     assert refused.json()["code"] == "bad_sign_in_link"
 
 
 def test_all_processes_run_and_doctor_finds_nothing_wrong(up: Up) -> None:
-    assert sorted(up.children()) == ["dispatcher", "redis", "web", "worker"]
+    assert sorted(up.children()) == ["dispatcher", "files", "redis", "web", "worker"]
     checked = command(up.data, "doctor")
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "append-only file on" in checked.stdout
@@ -197,39 +198,34 @@ def test_a_killed_redis_is_started_again_and_said_so(up: Up) -> None:
     wait_until("redis to answer", lambda: command(up.data, "doctor").returncode == 0, 15)
 
 
-def test_data_survive_a_stop_which_leaves_nothing_running() -> None:
-    with a_data_folder() as data:
-        with up_over(data) as first:
-            children = psutil.Process(first.process.pid).children(recursive=True)
-            assert first.stop() == 0, first.output
-        assert not [child for child in children if child.is_running()]
-        assert processes_of(data) == []
-        assert not port_is_taken("127.0.0.1", first.port)
-        assert "Traceback" not in first.output
+def test_data_survive_a_stop_a_killed_up_and_a_closed_terminal(up: Up) -> None:
+    """The last test of those with `up`, which ends here."""
+    children = psutil.Process(up.process.pid).children(recursive=True)
+    assert up.stop() == 0, up.output
+    assert not [child for child in children if child.is_running()]
+    assert processes_of(up.data) == []
+    assert not port_is_taken("127.0.0.1", up.port)
+    assert "Traceback" not in up.output
 
-        with up_over(data) as second:
-            assert not any(SIGN_IN.search(line) for line in second.frame), second.output
-            accounts = command(data, "user", "list")
-            assert "admin@localhost" in accounts.stdout, accounts.stderr
-            # The terminal is closed.
-            assert second.stop(signal.SIGHUP) == 0, second.output
-        assert processes_of(data) == []
+    with up_over(up.data) as second:
+        assert not any(SIGN_IN.search(line) for line in second.frame), second.output
+        accounts = command(up.data, "user", "list")
+        assert "admin@localhost" in accounts.stdout, accounts.stderr
+        left = list(second.children().values())
+        second.process.kill()
+        second.process.wait()
+        assert all(child.is_running() for child in left)
 
-
-def test_a_killed_up_is_followed_by_the_next_over_the_same_port() -> None:
-    with a_data_folder() as data:
-        with up_over(data) as first:
-            children = list(first.children().values())
-            first.process.kill()
-            first.process.wait()
-            assert all(child.is_running() for child in children)
-        second = Up(data, first.port)
-        try:
-            second.wait_ready()
-            assert not any(child.is_running() for child in children)
-        finally:
-            second.stop()
-        assert processes_of(data) == []
+    # The next one ends what the killed one has left, and takes its port.
+    third = Up(up.data, second.port)
+    try:
+        third.wait_ready()
+        assert not any(child.is_running() for child in left)
+    finally:
+        # The terminal is closed.
+        code = third.stop(signal.SIGHUP)
+    assert code == 0, third.output
+    assert processes_of(up.data) == []
 
 
 def test_a_port_in_use_is_named_in_one_line() -> None:

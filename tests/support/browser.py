@@ -1,10 +1,10 @@
 """Chromium for tests: the one that is installed, else Playwright's own."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = [
@@ -16,14 +16,16 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# What comes at all may come late where the tests share two cores.
+expect.set_options(timeout=30_000)
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium(arguments: Sequence[str] = ARGUMENTS) -> Iterator[Browser]:
     """A headless Chromium with a fresh profile."""
     installed = next((path for name in NAMES if (path := shutil.which(name))), None)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=installed, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=installed, args=list(arguments))
         try:
             yield browser
         finally:

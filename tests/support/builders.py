@@ -8,14 +8,25 @@ from uuid import UUID
 import numpy as np
 from fastapi.testclient import TestClient
 from PIL import Image
+from sqlalchemy import select
 
 from app.accounts.models import Account
 from app.accounts.service import create_account, create_sign_in_link
+from app.accounts.tokens import create_token
 from app.campaigns.models import Campaign
 from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
 from app.collections.models import Collection
 from app.collections.service import add_files, create_collection
 from app.core.database import transaction
+from app.recruitment.accounts import add_account
+from app.recruitment.invitations import invite_people
+from app.recruitment.ledger import Owed, owe
+from app.recruitment.links import LinkPlan, make_link
+from app.recruitment.models import Invitation, Payment, Posting, Recruitment, Submission
+from app.recruitment.service import RecruitmentPlan, plan_recruitment
+from app.webhooks.events import EVENTS
+from app.webhooks.models import Webhook
+from app.webhooks.service import create_webhook, ping_webhook
 
 COLOURS = ("red", "green", "blue")
 
@@ -94,6 +105,81 @@ def a_campaign(
             CampaignPlan(collection_id=collection.id, **values),  # type: ignore[arg-type]
         )
         return start_campaign(session, owner, campaign.id)
+
+
+def an_api_token(account: Account, scope: str = "write") -> str:
+    with transaction() as session:
+        return create_token(session, account, "test", scope, None)[1]
+
+
+def a_webhook(
+    owner: Account,
+    url: str = "https://example.org/hook",
+    events: Sequence[str] = EVENTS,
+    campaign_id: UUID | None = None,
+) -> Webhook:
+    with transaction() as session:
+        return create_webhook(session, owner, url, events, campaign_id)[0]
+
+
+def a_delivery(webhook: Webhook) -> UUID:
+    """The id of a ping that waits to be sent."""
+    with transaction() as session:
+        return ping_webhook(session, session.get_one(Webhook, webhook.id)).id
+
+
+def a_recruitment(
+    owner: Account, campaign: Campaign, channel: str = "mturk", **plan: object
+) -> Recruitment:
+    """A draft on an account of the owner's; nobody is told of it."""
+    secret = {"access_key_id": "emulator", "secret_access_key": "emulator-secret"}
+    with transaction() as session:
+        account = add_account(
+            session,
+            owner,
+            channel=channel,
+            name="Mine",
+            environment="production" if channel == "prolific" else "sandbox",
+            secret=secret if channel == "mturk" else {"token": "emulator"},
+        )
+        values: dict[str, object] = {"places": 3, "reward_cents": 100, **plan}
+        return plan_recruitment(
+            session,
+            owner,
+            campaign.id,
+            RecruitmentPlan(channel, channel_account_id=account.id, **values),  # type: ignore[arg-type]
+        )
+
+
+def a_submission(recruitment: Recruitment, **values: object) -> Submission:
+    """Of somebody who never began here, with a bonus that is held."""
+    with transaction() as session:
+        posting = Posting(recruitment_id=recruitment.id, number=1, places=3, external_id="HIT1")
+        session.add(posting)
+        session.flush()
+        columns = {"external_id": "A1", "person_hash": "0" * 64, "state": "submitted", **values}
+        row = Submission(recruitment_id=recruitment.id, posting_id=posting.id, **columns)
+        session.add(row)
+        return row
+
+
+def a_payment(recruitment: Recruitment, submission: Submission) -> Payment:
+    """A bonus that waits for the requester's word."""
+    with transaction() as session:
+        found = session.get_one(Recruitment, recruitment.id)
+        owed = Owed("bonus", "test", 50, "For the test.", awaits_word=True)
+        row = session.get_one(Submission, submission.id)
+        return owe(session, found, owed, assignment=None, submission=row)
+
+
+def a_personal_link(owner: Account, campaign: Campaign) -> tuple[Recruitment, Invitation]:
+    """A link for the people of a list, and the address of the only one in it."""
+    with transaction() as session:
+        link = make_link(session, owner, campaign.id, LinkPlan(settings={"access": "listed"}))
+        invite_people(session, owner, campaign.id, link.id, "Ada")
+        return link, session.scalars(
+            select(Invitation).where(Invitation.recruitment_id == link.id)
+        ).one()
 
 
 def reloaded(campaign_id: UUID) -> Campaign:

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import httpx
 import psutil
+from redis import Redis
 
 from likewise.embedded import EmbeddedValkey, free_port
 from tests.support.servers import ROOT
@@ -67,6 +68,11 @@ class System:
         if name == "web":
             wait_until("the web server", self._web_answers)
 
+    def start_missing(self, name: str) -> None:
+        """Start what an earlier test has killed."""
+        if name not in self.processes:
+            self.start(name)
+
     def _web_answers(self) -> bool:
         try:
             return httpx.get(f"{self.base_url}/healthz", timeout=2).is_success
@@ -83,6 +89,10 @@ class System:
         assert self.valkey.process is not None
         self.valkey.process.kill()
         self.valkey.process.wait()
+
+    def empty_redis(self) -> None:
+        with Redis.from_url(self.valkey.url) as client:
+            client.flushall()
 
     def trainers(self) -> list[psutil.Process]:
         """Training processes of this system's worker."""
@@ -106,12 +116,17 @@ class System:
 
 @contextmanager
 def running_system(
-    environment: dict[str, str], folder: Path, *names: str, **settings: str
+    environment: dict[str, str],
+    folder: Path,
+    *names: str,
+    web_port: str = "",
+    **settings: str,
 ) -> Iterator[System]:
-    """A system over the test's database; `names` of processes to start, or all."""
+    """A system over the test's database; `names` of processes to start, or all; web_port: its web
+    server, where an address must be known before."""
     valkey = EmbeddedValkey(folder / "valkey")
     valkey.start()
-    system = System({}, folder, valkey)
+    system = System({}, folder, valkey, int(web_port) if web_port else free_port())
     system.environment = {
         **environment,
         "REDIS_URL": valkey.url,

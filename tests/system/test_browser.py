@@ -11,7 +11,6 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from app.accounts.service import create_sign_in_link
 from app.core.database import transaction
-from tests.support.browser import chromium
 from tests.support.builders import a_png, a_table, a_zip, an_account
 from tests.support.system import System
 
@@ -19,12 +18,6 @@ pytestmark = pytest.mark.browser
 N_IMAGES = 40
 SLOW = 90_000
 script_errors: list[str] = []
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture
@@ -71,17 +64,30 @@ def create_collection(page: Page, files: list[Path]) -> None:
 
 
 def create_campaign(page: Page, fields: dict[str, str], kind: str, strategy: str) -> str:
-    """Create and start a campaign; returns the annotators' link."""
+    """Set a campaign up in the wizard and launch it; returns the annotators' link."""
     page.get_by_role("link", name="New campaign").first.click()
-    for name, value in fields.items():
-        page.locator(f"[name={name}]").fill(value)
-    page.locator(f"input[name=kind][value={kind}]").check()
-    page.locator(f"input[name=strategy][value={strategy}]").check()
-    page.get_by_role("button", name="Create campaign").click()
-    expect(page.get_by_test_id("state")).to_have_text("draft")
-    page.get_by_test_id("action-start").click()
+    if not re.search("collection=", page.url):
+        page.get_by_role("button", name="Forty pictures").click()
+    expect(page.get_by_test_id("preview")).to_be_visible()
+    page.get_by_role("radio", name=kind.capitalize()).check()
+    fill_step(page, fields, "Images per grid")
+    page.get_by_role("button", name="Next: Strategy").click()
+    page.get_by_role("radio", name=strategy).check()
+    page.locator("summary", has_text="Settings of").click()
+    fill_step(page, fields, "Rounds", "Ready grids")
+    page.get_by_role("button", name="Next: Quality").click()
+    page.get_by_role("button", name="Next: Budget").click()
+    fill_step(page, fields, "Budget (answers)", "Grids per assignment")
+    page.get_by_role("button", name="Next: Launch").click()
+    page.get_by_role("button", name="Launch the campaign").click()
     expect(page.get_by_test_id("state")).to_have_text("running")
     return page.get_by_test_id("annotator-link").input_value()
+
+
+def fill_step(page: Page, fields: dict[str, str], *names: str) -> None:
+    for name in names:
+        if name in fields:
+            page.get_by_label(re.compile(f"^{re.escape(name)}")).fill(fields[name])
 
 
 def group_of(page: Page, image: int) -> int:
@@ -162,10 +168,10 @@ def test_files_become_a_campaign_that_people_answer_and_that_learns(
     create_collection(requester, a_folder_of_files(tmp_path / "files"))
     bins_link = create_campaign(
         requester,
-        {"name": "Bins", "budget": "8", "rounds": "2", "grid_size": "9",
-         "grids_per_assignment": "8", "ready_share": "0"},
+        {"Images per grid": "9", "Rounds": "2", "Ready grids": "0", "Budget (answers)": "8",
+         "Grids per assignment": "8"},
         kind="bins",
-        strategy="crowdster",
+        strategy="CrowdSter",
     )  # fmt: skip
     annotator = watched_page(browser.new_context(viewport={"width": 1200, "height": 900}))
     annotate(annotator, bins_link, 8, answer_bins)
@@ -178,10 +184,10 @@ def test_files_become_a_campaign_that_people_answer_and_that_learns(
     check_exports(requester, tmp_path)
     grid_link = create_campaign(
         requester,
-        {"name": "Grid", "budget": "3", "rounds": "1", "grid_size": "12",
-         "grids_per_assignment": "3"},
+        {"Images per grid": "12", "Rounds": "1", "Budget (answers)": "3",
+         "Grids per assignment": "3"},
         kind="grid",
-        strategy="cen",
+        strategy="Context Embedding Network",
     )  # fmt: skip
     annotate(annotator, grid_link, 3, answer_grid)
     expect(annotator.get_by_text(re.compile(r"[A-Z0-9]{4}-[A-Z0-9]{4}"))).to_be_visible()
@@ -190,8 +196,13 @@ def test_files_become_a_campaign_that_people_answer_and_that_learns(
     assert script_errors == []
 
 
+def to_section(page: Page, name: str) -> None:
+    page.get_by_role("navigation", name="Campaign").get_by_role("link", name=name).click()
+
+
 def check_results(page: Page) -> None:
     """The map is drawn; a click chooses an image, whose ten nearest neighbours appear."""
+    to_section(page, "Map")
     canvas = page.get_by_test_id("map")
     expect(canvas).to_be_visible(timeout=SLOW)
     page.get_by_label("Find an image").fill("image-007.png")
@@ -207,6 +218,7 @@ def check_results(page: Page) -> None:
 
 
 def check_exports(page: Page, folder: Path) -> None:
+    to_section(page, "Exports")
     files = {}
     for name in ("answers.csv", "answers.jsonl", "embedding.csv", "embedding.npz"):
         with page.expect_download() as download:

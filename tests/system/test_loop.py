@@ -12,9 +12,10 @@ from app.campaigns.service import annotator_link
 from app.collections.models import Image
 from app.core.database import transaction
 from app.jobs.models import Job
+from app.planning.crowd import CrowdTraits, make_crowd, read_images
 from app.results.insight import set_focus
 from app.results.models import EmbeddedImage, Model
-from likewise.simulation import CrowdRun, CrowdTraits, load_crowd
+from likewise.simulation import CrowdRun
 from tests.support.builders import (
     a_campaign,
     a_collection,
@@ -22,6 +23,7 @@ from tests.support.builders import (
     an_account,
     reloaded,
 )
+from tests.support.scale import FULL
 from tests.support.system import System, wait_until
 
 
@@ -29,7 +31,8 @@ def a_crowd(
     system: System, campaign: Campaign, annotators: int, by: str, noise: float = 0.0
 ) -> CrowdRun:
     with transaction() as session:
-        crowd = load_crowd(session, campaign, by.split(","), CrowdTraits(annotators, noise))
+        traits = CrowdTraits(annotators, noise)
+        crowd = make_crowd(read_images(session, campaign), by.split(","), traits)
     link = annotator_link(campaign, "").removeprefix("/a/")
     return CrowdRun(
         base_url=system.base_url,
@@ -111,8 +114,14 @@ def test_nobody_waits_while_a_round_is_learned(system: System) -> None:
         learn_every=1_000,
     )
     run = a_crowd(system, campaign, annotators=6, by="features")
-    # Three answers a second: a round of 60 takes longer than it takes to learn one.
-    run.pace = 2.0
+    # Nothing is learned until the second round is half answered.
+    system.kill("worker")
+    run.limit = 90
+    run.play()
+    assert not [one for one in run.handouts if one.status == "wait"]
+    system.start("worker")
+    wait_until("the first model", lambda: n_models(campaign) == 1)
+    run.limit = 10**9
     run.play()
     wait_until("the campaign to end", lambda: is_finished(campaign))
     check_log_against_database(run, campaign)
@@ -127,13 +136,14 @@ def test_nobody_waits_while_a_round_is_learned(system: System) -> None:
     assert "neighbour_stability" in models[-1].metrics
 
 
-def test_two_hundred_annotators_at_once_fill_every_grid_exactly(system: System) -> None:
+def test_many_annotators_at_once_fill_every_grid_exactly(system: System) -> None:
+    annotators, budget = (200, 900) if FULL else (80, 360)
     campaign = a_campaign(
-        budget=900, answers_per_grid=3, rounds=1, grids_per_assignment=10, learn_every=10_000
+        budget=budget, answers_per_grid=3, rounds=1, grids_per_assignment=10, learn_every=10_000
     )
-    run = a_crowd(system, campaign, annotators=200, by="colour", noise=0.1)
+    run = a_crowd(system, campaign, annotators=annotators, by="colour", noise=0.1)
     run.play()
-    assert len(run.log) == 900
+    assert len(run.log) == budget
     assert {entry.status for entry in run.log} == {"stored"}
     seen = Counter((entry.annotator, entry.grid) for entry in run.log)
     assert max(seen.values()) == 1
@@ -204,6 +214,12 @@ def test_a_crowd_of_two_kinds_is_told_apart_and_asked_about_one_attribute(
 
     assert variety("size", "huge") > 0.9
     assert variety("colour", "red") < 0.4
+
+
+def n_models(campaign: Campaign) -> int:
+    with transaction() as session:
+        query = select(func.count()).select_from(Model).where(Model.campaign_id == campaign.id)
+        return session.scalar(query) or 0
 
 
 def newest_insight(campaign: Campaign) -> dict[str, Any] | None:

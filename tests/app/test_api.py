@@ -1,0 +1,474 @@
+"""What all of the API shares: pages, idempotency keys, problems, the OpenAPI document."""
+
+import hashlib
+import threading
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import func, select, update
+
+from app.accounts.models import Account
+from app.campaigns.models import Campaign
+from app.collections import service as collections
+from app.collections.models import Collection, Image
+from app.core import idempotency
+from app.core.database import transaction
+from app.core.idempotency import KeptReply, forget_old_replies
+from app.jobs.models import Job
+from app.results.models import EmbeddedImage, Model
+from tests.app.test_annotation import a_lease, a_session, submit
+from tests.support.builders import (
+    a_campaign,
+    a_png,
+    an_account,
+    an_api_token,
+)
+
+PROBLEM = "application/problem+json"
+
+
+@pytest.fixture
+def owner(client: TestClient) -> Account:
+    """Calls come with this account's token."""
+    account = an_account()
+    client.headers["Authorization"] = f"Bearer {an_api_token(account)}"
+    return account
+
+
+def walk(client: TestClient, address: str, limit: int) -> Iterator[dict[str, Any]]:
+    """The pages of a list, by the Link header."""
+    separator = "&" if "?" in address else "?"
+    following: str | None = f"{address}{separator}limit={limit}"
+    while following is not None:
+        reply = client.get(following)
+        assert reply.status_code == 200, reply.text
+        page = reply.json()
+        yield page
+        following = reply.links["next"]["url"] if page["next"] else None
+        assert (page["next"] is None) == ("link" not in reply.headers)
+
+
+def items(client: TestClient, address: str, limit: int = 2) -> list[dict[str, Any]]:
+    pages = list(walk(client, address, limit))
+    assert all(len(page["items"]) == limit for page in pages[:-1])
+    return [item for page in pages for item in page["items"]]
+
+
+# --- pages -----------------------------------------------------------------------------------
+
+
+def test_every_list_comes_in_pages(client: TestClient, owner: Account) -> None:
+    campaign = a_campaign(owner, budget=20)
+    base = f"/api/v1/campaigns/{campaign.id}"
+    told = []
+    for number in range(3):
+        who = a_session(client, campaign, f"annotator-{number:06d}")
+        lease = a_lease(client, who)
+        assert submit(client, who, lease).status_code == 200
+        told.append([shown["image"] for shown in lease["images"]])
+        body = {"kind": "comment", "text": str(number)}
+        client.post("/api/v1/annotate/remarks", json=body, headers=who)
+    for email in ("b@example.org", "a@example.org", "c@example.org"):
+        an_account(email)
+        client.put(f"{base}/shares", json={"email": email, "access": "view"})
+    answers = items(client, f"{base}/answers")
+    assert [sorted(one["images"]) for one in answers] == [sorted(images) for images in told]
+    newest = items(client, f"{base}/answers?order=newest")
+    assert [one["id"] for one in newest] == [one["id"] for one in reversed(answers)]
+    assert [one["annotator"] for one in items(client, f"{base}/answers?annotator=1")] == [1]
+    assert len(items(client, f"{base}/answers?round=1&role=ask")) == 3
+    assert items(client, f"{base}/answers?role=gold") == []
+    assert [one["annotator"] for one in items(client, f"{base}/annotators")] == [0, 1, 2]
+    assert [one["text"] for one in items(client, f"{base}/remarks")] == ["2", "1", "0"]
+    shared = [one["email"][0] for one in items(client, f"{base}/shares")]
+    assert shared == ["a", "b", "c"]
+    images = items(client, f"/api/v1/collections/{campaign.collection_id}/images", 7)
+    assert [one["position"] for one in images] == list(range(30))
+    assert images[3]["sha256"] == hashlib.sha256(a_png(3)).hexdigest()
+
+
+def test_a_list_that_grows_and_shrinks_repeats_and_hides_nothing(
+    client: TestClient, owner: Account
+) -> None:
+    made = [a_named_collection(owner, f"{number}") for number in range(5)]
+    pages = walk(client, "/api/v1/collections", 2)
+    assert names(next(pages)) == ["4", "3"]
+    a_named_collection(owner, "new")
+    with transaction() as session:
+        # The row that the cursor stands on, and one that was not shown yet.
+        session.delete(session.get_one(Collection, made[3].id))
+        session.delete(session.get_one(Collection, made[2].id))
+    assert [names(page) for page in pages] == [["1", "0"]]
+    assert len(items(client, "/api/v1/collections")) == 4
+
+
+def a_named_collection(owner: Account, name: str) -> Collection:
+    with transaction() as session:
+        return collections.create_collection(session, owner, name)
+
+
+def names(page: dict[str, Any]) -> list[str]:
+    return [item["name"] for item in page["items"]]
+
+
+def test_a_cursor_of_elsewhere_or_a_bad_limit_is_refused(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_campaign(owner)
+    images = f"/api/v1/collections/{campaign.collection_id}/images"
+    cursor = client.get(f"{images}?limit=1").json()["next"]
+    assert client.get(f"{images}?after={cursor}").status_code == 200
+    for address in (
+        f"{images}?after=x",
+        f"{images}?after={cursor}x",
+        f"/api/v1/collections?after={cursor}",
+        f"/api/v1/campaigns/{campaign.id}/annotators?after={cursor}",
+    ):
+        refused = client.get(address)
+        assert (refused.status_code, refused.json()["code"]) == (422, "bad_cursor"), address
+    for limit in ("0", "1001", "x"):
+        refused = client.get(f"{images}?limit={limit}")
+        assert refused.json()["errors"][0]["where"] == "query.limit"
+
+
+# --- idempotency keys ------------------------------------------------------------------------
+
+
+def key() -> dict[str, str]:
+    return {"Idempotency-Key": str(uuid.uuid4())}
+
+
+def another(client: TestClient) -> TestClient:
+    """One test client answers one request at a time; this one answers beside it."""
+    return TestClient(client.app, headers=dict(client.headers))
+
+
+def count_collections() -> int:
+    with transaction() as session:
+        return session.scalar(select(func.count()).select_from(Collection)) or 0
+
+
+@pytest.mark.usefixtures("owner")
+def test_the_same_request_again_gets_the_same_reply_and_does_nothing(client: TestClient) -> None:
+    headers, body = key(), {"name": "Once"}
+    first = client.post("/api/v1/collections", json=body, headers=headers)
+    again = client.post("/api/v1/collections", json=body, headers=headers)
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.content == first.content
+    assert again.headers["location"] == first.headers["location"]
+    assert again.headers["idempotency-replayed"] == "true"
+    assert "idempotency-replayed" not in first.headers
+    assert count_collections() == 1
+    other = client.post("/api/v1/collections", json={"name": "Other"}, headers=headers)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+    assert client.post("/api/v1/collections", json=body, headers=key()).status_code == 201
+    assert count_collections() == 2
+
+
+def test_a_key_belongs_to_one_account_and_one_address(client: TestClient, owner: Account) -> None:
+    headers, body = key(), {"name": "Mine"}
+    mine = client.post("/api/v1/collections", json=body, headers=headers).json()
+    stranger = f"Bearer {an_api_token(an_account('eve@example.org'))}"
+    theirs = client.post(
+        "/api/v1/collections", json=body, headers={**headers, "Authorization": stranger}
+    ).json()
+    assert theirs["id"] != mine["id"]
+    campaign = a_campaign(owner)
+    act = f"/api/v1/campaigns/{campaign.id}/actions"
+    assert client.post(f"{act}/pause", headers=headers).status_code == 200
+    # A repetition long after: the campaign goes on, and is not paused again.
+    assert client.post(f"{act}/resume", headers=key()).status_code == 200
+    assert client.post(f"{act}/pause", headers=headers).json()["state"] == "paused"
+    assert client.get(f"/api/v1/campaigns/{campaign.id}").json()["state"] == "running"
+
+
+@pytest.mark.usefixtures("owner")
+def test_an_upload_is_known_by_its_files_not_by_its_boundary(client: TestClient) -> None:
+    collection = client.post("/api/v1/collections", json={"name": "Files"}).json()["id"]
+    address, headers = f"/api/v1/collections/{collection}/files", key()
+    first = client.post(address, files=[("files", ("a.png", a_png(1)))], headers=headers)
+    again = client.post(address, files=[("files", ("a.png", a_png(1)))], headers=headers)
+    assert first.json()["added"] == again.json()["added"] == [{"filename": "a.png", "position": 0}]
+    other = client.post(address, files=[("files", ("a.png", a_png(2)))], headers=headers)
+    assert other.json()["code"] == "idempotency_key_reused"
+    renamed = client.post(address, files=[("files", ("b.png", a_png(1)))], headers=headers)
+    assert renamed.json()["code"] == "idempotency_key_reused"
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_request_that_failed_is_tried_anew(client: TestClient) -> None:
+    headers = key()
+    for _ in range(2):
+        refused = client.post("/api/v1/collections", json={"name": ""}, headers=headers)
+        assert refused.json()["code"] == "bad_name"
+    good = client.post("/api/v1/collections", json={"name": "Good"}, headers=headers)
+    assert good.status_code == 201
+
+
+@pytest.mark.usefixtures("owner")
+def test_of_many_at_once_one_is_done(client: TestClient) -> None:
+    headers, body = key(), {"name": "Race"}
+    together = threading.Barrier(8)
+
+    def send(_: int) -> tuple[int, str]:
+        own = another(client)
+        together.wait()
+        reply = own.post("/api/v1/collections", json=body, headers=headers)
+        return reply.status_code, reply.json().get("id") or reply.json()["code"]
+
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(send, range(8)))
+    done = {told for status, told in replies if status == 201}
+    refused = {told for status, told in replies if status == 409}
+    assert len(done) == 1
+    assert refused <= {"idempotency_key_in_flight"}
+    assert len(replies) == sum(status in (201, 409) for status, _ in replies)
+    assert count_collections() == 1
+    assert client.post("/api/v1/collections", json=body, headers=headers).json()["id"] in done
+
+
+@pytest.mark.usefixtures("owner")
+def test_while_the_first_is_at_work_the_second_is_told_so(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, begun, go_on = collections.create_collection, threading.Event(), threading.Event()
+
+    def slowly(*arguments: Any) -> Collection:
+        begun.set()
+        assert go_on.wait(20)
+        return create(*arguments)
+
+    monkeypatch.setattr(collections, "create_collection", slowly)
+    headers, body = key(), {"name": "Slow"}
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(client.post, "/api/v1/collections", json=body, headers=headers)
+        assert begun.wait(20)
+        second = another(client).post("/api/v1/collections", json=body, headers=headers)
+        go_on.set()
+        assert first.result().status_code == 201
+    assert (second.status_code, second.json()["code"]) == (409, "idempotency_key_in_flight")
+    assert count_collections() == 1
+
+
+@pytest.mark.usefixtures("owner")
+def test_effect_and_kept_reply_are_one_transaction(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash between the two: as the reply is being kept, after the collection was made."""
+    from app.accounts import api
+
+    def crash(*_: Any) -> None:
+        raise RuntimeError("crash")
+
+    headers, body = key(), {"name": "Crash"}
+    with monkeypatch.context() as broken:
+        broken.setattr(api, "keep_reply", crash)
+        with pytest.raises(RuntimeError):
+            client.post("/api/v1/collections", json=body, headers=headers)
+    assert count_collections() == 0
+    assert client.post("/api/v1/collections", json=body, headers=headers).status_code == 201
+    assert client.post("/api/v1/collections", json=body, headers=headers).status_code == 201
+    assert count_collections() == 1
+
+
+@pytest.mark.usefixtures("owner")
+def test_replies_are_kept_for_a_day_and_sealed(client: TestClient) -> None:
+    headers = key()
+    body = {"url": "https://example.org/x", "events": ["job.failed"]}
+    first = client.post("/api/v1/webhooks", json=body, headers=headers).json()
+    assert client.post("/api/v1/webhooks", json=body, headers=headers).json() == first
+    with transaction() as session:
+        (kept,) = session.scalars(select(KeptReply)).all()
+        assert b"whsec_" not in kept.body
+        assert first["secret"].encode() not in kept.body
+        forget_old_replies(session)
+        assert session.scalar(select(func.count()).select_from(KeptReply)) == 1
+        long_ago = datetime.now(UTC) - idempotency.KEPT - timedelta(seconds=1)
+        session.execute(update(KeptReply).values(created_at=long_ago))
+    anew = client.post("/api/v1/webhooks", json=body, headers=headers).json()
+    assert anew["id"] != first["id"]
+    with transaction() as session:
+        session.execute(update(KeptReply).values(created_at=long_ago))
+        forget_old_replies(session)
+        assert session.scalar(select(func.count()).select_from(KeptReply)) == 0
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_key_is_of_a_sensible_length(client: TestClient) -> None:
+    for bad in ("short", "x" * 101):
+        reply = client.post(
+            "/api/v1/collections", json={"name": "x"}, headers={"Idempotency-Key": bad}
+        )
+        assert reply.status_code == 422
+    assert count_collections() == 0
+
+
+# --- neighbours as a service -----------------------------------------------------------------
+
+
+def a_published_model(campaign: Campaign, version: int, points: np.ndarray[Any, Any]) -> None:
+    with transaction() as session:
+        job = Job(campaign_id=campaign.id, kind="learn", state="done", max_attempts=1)
+        session.add(job)
+        session.flush()
+        model = Model(
+            campaign_id=campaign.id, job_id=job.id, version=version, round_number=1,
+            strategy="cen", settings={}, metrics={}, n_answers=1, artifact_key="x",
+        )  # fmt: skip
+        session.add(model)
+        session.flush()
+        for position, point in enumerate(points):
+            session.add(EmbeddedImage(model_id=model.id, position=position, vector=point, x=0, y=0))
+
+
+def test_neighbours_are_found_by_position_hash_and_file_name(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_campaign(owner)
+    base = f"/api/v1/campaigns/{campaign.id}/neighbours"
+    assert client.get(f"{base}?image=7").status_code == 404
+    rng = np.random.default_rng(0)
+    older, newer = rng.normal(size=(2, 30, 4))
+    a_published_model(campaign, 1, older)
+    a_published_model(campaign, 2, newer)
+    sha256 = hashlib.sha256(a_png(7)).hexdigest()
+    for query in ("image=7", f"sha256={sha256.upper()}", "filename=image-007.png"):
+        told = client.get(f"{base}?{query}&k=5").json()
+        distances = np.linalg.norm(newer - newer[7], axis=1)
+        expected = np.argsort(distances)[1:6]
+        assert (told["image"], told["version"]) == (7, 2)
+        assert [near["image"] for near in told["neighbours"]] == expected.tolist()
+        np.testing.assert_allclose(
+            [near["distance"] for near in told["neighbours"]], distances[expected], rtol=1e-5
+        )
+    told = client.get(f"{base}?image=7&k=1&version=1").json()
+    assert told["neighbours"][0]["image"] == np.argsort(np.linalg.norm(older - older[7], axis=1))[1]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [
+        ("", 422, "name_one_image"),
+        ("image=1&filename=x", 422, "name_one_image"),
+        ("image=30", 422, "unknown_image"),
+        ("filename=nowhere.png", 404, "unknown_image"),
+        ("filename=image-001.png", 422, "ambiguous_filename"),
+        ("sha256=" + "0" * 64, 404, "unknown_image"),
+        ("sha256=xyz", 422, "invalid_request"),
+        ("image=1&version=9", 404, "not_found"),
+        ("image=1&k=0", 422, "invalid_request"),
+    ],
+)
+def test_what_names_no_image_is_told_so(
+    client: TestClient, owner: Account, query: str, status: int, code: str
+) -> None:
+    campaign = a_campaign(owner)
+    a_published_model(campaign, 1, np.zeros((30, 2)))
+    with transaction() as session:
+        session.execute(update(Image).where(Image.position == 2).values(filename="image-001.png"))
+    refused = client.get(f"/api/v1/campaigns/{campaign.id}/neighbours?{query}")
+    assert (refused.status_code, refused.json()["code"]) == (status, code)
+
+
+# --- problems and the document ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/api/v1/nothing", 404, "not_found"),
+        ("GET", "/api/v2/campaigns", 404, "not_found"),
+        ("DELETE", "/api/v1/campaigns", 405, "method_not_allowed"),
+        ("GET", "/api/v1/campaigns/x", 422, "invalid_request"),
+        ("GET", f"/api/v1/campaigns/{uuid.UUID(int=0)}", 404, "not_found"),
+    ],
+)
+@pytest.mark.usefixtures("owner")
+def test_every_error_is_a_problem(
+    client: TestClient, method: str, path: str, status: int, code: str
+) -> None:
+    reply = client.request(method, path, headers={"Accept": "text/html"})
+    assert (reply.status_code, reply.json()["code"]) == (status, code)
+    assert reply.headers["content-type"] == PROBLEM
+    assert reply.headers["likewise-version"]
+    assert reply.json()["status"] == status
+    assert reply.json()["detail"]
+    if status == 405:
+        assert set(reply.headers["allow"].split(", ")) <= {"GET", "POST"}
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_body_that_does_not_fit_names_its_fields(client: TestClient) -> None:
+    reply = client.post("/api/v1/campaigns", json={"budget": "many"})
+    assert reply.status_code == 422
+    where = {error["where"] for error in reply.json()["errors"]}
+    assert where == {"body.name", "body.collection_id", "body.budget"}
+    broken = client.post(
+        "/api/v1/campaigns", content=b"{", headers={"Content-Type": "application/json"}
+    )
+    assert (broken.status_code, broken.json()["code"]) == (422, "invalid_request")
+
+
+def document(client: TestClient) -> dict[str, Any]:
+    found: dict[str, Any] = client.get("/api/v1/openapi.json").json()
+    return found
+
+
+def operations(client: TestClient) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document(client)["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
+
+
+def test_the_document_is_complete(client: TestClient) -> None:
+    ids = []
+    for path, method, operation in operations(client):
+        name = f"{method} {path}"
+        assert path.startswith("/api/v1/"), name
+        assert operation["tags"], name
+        assert operation.get("description"), f"{name} has no docstring"
+        ids.append(operation["operationId"])
+        for code, reply in operation["responses"].items():
+            if code.startswith("4"):
+                assert list(reply["content"]) == [PROBLEM], name
+        if not path.startswith("/api/v1/annotate/sessions"):
+            assert operation["security"], name
+            assert "401" in operation["responses"], name
+    assert len(ids) == len(set(ids)), "operation ids are names of route functions, each once"
+    shared = document(client)["components"]
+    assert set(shared["securitySchemes"]) == {"token", "cookie", "annotator"}
+    assert "HTTPValidationError" not in shared["schemas"]
+    assert set(document(client)["webhooks"]) == {
+        "round.finished", "campaign.finished", "job.failed", "ping",
+    }  # fmt: skip
+
+
+def test_every_post_of_requesters_takes_an_idempotency_key(client: TestClient) -> None:
+    """Routers of the API are made with `api_router`."""
+    for path, method, operation in operations(client):
+        if method == "post" and not path.startswith("/api/v1/annotate"):
+            taken = {one["name"].lower() for one in operation.get("parameters", [])}
+            assert "idempotency-key" in taken, path
+
+
+def test_every_list_of_the_document_is_a_page(client: TestClient) -> None:
+    for path, method, operation in operations(client):
+        reply = operation["responses"].get("200", {}).get("content", {})
+        schema = reply.get("application/json", {}).get("schema", {})
+        assert schema.get("type") != "array", f"{method} {path} answers a bare list"
+
+
+def test_the_document_is_a_page_for_people_too(client: TestClient) -> None:
+    page = client.get("/docs/api")
+    assert page.status_code == 200
+    for _, _, operation in operations(client):
+        assert f'id="{operation["operationId"]}"' in page.text
+    assert 'id="schema-NewCampaign"' in page.text
+    assert "<script" not in page.text.replace('<script type="module"', "")
+    assert "style=" not in page.text

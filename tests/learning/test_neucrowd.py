@@ -1,0 +1,199 @@
+"""NeuCrowd: the parts by their definitions, the estimators by what they find."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.exceptions import NotFittedError
+
+from learning.neucrowd import NeuCrowd, NeuCrowdClassifier
+from learning.ntuplet.networks import EmbeddingNetwork
+from learning.ntuplet.safety import safe_examples
+from learning.ntuplet.tuplets import Examples, draw_tuplets, robust_anchor, tuplet_losses
+
+QUICK: dict[str, Any] = {
+    "n_steps": 10,
+    "n_epochs": 20,
+    "batch_size": 64,
+    "layers": (16, 8),
+    "activation": "tanh",
+    "learning_rate": 0.02,
+}
+
+
+def a_task(n: int = 240, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features, votes of five annotators, truth: a ring around a blob, which no line parts."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    angle = rng.uniform(0, 2 * np.pi, n)
+    radius = np.where(truth == 1, 3.0, 0.0)
+    features = np.stack([np.cos(angle), np.sin(angle)], 1) * radius[:, None]
+    features += rng.normal(0, 0.5, features.shape)
+    wrong = rng.random((n, 5)) < 0.2
+    return features, np.where(wrong, 1 - truth[:, None], truth[:, None]), truth
+
+
+# --- parts -----------------------------------------------------------------------------------
+
+
+def test_safe_examples_are_those_among_their_own() -> None:
+    places = torch.tensor([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [0.15]])
+    label = torch.tensor([1, 1, 1, 0, 0, 0, 0])
+    sure = torch.ones(7)
+    generator = torch.Generator().manual_seed(0)
+    safe = safe_examples(places, label, sure, 2, 0.0, generator)
+    assert safe.tolist() == [False, False, False, True, True, True, False]
+    # The stranger's label is doubtful: it harms nobody any more.
+    sure[6] = 0.1
+    safe = safe_examples(places, label, sure, 2, 0.0, generator)
+    assert safe.tolist() == [True, True, True, True, True, True, False]
+    assert not safe_examples(places, label, sure, 2, 2.0, generator).any()
+
+
+def test_tuplets_have_an_anchor_another_of_its_class_and_negatives() -> None:
+    label = torch.tensor([1, 1, 1, 0, 0])
+    examples = Examples(torch.zeros(5, 2), label, torch.ones(5))
+    weight = torch.tensor([1.0, 1.0, 0.0, 1.0, 0.0])
+    drawn = draw_tuplets(examples, weight, 200, 5, 1, torch.Generator().manual_seed(1))
+    assert drawn.shape == (200, 5)
+    assert (label[drawn[:, :2]] == 1).all()
+    assert (drawn[:, 2:] == 3).all()
+    assert (drawn[:, 0] != drawn[:, 1]).all()
+    assert 2 not in drawn
+
+
+def test_the_robust_anchor_is_the_mean_by_assurance_whatever_the_batch() -> None:
+    examples = Examples(
+        torch.tensor([[0.0, 0.0], [4.0, 8.0]]), torch.tensor([1, 1]), torch.tensor([0.25, 0.75])
+    )
+    anchors = torch.tensor([0, 1])
+    assert robust_anchor(examples, anchors).tolist() == [3.0, 6.0]
+    assert robust_anchor(examples, anchors.repeat(50)).tolist() == pytest.approx([3.0, 6.0])
+
+
+def test_the_loss_is_that_of_the_paper() -> None:
+    anchor = torch.zeros(1, 2)
+    others = torch.tensor([[[3.0, 4.0], [0.0, 1.0], [6.0, 8.0]]])
+    sure = torch.tensor([[1.0, 0.5, 1.0]])
+    logits = 2.0 * np.array([1.0 * (1 - 5), 0.5 * (1 - 1), 1.0 * (1 - 10)])
+    expected = -(logits[0] - np.log(np.exp(logits).sum()))
+    found = tuplet_losses(anchor, others, sure, 2.0, 1.0)
+    assert found.item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_features_that_tell_nothing_are_shrunk_to_nothing() -> None:
+    torch.manual_seed(0)
+    network = EmbeddingNetwork(3, (4, 2), 0.0, "tanh")
+    first = network.layers[0].weight
+    assert isinstance(first, torch.Tensor)
+    with torch.no_grad():
+        first[:, 1] = 0.01
+    network.shrink_features(0.05)
+    assert (first[:, 1] == 0).all()
+    assert (first[:, [0, 2]] != 0).any()
+
+
+# --- the representation ----------------------------------------------------------------------
+
+
+def test_items_of_one_label_come_to_lie_together() -> None:
+    features, votes, truth = a_task()
+    model = NeuCrowd(**QUICK, l2=0.0, random_state=0).fit(features, votes)
+    places = model.embedding_
+    apart = np.linalg.norm(places[truth == 1].mean(0) - places[truth == 0].mean(0))
+    within = np.mean([places[truth == one].std(0).mean() for one in (0, 1)])
+    assert apart > 3 * within
+    np.testing.assert_allclose(model.transform(features), places)
+
+
+def test_a_fit_repeats_and_outlives_saving(tmp_path: Path) -> None:
+    features, votes, _ = a_task(80)
+    one, two = (NeuCrowd(**QUICK, random_state=4).fit(features, votes) for _ in range(2))
+    np.testing.assert_array_equal(one.embedding_, two.embedding_)
+    one.save(tmp_path / "model")
+    again = NeuCrowd.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.transform(features), one.transform(features))
+
+
+def test_items_without_votes_change_nothing() -> None:
+    features, votes, _ = a_task(80)
+    more = np.vstack([features, np.full((20, 2), 99.0)])
+    unasked = np.vstack([votes, np.full((20, 5), -1)])
+    alone = NeuCrowd(**QUICK, random_state=1).fit(features, votes)
+    both = NeuCrowd(**QUICK, random_state=1).fit(more, unasked)
+    np.testing.assert_allclose(both.embedding_[:80], alone.embedding_)
+    assert (both.assurance_[80:] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"X": np.full((80, 2), np.nan)}, "must be finite, got nan in row 0, feature 0"),
+        ({"X": np.ones((80, 2))}, "all features of X are constant"),
+        ({"X": np.ones((79, 2))}, "79 items, votes are of 80"),
+        ({"X": np.empty((0, 2))}, "not empty"),
+        ({"votes": np.ones((80, 5))}, "mostly voted 'no', got 0"),
+        ({"votes": np.full((80, 5), -1)}, "mostly voted 'yes', got 0"),
+        ({"votes": np.full((80, 5), 3)}, "must be 0, 1 or -1"),
+        ({"n": 2}, "n must be a whole number >= 3"),
+        ({"activation": "step"}, "activation must be one of"),
+        ({"eta": 0.0}, "eta must be > 0"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_said(change: dict[str, Any], says: str) -> None:
+    features, votes, _ = a_task(80)
+    given: dict[str, Any] = {"X": features, "votes": votes}
+    given |= {name: value for name, value in change.items() if name in given}
+    parameters = {name: value for name, value in change.items() if name not in given}
+    with pytest.raises(ValueError, match=says):
+        NeuCrowd(**{**QUICK, **parameters}).fit(**given)
+
+
+def test_some_constant_features_and_an_annotator_who_always_says_yes_are_no_harm() -> None:
+    features, votes, truth = a_task()
+    wider = np.hstack([features, np.full((len(features), 3), 0.1)])
+    votes[:, 0] = 1
+    for assurance in ("votes", "dawid_skene"):
+        model = NeuCrowd(**QUICK, assurance=assurance, random_state=0).fit(wider, votes)
+        assert np.isfinite(model.embedding_).all()
+        known = model.assurance_ > 0
+        assert (model.label_ == truth)[known].mean() > 0.8
+
+
+# --- the classifier --------------------------------------------------------------------------
+
+
+def test_the_classifier_finds_what_no_line_parts_and_knows_how_sure_it_is(tmp_path: Path) -> None:
+    features, votes, _ = a_task()
+    unseen, _, truth = a_task(400, seed=9)
+    model = NeuCrowdClassifier(QUICK, [{"l2": 0.0}, {"layers": (1, 1)}], random_state=0)
+    heard: list[tuple[int, int]] = []
+    model.fit(features, votes, progress=lambda done, total, _: heard.append((done, total)))
+    assert model.chosen_ == {"l2": 0.0}
+    assert heard == [(1, 3), (2, 3), (3, 3)]
+    chance = model.predict_proba(unseen)
+    np.testing.assert_allclose(chance.sum(axis=1), 1.0)
+    assert (model.predict(unseen) == truth).mean() > 0.95
+    # Sure ones are right nearly always, and it is sure of most.
+    sure = np.abs(chance[:, 1] - 0.5) > 0.4
+    assert sure.mean() > 0.5
+    assert ((chance[:, 1] > 0.5) == truth)[sure].mean() > 0.95
+    model.save(tmp_path / "model")
+    again = NeuCrowdClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(unseen), chance)
+
+
+def test_the_classifier_says_what_is_wrong() -> None:
+    features, votes, _ = a_task(40)
+    with pytest.raises(NotFittedError):
+        NeuCrowdClassifier().predict(features)
+    with pytest.raises(ValueError, match="no parameter 'depth'"):
+        NeuCrowdClassifier(candidates=[{"depth": 3}]).fit(features, votes)
+
+
+def test_very_few_items_are_learned_from_without_holding_any_out() -> None:
+    features, votes, _ = a_task(8)
+    model = NeuCrowdClassifier(QUICK, [{}], random_state=0).fit(features, votes)
+    assert np.isfinite(model.probability_).all()

@@ -1,0 +1,90 @@
+"""The Caddyfile, read and held against docker-compose.yml and the code (no Caddy needed)."""
+
+import asyncio
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from app.core.settings import Settings
+from tests.setup.test_compose import commands, dockerfile
+from tests.support.servers import ROOT
+
+VARIABLE = re.compile(r"\{\$(\w+)(?::([^}]*))?\}")
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    return found
+
+
+def caddyfile() -> str:
+    """Without comments."""
+    return re.sub(r"^\s*#.*$", "", (ROOT / "Caddyfile").read_text(), flags=re.MULTILINE)
+
+
+def default_of(setting: str) -> str:
+    return str(Settings.model_fields[setting].default)
+
+
+def test_braces_are_balanced() -> None:
+    depth = 0
+    for line in VARIABLE.sub("", caddyfile()).splitlines():
+        depth += line.count("{") - line.count("}")
+        assert depth >= 0, line
+    assert depth == 0
+
+
+def test_its_variables_come_from_compose_or_have_the_code_s_defaults(
+    services: dict[str, Any],
+) -> None:
+    defaults = dict(VARIABLE.findall(caddyfile()))
+    assert defaults == {
+        "LIKEWISE_DOMAIN": "localhost",
+        "LIKEWISE_MAX_UPLOAD_BYTES": default_of("max_upload_bytes"),
+        "LIKEWISE_UPSTREAM": urlsplit(default_of("base_url")).netloc,
+    }
+    assert set(services["caddy"]["environment"]) == set(defaults)
+
+
+def test_it_leads_to_the_web_server(services: dict[str, Any]) -> None:
+    assert "reverse_proxy {$LIKEWISE_UPSTREAM:" in caddyfile()
+    host, _, port = services["caddy"]["environment"]["LIKEWISE_UPSTREAM"].partition(":")
+    assert services[host]["command"] == ["serve"]
+    [listens] = [one.default for one in commands()["serve"].params if one.name == "port"]
+    assert port == str(listens) == dict(dockerfile())["EXPOSE"]
+
+
+def test_it_neither_holds_back_events_nor_keeps_requests_that_nobody_waits_for() -> None:
+    for directive in ("encode", "flush_interval", "response_buffers", "buffer_responses"):
+        assert not re.search(rf"\b{directive}\b", caddyfile())
+
+
+def test_the_log_of_errors_names_nobody() -> None:
+    for field in ("uri", "headers", "remote_ip", "client_ip"):
+        assert f"request>{field} delete" in caddyfile()
+
+
+def test_the_address_caddy_saw_is_believed_and_no_other(services: dict[str, Any]) -> None:
+    trusted = services["web"]["environment"]["FORWARDED_ALLOW_IPS"]
+
+    def seen(peer: str) -> tuple[str, str]:
+        """Scheme and address of the client, as Likewise is told."""
+        told: list[tuple[str, str]] = []
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            told.append((scope["scheme"], scope["client"][0]))
+
+        headers = [(b"x-forwarded-proto", b"https"), (b"x-forwarded-for", b"203.0.113.9")]
+        scope: Any = {"type": "http", "scheme": "http", "client": (peer, 1), "headers": headers}
+        front: Any = ProxyHeadersMiddleware(app, trusted_hosts=trusted)
+        asyncio.run(front(scope, None, None))
+        return told[0]
+
+    for of_docker in ("172.18.0.7", "192.168.16.3", "127.0.0.1"):
+        assert seen(of_docker) == ("https", "203.0.113.9")
+    assert seen("198.51.100.4") == ("http", "198.51.100.4")

@@ -1,0 +1,226 @@
+"""Browsers for tests, driven alike: each by the tool that drives it in a frame of another site."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+from playwright.sync_api import Frame, Page
+
+from likewise.embedded import free_port
+from tests.support.browser import chromium
+
+# Of Firefox' network.cookie.cookieBehavior: none of a third party, whatever it asks for.
+NO_THIRD_PARTY = 1
+# As WebDriver writes them, by Playwright's names.
+HOME, RIGHT = "\ue011", "\ue014"
+KEYS = {HOME: "Home", RIGHT: "ArrowRight"}
+SCREEN = "1280x1000x24"
+
+
+class Engine(Protocol):
+    """A window of a browser, in which we are at its page or in a frame of it."""
+
+    def open(self, address: str) -> None: ...
+    def reload(self) -> None: ...
+    def enter(self, css: str) -> None:
+        """Into a frame of the page."""
+
+    def leave(self) -> None:
+        """Out of all frames."""
+
+    def click(self, css: str) -> None: ...
+    def type(self, css: str, keys: str) -> None: ...
+    def run(self, script: str) -> Any:
+        """What a function of this body returns where we are."""
+
+
+class Chromium:
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.where: Page | Frame = page
+
+    def open(self, address: str) -> None:
+        self.page.goto(address)
+
+    def reload(self) -> None:
+        self.leave()
+        self.page.reload()
+
+    def enter(self, css: str) -> None:
+        frame = self.page.locator(css).element_handle().content_frame()
+        assert frame is not None
+        self.where = frame
+
+    def leave(self) -> None:
+        self.where = self.page
+
+    def click(self, css: str) -> None:
+        self.where.locator(css).click()
+
+    def type(self, css: str, keys: str) -> None:
+        self.where.locator(css).focus()
+        for key in keys:
+            self.page.keyboard.press(KEYS.get(key, key))
+
+    def run(self, script: str) -> Any:
+        return self.where.evaluate(f"() => {{ {script} }}")
+
+
+class Firefox:
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def open(self, address: str) -> None:
+        self.client.navigate(address)
+
+    def reload(self) -> None:
+        self.client.switch_to_frame()
+        self.client.refresh()
+
+    def enter(self, css: str) -> None:
+        self.client.switch_to_frame(self.client.find_element("css selector", css))
+
+    def leave(self) -> None:
+        self.client.switch_to_frame()
+
+    def click(self, css: str) -> None:
+        self.client.find_element("css selector", css).click()
+
+    def type(self, css: str, keys: str) -> None:
+        self.client.find_element("css selector", css).send_keys(keys)
+
+    def run(self, script: str) -> Any:
+        return self.client.execute_script(script)
+
+
+class WebKit:
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+
+    def open(self, address: str) -> None:
+        self.driver.get(address)
+
+    def reload(self) -> None:
+        self.driver.switch_to.default_content()
+        self.driver.refresh()
+
+    def enter(self, css: str) -> None:
+        self.driver.switch_to.frame(self.driver.find_element("css selector", css))
+
+    def leave(self) -> None:
+        self.driver.switch_to.default_content()
+
+    def click(self, css: str) -> None:
+        self.driver.find_element("css selector", css).click()
+
+    def type(self, css: str, keys: str) -> None:
+        self.driver.find_element("css selector", css).send_keys(keys)
+
+    def run(self, script: str) -> Any:
+        return self.driver.execute_script(script)
+
+
+@contextmanager
+def chromium_alone(folder: Path) -> Iterator[Engine]:
+    """A context of its own, as those that keep no cookies of third parties."""
+    with chromium() as running:
+        yield Chromium(running.new_page())
+
+
+@contextmanager
+def firefox(folder: Path) -> Iterator[Engine]:
+    """Firefox ESR by Marionette, without a screen; its log lies in `folder`."""
+    from marionette_driver.marionette import Marionette
+
+    client = Marionette(
+        bin=shutil.which("firefox-esr"),
+        port=free_port(),
+        headless=True,
+        gecko_log=str(folder / "firefox.log"),
+        prefs={"network.cookie.cookieBehavior": NO_THIRD_PARTY},
+    )
+    try:
+        client.start_session()
+        yield Firefox(client)
+    finally:
+        client.cleanup()
+
+
+@contextmanager
+def webkit(folder: Path) -> Iterator[Engine]:
+    """WebKitGTK's MiniBrowser on a screen of its own; its driver's log lies in `folder`."""
+    from selenium.webdriver import WebKitGTK, WebKitGTKOptions
+    from selenium.webdriver.webkitgtk.service import Service
+
+    options = WebKitGTKOptions()
+    options.binary_location = str(mini_browser())
+    # Without the second, frames of another site are sent what is there already.
+    for argument in ("--automation", "--enable-itp"):
+        options.add_argument(argument)
+    with screen() as display:
+        # As root, as in containers, it has no sandbox of its own.
+        environment = {"DISPLAY": display, "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS": "1"}
+        log = str(folder / "webkit.log")
+        service = Service(env={**os.environ, **environment}, log_output=log)
+        driver = WebKitGTK(options=options, service=service)
+        try:
+            yield WebKit(driver)
+        finally:
+            driver.quit()
+
+
+@contextmanager
+def screen() -> Iterator[str]:
+    """The name of a display that nobody sees."""
+    reading, writing = os.pipe()
+    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", SCREEN, "-nolisten", "tcp"]
+    server = subprocess.Popen(command, pass_fds=[writing], stderr=subprocess.DEVNULL)
+    os.close(writing)
+    try:
+        with os.fdopen(reading) as told:
+            yield f":{told.readline().strip()}"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def mini_browser() -> Path | None:
+    return next(iter(sorted(Path("/usr").glob("lib*/**/webkit2gtk-4*/MiniBrowser"))), None)
+
+
+def lacks_of_firefox() -> str:
+    """What to install, in a sentence; empty when all is there."""
+    return lacks(
+        {"apt-get install firefox-esr": shutil.which("firefox-esr"), **by_pip("marionette_driver")}
+    )
+
+
+def lacks_of_webkit() -> str:
+    return lacks(
+        {
+            "apt-get install webkit2gtk-driver": shutil.which("WebKitWebDriver") and mini_browser(),
+            "apt-get install xvfb": shutil.which("Xvfb"),
+            **by_pip("selenium"),
+        }
+    )
+
+
+def by_pip(package: str) -> dict[str, object]:
+    return {f"pip install -c constraints.txt {package}": find_spec(package)}
+
+
+def lacks(needs: dict[str, object]) -> str:
+    return " && ".join(command for command, found in needs.items() if not found)
+
+
+ENGINES: dict[str, tuple[Callable[[Path], Any], Callable[[], str]]] = {
+    # What it lacks, all browser tests lack.
+    "chromium": (chromium_alone, str),
+    "firefox": (firefox, lacks_of_firefox),
+    "webkit": (webkit, lacks_of_webkit),
+}

@@ -1,0 +1,100 @@
+"""What tests of the MTurk channel share: the emulator, a channel that speaks to it, its people."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from decimal import Decimal
+
+from app.recruitment.channel import BonusOrder, PostingOrder, PostingRef, SubmissionRef
+from app.recruitment.channels.mturk import MTurkChannel
+from app.recruitment.channels.mturk_api import MTurkApi
+from app.recruitment.channels.mturk_sites import Site
+from app.recruitment.settings import MTurkSettings
+from emulators.mturk import market
+from emulators.mturk.control import NewWorkers, add_workers
+from emulators.mturk.faults import CallFault, FaultRule, Faults, FaultSettings
+from emulators.mturk.records import Hit, Worker
+from emulators.mturk.server import Emulator
+
+SECRET = "emulator-secret"
+# Faults of replies that were lost, and of requests that were.
+LOST: tuple[CallFault, ...] = ("error_after", "timeout_after")
+STRUCK: tuple[CallFault, ...] = ("throttle", "error_before", "timeout_before", *LOST)
+
+
+class Turk:
+    """An emulated MTurk, and the channel that recruits on it."""
+
+    def __init__(self, emulator: Emulator) -> None:
+        self.emulator = emulator
+        self.state = emulator.state
+        url = emulator.endpoint_url
+        self.site = Site("custom", url, url, (url,))
+        self.api = MTurkApi(self.site, "emulator", SECRET, "")
+        self.channel = MTurkChannel(self.api, now=lambda: self.state.clock.now())
+
+    def hurry(self, *, hours: float) -> None:
+        """Hours later."""
+        with self.state.lock:
+            self.state.clock.advance(hours * 3600)
+            market.settle(self.state)
+
+    @contextmanager
+    def fault(self, kind: CallFault, *operations: str, share: float = 1.0) -> Iterator[None]:
+        """Calls of these operations go wrong, or of all."""
+        rule = FaultRule(kind=kind, share=share, operations=list(operations) or None)
+        self.state.faults = Faults(FaultSettings(calls=[rule], hold_seconds=0.01))
+        try:
+            yield
+        finally:
+            self.state.faults = Faults()
+
+    def publish(self, places: int = 3, **changes: object) -> PostingRef:
+        order = replace(an_order(places=places), **changes)  # type: ignore[arg-type]
+        external_id, details = self.channel.publish(order)
+        return PostingRef(external_id, details, order.settings)
+
+    def hit(self, posting: PostingRef) -> Hit:
+        return self.state.hits[posting.external_id]
+
+    def worker(self, **traits: object) -> Worker:
+        [worker] = add_workers(self.state, NewWorkers.model_validate(traits))
+        return worker
+
+    def work(self, posting: PostingRef, worker: Worker | None = None) -> SubmissionRef:
+        """Somebody takes a place and hands in."""
+        with self.state.lock:
+            someone = worker or self.worker()
+            one = market.accept(self.state, someone, self.hit(posting))
+            market.submit(self.state, one, [("likewise", "done-1")])
+        return SubmissionRef(posting, one.assignment_id, one.worker_id)
+
+    def paid(self, kind: str) -> Decimal:
+        return sum((one.amount for one in self.state.journal if one.kind == kind), Decimal(0))
+
+    def asked(self, operation: str) -> int:
+        return sum(one["operation"] == operation for one in self.state.calls)
+
+
+def an_order(
+    token: str = "01a2" * 8,
+    places: int = 3,
+    settings: MTurkSettings | None = None,
+    attempts: int = 1,
+) -> PostingOrder:
+    return PostingOrder(
+        token=token,
+        title="Group pictures",
+        description="Which of them look alike?",
+        url="http://127.0.0.1:9/a/mturk/link?from=mturk&x=1",
+        places=places,
+        reward_cents=55,
+        currency="USD",
+        settings=settings or MTurkSettings(),
+        campaign="c0ffee",
+        attempts=attempts,
+    )
+
+
+def a_bonus(ref: SubmissionRef, token: str = "f00d" * 8, cents: int = 30) -> BonusOrder:
+    return BonusOrder(token, ref, cents, "USD", "Three grids more")
