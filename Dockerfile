@@ -15,6 +15,7 @@ RUN python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))
 COPY alembic.ini ./
 COPY migrations migrations
 COPY demo demo
+COPY emulators emulators
 COPY learning learning
 COPY likewise likewise
 COPY workers workers

@@ -8,10 +8,12 @@ ENVIRONMENT := $(VENV)/.installed
 FRONTEND := app/static/build/manifest.json
 SCHEMA := frontend/openapi.json
 NPM := sh tools/npm.sh
+# How many tests run at once; each worker has servers of its own.
+JOBS ?= 2
 # Threads that wait for each other must not keep a core from others.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: up demo test test-python test-frontend lint format frontend bench browser clean help
+.PHONY: up demo test test-python acceptance test-frontend lint format frontend bench browser clean help
 
 help: ## Show these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -27,7 +29,13 @@ test: test-python test-frontend ## All tests, browser tests included
 
 test-python: $(ENVIRONMENT) $(FRONTEND) browser
 	@echo "==> Python tests (PostgreSQL, Valkey, Celery and Chromium are real)"
-	@$(BIN)/python -m pytest
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+acceptance: $(ENVIRONMENT) $(FRONTEND) browser ## The longest tests at full size, whole tasks in three browsers
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[acceptance]'
+	@OMP_NUM_THREADS=1 LIKEWISE_FULL_TESTS=1 $(BIN)/python -m pytest tests/system/test_loop.py \
+		tests/system/test_recruiting_faults.py tests/system/test_recruiting_faults_prolific.py \
+		tests/acceptance
 
 test-frontend: frontend/node_modules/.installed $(SCHEMA)
 	@echo "==> Frontend tests"

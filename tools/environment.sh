@@ -28,3 +28,12 @@ fi
 echo "==> Installing Python packages (the first time this takes some minutes)"
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
   -c constraints.txt -e '.[dev]'
+# cblearn asks for NumPy 1.26 and runs with 2 as well, so it is installed without what it asks for;
+# numba and sparse, which it needs, are among the packages above. Tests load triplets.csv with it.
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
+  -c constraints.txt --no-deps cblearn
+# crowd-kit asks for transformers, which only its embeddings of texts use; what else it needs is
+# above. active-semi-supervised-clustering is of 2018: nothing it asks for may move a version.
+# bench/semicrowd compares with both.
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
+  -c constraints.txt --no-deps crowd-kit active-semi-supervised-clustering
