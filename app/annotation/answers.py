@@ -176,7 +176,7 @@ def _unseen(session: Session, grid: Grid, answer: Answer, submission: Submission
 
 def _check(session: Session, campaign: Campaign, grid: Grid, answer: Answer) -> None:
     """A gold grid or a repeat: it tells about the annotator and fills no place."""
-    found = compare(session, grid, answer)
+    found = compare(session, campaign, grid, answer)
     if found is not None:
         answer.agreement, answer.chance = found.value, found.chance
     session.flush()

@@ -8,12 +8,13 @@ import numpy as np
 from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from app.annotation.agreeing import comparing
 from app.annotation.known import known_grid
 from app.annotation.models import Answer
 from app.annotation.sessions import AnnotatorSession
 from app.annotation.settings import annotation_of
-from app.campaigns.models import Grid
-from learning.quality import Agreement, agreement, consistency
+from app.campaigns.models import Campaign, Grid
+from learning.quality import Agreement
 
 FINISHED = ("submitted", "surplus")
 # A repeat comes after other grids, so that it is not answered from memory.
@@ -135,12 +136,13 @@ def _repeat(session: Session, who: AnnotatorSession, index: int) -> Grid | None:
     return grid
 
 
-def compare(session: Session, grid: Grid, answer: Answer) -> Agreement | None:
+def compare(session: Session, campaign: Campaign, grid: Grid, answer: Answer) -> Agreement | None:
     """Agreement of a check's answer with the known one, or with the annotator's earlier one."""
     given = dict(zip(grid.images, answer.groups or [], strict=True))
     if grid.truth is not None:
         seen = [k for k, image in enumerate(grid.images) if image not in answer.unseen]
-        return agreement([grid.truth[k] for k in seen], [given[grid.images[k]] for k in seen])
+        by = comparing(campaign).agreement
+        return by([grid.truth[k] for k in seen], [given[grid.images[k]] for k in seen])
     if grid.repeats is None:
         return None
     earlier = session.scalar(
@@ -157,4 +159,5 @@ def compare(session: Session, grid: Grid, answer: Answer) -> Agreement | None:
         for image, group in zip(images, earlier.groups, strict=True)
         if image not in unseen
     ]
-    return consistency([one for one, _ in pairs], [other for _, other in pairs])
+    by = comparing(campaign).consistency
+    return by([one for one, _ in pairs], [other for _, other in pairs])

@@ -2,13 +2,13 @@
 
 from sqlalchemy.orm import Session
 
+from app.annotation.agreeing import comparing
 from app.annotation.answers import BadGroups, UnknownImages
 from app.annotation.known import practice_grid
 from app.annotation.sessions import AnnotatorSession, practice_number, stage
 from app.campaigns.models import Grid
 from app.core.errors import Conflict, NotFound
 from app.recruitment.extras import screen_out_if_failed
-from learning.quality import agreement
 
 
 def current_practice(session: Session, who: AnnotatorSession) -> tuple[int, Grid, int]:
@@ -44,9 +44,9 @@ def try_practice(
         grid = practice_grid(session, who.campaign, told[0])
         if grid is None:
             raise Conflict("There is nothing to practise.", code="no_practice")
-        return _compared(grid, images, groups)
+        return _compared(who, grid, images, groups)
     number, grid, _ = current_practice(session, who)
-    value, truth = _compared(grid, images, groups)
+    value, truth = _compared(who, grid, images, groups)
     tries = [*who.annotator.practice]
     tries[number : number + 1] = [[*_tries(who, number), round(value, 4)]]
     who.annotator.practice = tries
@@ -54,12 +54,14 @@ def try_practice(
     return value, truth
 
 
-def _compared(grid: Grid, images: list[int], groups: list[int]) -> tuple[float, list[int]]:
+def _compared(
+    who: AnnotatorSession, grid: Grid, images: list[int], groups: list[int]
+) -> tuple[float, list[int]]:
     if sorted(images) != sorted(grid.images):
         raise UnknownImages("The answer must name each image of this grid exactly once.")
     if len(groups) != len(images):
         raise BadGroups(f"{len(images)} images came with {len(groups)} groups.")
     known = dict(zip(grid.images, grid.truth or [], strict=True))
     truth = [known[image] for image in images]
-    found = agreement(truth, groups)
+    found = comparing(who.campaign).agreement(truth, groups)
     return (0.0 if found is None else found.value), truth

@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
+from app.annotation.agreeing import comparing
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
 from app.annotation.settings import MEASURES, Measure, annotation_of
@@ -32,7 +33,6 @@ from learning.quality import (
     Evidence,
     Tally,
     Verdict,
-    agreement,
     deserves,
     evidence,
     is_hasty,
@@ -86,7 +86,7 @@ def judge(session: Session, campaign: Campaign, annotator: Annotator) -> None:
         # Who has taken a warning to heart is judged by what came after it.
         since = annotator.warning_seen_at or annotator.warned_at
         work = [one for one in work if one.submitted_at >= since]
-    n_one_group = sum(is_one_group(one.groups) for one in work)
+    n_one_group = _n_flat(campaign, work)
     n_flat = sum(one.role == "gold" and is_one_group(one.groups) for one in work)
     found = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
     due = deserves(verdict(found, len(work), n_one_group), found, n_flat)
@@ -100,7 +100,12 @@ def verdict_of(session: Session, campaign: Campaign, annotator: Annotator) -> Ve
     """How an annotator's gold grids and repeats look, over all their work."""
     work = list(_work(session, campaign, annotator.id))
     found = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
-    return verdict(found, len(work), sum(is_one_group(one.groups) for one in work))
+    return verdict(found, len(work), _n_flat(campaign, work))
+
+
+def _n_flat(campaign: Campaign, work: Iterable[Work]) -> int:
+    is_flat = comparing(campaign).is_flat
+    return sum(is_flat(one.groups) for one in work)
 
 
 @dataclass
@@ -114,9 +119,9 @@ class _Tallies:
     consensus: Tally = field(default_factory=Tally)
     times: "array[float]" = field(default_factory=lambda: array("d"))
 
-    def add(self, one: Work) -> None:
+    def add(self, one: Work, is_flat: bool) -> None:
         self.n_answers += 1
-        self.n_one_group += is_one_group(one.groups)
+        self.n_one_group += is_flat
         if one.elapsed_ms:
             self.times.append(one.elapsed_ms / 1000)
         if one.agreement is not None and one.chance is not None:
@@ -130,14 +135,17 @@ class _Tallies:
 
 def read_scores(session: Session, campaign: Campaign) -> list[Score]:
     """Scores of all annotators with a finished answer, by their number."""
+    by = comparing(campaign)
     tallies: dict[UUID, _Tallies] = defaultdict(_Tallies)
     # Grid by grid, for answers are compared within one; so millions of them need no memory.
     for _, answers in groupby(_work(session, campaign), lambda one: one.grid_id):
         work = list(answers)
         for one in work:
-            tallies[one.annotator_id].add(one)
+            tallies[one.annotator_id].add(one, by.is_flat(one.groups))
             if one.role == "ask":
-                others = (agreement(other.groups, one.groups) for other in work if other is not one)
+                others = (
+                    by.agreement(other.groups, one.groups) for other in work if other is not one
+                )
                 for found in filter(None, others):
                     tallies[one.annotator_id].consensus.add(found)
     seconds = {who: tally.seconds() for who, tally in tallies.items()}

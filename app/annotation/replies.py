@@ -14,6 +14,7 @@ from app.annotation.schemas import (
 )
 from app.annotation.sessions import AnnotatorSession
 from app.annotation.shown import for_annotators, leased_images
+from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.core.security import pseudonym
 from app.recruitment import extras, link_entry, outside
@@ -97,7 +98,8 @@ def _lease_out(session: Session, campaign: Campaign, handout: leases.Handout) ->
         grid_id=pseudonym("grid", str(grid.id))[:16],
         images=leased_images(session, campaign, grid.images),
         expires_at=lease.lease_expires_at,
-        first_colour=lease.id.int % N_COLOURS,
+        # Votes keep their colours.
+        first_colour=0 if KINDS[campaign.kind].votes else lease.id.int % N_COLOURS,
         draft=DraftOut.model_validate(lease.draft) if lease.draft else None,
         draft_version=lease.draft_version,
     )

@@ -8,6 +8,8 @@ from pydantic import BaseModel, Field, model_validator
 
 Description = Annotated[str, Field(max_length=500)]
 Groups = Annotated[list[int], Field(max_length=100)]
+KindName = Literal["grid", "bins", "select"]
+Descriptions = Literal["required", "optional", "none"]
 
 
 class OpenSession(BaseModel):
@@ -18,16 +20,17 @@ class OpenSession(BaseModel):
 
 
 class CampaignForAnnotators(BaseModel):
-    """Texts of the requester come as safe HTML; empty: the page's own text."""
+    """Texts of the requester come as safe HTML; empty: the page's own text. Groups of `select` are
+    votes: 0 yes, 1 no, 2 unsure."""
 
     id: UUID
     name: str
-    kind: Literal["grid", "bins"]
+    kind: KindName
     question: str
     max_groups: int
     grid_size: int
     columns: int
-    descriptions: Literal["required", "optional", "none"]
+    descriptions: Descriptions
     consent_html: str
     instructions_html: str
     thanks_html: str

@@ -69,6 +69,13 @@ class AnnotationSettings(BaseModel):
         description="Images with the same value of this attribute of the collection belong "
         "together, for everyone: practice and gold grids are made from it.",
     )
+    known_value: str = Field(
+        default="yes",
+        max_length=200,
+        title="Value to be ticked",
+        description="Select campaigns: images with this value of the attribute show what is asked "
+        "for, all others do not.",
+    )
     practice: int = Field(
         default=0,
         ge=0,

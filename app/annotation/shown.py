@@ -1,14 +1,15 @@
 """What annotators are shown of a campaign and its images, as the API says it."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from sqlalchemy.orm import Session
 
 from app.annotation.bundles import images_at
-from app.annotation.schemas import CampaignForAnnotators, LeasedImage
+from app.annotation.schemas import CampaignForAnnotators, Descriptions, KindName, LeasedImage
 from app.annotation.settings import annotation_of
+from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
-from app.campaigns.service import KINDS
 from app.collections.media import image_url
 from app.core.markdown import render_markdown
 from app.recruitment.models import Recruitment
@@ -20,17 +21,19 @@ def for_annotators(
     """With the reward of the recruitment that somebody came by."""
     paying = recruitment or campaign
     settings = annotation_of(campaign.annotation)
-    is_grid = campaign.kind == "grid"
-    by_kind = "required" if is_grid else "none"
+    kind = KINDS[campaign.kind]
+    by_kind: Descriptions = "required" if campaign.kind == "grid" else "none"
+    chosen = by_kind if settings.descriptions == "auto" else settings.descriptions
     return CampaignForAnnotators(
         id=campaign.id,
         name=campaign.name,
-        kind="grid" if is_grid else "bins",
+        kind=cast("KindName", campaign.kind),
         question=campaign.question,
         max_groups=campaign.max_groups,
         grid_size=campaign.grid_size,
-        columns=KINDS[campaign.kind]["columns"],
-        descriptions=by_kind if settings.descriptions == "auto" else settings.descriptions,
+        columns=kind.columns,
+        # Votes have their names.
+        descriptions="none" if kind.votes else chosen,
         consent_html=render_markdown(settings.consent),
         instructions_html=render_markdown(settings.instructions),
         thanks_html=render_markdown(settings.thanks),

@@ -14,6 +14,7 @@ from app.accounts.routes import SignedIn
 from app.accounts.service import account_by_email
 from app.campaigns import changes, service
 from app.campaigns.forms import CampaignForm
+from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.campaigns.routes import Action
 from app.campaigns.sharing import access_of, end_share, list_shares, share_campaign
@@ -133,7 +134,7 @@ def _form_page(
         "error": error,
         "collections": list_collections(session, account),
         "strategies": all_strategies(),
-        "kinds": service.KINDS,
+        "kinds": KINDS,
     }
     status = error.status if error else 200
     return templates.TemplateResponse(request, "campaigns/new.html", context, status_code=status)

@@ -14,6 +14,7 @@ from app.accounts.service import record_audit
 from app.annotation.known import add_known_answers, prepare_practice, require_known
 from app.annotation.settings import checked_annotation
 from app.campaigns import rounds
+from app.campaigns.kinds import checked_max_groups, get_kind
 from app.campaigns.models import Campaign, Share
 from app.campaigns.sharing import MayNotChange, access_of
 from app.collections.models import Collection
@@ -29,11 +30,6 @@ from app.recruitment.first_link import link_address, make_first_link
 from app.recruitment.moves import pause_all
 from app.strategies import get_strategy
 from app.strategies.base import check_settings, features_named
-
-KINDS = {
-    "grid": {"grid_size": 24, "max_groups": 10, "columns": 6},
-    "bins": {"grid_size": 20, "max_groups": 4, "columns": 4},
-}
 
 
 class BadState(Conflict):
@@ -87,14 +83,12 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
         else get_collection(session, account, plan.collection_id)
     )
     strategy = get_strategy(plan.strategy)
-    if plan.kind not in KINDS:
-        raise InvalidInput(f"The kind is one of {', '.join(KINDS)}, not {plan.kind!r}.")
+    kind = get_kind(plan.kind)
     if plan.kind not in strategy.kinds:
         raise InvalidInput(
             f"{strategy.title} cannot learn from answers of kind {plan.kind!r}, only from "
             f"{' or '.join(strategy.kinds)}."
         )
-    kind = KINDS[plan.kind]
     values = {
         "collection_id": collection.id,
         "name": plan.name.strip(),
@@ -105,8 +99,8 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
         "seed": plan.seed if plan.seed is not None else secrets.randbits(31),
         "budget": plan.budget,
         "rounds": plan.rounds if plan.rounds is not None else strategy.default_rounds,
-        "grid_size": plan.grid_size if plan.grid_size is not None else kind["grid_size"],
-        "max_groups": plan.max_groups if plan.max_groups is not None else kind["max_groups"],
+        "grid_size": plan.grid_size if plan.grid_size is not None else kind.grid_size,
+        "max_groups": checked_max_groups(plan.kind, plan.max_groups),
         "answers_per_grid": plan.answers_per_grid,
         "grids_per_assignment": plan.grids_per_assignment,
         "learn_every": plan.learn_every,

@@ -1,16 +1,19 @@
 """Planning: options, what a campaign will need and cost, dry runs."""
 
+from dataclasses import asdict
 from uuid import UUID
 
 from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.annotation.settings import AnnotationSettings
-from app.campaigns.service import KINDS, get_campaign
+from app.campaigns.kinds import KINDS
+from app.campaigns.service import get_campaign
 from app.core.web import DatabaseSession
 from app.planning import crowd, service
 from app.planning.schemas import (
     DryRunIn,
     GroupingsOut,
+    KindOut,
     OptionsOut,
     PlanOut,
     StrategyOut,
@@ -25,7 +28,7 @@ api = api_router("", "planning")
 def read_options(account: SignedIn) -> OptionsOut:
     """What can be chosen for a campaign, with ranges and help texts."""
     return OptionsOut(
-        kinds=KINDS,
+        kinds={name: KindOut(**asdict(kind)) for name, kind in KINDS.items()},
         strategies=[
             StrategyOut(
                 name=one.name,

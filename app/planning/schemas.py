@@ -149,10 +149,22 @@ class StrategyOut(BaseModel):
     settings: dict[str, Any]
 
 
+class KindOut(BaseModel):
+    """A kind of task; `votes`: its groups are votes, and their number is fixed."""
+
+    title: str
+    about: str
+    question: str
+    grid_size: int
+    max_groups: int
+    columns: int
+    votes: bool
+
+
 class OptionsOut(BaseModel):
     """What can be chosen for a campaign; `annotation` and `plan` are JSON schemas."""
 
-    kinds: dict[str, dict[str, int]]
+    kinds: dict[str, KindOut]
     strategies: list[StrategyOut]
     annotation: dict[str, Any]
     plan: dict[str, Any]

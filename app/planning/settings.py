@@ -10,7 +10,7 @@ from app.core.fields import field_title
 Platform = Literal["link", "prolific", "mturk"]
 # Seconds an unhurried person takes for one grid, by kind; what one's own campaigns have shown is
 # better and takes their place.
-SECONDS_PER_GRID = {"grid": 75.0, "bins": 60.0}
+SECONDS_PER_GRID = {"grid": 75.0, "bins": 60.0, "select": 30.0}
 
 
 class PlanSettings(BaseModel):

@@ -1,7 +1,7 @@
 /** A campaign being set up: every change is saved as a draft, so that nothing is lost. */
 import { ApiError, request, requestAll } from '../../api/client';
 import type { Campaign, Collection, Options, Plan } from '../../api/types';
-import { beginWith, suggestedBudget } from './suggestions';
+import { beginWith, suggestedBudget, viewsOf } from './suggestions';
 
 /** Milliseconds of quiet after typing. */
 const QUIET = 350;
@@ -90,9 +90,11 @@ export class CampaignDraft {
   chooseKind(kind: string): void {
     if (!this.collection || !this.options || kind === this.campaign?.kind) return;
     const body = beginWith(this.collection, kind, this.options);
-    const { strategy, grid_size, max_groups, rounds, budget } = body;
+    const { strategy, grid_size, max_groups, rounds, budget, question } = body;
+    const usual = this.options.kinds[this.campaign?.kind ?? '']?.question;
     this.put({
       kind,
+      ...(this.campaign?.question === usual ? { question } : {}),
       strategy,
       grid_size,
       max_groups,
@@ -104,7 +106,9 @@ export class CampaignDraft {
   private resized(changes: Changes): Changes {
     const collection = this.collections.find(({ id }) => id === changes.collection_id);
     if (!collection || !this.campaign || this.chosenBudget) return changes;
-    return { ...changes, budget: suggestedBudget(collection.n_images, this.campaign.grid_size) };
+    const views = viewsOf(this.options?.kinds[this.campaign.kind]);
+    const budget = suggestedBudget(collection.n_images, this.campaign.grid_size, views);
+    return { ...changes, budget };
   }
 
   /** Everything saved; rejects nothing: what is wrong stands in `error`. */

@@ -3,28 +3,39 @@ import type { Collection, Options } from '../../api/types';
 
 /** How often each image is shown with the suggested budget: enough for most of its neighbours. */
 const VIEWS = 16;
+/** Votes on each image: a campaign ends by itself before. */
+const VOTES = 5;
 
-export function suggestedBudget(images: number, gridSize: number): number {
-  const answers = (VIEWS * images) / gridSize;
+export function suggestedBudget(images: number, gridSize: number, views = VIEWS): number {
+  const answers = (views * images) / gridSize;
   // A round figure of two digits.
   const unit = 10 ** Math.max(1, Math.floor(Math.log10(Math.max(answers, 1))) - 1);
   return Math.max(10, Math.ceil(answers / unit) * unit);
 }
 
+/** How often an image is shown at most: for groups, for votes. */
+export function viewsOf(kind: Options['kinds'][string] | undefined): number {
+  return kind?.votes ? VOTES : VIEWS;
+}
+
 /** The body of POST /api/v1/campaigns for a kind of task, in a size that fits the collection. */
 export function beginWith(collection: Collection, kind: string, options: Options) {
   const sizes = options.kinds[kind];
-  const gridSize = Math.max(2, Math.min(sizes?.['grid_size'] ?? 24, collection.n_images));
+  const gridSize = Math.max(2, Math.min(sizes?.grid_size ?? 24, collection.n_images));
   const strategy =
     options.strategies.find(({ kinds }) => kinds[0] === kind) ?? options.strategies[0];
-  const budget = suggestedBudget(collection.n_images, gridSize);
+  const budget = suggestedBudget(collection.n_images, gridSize, viewsOf(sizes));
   return {
-    name: `${collection.name}: what belongs together?`.slice(0, 200),
+    name: `${collection.name}: ${sizes?.votes ? 'which show it' : 'what belongs together'}?`.slice(
+      0,
+      200,
+    ),
     collection_id: collection.id,
     kind,
+    question: sizes?.question ?? '',
     strategy: strategy?.name ?? 'cen',
     grid_size: gridSize,
-    max_groups: sizes?.['max_groups'] ?? 10,
+    max_groups: sizes?.max_groups ?? 10,
     budget,
     rounds: Math.min(strategy?.default_rounds ?? 2, budget),
     learn_every: Math.max(10, Math.round(budget / 4)),

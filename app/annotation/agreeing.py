@@ -1,0 +1,31 @@
+"""How answers are compared, by the kind of task: groups by what is together, votes one by one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.campaigns.kinds import KINDS
+from app.campaigns.models import Campaign
+from learning.ballots import ballot_agreement, ballot_consistency
+from learning.quality import Agreement, agreement, consistency, is_one_group
+
+Groups = Sequence[int]
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """agreement: with a known answer; consistency: with an own earlier one; is_flat: whether an
+    answer tells nothing apart, as one who does not look would give it."""
+
+    agreement: Callable[[Groups, Groups], Agreement | None]
+    consistency: Callable[[Groups, Groups], Agreement | None]
+    is_flat: Callable[[Groups], bool]
+
+
+_GROUPS = Comparing(agreement, consistency, is_one_group)
+# That an honest answer says no, or yes, to all is usual where something is rare, or common: only
+# gold grids tell.
+_VOTES = Comparing(ballot_agreement, ballot_consistency, lambda groups: False)
+
+
+def comparing(campaign: Campaign) -> Comparing:
+    return _VOTES if KINDS[campaign.kind].votes else _GROUPS
