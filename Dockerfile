@@ -11,7 +11,8 @@ WORKDIR /likewise
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 # The dependencies alone first: a change of code does not install them again.
 RUN python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" > /tmp/requirements.txt \
- && pip install -c constraints.txt -r /tmp/requirements.txt
+ && pip install -c constraints.txt -r /tmp/requirements.txt \
+ && pip install --no-deps -c constraints.txt crowd-kit
 COPY alembic.ini ./
 COPY migrations migrations
 COPY demo demo

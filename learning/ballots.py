@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from learning.arrays import IntArray
 from learning.groupings import Groupings
 from learning.quality import Agreement
 from learning.votes import MISSING, Votes
@@ -21,15 +22,24 @@ def votes_of(groupings: Groupings) -> Votes:
 
     Of several votes of one annotator on one image the last counts: answers come oldest first.
     """
-    votes = np.full((groupings.n_images, groupings.n_annotators), MISSING, np.int8)
-    row, place = np.nonzero(groupings.images >= 0)
-    image, who = groupings.images[row, place], groupings.annotators[row]
-    group = groupings.groups[row, place]
-    value = np.select([group == YES, group == NO], [1, 0], MISSING).astype(np.int8)
-    cast = group >= 0
-    # Assignment in order: the last one stays.
-    votes[image[cast], who[cast]] = value[cast]
-    return votes
+    last = _last_choice(groupings)
+    return np.select([last == YES, last == NO], [1, 0], MISSING).astype(np.int8)
+
+
+def counts_of(groupings: Groupings) -> tuple[IntArray, IntArray, IntArray]:
+    """(N,) annotators who say yes, no, and are unsure; the last vote of each counts."""
+    last = _last_choice(groupings)
+    yes, no, unsure = ((last == choice).sum(axis=1).astype(np.int64) for choice in range(3))
+    return yes, no, unsure
+
+
+def _last_choice(groupings: Groupings) -> NDArray[np.int8]:
+    """(N, W) choice, -1 for none."""
+    last = np.full((groupings.n_images, groupings.n_annotators), -1, np.int8)
+    row, place = np.nonzero((groupings.images >= 0) & (groupings.groups >= 0))
+    # Assigned in order: the last one stays.
+    last[groupings.images[row, place], groupings.annotators[row]] = groupings.groups[row, place]
+    return last
 
 
 def ballot_agreement(known: ArrayLike, given: ArrayLike) -> Agreement | None:

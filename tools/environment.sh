@@ -33,7 +33,10 @@ echo "==> Installing Python packages (the first time this takes some minutes)"
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
   -c constraints.txt --no-deps cblearn
 # crowd-kit asks for transformers, which only its embeddings of texts use; what else it needs is
-# above. active-semi-supervised-clustering is of 2018: nothing it asks for may move a version.
-# bench/semicrowd compares with both.
+# above.
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
-  -c constraints.txt --no-deps crowd-kit active-semi-supervised-clustering
+  -c constraints.txt --no-deps crowd-kit
+# active-semi-supervised-clustering is of 2018: nothing it asks for may move a version.
+# bench/semicrowd compares with it.
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
+  -c constraints.txt --no-deps active-semi-supervised-clustering

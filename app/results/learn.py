@@ -23,9 +23,8 @@ from app.results.models import EmbeddedImage, Model
 from app.results.own_clusters import own_clusters, read_described
 from app.results.publish import TrainedModel, publish_model
 from app.results.stopping import neighbour_stability
-from app.strategies import Learned, LearningData, get_strategy
+from app.strategies import Learned, LearningData, get_strategy, labels, memberships
 from app.strategies.base import features_named
-from app.strategies.memberships import FILE
 from learning.alignment import turned_onto
 from learning.queries import grid_locality
 
@@ -125,10 +124,10 @@ def _trained(
         batches.append(Batch(number, grids, data.n_full, locality))
     # A round whose grids all went to a later one has no answers of its own (migration 0003).
     last_asked = data.rounds[min(data.newest_round, len(data.rounds)) - 1].images
-    # Where clusters are what is found, neighbours within one may change for ever.
+    # Where clusters or labels are what is found, neighbours within one may change for ever.
     settled = (
         neighbour_stability(before, learned.embedding)
-        if before is not None and learned.memberships is None
+        if before is not None and learned.memberships is None and learned.labels is None
         else {}
     )
     metrics = {
@@ -147,6 +146,7 @@ def _trained(
         n_answers=sum(len(answers.images) for answers in data.rounds),
         insight=learned.insight,
         notes=learned.notes,
+        enough=learned.enough is not None,
     )
 
 
@@ -160,7 +160,9 @@ def _store_artifact(campaign_id: UUID, name: str, learned: Learned) -> str:
                 key = f"{prefix}/{file.relative_to(folder).as_posix()}"
                 put_object(key, file.read_bytes())
     if learned.memberships is not None:
-        put_object(f"{prefix}/{FILE}", learned.memberships.to_bytes())
+        put_object(f"{prefix}/{memberships.FILE}", learned.memberships.to_bytes())
+    if learned.labels is not None:
+        put_object(f"{prefix}/{labels.FILE}", learned.labels.to_bytes())
     return prefix
 
 

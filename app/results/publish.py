@@ -34,6 +34,7 @@ class TrainedModel:
     insight:      what the requester is told of attributes and annotators
     notes:        for the next fit
     clusters:     that the model itself tells
+    enough:       whether the campaign may end before its last round
     """
 
     embedding: NDArray[np.float64]
@@ -47,6 +48,7 @@ class TrainedModel:
     insight: dict[str, Any] | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     clusters: OwnClusters | None = None
+    enough: bool = False
 
 
 def publish_model(
@@ -102,7 +104,8 @@ def _store_model(
 
 
 def _move_on(session: Session, campaign: Campaign, version: int, trained: TrainedModel) -> None:
-    """Lay out the rounds to come and open one, or finish the campaign after its last."""
+    """Lay out the rounds to come and open one, or finish the campaign after its last, or when it
+    is good enough."""
     if campaign.state == "finished":
         return
     session.execute(
@@ -114,10 +117,11 @@ def _move_on(session: Session, campaign: Campaign, version: int, trained: Traine
         )
         .values(model_version=version)
     )
+    if trained.n_full >= campaign.rounds or (trained.enough and trained.n_full):
+        end_campaign(session, campaign)
+        return
     for batch in trained.batches:
         # Rounds may have been taken away while the model was fitted.
         if batch.number <= campaign.rounds:
             lay_out(session, campaign, batch)
     open_next(session, campaign)
-    if trained.n_full >= campaign.rounds:
-        end_campaign(session, campaign)

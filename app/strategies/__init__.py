@@ -4,7 +4,7 @@ A new strategy is a new module here that calls `register`; campaigns, forms, job
 find it through `get_strategy` / `all_strategies`.
 """
 
-from app.strategies import cen, crowdster, scdc
+from app.strategies import cen, crowdster, neucrowd, scdc
 from app.strategies.base import Learned, LearningData, Strategy, all_strategies, get_strategy
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "cen",
     "crowdster",
     "get_strategy",
+    "neucrowd",
     "scdc",
 ]

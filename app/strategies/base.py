@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from app.core.errors import InvalidInput
 from app.strategies.grids import FirstRound, NextGrids, random_start
+from app.strategies.labels import Labels
 from app.strategies.memberships import Memberships
 from app.strategies.previous import PreviousModel
 from learning.groupings import Groupings
@@ -74,6 +75,8 @@ class Learned:
     insight:      what the requester is told of attributes and annotators, as JSON
     notes:        what the next fit needs to know of this one, as JSON
     memberships:  the cluster of every image, where the model itself tells
+    labels:       what every image is labelled, where that was asked
+    enough:       why the campaign may end before its last round, in a sentence
     """
 
     embedding: NDArray[np.float64]
@@ -83,6 +86,8 @@ class Learned:
     insight: dict[str, Any] | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     memberships: Memberships | None = None
+    labels: Labels | None = None
+    enough: str | None = None
 
 
 class Strategy(Protocol):

@@ -8,6 +8,8 @@ export class Large {
   image: number | null = $state(null);
   /** Opened to stay: as a dialog. */
   stays = $state(false);
+  /** Where it is shown while the mouse rests: away from the image. */
+  atStart = $state(false);
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly board: Board) {}
@@ -31,33 +33,41 @@ export class Large {
     return was;
   }
 
-  /** Svelte attachment: resting the mouse on an image shows it. */
+  /** Svelte attachment: resting the mouse on an image shows it, on the other side of the grid. */
   readonly onHover = (node: HTMLElement): (() => void) => {
-    const over = (event: PointerEvent) => {
-      if (this.stays && this.image !== null) return;
-      clearTimeout(this.timer);
+    /** What the mouse was last on; a click there is no wish to see it large. */
+    let last: HTMLElement | null = null;
+    // A move, not just being over: a grid that comes up under a resting mouse was not pointed at.
+    const move = (event: PointerEvent) => {
+      if ((this.stays && this.image !== null) || event.pointerType !== 'mouse') return;
       const target = event.target as Element;
-      if (target.closest('.large')) return;
-      if (event.pointerType !== 'mouse' || event.buttons !== 0) return;
-      const tile = target.closest<HTMLElement>('[data-image]');
-      if (Number(tile?.dataset['image']) === this.image) return;
       // The view stays for as long as it takes to move onto it (WCAG 2.2, 1.4.13).
-      this.timer = setTimeout(
-        () => (tile ? this.show(Number(tile.dataset['image']), false) : void this.hide()),
-        tile ? HOVER : LINGER,
-      );
+      if (target.closest('.large')) return clearTimeout(this.timer);
+      const tile = event.buttons === 0 ? target.closest<HTMLElement>('[data-image]') : null;
+      if (tile === last && (tile !== null || this.image === null)) return;
+      last = tile;
+      clearTimeout(this.timer);
+      if (tile) this.timer = setTimeout(() => this.showBeside(tile, node), HOVER);
+      else this.timer = setTimeout(() => void this.hide(), LINGER);
     };
     const off = () => {
       if (!this.stays) this.hide();
     };
-    node.addEventListener('pointerover', over);
+    node.addEventListener('pointermove', move);
     node.addEventListener('pointerleave', off);
     node.addEventListener('pointerdown', off);
     return () => {
       off();
-      node.removeEventListener('pointerover', over);
+      node.removeEventListener('pointermove', move);
       node.removeEventListener('pointerleave', off);
       node.removeEventListener('pointerdown', off);
     };
   };
+
+  private showBeside(tile: HTMLElement, node: HTMLElement): void {
+    const [inner, outer] = [tile.getBoundingClientRect(), node.getBoundingClientRect()];
+    const isRight = inner.left + inner.width / 2 > outer.left + outer.width / 2;
+    this.atStart = isRight !== (getComputedStyle(node).direction === 'rtl');
+    this.show(Number(tile.dataset['image']), false);
+  }
 }

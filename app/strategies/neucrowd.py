@@ -1,0 +1,146 @@
+"""Strategy `neucrowd`: labels of a whole collection from votes, as few of them as it takes.
+
+Votes go where they change most: an image that people agree on, and that looks like others of its
+label, is asked about once; a contested one again and again.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.strategies.base import Learned, LearningData, Progress, StrategySettings, register
+from app.strategies.grids import FirstRound, NextGrids
+from app.strategies.labels import Labels
+from app.strategies.neucrowd_settings import Effort, NeuCrowdSettings
+from app.strategies.votes_insight import insight_of, metrics_of
+from learning import select_queries as queries
+
+if TYPE_CHECKING:
+    from learning.aggregation import Aggregated
+    from learning.arrays import IntArray
+    from learning.crowd_labels import CrowdLabels
+    from learning.votes import Votes
+
+# Parameters of NeuCrowdClassifier. What is tried is more, or longer, with more effort.
+_QUICK: dict[str, Any] = {
+    "candidates": [{"l2": 0.01}],
+    "parameters": {"n_steps": 20, "n_epochs": 8, "layers": (32, 8)},
+}
+_EFFORTS: dict[Effort, dict[str, Any]] = {
+    "quick": _QUICK,
+    "normal": {
+        "candidates": [{"l2": 0.003}, {"l2": 0.03}],
+        "parameters": {"n_steps": 20, "n_epochs": 20, "layers": (32, 8)},
+    },
+    "thorough": {},
+}
+
+
+class NeuCrowdStrategy:
+    name: ClassVar[str] = "neucrowd"
+    title: ClassVar[str] = "Labels by votes"
+    summary: ClassVar[str] = (
+        "Says of every image of a collection whether it shows what was asked for: from votes on "
+        "some, more where people disagree, and a classifier. Ends by itself when the labels are "
+        "good enough."
+    )
+    kinds: ClassVar[tuple[str, ...]] = ("select",)
+    settings_model: ClassVar[type[StrategySettings]] = NeuCrowdSettings
+    default_rounds: ClassVar[int] = 8
+    features_setting: ClassVar[str | None] = "features"
+
+    def first_grids(self, n: int, first: FirstRound, settings: dict[str, Any]) -> NextGrids:
+        """Each image once before any is shown twice."""
+        grids = queries.covering_selections(n, first.grid_size, first.n_images, first.rng)
+        return NextGrids.alike(grids, "random")
+
+    def settings_of_part(self, settings: dict[str, Any], share: float) -> dict[str, Any]:
+        """With little effort, to the end of the budget."""
+        return {**settings, "effort": "quick"}
+
+    def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
+        # Imported here: the web server lists strategies without loading torch.
+        from learning.aggregation import METHODS, aggregate
+        from learning.ballots import counts_of, votes_of
+        from learning.crowd_labels import CrowdLabels
+
+        chosen = NeuCrowdSettings.model_validate(settings)
+        if data.features is None:
+            raise ValueError("Labels by votes need features of the images.")
+        votes = votes_of(data.all_answers)
+        if not (votes >= 0).any():
+            raise ValueError("Nobody has said yes or no to any image yet.")
+        features = np.asarray(data.features, np.float64).reshape(data.n_images, -1)
+        model = CrowdLabels(classifier=_EFFORTS[chosen.effort], random_state=data.seed)
+        model.fit(features, votes, progress=lambda done, total, _: progress(0.9 * done / total))
+        told = {method: aggregate(votes, method) for method in METHODS}
+        labels = _labels(model, told, votes, counts_of(data.all_answers))
+        gain = _gain(model, labels, chosen)
+        metrics = metrics_of(model, labels, gain, data.grid_size)
+        enough = _enough(metrics, chosen)
+        return Learned(
+            embedding=np.asarray(model.embedding_, np.float64),
+            metrics=metrics,
+            select_grids=_selecting(gain, chosen, data),
+            save=model.save,
+            insight=insight_of(model, labels, votes, told)
+            | {
+                "features": chosen.features,
+                "enough": enough,
+            },
+            labels=labels,
+            enough=enough,
+        )
+
+
+def _labels(
+    model: "CrowdLabels",
+    told: "Mapping[str, Aggregated]",
+    votes: "Votes",
+    counts: "tuple[IntArray, IntArray, IntArray]",
+) -> Labels:
+    asked = (votes >= 0).any(axis=1)
+    by = {method: np.where(asked, one.probability, np.nan) for method, one in told.items()}
+    yes, no, unsure = counts
+    return Labels(
+        probability=model.probability_, prior=model.prior_, yes=yes, no=no, unsure=unsure, **by
+    )
+
+
+def _gain(model: "CrowdLabels", labels: Labels, settings: NeuCrowdSettings) -> NDArray[np.float64]:
+    """(N,) what a vote sets right; less than any of an image that has had its votes."""
+    from learning.redundancy import gain_per_vote
+
+    gain = gain_per_vote(labels.probability, *model.mean_annotator_)
+    n_shown = labels.n_votes + labels.unsure
+    return np.where(n_shown >= settings.most_votes, -1.0 - n_shown, gain)
+
+
+def _selecting(
+    gain: NDArray[np.float64], settings: NeuCrowdSettings, data: LearningData
+) -> Callable[[int, int], NextGrids]:
+    def select(n: int, number: int) -> NextGrids:
+        rng = np.random.default_rng([data.seed, number])
+        grids = queries.telling_selections(gain, n, data.grid_size, rng, settings.random_share)
+        return NextGrids.alike(grids, "uncertain")
+
+    return select
+
+
+def _enough(metrics: dict[str, float], settings: NeuCrowdSettings) -> str | None:
+    if settings.target < 1 and metrics["expected_right"] >= settings.target:
+        return (
+            f"{metrics['expected_right']:.1%} of the labels are expected to be right; "
+            f"{settings.target:.1%} were asked for."
+        )
+    if metrics["gain_of_next_grid"] < settings.least_gain:
+        return (
+            f"The most telling grid is expected to set {metrics['gain_of_next_grid']:.2f} labels "
+            f"right; at least {settings.least_gain:g} were asked for."
+        )
+    return None
+
+
+register(NeuCrowdStrategy())

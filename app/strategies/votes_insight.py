@@ -1,0 +1,83 @@
+"""What a requester is told of labels by votes and of who voted, as numbers and JSON."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.strategies.labels import Labels
+
+if TYPE_CHECKING:
+    from learning.aggregation import Aggregated
+    from learning.crowd_labels import CrowdLabels
+    from learning.votes import Votes
+
+# Contested: less sure than this of its label.
+SURE = 0.9
+
+
+def metrics_of(
+    model: "CrowdLabels", labels: Labels, gain: NDArray[np.float64], grid_size: int
+) -> dict[str, float]:
+    """expected_right: share of labels; gain_of_next_grid: labels that it is expected to set
+    right; held_out_auc: of the classifier, on labels of images whose votes it had not seen."""
+    sure = np.maximum(labels.probability, 1 - labels.probability)
+    best = np.sort(np.maximum(gain, 0.0))[::-1][:grid_size]
+    return {
+        "expected_right": float(sure.mean()),
+        "gain_of_next_grid": float(best.sum()),
+        "votes_per_image": float(labels.n_votes.mean()),
+        "yes_share": float((labels.probability > 0.5).mean()),
+        "contested": float((sure < SURE).sum()),
+        **_classifier_scores(model, labels),
+    }
+
+
+def _classifier_scores(model: "CrowdLabels", labels: Labels) -> dict[str, float]:
+    from sklearn.metrics import roc_auc_score
+
+    known = (labels.n_votes > 0) & (labels.yes != labels.no)
+    label = labels.yes[known] > labels.no[known]
+    if model.classifier_ is None or len(np.unique(label)) < 2:
+        return {}
+    return {"held_out_auc": float(roc_auc_score(label, labels.prior[known]))}
+
+
+def insight_of(
+    model: "CrowdLabels", labels: Labels, votes: "Votes", told: Mapping[str, "Aggregated"]
+) -> dict[str, Any]:
+    """`jury`: of all who voted, `quality` by the votes alone; `reliability`: of the classifier's probabilities, in tenths."""
+    cast = (votes >= 0).sum(axis=0)
+    return {
+        "jury": [
+            {
+                "annotator": int(who),
+                "n_votes": int(cast[who]),
+                "yes_share": round(float((votes[:, who] == 1).sum() / cast[who]), 6),
+                "sensitivity": round(float(model.sensitivity_[who]), 6),
+                "specificity": round(float(model.specificity_[who]), 6),
+                "quality": {name: round(float(one.quality[who]), 6) for name, one in told.items()},
+            }
+            for who in np.flatnonzero(cast).tolist()
+        ],
+        "reliability": reliability(labels),
+        "has_classifier": model.classifier_ is not None,
+    }
+
+
+def reliability(labels: Labels) -> list[dict[str, float]]:
+    """Of images with votes, by the classifier's probability before these: mean probability, share
+    of votes that said yes, and the number of images."""
+    asked = labels.n_votes > 0
+    said = labels.prior[asked]
+    share = labels.yes[asked] / labels.n_votes[asked]
+    bins = np.minimum((said * 10).astype(int), 9)
+    return [
+        {
+            "probability": round(float(said[bins == place].mean()), 6),
+            "yes_share": round(float(share[bins == place].mean()), 6),
+            "n_images": int((bins == place).sum()),
+        }
+        for place in np.unique(bins)
+    ]

@@ -1,0 +1,208 @@
+"""Labels of a whole collection from a few votes: the crowd's word where it was asked, and what a
+classifier makes of it everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
+
+from learning.arrays import FloatArray, check_count
+from learning.base import Arrays, Estimator, Progress, State
+from learning.features import as_features
+from learning.jury import Jury, hear
+from learning.neucrowd import NeuCrowdClassifier
+from learning.votes import Assured, Votes, as_votes, assured_by_votes
+
+# With fewer of a class nothing can be held out to tell whether the classifier helps.
+_LEAST_OF_A_CLASS = 8
+
+
+class CrowdLabels(Estimator):
+    """NeuCrowd and the votes put together.
+
+    The classifier is fitted on all votes. What it says of an item that has votes comes from fits
+    that have not seen them (cross-fitting), set to the scale on which it is right so often; it is
+    the probability before any vote of `learning.jury`.
+
+    Parameters
+    ----------
+    classifier : parameters of NeuCrowdClassifier.
+    n_folds : fits that tell of items with votes.
+    random_state : int for a repeatable fit.
+
+    Attributes
+    ----------
+    classifier_ : the NeuCrowdClassifier, None where the votes have (almost) one class only.
+    embedding_ : (n, e) its representation; standardised features where there is none.
+    prior_ : (n,) probability of yes by the classifier, before any vote on the item.
+    probability_ : (n,) with the votes. sensitivity_, specificity_: (d,) of the annotators.
+    mean_annotator_ : sensitivity and specificity of an average one.
+    """
+
+    def __init__(
+        self,
+        classifier: Mapping[str, Any] | None = None,
+        n_folds: int = 4,
+        random_state: int | None = None,
+    ) -> None:
+        self.classifier = classifier
+        self.n_folds = n_folds
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, votes: ArrayLike, progress: Progress | None = None) -> Self:
+        """X: (n, D) features; votes: (n, d) 1 yes, 0 no, -1 none. Raises ValueError for features
+        that are not finite, votes that are none, or no vote at all."""
+        check_count("n_folds", self.n_folds, minimum=2)
+        features = as_features(X)
+        given = as_votes(votes)
+        if len(given) != len(features):
+            raise ValueError(f"X has {len(features)} rows, votes {len(given)}")
+        if not (given >= 0).any():
+            raise ValueError("there is no vote to learn from")
+        tell = _Steps(progress, self.n_folds + 1)
+        assured = assured_by_votes(given)
+        self.classifier_ = self._fitted(features, given, assured)
+        tell(1)
+        if self.classifier_ is None:
+            said = (given == 1).sum() + 1.0
+            base = said / ((given >= 0).sum() + 2.0)
+            self.prior_: FloatArray = np.full(len(features), base)
+            self.embedding_ = _standardised(features)
+        else:
+            self.prior_ = self._cross_fitted(self.classifier_, features, given, assured, tell)
+            self.embedding_ = self.classifier_.transform(features)
+        self._take(hear(given, self.prior_))
+        tell(self.n_folds + 1)
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """(n, 2) probabilities of no and yes of items without votes. Raises NotFittedError,
+        ValueError, also where the votes were of one class."""
+        self._check_fitted()
+        if self.classifier_ is None:
+            raise ValueError("the votes were (almost) of one class: there is no classifier")
+        yes = self._scaled(self.classifier_.predict_proba(X)[:, 1])
+        return np.stack([1 - yes, yes], axis=1)
+
+    def _fitted(
+        self, features: FloatArray, votes: Votes, assured: Assured, **fixed: Any
+    ) -> NeuCrowdClassifier | None:
+        label = assured.label[assured.known]
+        if min((label == 0).sum(), (label == 1).sum()) < _LEAST_OF_A_CLASS:
+            return None
+        # A feature that never varies tells nothing.
+        if not (features.std(axis=0) > 0).any():
+            return None
+        given = {"random_state": self.random_state, **(self.classifier or {}), **fixed}
+        return NeuCrowdClassifier(**given).fit(features, votes)
+
+    def _cross_fitted(
+        self,
+        model: NeuCrowdClassifier,
+        features: FloatArray,
+        votes: Votes,
+        assured: Assured,
+        tell: _Steps,
+    ) -> FloatArray:
+        """(n,) what fits say that have not seen an item's votes."""
+        asked = np.flatnonzero((votes >= 0).any(axis=1))
+        folds = np.resize(np.arange(self.n_folds), len(asked))
+        np.random.default_rng(self.random_state).shuffle(folds)
+        said = model.predict_proba(features)[:, 1]
+        for fold in range(self.n_folds):
+            unseen = asked[folds == fold]
+            others = votes.copy()
+            others[unseen] = -1
+            again = self._fitted(
+                features, others, assured_by_votes(others), candidates=[model.chosen_], refit=False
+            )
+            if again is not None:
+                said[unseen] = again.predict_proba(features[unseen])[:, 1]
+            tell(fold + 2)
+        self._scale = _right_so_often(said[asked], assured.label[asked], assured.assurance[asked])
+        return self._scaled(said)
+
+    def _scaled(self, said: FloatArray) -> FloatArray:
+        factor, shift = self._scale
+        return np.asarray(expit(factor * _log_odds(said) + shift), np.float64)
+
+    def _take(self, jury: Jury) -> None:
+        self.probability_ = jury.probability
+        self.sensitivity_, self.specificity_ = jury.sensitivity, jury.specificity
+        self.mean_annotator_ = jury.mean
+
+    def _learned(self) -> tuple[Arrays, State]:
+        arrays: Arrays = {
+            "embedding": self.embedding_,
+            "prior": self.prior_,
+            "probability": self.probability_,
+            "sensitivity": self.sensitivity_,
+            "specificity": self.specificity_,
+        }
+        state: State = {"mean_annotator": list(self.mean_annotator_), "classifier": None}
+        if self.classifier_ is not None:
+            own, told = self.classifier_._learned()
+            arrays |= {f"classifier.{name}": value for name, value in own.items()}
+            state |= {"classifier": told, "scale": list(self._scale)}
+        return arrays, state
+
+    def _restore(self, arrays: Arrays, state: State) -> None:
+        self.embedding_, self.prior_ = arrays["embedding"], arrays["prior"]
+        self.probability_ = arrays["probability"]
+        self.sensitivity_, self.specificity_ = arrays["sensitivity"], arrays["specificity"]
+        sensitivity, specificity = state["mean_annotator"]
+        self.mean_annotator_ = (float(sensitivity), float(specificity))
+        self.classifier_ = None
+        if state["classifier"] is not None:
+            prefix = "classifier."
+            own = {
+                name.removeprefix(prefix): value
+                for name, value in arrays.items()
+                if name.startswith(prefix)
+            }
+            self.classifier_ = NeuCrowdClassifier(**(self.classifier or {}))
+            self.classifier_._restore(own, state["classifier"])
+            factor, shift = state["scale"]
+            self._scale = (float(factor), float(shift))
+
+    def _check_fitted(self, attribute: str = "probability_") -> None:
+        super()._check_fitted(attribute)
+
+
+class _Steps:
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self.progress, self.total = progress, total
+
+    def __call__(self, done: int) -> None:
+        if self.progress is not None:
+            self.progress(done, self.total, {})
+
+
+def _log_odds(chance: FloatArray) -> FloatArray:
+    return np.asarray(logit(np.clip(chance, 1e-6, 1 - 1e-6)), np.float64)
+
+
+def _right_so_often(
+    said: FloatArray, label: Sequence[int] | np.ndarray, sure: FloatArray
+) -> tuple[float, float]:
+    """Factor and shift of the log odds that fit the votes best (Platt 1999); a factor near 0
+    where the classifier tells nothing."""
+    known = sure > 0
+    line = LogisticRegression(C=1.0, max_iter=1_000)
+    line.fit(_log_odds(said[known])[:, None], np.asarray(label)[known], sure[known])
+    return max(float(line.coef_[0, 0]), 0.0), float(line.intercept_[0])
+
+
+def _standardised(features: FloatArray) -> FloatArray:
+    flat = np.asarray(features, np.float64).reshape(len(features), -1)
+    spread = flat.std(axis=0)
+    told = spread > 0
+    if not told.any():
+        return np.zeros((len(flat), 1))
+    scaled: FloatArray = (flat[:, told] - flat[:, told].mean(axis=0)) / spread[told]
+    return scaled

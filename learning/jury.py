@@ -1,0 +1,83 @@
+"""What votes say of items of which something is known before.
+
+Annotators have a sensitivity and a specificity of their own (Dawid and Skene 1979, for two
+classes); an item has a probability of its own before any vote, such as a classifier's, as in
+Raykar et al. (2010, JMLR 11, section 2.6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit
+
+from learning.arrays import FloatArray
+from learning.votes import MISSING, as_votes
+
+# Before any of their votes, an annotator counts as so many of an average one's.
+_SHRINKAGE = 4.0
+# An average annotator before any vote: better than chance.
+_PRIOR_RIGHT, _PRIOR_WRONG = 4.0, 1.0
+_CLIP = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Jury:
+    """probability: (n,) of yes, given votes and prior; sensitivity, specificity: (d,) share of
+    yes among what shows it, of no among the rest, shrunk to those of all, which are `mean`."""
+
+    probability: FloatArray
+    sensitivity: FloatArray
+    specificity: FloatArray
+    mean: tuple[float, float]
+
+
+def hear(votes: ArrayLike, prior: ArrayLike, n_iterations: int = 100) -> Jury:
+    """By expectation-maximisation, from the majority on.
+
+    votes: (n, d) 1 yes, 0 no, -1 none; prior: (n,) probability of yes before any vote. Raises
+    ValueError when they do not fit.
+    """
+    given = as_votes(votes)
+    before = np.asarray(prior, np.float64)
+    if before.shape != (len(given),) or not ((before >= 0) & (before <= 1)).all():
+        raise ValueError(f"prior must be ({len(given)},) probabilities, got {before.shape}")
+    before = np.clip(before, _CLIP, 1 - _CLIP)
+    item, who = np.nonzero(given != MISSING)
+    yes = given[item, who] == 1
+    probability = _smoothed_majority(len(given), item, yes, before)
+    n_people = given.shape[1]
+    for _ in range(n_iterations):
+        sure = probability[item]
+        sensitivity, mean_sensitivity = _rates(who, n_people, sure, yes)
+        specificity, mean_specificity = _rates(who, n_people, 1 - sure, ~yes)
+        weight = np.where(
+            yes,
+            np.log(sensitivity[who]) - np.log1p(-specificity[who]),
+            np.log1p(-sensitivity[who]) - np.log(specificity[who]),
+        )
+        told = expit(logit(before) + np.bincount(item, weight, len(given)))
+        moved = float(np.abs(told - probability).max(initial=0.0))
+        probability = told
+        if moved < 1e-6:
+            break
+    return Jury(probability, sensitivity, specificity, (mean_sensitivity, mean_specificity))
+
+
+def _smoothed_majority(n: int, item: np.ndarray, yes: np.ndarray, before: FloatArray) -> FloatArray:
+    """The prior counts as one vote."""
+    said, cast = np.bincount(item, yes, n), np.bincount(item, minlength=n)
+    return np.asarray((said + before) / (cast + 1), np.float64)
+
+
+def _rates(
+    who: np.ndarray, n_people: int, weight: FloatArray, right: np.ndarray
+) -> tuple[FloatArray, float]:
+    """(d,) share of weight that each one is right on, and that of all."""
+    total = np.bincount(who, weight, n_people)
+    hit = np.bincount(who, weight * right, n_people)
+    mean = (hit.sum() + _PRIOR_RIGHT) / (total.sum() + _PRIOR_RIGHT + _PRIOR_WRONG)
+    rates = (hit + _SHRINKAGE * mean) / (total + _SHRINKAGE)
+    return np.clip(rates, 1e-3, 1 - 1e-3), float(mean)

@@ -1,0 +1,38 @@
+"""How many votes an item is worth: what one more would set right, by what is known of it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import binom
+
+from learning.arrays import FloatArray
+
+# One vote seldom turns a judgement over; a few may.
+MOST_AHEAD = 3
+
+
+def expected_error(
+    probability: ArrayLike, sensitivity: float, specificity: float, n_votes: int
+) -> FloatArray:
+    """(n,) chance that an item is labelled wrongly after `n_votes` more of average annotators.
+
+    probability: (n,) of yes now. With no vote min(p, 1 - p).
+    """
+    chance = np.asarray(probability, np.float64)[:, None]
+    said = np.arange(n_votes + 1)
+    shown = binom.pmf(said, n_votes, sensitivity)
+    hidden = binom.pmf(said, n_votes, 1 - specificity)
+    error: FloatArray = np.minimum(chance * shown, (1 - chance) * hidden).sum(axis=1)
+    return error
+
+
+def gain_per_vote(probability: ArrayLike, sensitivity: float, specificity: float) -> FloatArray:
+    """(n,) by how much a vote lowers that chance, at best over one to `MOST_AHEAD` of them."""
+    now = expected_error(probability, sensitivity, specificity, 0)
+    after = [
+        (now - expected_error(probability, sensitivity, specificity, n)) / n
+        for n in range(1, MOST_AHEAD + 1)
+    ]
+    gain: FloatArray = np.maximum(np.max(after, axis=0), 0.0)
+    return gain

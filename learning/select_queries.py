@@ -1,0 +1,60 @@
+"""Which images to ask votes on next."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from learning.arrays import FloatArray, IntArray, check_count
+
+
+def covering_selections(
+    n: int, grid_size: int, n_images: int, rng: np.random.Generator
+) -> IntArray:
+    """(n, grid_size) distinct images a grid; each image is shown once before any is twice."""
+    _check(n, grid_size, n_images)
+    shown = np.zeros(n_images, np.int64)
+    grids = np.empty((n, grid_size), np.int64)
+    for row in range(n):
+        order = rng.permutation(n_images)
+        chosen = order[np.argsort(shown[order], kind="stable")[:grid_size]]
+        shown[chosen] += 1
+        grids[row] = rng.permutation(chosen)
+    return grids
+
+
+def telling_selections(
+    gain: FloatArray,
+    n: int,
+    grid_size: int,
+    rng: np.random.Generator,
+    random_share: float = 0.0,
+) -> IntArray:
+    """(n, grid_size) distinct images a grid: those whose vote gains most, dealt at random.
+
+    gain: (N,) of a vote on each image, -inf for those that want none. Where the grids have more
+    places than there are images, those that gain most are asked again, in another grid.
+    random_share: of each grid, drawn from all images alike, so that what the model is wrongly sure
+    of is found, too.
+    """
+    _check(n, grid_size, len(gain))
+    n_random = round(random_share * grid_size)
+    # Of images that gain the same, any.
+    order = np.lexsort((rng.random(len(gain)), -gain))
+    n_chosen = grid_size - n_random
+    grids = np.empty((n, grid_size), np.int64)
+    at_once = max(1, min(n, len(gain) // max(n_chosen, 1)))
+    for start in range(0, n, at_once):
+        rows = range(start, min(n, start + at_once))
+        dealt = rng.permutation(order[: len(rows) * n_chosen]).reshape(len(rows), n_chosen)
+        for row, chosen in zip(rows, dealt, strict=True):
+            others = np.setdiff1d(np.arange(len(gain)), chosen)
+            drawn = rng.choice(others, n_random, replace=False)
+            grids[row] = rng.permutation(np.concatenate([chosen, drawn]))
+    return grids
+
+
+def _check(n: int, grid_size: int, n_images: int) -> None:
+    check_count("n", n, minimum=0)
+    check_count("grid_size", grid_size)
+    if grid_size > n_images:
+        raise ValueError(f"grid_size is {grid_size}, but there are {n_images} images only")
