@@ -33,7 +33,13 @@ from app.recruitment import payment_routes as payments
 from app.recruitment import planning_routes as recruiting
 from app.recruitment import routes as recruitment
 from app.recruitment.channels.mturk_sites import frame_ancestors
-from app.results import clustering_routes, downloads, explore_routes, membership_routes
+from app.results import (
+    clustering_routes,
+    downloads,
+    explore_routes,
+    label_routes,
+    membership_routes,
+)
 from app.results import routes as results
 from app.results.catalogue import PACKED
 from app.webhooks import pages as webhook_pages
@@ -86,6 +92,7 @@ def create_app() -> FastAPI:
         explore_routes.api,
         clustering_routes.api,
         membership_routes.api,
+        label_routes.api,
         maps.api,
         downloads.api,
         planning.api,

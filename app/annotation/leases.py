@@ -9,11 +9,11 @@ waits for no other lock (grids are taken with SKIP LOCKED), so it cannot close a
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from app.annotation.checks import next_check
 from app.annotation.models import Answer, Assignment, Remark
@@ -25,6 +25,7 @@ from app.annotation.sessions import (
     require_held,
     require_prepared,
 )
+from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.rounds import awaits_grids, n_full_rounds, rounds_at_work
 from app.core.database import locked
@@ -209,7 +210,7 @@ def _unfilled(who: AnnotatorSession, one: Round) -> ColumnElement[bool]:
 def _take_free_grid(session: Session, who: AnnotatorSession, one: Round) -> Grid | None:
     """A grid of the round that nobody works on, under its row lock."""
     free = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
-    candidates = select(Grid).where(_unfilled(who, one), free).order_by(Grid.number).limit(1)
+    candidates = select(Grid).where(_unfilled(who, one), free).order_by(*_order(who)).limit(1)
     # The snapshot that chose the grid may be older than a lease committed just before the grid was
     # locked, so the count is taken again under the lock, by a statement that sees it.
     for _ in range(50):
@@ -220,6 +221,22 @@ def _take_free_grid(session: Session, who: AnnotatorSession, one: Round) -> Grid
         if session.scalar(still_free) is not None:
             return grid
     return None
+
+
+def _order(who: AnnotatorSession) -> list[ColumnElement[Any]]:
+    """SQL: the order in which grids are handed out. A second vote of one person on an image takes
+    the place of the first, so votes go to whom most images of the grid are new."""
+    if not KINDS[who.campaign.kind].votes:
+        return [Grid.number.expression]
+    seen = aliased(Grid)
+    mine = (
+        select(func.unnest(seen.images))
+        .join(Answer, Answer.grid_id == seen.id)
+        .where(Answer.annotator_id == who.annotator_id, Answer.state != "returned")
+    )
+    shown = func.unnest(Grid.images).column_valued("image")
+    known = select(func.count()).select_from(shown).where(shown.in_(mine)).correlate(Grid)
+    return [known.scalar_subquery(), Grid.number.expression]
 
 
 def _lease(session: Session, who: AnnotatorSession, grid: Grid, ahead: bool) -> Answer:

@@ -50,6 +50,7 @@ class Section:
 SECTIONS = {
     "recruit": Section("Recruit", "recruit"),
     "map": Section("Map", "map"),
+    "labels": Section("Labels", "labels"),
     "attributes": Section("Attributes", "attributes"),
     "clusters": Section("Clusters", "clusters"),
     "compare": Section("Compare", "compare"),
@@ -186,7 +187,7 @@ def section_page(
     account: SignedIn,
 ) -> Response:
     campaign = service.get_campaign(session, account, campaign_id)
-    if section not in SECTIONS:
+    if section not in sections_of(campaign):
         raise NotFound("A campaign has no such page.")
     context = {
         **frame_context(session, account, campaign, section),
@@ -194,6 +195,12 @@ def section_page(
         "shares": list_shares(session, campaign),
     }
     return templates.TemplateResponse(request, "campaigns/section.html", context)
+
+
+def sections_of(campaign: Campaign) -> dict[str, Section]:
+    """The pages that a campaign of its kind has, besides the monitor."""
+    without = ("attributes", "clusters") if KINDS[campaign.kind].votes else ("labels",)
+    return {name: one for name, one in SECTIONS.items() if name not in without}
 
 
 def frame_context(
@@ -206,6 +213,6 @@ def frame_context(
         "collection": session.get_one(Collection, campaign.collection_id),
         "strategy": get_strategy(campaign.strategy),
         "access": access_of(session, account, campaign),
-        "sections": SECTIONS,
+        "sections": sections_of(campaign),
         "here": here,
     }

@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, func, select, true
 from sqlalchemy.orm import Session
 
+from app.annotation.settings import annotation_of
+from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.collections.models import Collection, Image
 from app.core.errors import InvalidInput
-from learning.simulation import AttributeCrowd, Crowd, FeatureCrowd
+from learning.simulation import AttributeCrowd, Crowd, FeatureCrowd, VoteCrowd
 
 FEATURES = "features"
 IMAGINED = "imagined"
@@ -19,13 +21,15 @@ IMAGINED = "imagined"
 FEWEST_VALUES, MOST_VALUES = 2, 30
 MOST_ATTRIBUTES = 3
 IMAGINED_DIMENSIONS = 3
+IMAGINED_SHARE = 0.3
 
 
 @dataclass(frozen=True)
 class CrowdTraits:
     """What the annotators of a simulated crowd are like; see AttributeCrowd.from_table.
 
-    Of a crowd that groups by features only the first three count.
+    Of a crowd that groups by features only the first three count. Of one that votes `careless` is
+    the share of annotators who guess.
     """
 
     annotators: int = 8
@@ -93,15 +97,19 @@ def _read(session: Session, conditions: list[ColumnElement[bool]]) -> ImageTable
 class Groupings:
     """By what a crowd over a campaign's images can be simulated: attributes that every image has
     and that part them; `known`: attributes that part images and that enough for a grid have;
-    `features`: whether all images have some."""
+    `features`: whether all images have some; `votes`: on what a crowd votes that does."""
 
     attributes: list[str]
     known: list[str]
     features: bool
+    votes: str | None = None
 
     @property
     def usual(self) -> list[str]:
-        """Unless told: features, else attributes, else a likeness that is made up."""
+        """Unless told: features, else attributes, else a likeness that is made up. Of votes: the
+        known answers, else something made up."""
+        if self.votes is not None:
+            return [self.votes]
         if self.features:
             return [FEATURES]
         return self.attributes[:MOST_ATTRIBUTES] or [IMAGINED]
@@ -128,13 +136,28 @@ def read_groupings(session: Session, campaign: Campaign) -> Groupings:
     attributes = [name for name, n_with in parting if n_with == n_images]
     known = [name for name, n_with in parting if n_with >= campaign.grid_size]
     features = session.scalar(select(func.bool_and(Image.features.is_not(None))).where(*mine))
-    return Groupings(attributes, known, bool(features))
+    return Groupings(attributes, known, bool(features), _voted_on(campaign, attributes))
 
 
-def make_crowd(table: ImageTable, by: list[str], traits: CrowdTraits) -> Crowd:
+def _voted_on(campaign: Campaign, attributes: list[str]) -> str | None:
+    if not KINDS[campaign.kind].votes:
+        return None
+    settings = annotation_of(campaign.annotation)
+    if settings.known_attribute in attributes:
+        return f"{settings.known_attribute}={settings.known_value}"
+    return IMAGINED
+
+
+def make_crowd(table: ImageTable, by: list[str], traits: CrowdTraits, kind: str = "grid") -> Crowd:
     """A crowd that groups these images by attributes, by features (k-means), or by a likeness
-    that is made up. Raises InvalidInput when an image lacks what is asked for."""
+    that is made up; or votes on them, by one `attribute=value` or something made up. Raises
+    InvalidInput when an image lacks what is asked for."""
     known = sorted({name for attributes in table.attributes for name in attributes})
+    if KINDS[kind].votes:
+        truth = _shown(table, by, known, traits.seed)
+        return VoteCrowd.of_people(
+            truth, traits.annotators, traits.noise, traits.careless, traits.seed
+        )
     if not by:
         raise InvalidInput(
             f"Say by what to group: --by with one or more of {', '.join([*known, FEATURES])}."
@@ -157,6 +180,25 @@ def make_crowd(table: ImageTable, by: list[str], traits: CrowdTraits) -> Crowd:
         salience=traits.salience,
         random_state=traits.seed,
     )
+
+
+def _shown(table: ImageTable, by: list[str], known: list[str], seed: int) -> NDArray[np.bool_]:
+    """(N,) whether an image shows what is asked for."""
+    if by == [IMAGINED]:
+        return np.random.default_rng(seed).random(len(table)) < IMAGINED_SHARE
+    if len(by) != 1 or "=" not in by[0]:
+        raise InvalidInput(
+            f"People vote on one thing: --by with an attribute and a value, such as category=food. "
+            f"Attributes: {', '.join(known) or 'none'}."
+        )
+    name, _, value = by[0].partition("=")
+    column = np.array(_column(table, name, known))
+    if not 0 < (column == value).sum() < len(column):
+        raise InvalidInput(
+            f"Some images must have {name} {value!r}, and some not; values are "
+            f"{', '.join(sorted(set(column.tolist())))[:200]}."
+        )
+    return np.asarray(column == value)
 
 
 def _column(table: ImageTable, name: str, known: list[str]) -> list[str]:

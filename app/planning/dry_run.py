@@ -18,7 +18,7 @@ from app.strategies import get_strategy
 from app.strategies.base import Learned, LearningData
 from app.strategies.grids import FirstRound
 from learning.groupings import Groupings
-from learning.simulation import Crowd, neighbours_right, true_distances
+from learning.simulation import Crowd, VoteCrowd, neighbours_right, true_distances
 
 NEIGHBOURS = 10
 # A larger collection is simulated on so many of its images: answers needed grow with the images,
@@ -46,8 +46,9 @@ class Design:
 
 @dataclass(frozen=True)
 class Point:
-    """After `answers` answers: share of the nearest neighbours that are right, with its standard
-    error over images; `foretold`: the strategy's own measure on answers it has not seen."""
+    """After `answers` answers: share of the nearest neighbours that are right, or of labels where
+    people vote, with its standard error over images; `foretold`: the strategy's own measure on
+    answers it has not seen."""
 
     answers: int
     right: float
@@ -75,7 +76,7 @@ def play(
     strategy takes some. Raises ValueError when the answers teach nothing."""
     strategy = get_strategy(design.strategy)
     rng = np.random.default_rng([seed, budget])
-    distances = true_distances(crowd)
+    right_of = _measure(crowd)
     n_grids = budget // design.answers_per_grid
     about = FirstRound(crowd.n_images, design.grid_size, seed, rng)
     first = strategy.first_grids(even_share(n_grids, design.rounds, 1), about, design.settings)
@@ -101,9 +102,11 @@ def play(
             begun=np.concatenate([one.images for one in [*data.rounds, answers]]),
         )
         learned = strategy.learn(data, design.settings, lambda _: None)
-        points.append(_point(data, learned, distances))
+        points.append(_point(data, learned, right_of(learned)))
         progress(number / design.rounds)
         n_next = even_share(n_grids, design.rounds, number + 1)
+        if learned.enough:
+            break
         if number < design.rounds and n_next:
             chosen = learned.select_grids(n_next, number + 1)
             grids, purposes = chosen.images, chosen.purposes
@@ -133,8 +136,21 @@ def _answer(
     return grouped, [answer.descriptions for answer in answers]
 
 
-def _point(data: LearningData, learned: Learned, distances: NDArray[np.float64]) -> Point:
-    right = neighbours_right(learned.embedding, distances, NEIGHBOURS)
+def _measure(crowd: Crowd) -> Callable[[Learned], NDArray[np.float64]]:
+    """(N,) how right a model is on each image."""
+    if isinstance(crowd, VoteCrowd):
+        truth = crowd.truth
+
+        def labels_right(learned: Learned) -> NDArray[np.float64]:
+            assert learned.labels is not None
+            return np.asarray((learned.labels.probability > 0.5) == truth, np.float64)
+
+        return labels_right
+    distances = true_distances(crowd)
+    return lambda learned: neighbours_right(learned.embedding, distances, NEIGHBOURS)
+
+
+def _point(data: LearningData, learned: Learned, right: NDArray[np.float64]) -> Point:
     told = [learned.metrics.get(name) for name in ("agreement", "held_out_auc")]
     return Point(
         answers=sum(len(one) for one in data.rounds),
@@ -154,8 +170,9 @@ def ladder(design: Design, n_images: int, budget: int) -> list[int]:
 
 
 def answers_needed(points: Sequence[Point], target: float) -> float | None:
-    """Answers at which `target` of the neighbours are right, read from the ends of campaigns of
-    several budgets: a rising curve over the logarithm of the answers. None beyond the last."""
+    """Answers at which `target` of the neighbours or labels are right, read from the ends of
+    campaigns of several budgets: a rising curve over the logarithm of the answers. None beyond
+    the last."""
     if not points:
         return None
     # Imported here: servers and commands start without it, in a second less.

@@ -48,7 +48,7 @@ def run_dry_run(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     for answers in sorted(budgets, key=lambda size: (size != own, size)):
         for seed in range(CROWDS):
             traits = CrowdTraits(asked["annotators"], asked["noise"], design.seed + seed)
-            crowd = make_crowd(table, asked["by"], traits)
+            crowd = make_crowd(table, asked["by"], traits, design.kind)
             played = play(design, crowd, answers, design.seed + seed, features)
             done += answers
             picture = _picture(played, table.positions) if answers == own and seed == 0 else None

@@ -42,7 +42,8 @@ class PlanSettings(BaseModel):
         gt=0,
         lt=1,
         title="Quality wanted",
-        description="Share of each image's ten nearest neighbours that are right.",
+        description="Share of each image's ten nearest neighbours that are right; of labels, where "
+        "people vote.",
     )
 
 

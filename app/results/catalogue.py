@@ -14,7 +14,14 @@ from app.campaigns.models import Campaign
 from app.core.copying import in_pieces
 from app.core.errors import NotFound
 from app.recruitment import exports as payments
-from app.results import clusterings, comparisons, exports, membership_files, model_files
+from app.results import (
+    clusterings,
+    comparisons,
+    exports,
+    label_files,
+    membership_files,
+    model_files,
+)
 from app.results.models import Model
 from app.results.service import get_model
 
@@ -58,7 +65,7 @@ class Export:
     about: str
     of_answers: OfAnswers | None = None
     of_model: OfModel | None = None
-    needs: Literal["answers", "model", "insight", "memberships"] = "answers"
+    needs: Literal["answers", "model", "insight", "memberships", "labels"] = "answers"
     group: Literal["answers", "payments", "model", "everything"] = "answers"
     row: Literal["answer", "answered image", "image"] | None = None
 
@@ -110,6 +117,13 @@ def _model(
 
 def _insight(name: str, make: OfModel, title: str, about: str) -> Export:
     return Export(name, title, about, of_model=make, needs="insight", group="model")
+
+
+def _labels(
+    name: str, make: OfModel, title: str, about: str, row: Literal["image"] | None = None
+) -> Export:
+    needs: Literal["labels"] = "labels"
+    return Export(name, title, about, of_model=make, needs=needs, group="model", row=row)
 
 
 def _memberships(
@@ -196,6 +210,15 @@ EXPORTS = [
     _memberships(
         "reliability.csv", membership_files.reliability_csv, "Reliability of annotators",
         "How often each annotator puts together what belongs together, and apart what does not.",
+    ),
+    _labels(
+        "labels.csv", label_files.labels_csv, "Labels",
+        "What every image is labelled and how surely, with its votes and what the votes alone say.",
+        "image",
+    ),
+    _labels(
+        "voters.csv", label_files.voters_csv, "Quality of votes",
+        "How often each annotator says yes to what shows it, and no to the rest.",
     ),
     _model(
         "dissimilarities.npz", model_files.dissimilarities_npz, "Dissimilarities",

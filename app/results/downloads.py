@@ -43,7 +43,7 @@ class ExportOut(BaseModel):
     about: str
     kind: str
     group: Literal["answers", "payments", "model", "everything"]
-    needs: Literal["answers", "model", "insight", "memberships"]
+    needs: Literal["answers", "model", "insight", "memberships", "labels"]
     rows: int | None
 
     @classmethod

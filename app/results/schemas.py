@@ -11,6 +11,7 @@ from app.collections.media import image_url
 from app.collections.models import Image
 from app.results.evidence import Counts
 from app.results.insight import Insight, tells_attributes
+from app.results.labels import tells_labels
 from app.results.models import EmbeddedImage, Model
 from app.results.monitor import Monitor
 from app.results.own_clusters import tells_clusters
@@ -39,7 +40,7 @@ class JobOut(BaseModel):
 
 class ModelOut(BaseModel):
     """`has_insight`: it tells attributes and annotators; `has_memberships`: it has clusters of its
-    own, with every image's place in them."""
+    own, with every image's place in them; `has_labels`: it labels every image yes or no."""
 
     version: int
     round: int
@@ -48,6 +49,7 @@ class ModelOut(BaseModel):
     metrics: dict[str, float]
     has_insight: bool
     has_memberships: bool
+    has_labels: bool
 
     @classmethod
     def of(cls, model: Model) -> "ModelOut":
@@ -59,6 +61,7 @@ class ModelOut(BaseModel):
             metrics=model.metrics,
             has_insight=tells_attributes(model),
             has_memberships=tells_clusters(model),
+            has_labels=tells_labels(model),
         )
 
 

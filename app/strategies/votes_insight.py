@@ -47,23 +47,28 @@ def _classifier_scores(model: "CrowdLabels", labels: Labels) -> dict[str, float]
 def insight_of(
     model: "CrowdLabels", labels: Labels, votes: "Votes", told: Mapping[str, "Aggregated"]
 ) -> dict[str, Any]:
-    """`jury`: of all who voted, `quality` by the votes alone; `reliability`: of the classifier's probabilities, in tenths."""
+    """`jury`: of all who voted, with their `quality` by the votes alone; `reliability`: of the
+    classifier's probabilities, in tenths."""
     cast = (votes >= 0).sum(axis=0)
     return {
         "jury": [
             {
                 "annotator": int(who),
                 "n_votes": int(cast[who]),
-                "yes_share": round(float((votes[:, who] == 1).sum() / cast[who]), 6),
-                "sensitivity": round(float(model.sensitivity_[who]), 6),
-                "specificity": round(float(model.specificity_[who]), 6),
-                "quality": {name: round(float(one.quality[who]), 6) for name, one in told.items()},
+                "yes_share": _rounded((votes[:, who] == 1).sum() / cast[who]),
+                "sensitivity": _rounded(model.sensitivity_[who]),
+                "specificity": _rounded(model.specificity_[who]),
+                "quality": {name: _rounded(one.quality[who]) for name, one in told.items()},
             }
             for who in np.flatnonzero(cast).tolist()
         ],
         "reliability": reliability(labels),
         "has_classifier": model.classifier_ is not None,
     }
+
+
+def _rounded(value: Any) -> float:
+    return round(float(value), 6)
 
 
 def reliability(labels: Labels) -> list[dict[str, float]]:

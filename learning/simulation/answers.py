@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import IntArray, as_index_array, check_index_range
 
-GROUP_LIMITS = {"grid": 10, "bins": 4}
+GROUP_LIMITS = {"grid": 10, "bins": 4, "select": 3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ def check_request(
 ) -> tuple[IntArray, int]:
     """The images as an array, and how many groups the answer may use.
 
-    kind: "grid" (up to ten groups) or "bins" (up to `n_bins`, four unless told). Raises
+    kind: "grid" (up to ten groups), "bins" (up to `n_bins`, four unless told) or "select". Raises
     ValueError for an unknown kind, annotator or image.
     """
     if kind not in GROUP_LIMITS:

@@ -95,7 +95,7 @@ def run_market(
     with transaction() as session:
         found: Campaign = find_campaign(session, campaign)
         names = [name.strip() for name in by.split(",") if name.strip()]
-        crowd = make_crowd(read_images(session, found), names, traits)
+        crowd = make_crowd(read_images(session, found), names, traits, found.kind)
         links = frozenset(link_of(one) for one in list_recruitments(session, found))
     http = httpx.Client(base_url=mturk or prolific, timeout=60)
     kind = "workers" if mturk else "participants"
@@ -141,7 +141,7 @@ def run_crowd(
     with transaction() as session:
         found: Campaign = find_campaign(session, campaign)
         names = [name.strip() for name in by.split(",") if name.strip()]
-        crowd = make_crowd(read_images(session, found), names, traits)
+        crowd = make_crowd(read_images(session, found), names, traits, found.kind)
         link = annotator_link(found, "").removeprefix("/a/")
     run = CrowdRun(
         base_url=get_settings().base_url,

@@ -1,0 +1,78 @@
+"""Labels by votes, and how well each annotator votes, as files.
+
+Columns are those of docs/exports.md, in its order: new ones come last.
+"""
+
+from collections.abc import Iterator
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.campaigns.models import Campaign
+from app.collections.models import Image
+from app.core.spreadsheets import neutral
+from app.results.cells import csv_line
+from app.results.labels import all_told, labelled, read_labels, tells_labels
+from app.results.models import Model
+from learning.aggregation import METHODS
+
+LABEL_COLUMNS = (
+    "image",
+    "filename",
+    "label",
+    "probability",
+    "classifier",
+    *METHODS,
+    "yes",
+    "no",
+    "unsure",
+)
+VOTER_COLUMNS = (
+    "annotator",
+    "n_votes",
+    "yes_share",
+    "sensitivity",
+    "specificity",
+    *(f"quality_{method}" for method in METHODS),
+)
+
+
+def labels_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
+    """One line per image. The head alone for a model that labels nothing."""
+    yield csv_line(LABEL_COLUMNS)
+    if not tells_labels(model):
+        return
+    told = read_labels(campaign, model)
+    query = (
+        select(Image)
+        .where(Image.collection_id == campaign.collection_id, Image.position < len(told))
+        .order_by(Image.position)
+        .execution_options(yield_per=1000)
+    )
+    for image in session.scalars(query):
+        one = labelled(told, image)
+        by = ["" if (value := getattr(one, name)) is None else value for name in METHODS]
+        yield csv_line(
+            [
+                image.position,
+                neutral(image.filename),
+                one.label,
+                one.probability,
+                one.prior,
+                *by,
+                one.yes,
+                one.no,
+                one.unsure,
+            ]
+        )
+
+
+def voters_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
+    """One line per annotator who said yes or no. The head alone for a model that does not tell."""
+    yield csv_line(VOTER_COLUMNS)
+    if not tells_labels(model):
+        return
+    for one in all_told(model)["jury"]:
+        quality = {f"quality_{name}": value for name, value in one["quality"].items()}
+        told = {**one, **quality}
+        yield csv_line([told[column] for column in VOTER_COLUMNS])

@@ -1,0 +1,59 @@
+"""Labels by votes: the API."""
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import Query
+
+from app.accounts.api import api_router
+from app.accounts.routes import SignedIn
+from app.campaigns.service import get_campaign
+from app.core.paging import Page, Paged
+from app.core.web import DatabaseSession
+from app.results import labels
+from app.results.label_schemas import LabelOut, LabelQualityOut
+from app.results.routes import Version
+from app.results.service import get_model
+
+api = api_router("/campaigns/{campaign_id}/models/{version}", "labels")
+Order = Annotated[
+    labels.Order,
+    Query(description="likeliest: the surest yes first; contested: the least sure first."),
+]
+Label = Annotated[Literal["yes", "no"] | None, Query(description="Only images of this label.")]
+Asked = Annotated[bool | None, Query(description="Only images with votes, or only the others.")]
+
+
+@api.get("/labels")
+def list_labels(
+    campaign_id: UUID,
+    version: Version,
+    session: DatabaseSession,
+    account: SignedIn,
+    paging: Paged,
+    order: Order = "likeliest",
+    label: Label = None,
+    asked: Asked = None,
+) -> Page[LabelOut]:
+    """Every image of a select campaign with its label, how likely that is, and its votes. The
+    export labels.csv has them all in one file."""
+    campaign = get_campaign(session, account, campaign_id)
+    told = labels.read_labels(campaign, get_model(session, campaign, version))
+    positions = labels.chosen_positions(told, order, label, asked)
+    part = paging.slice(0, lambda start, n: positions[start : start + n].tolist())
+    found = labels.labelled_at(session, campaign, told, part)
+    return paging.page([LabelOut.of_labelled(one) for one in found])
+
+
+@api.get("/label-quality")
+def read_label_quality(
+    campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
+) -> LabelQualityOut:
+    """How good the labels are expected to be, how the classifier's probabilities hold, how both
+    do on known answers, and how well each annotator votes."""
+    campaign = get_campaign(session, account, campaign_id)
+    model = get_model(session, campaign, version)
+    told = labels.all_told(model)
+    found = labels.read_labels(campaign, model)
+    gold = labels.read_gold(session, campaign, found)
+    return LabelQualityOut.of(model, told, len(found), gold)

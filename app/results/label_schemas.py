@@ -1,0 +1,124 @@
+"""Bodies of the API of labels by votes."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from app.results.explore_schemas import ShownImage
+from app.results.labels import Gold, Labelled
+from app.results.models import Model
+from learning.calibration import BinaryScores
+
+
+class LabelOut(ShownImage):
+    """An image and its label. Probabilities are of yes: `probability` by votes and classifier,
+    `prior` by the classifier, which has not seen the image's votes, `majority`, `dawid_skene` and
+    `glad` by the votes alone (null without any). `yes`, `no`, `unsure`: votes."""
+
+    label: Literal["yes", "no"]
+    probability: float
+    prior: float
+    majority: float | None
+    dawid_skene: float | None
+    glad: float | None
+    yes: int
+    no: int
+    unsure: int
+
+    @classmethod
+    def of_labelled(cls, one: Labelled) -> "LabelOut":
+        told = {name: value for name, value in vars(one).items() if name != "image"}
+        return cls(**ShownImage.of(one.image).model_dump(), label=one.label, **told)
+
+
+class JurorOut(BaseModel):
+    """An annotator by position, without identity. `sensitivity`: share of yes among what shows
+    it; `specificity`: of no among the rest; `quality`: expected share of right votes, by each way
+    of reading the votes alone; `yes_share`: of their votes."""
+
+    annotator: int
+    n_votes: int
+    yes_share: float
+    sensitivity: float
+    specificity: float
+    quality: dict[str, float]
+
+
+class ReliabilityBin(BaseModel):
+    """Images with about this `probability` by the classifier, and the share of their votes, which
+    it had not seen, that said yes."""
+
+    probability: float
+    yes_share: float
+    n_images: int
+
+
+class ScoresOut(BaseModel):
+    """On images with known answers; `precision` and `recall` from the surest yes on."""
+
+    accuracy: float
+    auc: float
+    average_precision: float
+    brier: float
+    precision: list[float]
+    recall: list[float]
+
+    @classmethod
+    def of(cls, scores: BinaryScores | None) -> "ScoresOut | None":
+        return None if scores is None else cls(**vars(scores))
+
+
+class GoldOut(BaseModel):
+    """`labels`: with votes; `classifier`: without those on the image; null where too few images
+    are known."""
+
+    n_yes: int
+    n_no: int
+    labels: ScoresOut | None
+    classifier: ScoresOut | None
+
+
+class LabelQualityOut(BaseModel):
+    """`expected_right`: share of labels; `gain_of_next_grid`: labels that it is expected to set
+    right; `enough`: why no more was asked, null while more is."""
+
+    version: int
+    features: str
+    has_classifier: bool
+    n_images: int
+    n_yes: int
+    n_contested: int
+    votes_per_image: float
+    expected_right: float
+    gain_of_next_grid: float
+    enough: str | None
+    reliability: list[ReliabilityBin]
+    gold: GoldOut
+    annotators: list[JurorOut]
+
+    @classmethod
+    def of(
+        cls, model: Model, told: Mapping[str, Any], n_images: int, gold: Gold
+    ) -> "LabelQualityOut":
+        metrics = model.metrics
+        return cls(
+            version=model.version,
+            features=told["features"],
+            has_classifier=told["has_classifier"],
+            n_images=n_images,
+            n_yes=round(metrics["yes_share"] * n_images),
+            n_contested=round(metrics["contested"]),
+            votes_per_image=metrics["votes_per_image"],
+            expected_right=metrics["expected_right"],
+            gain_of_next_grid=metrics["gain_of_next_grid"],
+            enough=told["enough"],
+            reliability=[ReliabilityBin(**one) for one in told["reliability"]],
+            gold=GoldOut(
+                n_yes=gold.n_yes,
+                n_no=gold.n_no,
+                labels=ScoresOut.of(gold.labels),
+                classifier=ScoresOut.of(gold.classifier),
+            ),
+            annotators=[JurorOut(**one) for one in told["jury"]],
+        )

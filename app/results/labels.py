@@ -1,0 +1,162 @@
+"""What the images of a select campaign are labelled, how sure that is, and by whom."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.campaigns.models import Campaign, Grid
+from app.collections.models import Image
+from app.core.errors import NotFound
+from app.core.storage import get_object
+from app.results.models import Model
+from app.strategies.labels import FILE, Labels
+from learning.ballots import NO, YES
+from learning.calibration import BinaryScores, binary_scores
+
+Order = Literal["likeliest", "contested", "position"]
+# With fewer images of either kind a curve says nothing.
+LEAST_GOLD = 2
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """An image and what is known of it; probabilities are of yes, None by votes without any."""
+
+    image: Image
+    probability: float
+    prior: float
+    majority: float | None
+    dawid_skene: float | None
+    glad: float | None
+    yes: int
+    no: int
+    unsure: int
+
+    @property
+    def label(self) -> str:
+        return "yes" if self.probability > 0.5 else "no"
+
+
+@dataclass(frozen=True)
+class Gold:
+    """Images with known answers: how the labels do on them, with votes and by the classifier
+    alone; None where too few are known."""
+
+    n_yes: int
+    n_no: int
+    labels: BinaryScores | None
+    classifier: BinaryScores | None
+
+
+def tells_labels(model: Model) -> bool:
+    return model.insight is not None and "jury" in model.insight
+
+
+def all_told(model: Model) -> dict[str, Any]:
+    """What a model tells of votes and voters; raises NotFound when it labels nothing."""
+    if not tells_labels(model):
+        raise NotFound(f"Model {model.version} labels no images.")
+    assert model.insight is not None
+    return model.insight
+
+
+@lru_cache(maxsize=4)
+def _stored(artifact_key: str, model_id: UUID) -> Labels:
+    # A model never changes, nor do its files.
+    return Labels.from_bytes(get_object(f"{artifact_key}/{FILE}"))
+
+
+def read_labels(campaign: Campaign, model: Model) -> Labels:
+    """Raises NotFound when the model has none, or its file is gone or not of these images."""
+    all_told(model)
+    try:
+        found = _stored(model.artifact_key, model.id)
+        if len(found) > campaign.n_images:
+            raise ValueError(f"labels of {len(found)} images, not {campaign.n_images}")
+        return found
+    except (FileNotFoundError, ValueError) as error:
+        raise NotFound(
+            f"The labels of the images in model {model.version} are no longer in storage."
+        ) from error
+
+
+def chosen_positions(
+    told: Labels, order: Order, label: str | None, asked: bool | None
+) -> NDArray[np.int64]:
+    """Positions in the order wanted, of one label ("yes", "no"), voted on or not."""
+    orders = {"likeliest": told.likeliest_first, "contested": told.contested_first}
+    positions = orders[order]() if order in orders else np.arange(len(told))
+    if label is not None:
+        positions = positions[(told.probability[positions] > 0.5) == (label == "yes")]
+    if asked is not None:
+        positions = positions[(told.n_votes[positions] > 0) == asked]
+    return positions
+
+
+def labelled_at(
+    session: Session, campaign: Campaign, told: Labels, positions: Sequence[int]
+) -> list[Labelled]:
+    """The images at these positions, in this order; those that are gone are left out."""
+    query = select(Image).where(
+        Image.collection_id == campaign.collection_id, Image.position.in_(positions)
+    )
+    by_position = {image.position: image for image in session.scalars(query)}
+    return [
+        labelled(told, by_position[position]) for position in positions if position in by_position
+    ]
+
+
+def labelled(told: Labels, image: Image) -> Labelled:
+    at = image.position
+    by = {name: _or_none(getattr(told, name)[at]) for name in ("majority", "dawid_skene", "glad")}
+    return Labelled(
+        image=image,
+        probability=round(float(told.probability[at]), 6),
+        prior=round(float(told.prior[at]), 6),
+        yes=int(told.yes[at]),
+        no=int(told.no[at]),
+        unsure=int(told.unsure[at]),
+        **by,
+    )
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 6)
+
+
+def read_gold(session: Session, campaign: Campaign, told: Labels) -> Gold:
+    """How labels do on the images of gold and practice grids. Answers to these grids are not
+    learned from; the images may be in other grids as well."""
+    known = _known_votes(session, campaign, len(told))
+    positions = np.array(sorted(known), np.int64)
+    truth = np.array([known[position] for position in positions.tolist()], np.bool_)
+    n_yes, n_no = int(truth.sum()), int((~truth).sum())
+    if min(n_yes, n_no) < LEAST_GOLD:
+        return Gold(n_yes, n_no, None, None)
+    return Gold(
+        n_yes,
+        n_no,
+        binary_scores(truth, told.probability[positions]),
+        binary_scores(truth, told.prior[positions]),
+    )
+
+
+def _known_votes(session: Session, campaign: Campaign, n_images: int) -> dict[int, bool]:
+    query = select(Grid.images, Grid.truth).where(
+        Grid.campaign_id == campaign.id,
+        Grid.role.in_(("gold", "practice")),
+        Grid.truth.is_not(None),
+    )
+    return {
+        image: vote == YES
+        for images, truth in session.execute(query)
+        for image, vote in zip(images, truth or [], strict=True)
+        if vote in (YES, NO) and image < n_images
+    }

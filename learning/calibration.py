@@ -1,0 +1,50 @@
+"""How good probabilities of a yes-or-no label are, where the truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.metrics import (
+    average_precision_score,
+    brier_score_loss,
+    precision_recall_curve,
+    roc_auc_score,
+)
+
+# Points of a curve that is drawn: more are not told apart.
+_MOST_POINTS = 200
+
+
+@dataclass(frozen=True)
+class BinaryScores:
+    """accuracy at one half; auc; average_precision; brier: mean squared error of the probability;
+    precision, recall: the curve, from the surest yes on."""
+
+    accuracy: float
+    auc: float
+    average_precision: float
+    brier: float
+    precision: list[float]
+    recall: list[float]
+
+
+def binary_scores(truth: ArrayLike, probability: ArrayLike) -> BinaryScores:
+    """truth: (n,) bool; probability: (n,) of true. Raises ValueError when all are alike, or the
+    two differ in length."""
+    known, said = np.asarray(truth, np.bool_), np.asarray(probability, np.float64)
+    if known.shape != said.shape:
+        raise ValueError(f"truth is {known.shape}, probability {said.shape}")
+    if len(np.unique(known)) < 2:
+        raise ValueError("scores need labels of both kinds")
+    precision, recall, _ = precision_recall_curve(known, said)
+    kept = np.unique(np.linspace(0, len(recall) - 1, _MOST_POINTS).astype(int))[::-1]
+    return BinaryScores(
+        accuracy=float((known == (said > 0.5)).mean()),
+        auc=float(roc_auc_score(known, said)),
+        average_precision=float(average_precision_score(known, said)),
+        brier=float(brier_score_loss(known, said)),
+        precision=[round(float(value), 4) for value in precision[kept]],
+        recall=[round(float(value), 4) for value in recall[kept]],
+    )
