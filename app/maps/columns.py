@@ -2,19 +2,25 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
+from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign, Grid
 from app.collections.models import Image
 from app.core.errors import NotFound
+from app.strategies.labels import Labels
+from learning.ballots import CHOICES
 
 MOST_ANNOTATORS = 500
 LEFT_OVER = "left over"
 UNNAMED = "without words"
+LabelledBy = Literal["label", "probability", "classifier", "votes"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ def busiest_annotators(session: Session, campaign: Campaign) -> list[tuple[int, 
 
 
 def annotator_column(session: Session, campaign: Campaign, position: int) -> Column:
-    """The words for the group that this annotator last put each image into.
+    """The words for the group that this annotator last put each image into, or what they voted.
 
     Words that differ in case and spaces only are one value. Raises NotFound for an annotator
     without a finished answer.
@@ -76,6 +82,7 @@ def annotator_column(session: Session, campaign: Campaign, position: int) -> Col
         )
         .order_by(Answer.submitted_at, Answer.id)
     )
+    named = list(CHOICES) if KINDS[campaign.kind].votes else []
     told: dict[int, str] = {}
     answers = session.execute(query).all()
     if not answers:
@@ -83,8 +90,21 @@ def annotator_column(session: Session, campaign: Campaign, position: int) -> Col
     for images, groups, descriptions, unseen in answers:
         for image, group in zip(images, groups or [], strict=True):
             if image not in unseen and image < campaign.n_images:
-                told[image] = _words(group, descriptions)
+                told[image] = _words(group, named or descriptions)
     return _column(campaign.n_images, _one_spelling(told))
+
+
+def label_column(told: Labels, by: LabelledBy) -> Column:
+    """The label of every image, its probability, the classifier's own, or the number of votes."""
+    if by == "label":
+        return Column(["yes", "no"], np.where(told.probability > 0.5, 0, 1).tolist())
+    numbers = {
+        "probability": np.round(told.probability, 2),
+        "classifier": np.round(told.prior, 2),
+        "votes": told.n_votes,
+    }[by]
+    values, codes = np.unique(numbers, return_inverse=True)
+    return Column([f"{value:g}" for value in values.tolist()], codes.tolist())
 
 
 def _words(group: int, descriptions: list[str]) -> str:

@@ -19,6 +19,7 @@ from app.maps import columns, service
 from app.maps.layout import LAYOUT_TYPE, layout_bytes
 from app.maps.levels import N_LEVELS
 from app.maps.sheets import Tile
+from app.results.labels import read_labels
 from app.results.routes import Version
 from app.results.service import get_model
 
@@ -164,4 +165,20 @@ def read_column(
         found = columns.annotator_column(session, campaign, annotator)
     else:
         found = columns.attribute_column(session, campaign, attribute)
+    return ColumnOut(values=found.values, codes=found.codes)
+
+
+@api.get("/models/{version}/map/labels")
+def read_label_column(
+    campaign_id: UUID,
+    version: Version,
+    session: DatabaseSession,
+    account: SignedIn,
+    by: columns.LabelledBy = "label",
+) -> ColumnOut:
+    """The label of every image by votes, its probability, the classifier's own, or the number of
+    votes."""
+    campaign = get_campaign(session, account, campaign_id)
+    told = read_labels(campaign, get_model(session, campaign, version))
+    found = columns.label_column(told, by)
     return ColumnOut(values=found.values, codes=found.codes)

@@ -10,6 +10,7 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from app.archive.writer import archive_of
+from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.core.copying import in_pieces
 from app.core.errors import NotFound
@@ -57,7 +58,8 @@ class Export:
     """A file. `about` says in a sentence what is in it and for whom.
 
     of_answers: streamed, whatever the number of answers; of_model: made of one model.
-    row: what each row is of, where their number is known without counting.
+    row: what each row is of, where their number is known without counting; of_votes: whether it
+    makes sense of a campaign whose answers are votes.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Export:
     needs: Literal["answers", "model", "insight", "memberships", "labels"] = "answers"
     group: Literal["answers", "payments", "model", "everything"] = "answers"
     row: Literal["answer", "answered image", "image"] | None = None
+    of_votes: bool = True
 
     @property
     def kind(self) -> str:
@@ -147,9 +150,11 @@ EXPORTS = [
         "The same with types and lists: the smallest, and the quickest to load.",
         row="answer",
     ),
-    _answers(
-        "pairs.csv", comparisons.pairs_csv, "Pairs",
+    Export(
+        "pairs.csv", "Pairs",
         "Which two images an annotator put together and which apart.",
+        of_answers=lambda session, campaign, _: comparisons.pairs_csv(session, campaign),
+        of_votes=False,
     ),
     Export(
         "triplets.csv", "Triplets",
@@ -157,6 +162,7 @@ EXPORTS = [
         of_answers=lambda session, campaign, options: comparisons.triplets_csv(
             session, campaign, options.per_answer
         ),
+        of_votes=False,
     ),
     _answers(
         "traces.jsonl", exports.traces_jsonl, "Event traces",
@@ -198,9 +204,11 @@ EXPORTS = [
         "neighbours.csv", model_files.neighbours_csv, "Nearest neighbours",
         "The ten nearest of each image, with distances.",
     ),
-    _model(
-        "clusters.csv", clusterings.newest_clusters_csv, "Clusters",
-        "The newest clustering of the model: cluster and silhouette of each image.", row="image",
+    Export(
+        "clusters.csv", "Clusters",
+        "The newest clustering of the model: cluster and silhouette of each image.",
+        of_model=clusterings.newest_clusters_csv, needs="model", group="model", row="image",
+        of_votes=False,
     ),
     _memberships(
         "memberships.csv", membership_files.memberships_csv, "Memberships",
@@ -245,6 +253,12 @@ EXPORTS = [
     ),
 ]  # fmt: skip
 BY_NAME = {export.name: export for export in EXPORTS}
+
+
+def exports_of(campaign: Campaign) -> list[Export]:
+    """Those that make sense of its answers: votes put no images together."""
+    votes = KINDS[campaign.kind].votes
+    return [export for export in EXPORTS if export.of_votes or not votes]
 
 
 def get_export(name: str) -> Export:

@@ -20,9 +20,9 @@ from app.core.web import DatabaseSession
 from app.results.catalogue import (
     BY_NAME,
     EXPORT_VERSION,
-    EXPORTS,
     Export,
     Options,
+    exports_of,
     get_export,
     make,
 )
@@ -68,9 +68,9 @@ class ExportsOut(BaseModel):
 
 @api.get("/exports")
 def list_exports(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> ExportsOut:
-    """The files that there are, and what each needs."""
+    """The files that make sense of the campaign, and what each needs."""
     campaign = get_campaign(session, account, campaign_id)
-    files = [ExportOut.of(one, campaign) for one in EXPORTS]
+    files = [ExportOut.of(one, campaign) for one in exports_of(campaign)]
     return ExportsOut(version=EXPORT_VERSION, files=files)
 
 

@@ -18,10 +18,17 @@ from app.results.service import get_model
 api = api_router("/campaigns/{campaign_id}/models/{version}", "labels")
 Order = Annotated[
     labels.Order,
-    Query(description="likeliest: the surest yes first; contested: the least sure first."),
+    Query(
+        description="likeliest: the surest yes first; unlikeliest: the surest no first; contested: "
+        "the least sure first."
+    ),
 ]
 Label = Annotated[Literal["yes", "no"] | None, Query(description="Only images of this label.")]
 Asked = Annotated[bool | None, Query(description="Only images with votes, or only the others.")]
+Contested = Annotated[
+    bool | None,
+    Query(description="Only images whose label is less sure than 90 %, or only the others."),
+]
 
 
 @api.get("/labels")
@@ -34,12 +41,13 @@ def list_labels(
     order: Order = "likeliest",
     label: Label = None,
     asked: Asked = None,
+    contested: Contested = None,
 ) -> Page[LabelOut]:
     """Every image of a select campaign with its label, how likely that is, and its votes. The
     export labels.csv has them all in one file."""
     campaign = get_campaign(session, account, campaign_id)
     told = labels.read_labels(campaign, get_model(session, campaign, version))
-    positions = labels.chosen_positions(told, order, label, asked)
+    positions = labels.chosen_positions(told, order, label, asked, contested)
     part = paging.slice(0, lambda start, n: positions[start : start + n].tolist())
     found = labels.labelled_at(session, campaign, told, part)
     return paging.page([LabelOut.of_labelled(one) for one in found])

@@ -16,11 +16,11 @@ from app.collections.models import Image
 from app.core.errors import NotFound
 from app.core.storage import get_object
 from app.results.models import Model
-from app.strategies.labels import FILE, Labels
+from app.strategies.labels import FILE, SURE, Labels
 from learning.ballots import NO, YES
 from learning.calibration import BinaryScores, binary_scores
 
-Order = Literal["likeliest", "contested", "position"]
+Order = Literal["likeliest", "unlikeliest", "contested", "position"]
 # With fewer images of either kind a curve says nothing.
 LEAST_GOLD = 2
 
@@ -88,15 +88,26 @@ def read_labels(campaign: Campaign, model: Model) -> Labels:
 
 
 def chosen_positions(
-    told: Labels, order: Order, label: str | None, asked: bool | None
+    told: Labels,
+    order: Order,
+    label: str | None = None,
+    asked: bool | None = None,
+    contested: bool | None = None,
 ) -> NDArray[np.int64]:
-    """Positions in the order wanted, of one label ("yes", "no"), voted on or not."""
-    orders = {"likeliest": told.likeliest_first, "contested": told.contested_first}
+    """Positions in the order wanted, of one label ("yes", "no"), voted on or not, contested or
+    not."""
+    orders = {
+        "likeliest": told.likeliest_first,
+        "unlikeliest": told.unlikeliest_first,
+        "contested": told.contested_first,
+    }
     positions = orders[order]() if order in orders else np.arange(len(told))
     if label is not None:
         positions = positions[(told.probability[positions] > 0.5) == (label == "yes")]
     if asked is not None:
         positions = positions[(told.n_votes[positions] > 0) == asked]
+    if contested is not None:
+        positions = positions[(told.sureness[positions] < SURE) == contested]
     return positions
 
 

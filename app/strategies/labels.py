@@ -9,6 +9,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 FILE = "labels.safetensors"
+# Contested: less sure than this of its label.
+SURE = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +35,11 @@ class Labels:
         return len(self.probability)
 
     @property
+    def sureness(self) -> NDArray[np.float64]:
+        """(N,) probability of the label that each image has, 0.5 to 1."""
+        return np.maximum(self.probability, 1 - self.probability)
+
+    @property
     def n_votes(self) -> NDArray[np.int64]:
         """(N,) votes for yes or no."""
         return self.yes + self.no
@@ -40,6 +47,10 @@ class Labels:
     def likeliest_first(self) -> NDArray[np.int64]:
         """(N,) positions, the surest yes first."""
         return np.lexsort((np.arange(len(self)), -self.probability))
+
+    def unlikeliest_first(self) -> NDArray[np.int64]:
+        """(N,) positions, the surest no first."""
+        return np.lexsort((np.arange(len(self)), self.probability))
 
     def contested_first(self) -> NDArray[np.int64]:
         """(N,) positions, the image that is least sure first; of these, with most votes."""

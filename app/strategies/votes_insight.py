@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.strategies.labels import Labels
+from app.strategies.labels import SURE, Labels
 
 if TYPE_CHECKING:
     from learning.aggregation import Aggregated
     from learning.crowd_labels import CrowdLabels
     from learning.votes import Votes
-
-# Contested: less sure than this of its label.
-SURE = 0.9
 
 
 def metrics_of(
@@ -22,7 +19,7 @@ def metrics_of(
 ) -> dict[str, float]:
     """expected_right: share of labels; gain_of_next_grid: labels that it is expected to set
     right; held_out_auc: of the classifier, on labels of images whose votes it had not seen."""
-    sure = np.maximum(labels.probability, 1 - labels.probability)
+    sure = labels.sureness
     best = np.sort(np.maximum(gain, 0.0))[::-1][:grid_size]
     return {
         "expected_right": float(sure.mean()),
