@@ -14,6 +14,11 @@ const NAMES: Record<string, string> = {
   clusters: 'effective number of clusters',
   memberships_kept: 'images that kept their cluster',
   certain_share: 'images placed with 90 % or more',
+  expected_right: 'labels expected to be right',
+  gain_of_next_grid: 'labels the next grid is expected to set right',
+  votes_per_image: 'votes per image',
+  yes_share: 'images labelled yes',
+  contested: 'contested images',
 };
 
 export interface Metric {

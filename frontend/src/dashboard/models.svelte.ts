@@ -34,6 +34,11 @@ export class ShownModel {
     return this.model?.has_memberships ?? false;
   }
 
+  /** Whether it labels every image by votes. */
+  get hasLabels(): boolean {
+    return this.model?.has_labels ?? false;
+  }
+
   private get model() {
     return this.live.progress?.models.find((model) => model.version === this.version);
   }

@@ -11,6 +11,7 @@ function aModel(version: number, n_answers: number, metrics: Record<string, numb
     metrics,
     has_insight: false,
     has_memberships: false,
+    has_labels: false,
   };
 }
 
@@ -56,6 +57,19 @@ test('the number of clusters is no share', () => {
     [CLUSTERS, 'number'],
     ['Images placed surely', 'share'],
   ]);
+});
+
+test('models that label by votes have curves of their own', () => {
+  const metrics = { expected_right: 0.9, held_out_auc: 0.8, votes_per_image: 2 };
+  const models = [{ ...aModel(1, 60, metrics), has_labels: true }];
+  const curves = curvesOf({ models, outlook: OUTLOOK });
+  expect(curves.map(({ title }) => title)).toEqual([
+    'Labels expected to be right',
+    'Classifier on unseen votes',
+    'Votes per image',
+  ]);
+  const groups = curvesOf({ models: [aModel(1, 60, { held_out_auc: 0.8 })], outlook: OUTLOOK });
+  expect(groups.map(({ title }) => title)).toEqual(['AUC on held-out grids']);
 });
 
 test('there is nothing to draw before the first model', () => {

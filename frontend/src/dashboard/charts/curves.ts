@@ -19,6 +19,8 @@ interface Plan {
   about: string;
   unit?: Curve['unit'];
   metrics: string[];
+  /** Of models that label by votes, or of the others; of both where it is not told. */
+  votes?: boolean;
 }
 
 export const CLUSTERS = 'Effective number of clusters';
@@ -40,6 +42,7 @@ const PLANS: Plan[] = [
     title: 'AUC on held-out grids',
     about: 'How often a pair put together is nearer than a pair put apart: 50 % is chance.',
     metrics: ['held_out_auc'],
+    votes: false,
   },
   {
     title: 'Stability of neighbours',
@@ -63,6 +66,30 @@ const PLANS: Plan[] = [
     metrics: ['certain_share'],
   },
   {
+    title: 'Labels expected to be right',
+    about: 'Share of all images, by the model’s own probabilities: how sure it is of its labels.',
+    metrics: ['expected_right'],
+  },
+  {
+    title: 'Classifier on unseen votes',
+    about:
+      'How often it finds an image that people say yes to likelier than one they say no to (AUC), votes of neither seen: 50 % is chance.',
+    metrics: ['held_out_auc'],
+    votes: true,
+  },
+  {
+    title: 'Votes per image',
+    about: 'Those for yes or no, over all images of the collection.',
+    unit: 'number',
+    metrics: ['votes_per_image'],
+  },
+  {
+    title: 'Contested images',
+    about: 'Labelled less surely than 90 %.',
+    unit: 'number',
+    metrics: ['contested'],
+  },
+  {
     title: 'Locality',
     about:
       'How near the images of the last round’s grids lie to each other: 1 is as random ones, less is more alike.',
@@ -73,14 +100,18 @@ const PLANS: Plan[] = [
 
 /** Those that the models have figures for. */
 export function curvesOf(told: Told): Curve[] {
-  return PLANS.map(({ title, about, unit = 'share', metrics }): Curve => ({
-    title,
-    about,
-    unit,
-    series: metrics
-      .map((metric, k) => seriesOf(told, metric, PALETTE[k] ?? ''))
-      .filter(({ points }) => points.length > 0),
-  })).filter(({ series }) => series.length > 0);
+  const label = told.models.some(({ has_labels }) => has_labels);
+  const plans = PLANS.filter(({ votes = label }) => votes === label);
+  return plans
+    .map(({ title, about, unit = 'share', metrics }): Curve => ({
+      title,
+      about,
+      unit,
+      series: metrics
+        .map((metric, k) => seriesOf(told, metric, PALETTE[k] ?? ''))
+        .filter(({ points }) => points.length > 0),
+    }))
+    .filter(({ series }) => series.length > 0);
 }
 
 function seriesOf({ models, outlook }: Told, metric: string, colour: string): Series {

@@ -9,3 +9,9 @@ test('evidence is counted, and its absence is said', () => {
   expect(evidenceText(none)).toBe('never shown together: inferred');
   expect(evidenceSentence(none)).toContain('No answer');
 });
+
+test('of votes it is said that they are alike', () => {
+  const some = { together: 3, apart: 1, annotators: 2 };
+  expect(evidenceText(some, true)).toBe('3 alike · 1 unlike');
+  expect(evidenceSentence(some, true)).toBe('In 4 answers of 2 annotators: 3 alike, 1 unlike.');
+});

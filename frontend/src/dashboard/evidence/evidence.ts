@@ -4,18 +4,25 @@ import type { Neighbour } from '../../api/types';
 type Counts = Pick<Neighbour, 'together' | 'apart' | 'annotators'>;
 
 /** "3 together · 1 apart", or that nobody was ever asked. */
-export function evidenceText({ together, apart }: Counts): string {
+export function evidenceText({ together, apart }: Counts, votes = false): string {
   if (together + apart === 0) return 'never shown together: inferred';
-  return `${together} together · ${apart} apart`;
+  const [alike, not] = pairWords(votes);
+  return `${together} ${alike} · ${apart} ${not}`;
 }
 
 /** "In 4 answers of 3 annotators: 3 together, 1 apart." */
-export function evidenceSentence({ together, apart, annotators }: Counts): string {
+export function evidenceSentence({ together, apart, annotators }: Counts, votes = false): string {
   const answers = together + apart;
   if (answers === 0) {
-    return 'No answer so far had both images: their distance is inferred from what each was grouped with.';
+    return `No answer so far had both images: their distance is inferred${votes ? '' : ' from what each was grouped with'}.`;
   }
-  return `In ${count(answers, 'answer')} of ${count(annotators, 'annotator')}: ${together} together, ${apart} apart.`;
+  const [alike, not] = pairWords(votes);
+  return `In ${count(answers, 'answer')} of ${count(annotators, 'annotator')}: ${together} ${alike}, ${apart} ${not}.`;
+}
+
+/** What two images of an answer are: in groups, or by votes. */
+export function pairWords(votes: boolean): [together: string, apart: string] {
+  return votes ? ['alike', 'unlike'] : ['together', 'apart'];
 }
 
 function count(n: number, what: string): string {

@@ -22,18 +22,19 @@ const members = aFile({ file: 'memberships.csv', group: 'model', needs: 'members
 describe('files', () => {
   it('are offered once there is what they are made of', () => {
     const files = [aFile(), embedding, attributes, members];
-    const nothing = { insight: false, memberships: false };
+    const nothing = { insight: false, memberships: false, labels: false };
     expect(offered(files, 'answers', false, nothing)).toEqual([files[0]]);
     expect(offered(files, 'model', false, nothing)).toEqual([]);
     expect(offered(files, 'model', true, nothing)).toEqual([embedding]);
-    expect(offered(files, 'model', true, { insight: true, memberships: false })).toEqual([
-      embedding,
-      attributes,
-    ]);
-    expect(offered(files, 'model', true, { insight: false, memberships: true })).toEqual([
-      embedding,
-      members,
-    ]);
+    expect(
+      offered(files, 'model', true, { insight: true, memberships: false, labels: false }),
+    ).toEqual([embedding, attributes]);
+    expect(
+      offered(files, 'model', true, { insight: false, memberships: true, labels: false }),
+    ).toEqual([embedding, members]);
+    const labels = aFile({ file: 'labels.csv', group: 'model', needs: 'labels' });
+    expect(offered([labels], 'model', true, { ...nothing, labels: true })).toEqual([labels]);
+    expect(offered([labels], 'model', true, nothing)).toEqual([]);
   });
 
   it('of a model name an older one, the newest by saying nothing', () => {

@@ -17,19 +17,27 @@ export function kindOf(file: ExportFile): string {
   return KINDS[file.kind] ?? file.kind.toUpperCase();
 }
 
+/** What the shown model has besides an embedding. */
+export interface Tells {
+  insight: boolean;
+  memberships: boolean;
+  labels: boolean;
+}
+
 /** Files of a group that can be had now: those of a model need one, some need one that tells
- * attributes, some one that has clusters of its own. */
+ * attributes, has clusters of its own, or labels images by votes. */
 export function offered(
   files: ExportFile[],
   group: Group,
   hasModel: boolean,
-  tells: { insight: boolean; memberships: boolean },
+  tells: Tells,
 ): ExportFile[] {
   const there = {
     answers: true,
     model: hasModel,
     insight: hasModel && tells.insight,
     memberships: hasModel && tells.memberships,
+    labels: hasModel && tells.labels,
   };
   return files.filter((file) => file.group === group && there[file.needs]);
 }

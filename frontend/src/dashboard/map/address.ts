@@ -3,7 +3,7 @@
 export interface Shown {
   /** Null: the newest. */
   model: number | null;
-  /** `attribute:colour`, `annotator:3`, `clustering:…`, or empty. */
+  /** `attribute:colour`, `annotator:3`, `clustering:…`, `label:probability`, or empty. */
   colour: string;
   selected: number | null;
 }

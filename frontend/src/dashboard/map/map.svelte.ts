@@ -15,6 +15,7 @@ const NONE: Record<string, string> = {
   attribute: 'no value',
   annotator: 'never seen',
   clustering: 'in no cluster',
+  label: 'no label',
 };
 
 export class MapState {
@@ -137,6 +138,11 @@ export class MapState {
     const [kind, ...rest] = by.split(':');
     const what = rest.join(':');
     if (kind === 'clustering') return clusterColumn(this.root, version, what);
+    if (kind === 'label') {
+      return request<MapColumn>(
+        `${this.root}/models/${version}/map/labels?by=${encodeURIComponent(what)}`,
+      );
+    }
     return request<MapColumn>(`${this.root}/map/column?${kind}=${encodeURIComponent(what)}`);
   }
 

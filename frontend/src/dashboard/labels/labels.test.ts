@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import type { Juror, LabelQuality } from '../../api/types';
+import {
+  concernsFirst,
+  goldSentence,
+  jurorWords,
+  likely,
+  outlook,
+  queryOf,
+  sureness,
+  tabsOf,
+  votesText,
+} from './labels';
+
+const QUALITY: LabelQuality = {
+  version: 2,
+  features: 'features',
+  has_classifier: true,
+  n_images: 30,
+  n_yes: 10,
+  n_contested: 2,
+  votes_per_image: 1.5,
+  expected_right: 0.93,
+  gain_of_next_grid: 1.25,
+  enough: null,
+  reliability: [],
+  gold: { n_yes: 0, n_no: 0, labels: null, classifier: null },
+  annotators: [],
+};
+
+function aJuror(annotator: number, n_votes: number, sensitivity: number, specificity: number) {
+  return { annotator, n_votes, yes_share: 0.5, sensitivity, specificity, quality: {} } as Juror;
+}
+
+describe('the list', () => {
+  it('asks for the surest yes, for what is contested, or for the surest no', () => {
+    expect(queryOf({ tab: 'ranked', asked: null }, null)).toBe('order=likeliest&limit=60');
+    expect(queryOf({ tab: 'contested', asked: true }, null)).toBe(
+      'order=contested&contested=true&limit=60&asked=true',
+    );
+    expect(queryOf({ tab: 'no', asked: null }, 'x')).toBe(
+      'order=unlikeliest&label=no&limit=60&after=x',
+    );
+  });
+
+  it('says how many images each part has', () => {
+    expect(tabsOf(QUALITY).map(({ count }) => count)).toEqual([30, 2, 20]);
+  });
+});
+
+describe('an image', () => {
+  it('has its votes in words, without those that there are none of', () => {
+    expect(votesText({ yes: 3, no: 1, unsure: 1 })).toBe('3 yes · 1 no · 1 unsure');
+    expect(votesText({ yes: 0, no: 2, unsure: 0 })).toBe('2 no');
+    expect(votesText({ yes: 0, no: 0, unsure: 0 })).toBe('no votes');
+  });
+
+  it('is as sure as its label is likely, and never quite sure', () => {
+    expect(sureness({ label: 'no', probability: 0.25 })).toBe(0.75);
+    expect([likely(0.97), likely(0.9999), likely(0.001), likely(1), likely(null)]).toEqual([
+      '97 %',
+      '> 99 %',
+      '< 1 %',
+      '100 %',
+      '–',
+    ]);
+  });
+});
+
+describe('the outlook', () => {
+  const enough = '95.2% of the labels are expected to be right; 95.0% were asked for.';
+
+  it('is what the next grid sets right, while more is asked', () => {
+    expect(outlook(QUALITY, 'running', true)).toBe(
+      'The next grid is expected to set 1.3 labels right.',
+    );
+    expect(outlook(QUALITY, 'finished', true)).toContain('not because the labels are good enough');
+    expect(outlook(QUALITY, 'finished', false)).toContain('When this model was made');
+  });
+
+  it('is why the campaign has ended by itself', () => {
+    expect(outlook({ ...QUALITY, enough }, 'finished', true)).toBe(
+      `The campaign has ended by itself: ${enough}`,
+    );
+    expect(outlook({ ...QUALITY, enough }, 'running', true)).toContain('Good enough');
+  });
+});
+
+describe('annotators', () => {
+  const guesser = aJuror(1, 80, 0.55, 0.5);
+
+  it('are marked when they seem to guess, not before there are votes to tell', () => {
+    expect(jurorWords(guesser)).toBe('looks like guessing');
+    expect(jurorWords({ ...guesser, n_votes: 19 })).toBe('too few votes to say');
+    expect(jurorWords(aJuror(2, 80, 0.2, 0.1))).toBe('votes the contrary');
+    expect(jurorWords(aJuror(3, 80, 0.9, 0.9))).toBe('');
+  });
+
+  it('come with those to look at first, and who said little last', () => {
+    const all = [aJuror(0, 80, 0.9, 0.9), guesser, aJuror(2, 3, 0.1, 0.1)];
+    expect(concernsFirst(all).map(({ annotator }) => annotator)).toEqual([1, 0, 2]);
+  });
+});
+
+it('known answers are told, and whether they are enough', () => {
+  const none = { labels: null, classifier: null };
+  expect(goldSentence({ n_yes: 0, n_no: 0, ...none })).toContain('Of no image');
+  expect(goldSentence({ n_yes: 1, n_no: 4, ...none })).toContain('too few');
+  const scores = { accuracy: 1, auc: 1, average_precision: 1, brier: 0, precision: [], recall: [] };
+  expect(goldSentence({ n_yes: 4, n_no: 4, labels: scores, classifier: null })).toContain(
+    '4 yes, 4 no. How the labels',
+  );
+});

@@ -1,0 +1,134 @@
+/** Labels by votes, in words and figures. */
+import type { Juror, Label, LabelQuality } from '../../api/types';
+
+export type Tab = 'ranked' | 'contested' | 'no';
+
+export interface Filter {
+  tab: Tab;
+  /** Voted on, or not; null: either. */
+  asked: boolean | null;
+}
+
+const AT_ONCE = 60;
+const QUERIES: Record<Tab, Record<string, string>> = {
+  ranked: { order: 'likeliest' },
+  contested: { order: 'contested', contested: 'true' },
+  no: { order: 'unlikeliest', label: 'no' },
+};
+
+/** The query of a part of the list. */
+export function queryOf({ tab, asked }: Filter, after: string | null): string {
+  const query = new URLSearchParams({ ...QUERIES[tab], limit: String(AT_ONCE) });
+  if (asked !== null) query.set('asked', String(asked));
+  if (after !== null) query.set('after', after);
+  return query.toString();
+}
+
+/** Tabs with what they show, and how many images that is. */
+export function tabsOf(told: LabelQuality): { tab: Tab; name: string; count: number }[] {
+  return [
+    { tab: 'ranked', name: 'Ranked', count: told.n_images },
+    { tab: 'contested', name: 'Contested', count: told.n_contested },
+    { tab: 'no', name: 'No', count: told.n_images - told.n_yes },
+  ];
+}
+
+export const TAB_WORDS: Record<Tab, string> = {
+  ranked: 'All images, the surest yes first.',
+  contested: 'Images whose label is less sure than 90 %, the least sure first.',
+  no: 'Images labelled no, the surest no first.',
+};
+
+/** How likely the label is that an image has. */
+export function sureness({ label, probability }: Pick<Label, 'label' | 'probability'>): number {
+  return label === 'yes' ? probability : 1 - probability;
+}
+
+/** "97 %"; what is not certain is never told as 0 or 100. */
+export function likely(probability: number | null): string {
+  if (probability === null) return '–';
+  const whole = Math.round(100 * probability);
+  if (whole === 100 && probability < 1) return '> 99 %';
+  if (whole === 0 && probability > 0) return '< 1 %';
+  return `${whole} %`;
+}
+
+/** "3 yes · 1 no · 1 unsure". */
+export function votesText({ yes, no, unsure }: Pick<Label, 'yes' | 'no' | 'unsure'>): string {
+  const counts = [
+    [yes, 'yes'],
+    [no, 'no'],
+    [unsure, 'unsure'],
+  ] as const;
+  const told = counts.filter(([count]) => count > 0).map(([count, vote]) => `${count} ${vote}`);
+  return told.length > 0 ? told.join(' · ') : 'no votes';
+}
+
+/** What each way of reading says of an image: the probability of yes. */
+export function readings(one: Label): { name: string; about: string; yes: number | null }[] {
+  return [
+    { name: 'Votes and classifier', about: 'decides the label', yes: one.probability },
+    { name: 'Classifier', about: 'by how the image looks, its votes not seen', yes: one.prior },
+    { name: 'Majority', about: 'share of yes among its votes', yes: one.majority },
+    { name: 'Dawid–Skene', about: 'votes, by how well each person votes', yes: one.dawid_skene },
+    { name: 'GLAD', about: 'votes, by person and how hard the image is', yes: one.glad },
+  ];
+}
+
+/** Why the campaign has ended, or what is to be expected of going on. */
+export function outlook(
+  { enough, gain_of_next_grid }: Pick<LabelQuality, 'enough' | 'gain_of_next_grid'>,
+  state: string,
+  newest: boolean,
+): string {
+  const gain = `${gain_of_next_grid.toFixed(1)} labels right`;
+  if (enough !== null) {
+    const ended = newest && state === 'finished';
+    return `${ended ? 'The campaign has ended by itself' : 'Good enough by the settings'}: ${lowered(enough)}`;
+  }
+  if (!newest) return `When this model was made, the next grid was expected to set ${gain}.`;
+  if (state === 'finished') {
+    return `The campaign has ended, but not because the labels are good enough: one more grid would be expected to set ${gain}.`;
+  }
+  return `The next grid is expected to set ${gain}.`;
+}
+
+/** As a part of a sentence. */
+function lowered(sentence: string): string {
+  return sentence.charAt(0).toLowerCase() + sentence.slice(1);
+}
+
+export const LEAST_VOTES = 20;
+const GUESSING = 0.3;
+
+/** How much better than chance somebody votes: 1 never errs, 0 guesses (Youden 1950). */
+export function beyondChance(one: Pick<Juror, 'sensitivity' | 'specificity'>): number {
+  return one.sensitivity + one.specificity - 1;
+}
+
+/** What the figures of an annotator say; empty where there is nothing to look at. */
+export function jurorWords(one: Pick<Juror, 'n_votes' | 'sensitivity' | 'specificity'>): string {
+  if (one.n_votes < LEAST_VOTES) return 'too few votes to say';
+  const skill = beyondChance(one);
+  if (skill <= -GUESSING) return 'votes the contrary';
+  return skill < GUESSING ? 'looks like guessing' : '';
+}
+
+/** Those to look at first: who seems to guess, then who votes least well. */
+export function concernsFirst(jurors: readonly Juror[]): Juror[] {
+  const few = ({ n_votes }: Juror) => Number(n_votes < LEAST_VOTES);
+  return jurors.toSorted(
+    (a, b) => few(a) - few(b) || beyondChance(a) - beyondChance(b) || a.annotator - b.annotator,
+  );
+}
+
+/** What known answers there are, and whether they are enough. */
+export function goldSentence({ n_yes, n_no, labels }: LabelQuality['gold']): string {
+  if (n_yes + n_no === 0) {
+    return 'Of no image the right answer is known: how often the labels are right is only what the model expects.';
+  }
+  const known = `Of ${n_yes + n_no} images the right answer is known: ${n_yes} yes, ${n_no} no.`;
+  return labels === null
+    ? `${known} That is too few to say how good the labels are: two of each at least.`
+    : `${known} How the labels, and the classifier alone, do on these:`;
+}
