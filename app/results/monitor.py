@@ -17,6 +17,7 @@ from app.planning.costs import costs_of
 from app.planning.service import effort_for
 from app.planning.settings import SECONDS_PER_GRID, PlanSettings
 from app.recruitment.spending import spending_of
+from app.results.models import Model
 
 Unit = Literal["minute", "hour", "day"]
 # Bars of the chart; a longer campaign has wider ones.
@@ -219,6 +220,7 @@ def _alerts(
     return [
         *_of_job(job, now),
         *_of_people(session, campaign),
+        *_of_the_end(session, campaign),
         *(_of_the_last_grids(session, campaign, now) or _of_pace(campaign, last, now)),
     ]
 
@@ -259,6 +261,19 @@ def _of_people(session: Session, campaign: Campaign) -> list[Alert]:
 
 def _people(n: int) -> str:
     return "1 annotator was" if n == 1 else f"{n} annotators were"
+
+
+def _of_the_end(session: Session, campaign: Campaign) -> list[Alert]:
+    """Why a campaign ended before its budget was spent, where its model says so."""
+    left = campaign.budget - campaign.n_answers
+    if campaign.state != "finished" or left <= 0:
+        return []
+    query = select(Model.insight["enough"].astext).where(Model.campaign_id == campaign.id)
+    enough = session.scalar(query.order_by(Model.version.desc()).limit(1))
+    if not enough:
+        return []
+    text = f"Good enough: {enough[0].lower()}{enough[1:]} {left} of the answers were not needed."
+    return [Alert("note", "good_enough", text)]
 
 
 def _of_the_last_grids(session: Session, campaign: Campaign, now: datetime) -> list[Alert]:
