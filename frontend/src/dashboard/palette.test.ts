@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PALETTE, coloursOf, paletteOf } from './palette';
+import { PALETTE, coloursOf, paletteOf, voteColour } from './palette';
 
 describe('colours of an attribute', () => {
   it('gives equal values equal colours, and lists the most frequent first', () => {
@@ -19,6 +19,11 @@ describe('colours of an attribute', () => {
 });
 
 describe('names of colours', () => {
+  it('are votes, too', () => {
+    expect(paletteOf(['no', 'yes'])).toEqual([voteColour(1), voteColour(0)]);
+    expect(new Set([0, 1, 2].map(voteColour)).size).toBe(3);
+  });
+
   it('are drawn as what they say, if all values are such names', () => {
     const [red, green] = paletteOf(['red', 'Green']);
     expect(red).not.toBe(PALETTE[0]);

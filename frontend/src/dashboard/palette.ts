@@ -14,7 +14,7 @@ export const PALETTE = [
 ];
 export const OTHERS = '#9aa3af';
 
-/** Values that are names of colours are drawn as what they say: no red is green. */
+/** Values that are names of colours are drawn as what they say: no red is green. So are votes. */
 const NAMED: Record<string, string> = {
   red: '#d03a3a',
   orange: '#e8892b',
@@ -29,6 +29,9 @@ const NAMED: Record<string, string> = {
   gray: '#868e99',
   black: '#2b3038',
   white: '#dfe3e8',
+  yes: '#2f9e5b',
+  no: '#868e99',
+  unsure: '#d9bb1c',
 };
 
 /** The colours of values in their order; all by name where all are names of colours. */
@@ -37,6 +40,14 @@ export function paletteOf(values: readonly string[]): string[] {
   return named.map((colour, k) =>
     named.every((one) => one !== undefined) ? colour! : (PALETTE[k] ?? OTHERS),
   );
+}
+
+/** In the order of their numbers in an answer. */
+export const VOTES = ['yes', 'no', 'unsure'];
+const VOTE_COLOURS = paletteOf(VOTES);
+
+export function voteColour(vote: number): string {
+  return VOTE_COLOURS[vote] ?? OTHERS;
 }
 
 export interface Colouring {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AnnotatorInsight, AnnotatorScore } from '../../api/types';
-import { COLUMNS, joined, linkToPlay, playedFrom, sortedWork } from './work';
+import { COLUMNS, columnsOf, joined, linkToPlay, playedFrom, sortedWork } from './work';
 
 function aScore(annotator: number, changes: Partial<AnnotatorScore> = {}): AnnotatorScore {
   return {
@@ -58,4 +58,10 @@ test('a link from elsewhere opens somebody’s work', () => {
   expect(playedFrom(link.hash)).toBe(12);
   expect(playedFrom('')).toBeNull();
   expect(playedFrom('#play-all')).toBeNull();
+});
+
+test('votes have no groups, fine or coarse', () => {
+  expect(columnsOf(false)).toBe(COLUMNS);
+  const names = columnsOf(true).map(({ name }) => name);
+  expect(names).toEqual(['Grids', 'Others', 'Gold', 'Repeats', 'Seconds', 'All alike']);
 });

@@ -86,6 +86,24 @@ export const COLUMNS: readonly Column[] = [
   },
 ];
 
+const OF_VOTES: Record<string, Pick<Column, 'name' | 'about'>> = {
+  one_group: { name: 'All alike', about: 'Answers with the same vote on nearly all images.' },
+  consensus: {
+    name: 'Others',
+    about: 'Agreement with others at the same grids (Cohen’s kappa); of how many grids.',
+  },
+};
+const OF_GROUPS = ['groups', 'detail', 'agreement', 'consistency', 'careless'];
+
+/** The columns of a campaign's work; votes have no groups, fine or coarse. */
+export function columnsOf(votes: boolean): readonly Column[] {
+  if (!votes) return COLUMNS;
+  return COLUMNS.filter(({ id }) => !OF_GROUPS.includes(id)).map((column) => ({
+    ...column,
+    ...OF_VOTES[column.id],
+  }));
+}
+
 export function joined(
   scores: readonly AnnotatorScore[],
   told: readonly AnnotatorInsight[],

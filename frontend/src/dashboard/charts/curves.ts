@@ -95,6 +95,7 @@ const PLANS: Plan[] = [
       'How near the images of the last round’s grids lie to each other: 1 is as random ones, less is more alike.',
     unit: 'number',
     metrics: ['locality_of_last_round'],
+    votes: false,
   },
 ];
 

@@ -34,12 +34,12 @@ function aJuror(annotator: number, n_votes: number, sensitivity: number, specifi
 
 describe('the list', () => {
   it('asks for the surest yes, for what is contested, or for the surest no', () => {
-    expect(queryOf({ tab: 'ranked', asked: null }, null)).toBe('order=likeliest&limit=60');
+    expect(queryOf({ tab: 'ranked', asked: null }, null)).toBe('order=likeliest&limit=48');
     expect(queryOf({ tab: 'contested', asked: true }, null)).toBe(
-      'order=contested&contested=true&limit=60&asked=true',
+      'order=contested&contested=true&limit=48&asked=true',
     );
     expect(queryOf({ tab: 'no', asked: null }, 'x')).toBe(
-      'order=unlikeliest&label=no&limit=60&after=x',
+      'order=unlikeliest&label=no&limit=48&after=x',
     );
   });
 

@@ -9,7 +9,7 @@ export interface Filter {
   asked: boolean | null;
 }
 
-const AT_ONCE = 60;
+const AT_ONCE = 48;
 const QUERIES: Record<Tab, Record<string, string>> = {
   ranked: { order: 'likeliest' },
   contested: { order: 'contested', contested: 'true' },
