@@ -291,7 +291,7 @@ def test_nothing_is_wider_than_the_screen_or_cut_off(
 
 
 def signed_in(browser: Browser, web: System, owner: Account) -> Page:
-    page = browser.new_context(**DESK).new_page()
+    page = browser.new_context(viewport={"width": 1366, "height": 768}).new_page()
     with transaction() as session:
         page.goto(create_sign_in_link(session, owner, web.base_url))
     page.get_by_role("button", name="Sign in").click()
