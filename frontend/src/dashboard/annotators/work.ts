@@ -45,7 +45,8 @@ export const COLUMNS: readonly Column[] = [
   {
     id: 'consensus',
     name: 'Others',
-    about: 'Agreement with others at the same grids (adjusted Rand index); of how many grids.',
+    about:
+      'Agreement with others at the same grids (adjusted Rand index, of votes Cohen’s kappa); of how many grids.',
     value: ({ score }) => score.consensus?.mean ?? null,
   },
   {
