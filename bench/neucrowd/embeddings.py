@@ -75,10 +75,24 @@ class _Found:
     penalty: float
 
 
+_done: dict[tuple[object, ...], FloatArray] = {}
+
+
 def embedded(name: str, labelling: Labelling, question: Question, seed: int) -> FloatArray:
-    """(m,) margin of the unseen items."""
-    features, unseen = standardised(question)
+    """(m,) margin of the unseen items.
+
+    The labels of Dawid and Skene often are the majority's: the same fit is not done twice.
+    """
     labelled = labelling(question)
+    told = (labelled.share, labelled.weight, question.features, question.unseen)
+    key = (name, seed, *(hash(one.tobytes()) for one in told))
+    if key not in _done:
+        _done[key] = _embedded(name, labelled, question, seed)
+    return _done[key]
+
+
+def _embedded(name: str, labelled: Labelled, question: Question, seed: int) -> FloatArray:
+    features, unseen = standardised(question)
     held_out = labelled.held_out(seed)
     items = torch.as_tensor(features).float()
     trials = [_trial(name, items, labelled, held_out, one, seed) for one in PENALTIES]
