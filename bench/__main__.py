@@ -12,6 +12,7 @@ ALONE = (
     "bench.cen",
     "bench.crowdster",
     "bench.semicrowd",
+    "bench.neucrowd",
     "bench.neighbours",
     "bench.exports",
     "bench.embedding_map",

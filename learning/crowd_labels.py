@@ -119,7 +119,7 @@ class CrowdLabels(Estimator):
             others = votes.copy()
             others[unseen] = -1
             again = self._fitted(
-                features, others, assured_by_votes(others), candidates=[model.chosen_], refit=False
+                features, others, assured_by_votes(others), candidates=[model.chosen_], n_networks=1
             )
             if again is not None:
                 said[unseen] = again.predict_proba(features[unseen])[:, 1]

@@ -234,8 +234,8 @@ def _order(who: AnnotatorSession) -> list[ColumnElement[Any]]:
         .join(Answer, Answer.grid_id == seen.id)
         .where(Answer.annotator_id == who.annotator_id, Answer.state != "returned")
     )
-    shown = func.unnest(Grid.images).column_valued("image")
-    known = select(func.count()).select_from(shown).where(shown.in_(mine)).correlate(Grid)
+    shown = func.unnest(Grid.images).table_valued("image", name="shown").render_derived()
+    known = select(func.count()).select_from(shown).where(shown.c.image.in_(mine)).correlate(Grid)
     return [known.scalar_subquery(), Grid.number.expression]
 
 

@@ -11,9 +11,11 @@ from sqlalchemy.orm import Session
 from app.annotation.bundles import images_at
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
+from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign, Grid, Round
 from app.collections.media import image_url
 from app.core.errors import NotFound
+from learning.ballots import CHOICES
 
 Role = Literal["ask", "gold", "repeat"]
 
@@ -21,10 +23,11 @@ Role = Literal["ask", "gold", "repeat"]
 class Replay(BaseModel):
     """How an answer came about; the trace as the page sent it (docs/annotator-api.md).
 
-    `urls[k]` is the address of `images[k]`.
+    `urls[k]` is the address of `images[k]`; `choices` names the groups where they are votes.
     """
 
     urls: list[str]
+    choices: list[str]
     device: dict[str, Any] | None
     trace: list[Any]
 
@@ -103,7 +106,8 @@ def answers_of(
 def replay_of(session: Session, campaign: Campaign, answer: Answer, grid: Grid) -> Replay:
     images = images_at(session, campaign, grid.images)
     urls = [image_url(image) for image in images]
-    return Replay(urls=urls, device=answer.device, trace=answer.trace)
+    choices = list(CHOICES) if KINDS[campaign.kind].votes else []
+    return Replay(urls=urls, choices=choices, device=answer.device, trace=answer.trace)
 
 
 def answer_with_replay(session: Session, campaign: Campaign, answer_id: UUID) -> AnswerRecord:

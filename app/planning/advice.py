@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from app.annotation.settings import annotation_of
+from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.planning.costs import FAIR_HOURLY_CENTS, LEAST_HOURLY_CENTS
 
@@ -20,9 +21,16 @@ def warnings_of(campaign: Campaign, plan: "Plan") -> list[str]:
 
 def _of_quality(campaign: Campaign, plan: "Plan") -> list[str]:
     found = []
-    if plan.effort.views_per_image < FEW_VIEWS:
+    views = plan.effort.views_per_image
+    if KINDS[campaign.kind].votes:
+        if views < 1:
+            found.append(
+                f"Only {views:.0%} of the images can be shown once: the others are labelled by the "
+                "classifier alone."
+            )
+    elif views < FEW_VIEWS:
         found.append(
-            f"Each image is shown only {plan.effort.views_per_image:.1f} times on average: too "
+            f"Each image is shown only {views:.1f} times on average: too "
             "few to find its neighbours. A larger budget or a smaller collection helps."
         )
     if plan.needed is not None and not plan.stale and plan.needed > 1.1 * campaign.budget:

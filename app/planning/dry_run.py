@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from app.campaigns.kinds import KINDS
 from app.campaigns.rounds import even_share
 from app.strategies import get_strategy
 from app.strategies.base import Learned, LearningData
@@ -26,6 +27,7 @@ NEIGHBOURS = 10
 MOST_IMAGES = 500
 # How often each image is shown, of the budgets that are tried.
 LADDER = (4, 8, 16, 32, 64)
+VOTES_LADDER = (1, 2, 3, 5, 8)
 MOST_ANSWERS = 4_000
 Progress = Callable[[float], None]
 
@@ -164,7 +166,8 @@ def ladder(design: Design, n_images: int, budget: int) -> list[int]:
     """Budgets worth trying for `n_images` images, the campaign's own among them."""
     least = design.rounds * design.answers_per_grid
     per_view = n_images / design.grid_size
-    steps = {round(views * per_view) for views in LADDER}
+    tried = VOTES_LADDER if KINDS[design.kind].votes else LADDER
+    steps = {round(views * per_view) for views in tried}
     sizes = {max(step, least) for step in (*steps, budget)}
     return sorted(size for size in sizes if size <= max(MOST_ANSWERS, least))
 

@@ -2,7 +2,8 @@
 
 Of the answers that are learned from: to grids of a round, finished, of annotators who are not left
 out, both images seen. Together is the same group; apart is another one, or one of them left over;
-two leftovers say nothing (the pair rule of learning.groupings).
+two leftovers say nothing (the pair rule of learning.groupings). Votes are groups with fixed names:
+together is the same vote.
 """
 
 from collections.abc import Sequence
@@ -18,9 +19,11 @@ from sqlalchemy.orm import Session
 from app.annotation.bundles import images_at
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
+from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign, Grid, Round
 from app.collections.models import Image
 from app.core.errors import InvalidInput
+from learning.ballots import CHOICES
 
 NEWEST = 100
 
@@ -36,7 +39,8 @@ class Counts:
 
 @dataclass(frozen=True)
 class SharedAnswer:
-    """An answer that says something of two images; words: of the group of each, blank for none."""
+    """An answer that says something of two images; words: of the group of each, blank for none,
+    or the vote on each."""
 
     id: UUID
     round_number: int
@@ -98,10 +102,11 @@ def read_evidence(session: Session, campaign: Campaign, image: int, other: int) 
         raise InvalidInput("Name two different images.", code="same_image")
     found = count_evidence(session, campaign, image, [other])
     first, second = images_at(session, campaign, [image, other])
+    votes = CHOICES if KINDS[campaign.kind].votes else ()
     return Evidence(
         images=(first, second),
         counts=found.get(other, Counts()),
-        answers=[_shared(*row) for row in session.execute(_newest(campaign, image, other))],
+        answers=[_shared(votes, *row) for row in session.execute(_newest(campaign, image, other))],
     )
 
 
@@ -128,10 +133,19 @@ def _newest(campaign: Campaign, image: int, other: int) -> Select[Any]:
 
 
 def _shared(
-    answer: UUID, number: int, annotator: int, at: datetime, words: list[str], own: int, its: int
+    votes: Sequence[str],
+    answer: UUID,
+    number: int,
+    annotator: int,
+    at: datetime,
+    words: list[str],
+    own: int,
+    its: int,
 ) -> SharedAnswer:
+    names = votes or words
+
     def said(group: int) -> str:
-        return words[group] if 0 <= group < len(words) else ""
+        return names[group] if 0 <= group < len(names) else ""
 
     verdict: Literal["together", "apart"] = "together" if own == its else "apart"
     return SharedAnswer(answer, number, annotator, at, verdict, (said(own), said(its)))

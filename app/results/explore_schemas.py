@@ -72,7 +72,8 @@ class AxisOut(BaseModel):
 
 
 class SharedAnswerOut(BaseModel):
-    """`words`: of the group of each of both images; blank for none, or a leftover."""
+    """`words`: of the group of each of both images, or the vote on it; blank for none, or a
+    leftover."""
 
     id: UUID
     round: int

@@ -23,16 +23,13 @@ if TYPE_CHECKING:
     from learning.crowd_labels import CrowdLabels
     from learning.votes import Votes
 
-# Parameters of NeuCrowdClassifier. What is tried is more, or longer, with more effort.
-_QUICK: dict[str, Any] = {
-    "candidates": [{"l2": 0.01}],
-    "parameters": {"n_steps": 20, "n_epochs": 8, "layers": (32, 8)},
-}
+# Parameters of NeuCrowdClassifier: what is tried, and how many networks answer together.
 _EFFORTS: dict[Effort, dict[str, Any]] = {
-    "quick": _QUICK,
+    "quick": {"candidates": [{}], "n_networks": 1, "parameters": {"n_epochs": 12}},
     "normal": {
-        "candidates": [{"l2": 0.003}, {"l2": 0.03}],
-        "parameters": {"n_steps": 20, "n_epochs": 20, "layers": (32, 8)},
+        "candidates": [{}, {"feature_sparsity": 1.0}],
+        "n_networks": 2,
+        "parameters": {"n_epochs": 20},
     },
     "thorough": {},
 }

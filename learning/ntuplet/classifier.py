@@ -11,78 +11,91 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from learning.arrays import BoolArray, FloatArray, IntArray
+from learning.arrays import BoolArray, FloatArray, IntArray, check_count
 from learning.base import Arrays, Estimator, Progress, State
-from learning.ntuplet.representation import NeuCrowd
+from learning.ntuplet.representation import NeuCrowd, under
 from learning.votes import Assured
 
 # Section 4.3: the inverse of the strength of its regularisation, 1e-4 to 1e4.
 _STRENGTHS = 10.0 ** np.arange(-4, 5)
+# All features may tell something, or some, or few, each alone or only in pairs: held-out items
+# say which.
 CANDIDATES: tuple[dict[str, Any], ...] = (
-    {"l2": 0.003},
-    {"l2": 0.01},
-    {"l2": 0.03},
-    {"l2": 0.01, "feature_sparsity": 0.1},
+    {"l2": 0.1, "feature_sparsity": 0.0},
+    {"l2": 0.1, "feature_sparsity": 1.0},
+    {"l2": 0.03, "feature_sparsity": 3.0},
+    {"l2": 0.01, "feature_sparsity": 0.0, "products": 300},
 )
 
 
 class NeuCrowdClassifier(Estimator):
     """NeuCrowd with the parameters that do best on held-out items, and logistic regression.
 
+    A few networks, each with other items held out, answer together: the log-odds that each is
+    calibrated to on its own held-out items are averaged.
+
     Parameters
     ----------
     parameters : of NeuCrowd, for all candidates.
-    candidates : parameters that are tried; None: some strengths of regularisation.
-    validation_fraction : of the items with votes, to choose among them and to calibrate.
-    refit : whether the chosen one learns from all items at the end.
+    candidates : parameters that are tried; None: more or less regularisation, and products.
+    n_networks : that answer together.
+    validation_fraction : of the items with votes, to choose among candidates and to calibrate.
     random_state : int for a repeatable fit.
 
     Attributes
     ----------
     chosen_ : the candidate that was chosen. losses_ : held-out log loss of each.
-    representation_ : the NeuCrowd. coef_ (e,), intercept_: the regression in its embedding, after
-    calibration. probability_ : (n,) of yes, of the items of the fit.
+    representations_ : the NeuCrowds. coef_ (n_networks * e,), intercept_: the regression in their
+    embeddings side by side, after calibration. probability_ : (n,) of yes, of the items of the
+    fit.
     """
 
     def __init__(
         self,
         parameters: Mapping[str, Any] | None = None,
         candidates: Sequence[Mapping[str, Any]] | None = None,
+        n_networks: int = 3,
         validation_fraction: float = 0.2,
-        refit: bool = True,
         random_state: int | None = None,
     ) -> None:
         self.parameters = parameters
         self.candidates = candidates
+        self.n_networks = n_networks
         self.validation_fraction = validation_fraction
-        self.refit = refit
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, votes: ArrayLike, progress: Progress | None = None) -> Self:
         """As NeuCrowd.fit. Raises ValueError, also for candidates that are none of its
         parameters."""
+        check_count("n_networks", self.n_networks)
         chosen_from = [dict(one) for one in self.candidates or CANDIDATES]
-        models = [self._model(candidate) for candidate in chosen_from]
-        checked = [model.checked(X, votes) for model in models]
-        held_out = models[0].drawn_to_hold_out(checked[0][1])
-        total = len(models) + int(self.refit)
-        trials = []
-        for model, (features, assured) in zip(models, checked, strict=True):
-            trials.append(_trial(model.fit_on(features, assured, held_out), held_out))
+        seeds = np.random.default_rng(self.random_state).integers(2**31, size=self.n_networks)
+        models = [self._model(candidate, int(seeds[0])) for candidate in chosen_from]
+        # All are checked before the first is fitted.
+        data = [model.checked(X, votes) for model in models]
+        done, total = 0, len(models) + self.n_networks - 1
+
+        def tried(model: NeuCrowd, features: FloatArray, assured: Assured) -> _Trial:
+            nonlocal done
+            held_out = model.drawn_to_hold_out(assured)
+            trial = _trial(model.fit_on(features, assured, held_out), held_out)
+            done += 1
             if progress is not None:
-                progress(len(trials), total, {"held_out_loss": trials[-1].loss})
+                progress(done, total, {"held_out_loss": trial.loss})
+            return trial
+
+        trials = [tried(model, *given) for model, given in zip(models, data, strict=True)]
         best = min(range(len(trials)), key=lambda place: trials[place].loss)
         self.chosen_, self.losses_ = chosen_from[best], [trial.loss for trial in trials]
-        self._take(trials[best], *checked[best])
-        if progress is not None:
-            progress(total, total, {"held_out_loss": self.losses_[best]})
+        others = [tried(self._model(self.chosen_, int(seed)), *data[best]) for seed in seeds[1:]]
+        self._take([trials[best], *others])
         self.probability_ = self.predict_proba(X)[:, 1]
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """(n, e) places in the embedding. Raises NotFittedError, ValueError."""
+        """(n, n_networks * e) places in the embeddings. Raises NotFittedError, ValueError."""
         self._check_fitted("coef_")
-        return self.representation_.transform(X)
+        return np.hstack([model.transform(X) for model in self.representations_])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """(n, 2) probabilities of no and yes. Raises NotFittedError, ValueError."""
@@ -93,52 +106,46 @@ class NeuCrowdClassifier(Estimator):
         """(n,) 1 where yes is likelier. Raises NotFittedError, ValueError."""
         return (self.predict_proba(X)[:, 1] > 0.5).astype(np.int64)
 
-    def _model(self, candidate: Mapping[str, Any]) -> NeuCrowd:
+    def _model(self, candidate: Mapping[str, Any], seed: int) -> NeuCrowd:
         given = {**(self.parameters or {}), **candidate}
         unknown = sorted(set(given) - set(NeuCrowd().get_params()))
         if unknown:
             raise ValueError(f"NeuCrowd has no parameter {unknown[0]!r}")
-        fixed = {
-            "validation_fraction": self.validation_fraction,
-            "random_state": self.random_state,
-        }
+        fixed = {"validation_fraction": self.validation_fraction, "random_state": seed}
         return NeuCrowd(**{**fixed, **given})
 
-    def _take(self, trial: _Trial, features: FloatArray, assured: Assured) -> None:
-        model, line = trial.model, trial.line
-        if self.refit and trial.slope is not None:
-            longest = {**model.get_params(), "n_epochs": model.n_epochs_}
-            nobody = np.zeros(len(features), np.bool_)
-            model = NeuCrowd(**longest).fit_on(features, assured, nobody)
-            line = _regression(model, assured.known, trial.strength)
-        slope, shift = trial.slope or (1.0, 0.0)
-        self.representation_ = model
-        self.coef_: FloatArray = slope * line.coef_[0]
-        self.intercept_ = float(slope * line.intercept_[0] + shift)
+    def _take(self, trials: list[_Trial]) -> None:
+        """The mean of their calibrated log-odds."""
+        slopes = [trial.slope or (1.0, 0.0) for trial in trials]
+        both = list(zip(trials, slopes, strict=True))
+        self.representations_ = [trial.model for trial in trials]
+        self.coef_: FloatArray = np.concatenate(
+            [factor * trial.line.coef_[0] / len(trials) for trial, (factor, _) in both]
+        )
+        self.intercept_ = float(
+            np.mean([factor * trial.line.intercept_[0] + shift for trial, (factor, shift) in both])
+        )
 
     def _learned(self) -> tuple[Arrays, State]:
-        arrays, state = self.representation_._learned()
-        own: Arrays = {"coef": self.coef_, "probability": self.probability_}
-        told: State = {
-            "representation": state,
-            "of_representation": self.representation_.get_params(deep=False),
+        arrays: Arrays = {"coef": self.coef_, "probability": self.probability_}
+        told: list[State] = []
+        for number, model in enumerate(self.representations_):
+            its, state = model._learned()
+            arrays |= {f"representations.{number}.{name}": value for name, value in its.items()}
+            told.append({"parameters": model.get_params(deep=False), "state": state})
+        return arrays, {
+            "representations": told,
             "intercept": self.intercept_,
             "chosen": self.chosen_,
             "losses": self.losses_,
         }
-        return own | {f"representation.{name}": value for name, value in arrays.items()}, told
 
     def _restore(self, arrays: Arrays, state: State) -> None:
-        prefix = "representation."
-        self.representation_ = NeuCrowd(**state["of_representation"])
-        self.representation_._restore(
-            {
-                name.removeprefix(prefix): value
-                for name, value in arrays.items()
-                if name.startswith(prefix)
-            },
-            state["representation"],
-        )
+        self.representations_ = []
+        for number, told in enumerate(state["representations"]):
+            model = NeuCrowd(**told["parameters"])
+            model._restore(under(f"representations.{number}.", arrays), told["state"])
+            self.representations_.append(model)
         self.coef_, self.intercept_ = arrays["coef"], float(state["intercept"])
         self.probability_ = arrays["probability"]
         self.chosen_, self.losses_ = state["chosen"], state["losses"]
@@ -154,7 +161,6 @@ class _Trial:
 
     model: NeuCrowd
     line: LogisticRegression
-    strength: float
     loss: float
     slope: tuple[float, float] | None
 
@@ -162,7 +168,7 @@ class _Trial:
 def _trial(model: NeuCrowd, held_out: BoolArray) -> _Trial:
     known = (model.assurance_ > 0) & ~held_out
     if not held_out.any():
-        return _Trial(model, _regression(model, known, 1.0), 1.0, float("inf"), None)
+        return _Trial(model, _regression(model, known, 1.0), float("inf"), None)
     found = []
     places, label = model.embedding_[held_out], model.label_[held_out]
     sure = model.assurance_[held_out]
@@ -170,9 +176,9 @@ def _trial(model: NeuCrowd, held_out: BoolArray) -> _Trial:
         line = _regression(model, known, strength)
         margin = places @ line.coef_[0] + line.intercept_[0]
         slope = _calibration(margin, label, sure)
-        found.append((_log_loss(slope[0] * margin + slope[1], label, sure), strength, line, slope))
-    loss, strength, line, slope = min(found, key=lambda one: one[0])
-    return _Trial(model, line, float(strength), loss, slope)
+        found.append((_log_loss(slope[0] * margin + slope[1], label, sure), line, slope))
+    loss, line, slope = min(found, key=lambda one: one[0])
+    return _Trial(model, line, loss, slope)
 
 
 def _regression(model: NeuCrowd, rows: BoolArray, strength: float) -> LogisticRegression:

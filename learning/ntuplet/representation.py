@@ -14,6 +14,7 @@ from learning.base import Arrays, Estimator, Progress, State
 from learning.devices import cores_for, pick_device
 from learning.features import as_features, scaling_of
 from learning.ntuplet.networks import ACTIVATIONS, EmbeddingNetwork
+from learning.ntuplet.products import Products
 from learning.ntuplet.training import OPTIMIZERS, JointTraining, TrainingPlan
 from learning.ntuplet.tuplets import Examples
 from learning.votes import Assured, Votes, as_votes, assured_by_probability, assured_by_votes
@@ -38,13 +39,15 @@ class NeuCrowd(Estimator):
     dropout, l2 : of the embedding network; l2 weighs half the sum of squared weights.
     feature_sparsity : weight of the sum of norms of the features' weights (a group lasso);
         above 0, features that tell nothing drop out. Not in the paper.
+    products : that many components of the products of pairs of features take the features'
+        place (see `Products`); 0: the features themselves. Not in the paper.
     eta, relevance_at_zero : eta and C of the softmax (section 3.3.3).
     safe_sampling, margin, unsafe_weight : whether safe examples are drawn more often; delta of
         definition 3; how likely others are drawn, relative to safe ones.
     robust_anchors, sampling_network : whether they are used (table 3 takes them away).
     hard_rate : candidates per n-tuplet that is trained on.
     batch_size, n_steps, n_epochs, patience : n-tuplets a step, steps an epoch, epochs at most,
-        epochs without a smaller loss on held-out items after which training ends.
+        epochs after which training ends if held-out items have not been told apart better.
     validation_fraction : of the items with votes held out to end the training; 0: none.
     optimizer, learning_rate : "adam" or "adadelta" (the paper's).
     assurance : "votes" (definition 2) or "dawid_skene", which trusts annotators differently.
@@ -62,10 +65,11 @@ class NeuCrowd(Estimator):
         self,
         n: int = 5,
         layers: tuple[int, int] = (64, 16),
-        activation: str = "sigmoid",
+        activation: str = "relu",
         dropout: float = 0.2,
-        l2: float = 0.01,
+        l2: float = 0.1,
         feature_sparsity: float = 0.0,
+        products: int = 0,
         eta: float = 2.0,
         relevance_at_zero: float = 1.0,
         safe_sampling: bool = True,
@@ -75,12 +79,12 @@ class NeuCrowd(Estimator):
         sampling_network: bool = True,
         hard_rate: float = 2.0,
         batch_size: int = 256,
-        n_steps: int = 40,
-        n_epochs: int = 50,
-        patience: int = 8,
+        n_steps: int = 10,
+        n_epochs: int = 30,
+        patience: int = 10,
         validation_fraction: float = 0.2,
         optimizer: str = "adam",
-        learning_rate: float = 1e-3,
+        learning_rate: float = 3e-3,
         assurance: str = "votes",
         device: str = "auto",
         random_state: int | None = None,
@@ -91,6 +95,7 @@ class NeuCrowd(Estimator):
         self.dropout = dropout
         self.l2 = l2
         self.feature_sparsity = feature_sparsity
+        self.products = products
         self.eta = eta
         self.relevance_at_zero = relevance_at_zero
         self.safe_sampling = safe_sampling
@@ -124,17 +129,20 @@ class NeuCrowd(Estimator):
         """(n, e) places of items by their features. Raises NotFittedError, ValueError."""
         self._check_fitted()
         features = as_features(X, len(self._mean))
-        scaled = (features - self._mean) / self._scale
         device = pick_device(self.device)
         network = self._network.to(device)
         with torch.no_grad():
             parts = [
-                network(
-                    torch.as_tensor(scaled[start : start + _ROWS_AT_ONCE], device=device).float()
-                )
-                for start in range(0, len(scaled), _ROWS_AT_ONCE)
+                network(self._inputs(features[start : start + _ROWS_AT_ONCE], device))
+                for start in range(0, len(features), _ROWS_AT_ONCE)
             ]
         return np.asarray(torch.cat(parts).cpu().numpy(), np.float64)
+
+    def _inputs(self, features: FloatArray, device: torch.device) -> torch.Tensor:
+        """(n, D) features as the network takes them: scaled, or products of the scaled."""
+        scaled = ((features - self._mean) / self._scale).astype(np.float32)
+        told = scaled if self._products is None else self._products(scaled)
+        return torch.as_tensor(told, device=device)
 
     def checked(self, X: ArrayLike, votes: ArrayLike) -> tuple[FloatArray, Assured]:
         """Features, and what the votes say; raises as `fit`."""
@@ -159,6 +167,7 @@ class NeuCrowd(Estimator):
     def _check_parameters(self) -> None:
         for name, least in (("n", 3), ("batch_size", 1), ("n_steps", 1), ("n_epochs", 1)):
             check_count(name, getattr(self, name), least)
+        check_count("products", self.products, 0)
         for name in ("eta", "learning_rate", "hard_rate", "unsafe_weight"):
             check_positive(name, getattr(self, name))
         for name in ("l2", "feature_sparsity", "margin", "validation_fraction", "dropout"):
@@ -193,14 +202,19 @@ class NeuCrowd(Estimator):
     ) -> Self:
         """Learn from (n, D) features of items that are not held out and of which something is
         known; training ends by the held-out ones."""
-        mean, scale = scaling_of(features[assured.known & ~held_out])
-        scaled = (features - mean) / scale
-        seed = int(np.random.default_rng(self.random_state).integers(2**31))
+        known = assured.known & ~held_out
+        self._mean, self._scale = scaling_of(features[known])
+        rng = np.random.default_rng(self.random_state)
+        seed = int(rng.integers(2**31))
         device = pick_device(self.device)
+        self._products = None
+        if self.products:
+            scaled = (features[known] - self._mean) / self._scale
+            self._products = Products.of(scaled, self.products, rng)
 
         def examples(rows: BoolArray) -> Examples:
             return Examples(
-                torch.as_tensor(scaled[rows], device=device).float(),
+                self._inputs(features[rows], device),
                 torch.as_tensor(assured.label[rows], device=device),
                 torch.as_tensor(assured.assurance[rows], device=device).float(),
             )
@@ -209,14 +223,12 @@ class NeuCrowd(Estimator):
             if progress is not None:
                 progress(epoch, self.n_epochs, metrics)
 
-        known = assured.known & ~held_out
         with cores_for(len(features)), torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             checked = examples(held_out) if held_out.any() else None
             training = JointTraining(examples(known), checked, self._plan(), seed)
             training.run(listen)
             self._network = training.network
-            self._mean, self._scale = mean, scale
             self.n_epochs_ = training.best_epoch
             self.history_ = training.history
             self.label_, self.assurance_ = assured.label, assured.assurance
@@ -244,6 +256,8 @@ class NeuCrowd(Estimator):
             f"network.{name}": value.cpu().numpy()
             for name, value in self._network.state_dict().items()
         }
+        if self._products is not None:
+            weights |= {f"products.{name}": value for name, value in vars(self._products).items()}
         return arrays | weights, {"n_epochs": self.n_epochs_, "history": self.history_}
 
     def _restore(self, arrays: Arrays, state: State) -> None:
@@ -251,15 +265,22 @@ class NeuCrowd(Estimator):
         self.label_, self.assurance_ = arrays["label"], arrays["assurance"]
         self._mean, self._scale = arrays["mean"], arrays["scale"]
         self.n_epochs_, self.history_ = int(state["n_epochs"]), list(state["history"])
+        products = under("products.", arrays)
+        self._products = Products(**products) if products else None
+        n_inputs = products["directions"].shape[1] if products else len(self._mean)
         wide, narrow = self.layers
-        self._network = EmbeddingNetwork(
-            len(self._mean), (wide, narrow), self.dropout, self.activation
-        )
+        self._network = EmbeddingNetwork(n_inputs, (wide, narrow), self.dropout, self.activation)
+        weights = under("network.", arrays)
         self._network.load_state_dict(
-            {
-                name.removeprefix("network."): torch.as_tensor(value)
-                for name, value in arrays.items()
-                if name.startswith("network.")
-            }
+            {name: torch.as_tensor(value) for name, value in weights.items()}
         )
         self._network.eval()
+
+
+def under(prefix: str, arrays: Arrays) -> Arrays:
+    """Those whose names begin with it, without it."""
+    return {
+        name.removeprefix(prefix): value
+        for name, value in arrays.items()
+        if name.startswith(prefix)
+    }

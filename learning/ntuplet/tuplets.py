@@ -55,8 +55,9 @@ def robust_anchor(examples: Examples, anchors: Tensor) -> Tensor:
 
     The paper prints the sum, which grows with the batch and lies far from all examples.
     """
-    sure = examples.assurance[anchors]
-    return (sure[:, None] * examples.features[anchors]).sum(0) / sure.sum().clamp_min(1e-12)
+    times = torch.bincount(anchors, minlength=len(examples))
+    weight = times * examples.assurance
+    return weight @ examples.features / weight.sum().clamp_min(1e-12)
 
 
 def tuplet_losses(

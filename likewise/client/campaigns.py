@@ -10,6 +10,7 @@ from likewise.client.errors import TrainingFailed
 from likewise.client.objects import (
     Answer,
     Embedding,
+    Label,
     Membership,
     Model,
     Neighbour,
@@ -152,6 +153,25 @@ class Campaign:
         path = f"{self._path}/models/{number}/memberships"
         for one in self._transport.pages(path, limit=1000, **query):
             yield read(Membership, one)
+
+    def labels(
+        self,
+        version: int | None = None,
+        *,
+        order: str = "likeliest",
+        label: str | None = None,
+        asked: bool | None = None,
+    ) -> Iterator[Label]:
+        """Every image of a select campaign with its label by the newest model, or model `version`.
+
+        order: `likeliest`: the surest yes first; `contested`: the least sure first; `position`.
+        label: `yes` or `no` only. Raises NotFound for a model that labels nothing.
+        """
+        newest = max((one.version for one in self.models()), default=1)
+        path = f"{self._path}/models/{newest if version is None else version}/labels"
+        query = {"order": order, "label": label, "asked": asked}
+        for one in self._transport.pages(path, limit=1000, **query):
+            yield read(Label, one)
 
     def export(self, file: str, to: str | Path = ".", **query: Any) -> Path:
         """Take a file away, such as `answers.csv`; `to` is a folder or a path. Returns the path."""

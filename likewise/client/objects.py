@@ -153,6 +153,25 @@ class Membership:
 
 
 @dataclass(frozen=True)
+class Label:
+    """An image of a select campaign; probabilities are of yes: by votes and classifier, by the
+    classifier alone (`prior`), by the votes alone (None without any). yes, no, unsure: votes."""
+
+    image: int
+    filename: str
+    url: str
+    label: str
+    probability: float
+    prior: float
+    majority: float | None
+    dawid_skene: float | None
+    glad: float | None
+    yes: int
+    no: int
+    unsure: int
+
+
+@dataclass(frozen=True)
 class Embedding:
     """vectors: (N, d) float32, row k is the image at position k; filenames, sha256: (N,) text."""
 

@@ -38,7 +38,7 @@ def list_campaigns() -> None:
 def create(
     collection: Annotated[str, typer.Argument(help="Name of the collection.")],
     name: Annotated[str, typer.Option(help="Name of the campaign.")],
-    kind: Annotated[str, typer.Option(help="grid or bins.")] = "grid",
+    kind: Annotated[str, typer.Option(help="grid, bins or select.")] = "grid",
     strategy: Annotated[str, typer.Option(help="cen or crowdster.")] = "cen",
     question: str = CampaignPlan.question,
     budget: Annotated[int, typer.Option(help="Answers wanted in all.")] = 100,

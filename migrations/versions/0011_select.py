@@ -22,6 +22,8 @@ def downgrade() -> None:
     op.execute(
         "UPDATE campaign SET kind = 'grid', strategy = 'cen', settings = '{}' WHERE kind = 'select'"
     )
+    # What is older refuses settings that it does not know.
+    op.execute("UPDATE campaign SET annotation = annotation - 'known_value'")
     _allow("'grid', 'bins'")
 
 

@@ -136,6 +136,34 @@ def test_a_dry_run_foretells_a_draft(client: TestClient, monkeypatch: pytest.Mon
     assert client.get(f"{root}/plan").json()["dry_run"]["stale"] is True
 
 
+def test_a_dry_run_of_votes_foretells_the_share_of_labels_right(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.planning.dry_run.VOTES_LADDER", (1, 3))
+    campaign = a_draft(
+        kind="select",
+        strategy="neucrowd",
+        budget=8,
+        annotation={"known_attribute": "colour", "known_value": "red"},
+        settings={"features": "features"},
+        plan={"target": 0.7},
+    )
+    with transaction() as session:
+        sign_in(client, session.merge(an_account_of(campaign)))
+    root = f"/api/v1/campaigns/{campaign.id}"
+    assert client.get(f"{root}/groupings").json()["usual"] == ["colour=red"]
+    for by in (["colour"], ["colour=pink"], ["smell=red"], ["colour=red", "colour=blue"]):
+        assert client.post(f"{root}/dry-runs", json={"by": by}).status_code == 422
+    started = client.post(f"{root}/dry-runs", json={})
+    assert started.json()["dry_run"]["by"] == ["colour=red"]
+    run_job()
+    plan = client.get(f"{root}/plan").json()
+    assert plan["dry_run"]["state"] == "done"
+    best = max(plan["dry_run"]["ends"], key=lambda point: point["answers"])
+    assert best["right"] > 0.75
+    assert plan["needed"] is not None
+
+
 def an_account_of(campaign: Campaign) -> Any:
     from app.accounts.models import Account
 

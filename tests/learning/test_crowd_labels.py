@@ -30,10 +30,7 @@ from learning.redundancy import expected_error, gain_per_vote
 from learning.select_queries import covering_selections, telling_selections
 from learning.simulation import VoteCrowd
 
-QUICK: dict[str, Any] = {
-    "candidates": [{"l2": 0.01}],
-    "parameters": {"n_epochs": 6, "n_steps": 20, "layers": (32, 8)},
-}
+QUICK: dict[str, Any] = {"candidates": [{}], "n_networks": 1, "parameters": {"n_epochs": 12}}
 VOTES = st.lists(st.sampled_from([YES, NO]), min_size=20, max_size=20)
 
 

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 import torch
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
 
 from learning.neucrowd import NeuCrowd, NeuCrowdClassifier
 from learning.ntuplet.networks import EmbeddingNetwork
+from learning.ntuplet.products import Products
 from learning.ntuplet.safety import safe_examples
+from learning.ntuplet.training import wrong_order
 from learning.ntuplet.tuplets import Examples, draw_tuplets, robust_anchor, tuplet_losses
 
 QUICK: dict[str, Any] = {
@@ -20,6 +23,8 @@ QUICK: dict[str, Any] = {
     "layers": (16, 8),
     "activation": "tanh",
     "learning_rate": 0.02,
+    "l2": 0.003,
+    "feature_sparsity": 0.0,
 }
 
 
@@ -95,12 +100,38 @@ def test_features_that_tell_nothing_are_shrunk_to_nothing() -> None:
     assert (first[:, [0, 2]] != 0).any()
 
 
+def test_products_are_the_components_of_all_products_of_two_features() -> None:
+    rng = np.random.default_rng(0)
+    scaled, unseen = rng.normal(size=(40, 4)), rng.normal(size=(9, 4))
+    found = Products.of(scaled, 6, rng)
+    # All 16 products written out, and their principal components.
+    written, new = (
+        (one[:, :, None] * one[:, None]).reshape(len(one), -1) for one in (scaled, unseen)
+    )
+    mean = written.mean(axis=0)
+    axes = np.linalg.svd(written - mean, full_matrices=False)[2][:6].T
+    places, expected = (written - mean) @ axes, (new - mean) @ axes
+    size = np.sqrt((places**2).mean())
+    np.testing.assert_allclose(np.abs(found(scaled)), np.abs(places) / size, atol=1e-3)
+    np.testing.assert_allclose(np.abs(found(unseen)), np.abs(expected) / size, atol=1e-3)
+
+
+def test_pairs_in_the_wrong_order_count_by_assurance() -> None:
+    scores, label = torch.tensor([0.0, 2.0, 1.0, 2.0]), torch.tensor([0, 0, 1, 1])
+    # Of four pairs one is wrong, one is a tie.
+    assert wrong_order(scores, label, torch.ones(4)) == pytest.approx(1.5 / 4)
+    sure = torch.tensor([1.0, 0.5, 1.0, 1.0])
+    assert wrong_order(scores, label, sure) == pytest.approx(0.5 * 1.5 / 3)
+
+
 # --- the representation ----------------------------------------------------------------------
 
 
 def test_items_of_one_label_come_to_lie_together() -> None:
     features, votes, truth = a_task()
-    model = NeuCrowd(**QUICK, l2=0.0, random_state=0).fit(features, votes)
+    # The mean of a ring is not on it: there its own examples are the better anchors.
+    own = {**QUICK, "l2": 0.0, "robust_anchors": False}
+    model = NeuCrowd(**own, random_state=0).fit(features, votes)
     places = model.embedding_
     apart = np.linalg.norm(places[truth == 1].mean(0) - places[truth == 0].mean(0))
     within = np.mean([places[truth == one].std(0).mean() for one in (0, 1)])
@@ -108,9 +139,12 @@ def test_items_of_one_label_come_to_lie_together() -> None:
     np.testing.assert_allclose(model.transform(features), places)
 
 
-def test_a_fit_repeats_and_outlives_saving(tmp_path: Path) -> None:
+@pytest.mark.parametrize("products", [0, 3])
+def test_a_fit_repeats_and_outlives_saving(products: int, tmp_path: Path) -> None:
     features, votes, _ = a_task(80)
-    one, two = (NeuCrowd(**QUICK, random_state=4).fit(features, votes) for _ in range(2))
+    one, two = (
+        NeuCrowd(**QUICK, products=products, random_state=4).fit(features, votes) for _ in range(2)
+    )
     np.testing.assert_array_equal(one.embedding_, two.embedding_)
     one.save(tmp_path / "model")
     again = NeuCrowd.load(tmp_path / "model")
@@ -137,6 +171,7 @@ def test_items_without_votes_change_nothing() -> None:
         ({"votes": np.ones((80, 5))}, "mostly voted 'no', got 0"),
         ({"votes": np.full((80, 5), -1)}, "mostly voted 'yes', got 0"),
         ({"votes": np.full((80, 5), 3)}, "must be 0, 1 or -1"),
+        ({"products": -1}, "products must be a whole number >= 0"),
         ({"n": 2}, "n must be a whole number >= 3"),
         ({"activation": "step"}, "activation must be one of"),
         ({"eta": 0.0}, "eta must be > 0"),
@@ -168,7 +203,8 @@ def test_some_constant_features_and_an_annotator_who_always_says_yes_are_no_harm
 def test_the_classifier_finds_what_no_line_parts_and_knows_how_sure_it_is(tmp_path: Path) -> None:
     features, votes, _ = a_task()
     unseen, _, truth = a_task(400, seed=9)
-    model = NeuCrowdClassifier(QUICK, [{"l2": 0.0}, {"layers": (1, 1)}], random_state=0)
+    candidates: list[dict[str, Any]] = [{"l2": 0.0}, {"layers": (1, 1)}]
+    model = NeuCrowdClassifier(QUICK, candidates, n_networks=2, random_state=0)
     heard: list[tuple[int, int]] = []
     model.fit(features, votes, progress=lambda done, total, _: heard.append((done, total)))
     assert model.chosen_ == {"l2": 0.0}
@@ -185,10 +221,67 @@ def test_the_classifier_finds_what_no_line_parts_and_knows_how_sure_it_is(tmp_pa
     np.testing.assert_array_equal(again.predict_proba(unseen), chance)
 
 
+def two_clouds(n: int, seed: int, width: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two classes with the same mean, long in different directions; five annotators."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    long = np.where(np.arange(width) < width // 2, 2.0, 0.5)
+    features = rng.normal(size=(n, width)) * np.where(truth[:, None] == 1, long, long[::-1])
+    wrong = rng.random((n, 5)) < 0.2
+    return features, np.where(wrong, 1 - truth[:, None], truth[:, None]), truth
+
+
+def test_the_default_candidates_learn_what_only_products_tell() -> None:
+    features, votes, _ = two_clouds(240, 0, 40)
+    unseen, _, truth = two_clouds(400, 1, 40)
+    model = NeuCrowdClassifier(random_state=0).fit(features, votes)
+    assert model.chosen_["products"] > 0
+    assert (model.predict(unseen) == truth).mean() > 0.95
+
+
+def test_the_default_candidates_find_the_one_feature_that_tells() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 500)
+    features = rng.normal(size=(500, 60))
+    features[:, 7] += 2.0 * truth
+    wrong = rng.random((200, 5)) < 0.2
+    votes = np.where(wrong, 1 - truth[:200, None], truth[:200, None])
+    model = NeuCrowdClassifier(random_state=0).fit(features[:200], votes)
+    # That feature alone has 0.92.
+    assert roc_auc_score(truth[200:], model.predict_proba(features[200:])[:, 1]) > 0.78
+
+
+def test_an_annotator_who_always_says_yes_leaves_the_classifier_sane() -> None:
+    features, votes, truth = a_task()
+    votes[:, 0] = 1
+    votes[:40] = -1
+    model = NeuCrowdClassifier(QUICK, [{}], n_networks=2, random_state=0).fit(features, votes)
+    assert np.isfinite(model.probability_).all()
+    # Also of those that nobody voted on.
+    assert ((model.probability_[:40] > 0.5) == truth[:40]).mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"X": np.full((80, 2), np.nan)}, "must be finite, got nan in row 0, feature 0"),
+        ({"X": np.ones((80, 2))}, "all features of X are constant"),
+        ({"votes": np.ones((80, 5))}, "mostly voted 'no', got 0"),
+        ({"votes": np.full((80, 5), -1)}, "mostly voted 'yes', got 0"),
+    ],
+)
+def test_the_classifier_says_what_cannot_be_learned_from(change: dict[str, Any], says: str) -> None:
+    features, votes, _ = a_task(80)
+    with pytest.raises(ValueError, match=says):
+        NeuCrowdClassifier(QUICK, [{}]).fit(**{"X": features, "votes": votes} | change)
+
+
 def test_the_classifier_says_what_is_wrong() -> None:
     features, votes, _ = a_task(40)
     with pytest.raises(NotFittedError):
         NeuCrowdClassifier().predict(features)
+    with pytest.raises(ValueError, match="n_networks must be a whole number"):
+        NeuCrowdClassifier(n_networks=0).fit(features, votes)
     with pytest.raises(ValueError, match="no parameter 'depth'"):
         NeuCrowdClassifier(candidates=[{"depth": 3}]).fit(features, votes)
 

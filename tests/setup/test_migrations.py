@@ -255,3 +255,30 @@ def test_0010_makes_links_of_campaigns_and_books_what_is_owed(client: TestClient
     again = a_session(client, campaign, "annotator-000001")
     assert client.post("/api/v1/annotate/leases", headers=again).json()["answered"] == 0
     assert query(url, "SELECT n_annotators FROM campaign") == [(2,)]
+
+
+def test_downgrading_0011_makes_grids_of_votes_and_keeps_answers(client: TestClient) -> None:
+    url = os.environ["DATABASE_URL"]
+    known = {"known_attribute": "colour", "known_value": "red", "gold_share": 0.5}
+    campaign = a_campaign(
+        kind="select",
+        strategy="neucrowd",
+        settings={"features": "features"},
+        budget=20,
+        annotation=known,
+    )
+    who = a_session(client, campaign)
+    for _ in range(4):
+        assert submit(client, who, a_lease(client, who)).json()["status"] == "stored"
+    before = answers(url)
+    migrate(url, "downgrade", "0010")
+    assert answers(url) == before
+    found = query(url, "SELECT kind, strategy, max_groups, annotation FROM campaign")
+    [(kind, strategy, max_groups, annotation)] = found
+    assert (kind, strategy, max_groups) == ("grid", "cen", 3)
+    assert "known_value" not in annotation
+    assert annotation["known_attribute"] == "colour"
+    migrate(url, "upgrade", "head")
+    assert answers(url) == before
+    again = a_session(client, campaign, "annotator-000002")
+    assert submit(client, again, a_lease(client, again)).json()["status"] == "stored"

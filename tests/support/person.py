@@ -1,6 +1,6 @@
 """A person at the annotators' page: sorts by a rule, by mouse, by touch or by keyboard."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -63,6 +63,18 @@ class Person:
             focused = self.page.evaluate("document.activeElement.dataset.image")
             self.page.keyboard.press(str(self.kind_of(int(focused)) + 1))
             self.page.keyboard.press("ArrowRight")
+
+    def vote(self, votes: Mapping[int, int]) -> None:
+        """Votes on images: 0 yes, 1 no, 2 unsure."""
+        for image, vote in votes.items():
+            if self.way == "keyboard":
+                self.focus(image)
+                self.page.keyboard.press("Enter" if vote == 0 else str(vote + 1))
+                continue
+            chosen = self.page.locator(f"button[data-group='{vote}']")
+            if chosen.get_attribute("aria-pressed") == "false":
+                self.press(chosen)
+            self.press(self.tile(image))
 
     def sort_bins(self, leave: int = 0) -> None:
         """Put images into bins, all but `leave` of them."""

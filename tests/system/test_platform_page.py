@@ -209,7 +209,7 @@ def do_one_more(person: Person, n_grids: int) -> None:
     person.sort_grid()
     person.submit()
     expect(person.page.get_by_test_id("work-done")).to_contain_text(
-        f"You sorted {n_grids + 1} sets of images. One of them was extra: $0.05 more.", timeout=SLOW
+        f"You did {n_grids + 1} sets of images. One of them was extra: $0.05 more.", timeout=SLOW
     )
     expect(offer).not_to_be_visible()
 

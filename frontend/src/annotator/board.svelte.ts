@@ -5,8 +5,9 @@ import type { Resumed } from './drafts';
 import * as grouping from './grouping';
 import { type Draft, type Grouping, LEFT } from './grouping';
 import { extended, type Selection, toggled } from './selection';
-import { list, t } from './texts';
+import { language, list, t } from './texts';
 import { Trace, type Untimed } from './trace';
+import { countVotes, VOTES, votesOf } from './votes';
 
 export const N_COLOURS = 10;
 const FEWEST_SHOWN = 5;
@@ -27,6 +28,8 @@ export interface Held {
 
 export class Board {
   readonly isBins: boolean;
+  /** Groups are votes. */
+  readonly votes: boolean;
   /** Addresses of the pictures in the grid's order: undefined while loading, null where missing. */
   pictures: readonly (string | null | undefined)[] = $state.raw([]);
   current: Grouping = $state.raw(grouping.emptyGrouping([], 0));
@@ -38,7 +41,12 @@ export class Board {
 
   readonly required: boolean;
   readonly describes: boolean;
-  readonly missing = $derived.by(() => grouping.missing(this.current, this.required));
+  readonly missing = $derived.by(() =>
+    this.votes ? [] : grouping.missing(this.current, this.required),
+  );
+  readonly isUntouched = $derived.by(() => grouping.usedGroups(this.current).length === 0);
+  /** How many images there are of each vote; those without one count as no. */
+  readonly counts = $derived.by(() => countVotes(this.current, this.broken));
   /** Images still to be sorted; broken ones need not be. */
   readonly left = $derived(this.leftOf(this.current));
   /** How many groups are offered: a few, and more as they are used. */
@@ -61,6 +69,7 @@ export class Board {
   ) {
     const images = subject.images.map(({ image }) => image);
     this.isBins = campaign.kind === 'bins';
+    this.votes = campaign.kind === 'select';
     this.required = campaign.descriptions === 'required';
     this.describes = campaign.descriptions !== 'none';
     this.current = grouping.fromDraft(images, campaign.max_groups, resumed.draft);
@@ -86,8 +95,9 @@ export class Board {
     return grouping.groupOf(this.current, image);
   }
 
-  /** Number of a group's colour: colours change places from grid to grid. */
-  colourOf(group: number): number {
+  /** Name of a group's colour: colours change places from grid to grid, those of votes never. */
+  colourOf(group: number): number | string {
+    if (this.votes) return VOTES[group]!.colour;
     return (group + this.subject.first_colour) % N_COLOURS;
   }
 
@@ -111,19 +121,28 @@ export class Board {
 
   /** A click on a group, or its key: takes the chosen images, else becomes the active one. */
   sendTo(group: number, focused: number | null = null): void {
-    if (this.selected.size > 0) this.put([...this.selected], group);
-    else if (focused !== null) this.put([focused], group);
-    if (!this.isBins && group !== LEFT) this.active = group;
+    const images = this.selected.size > 0 ? [...this.selected] : focused !== null ? [focused] : [];
+    if (images.length > 0) this.put(images, group);
+    // A vote on an image says nothing about the next one: clicks and Enter still tick.
+    const isChosen = !this.votes || images.length === 0;
+    if (isChosen && !this.isBins && group !== LEFT) this.active = group;
   }
 
-  put(images: readonly number[], group: number): void {
+  put(chosen: readonly number[], group: number): void {
+    // What cannot be seen cannot be voted on.
+    const images =
+      this.votes && group !== LEFT ? chosen.filter((image) => !this.broken.has(image)) : chosen;
     const next = grouping.assign(this.current, images, group);
     this.selected = NOTHING;
     const what = images.length === 1 ? this.nameOf(images[0]!) : this.counted(images.length);
+    const values = { images: what, left: this.leftIn(next) };
+    const out = this.votes ? 'said_unvoted' : 'said_left';
     const said =
       group === LEFT
-        ? t('said_left', { images: what, left: this.leftIn(next) })
-        : t('said_put', { images: what, place: this.placeOf(group), left: this.leftIn(next) });
+        ? t(out, values)
+        : this.votes
+          ? t('said_vote', { ...values, vote: this.voteOf(group) })
+          : t('said_put', { ...values, place: this.placeOf(group) });
     const indices = images.map((image) => this.current.images.indexOf(image));
     this.change(next, said, 'p', group, ...indices);
   }
@@ -140,11 +159,15 @@ export class Board {
   escape(focused: number | null): void {
     if (this.selected.size > 0) this.selected = NOTHING;
     else if (focused !== null && this.groupOf(focused) !== LEFT) this.put([focused], LEFT);
-    else this.active = null;
+    else if (!this.votes) this.active = null;
   }
 
   clear(): void {
-    this.change(grouping.clear(this.current), t('said_cleared'), 'c');
+    this.change(
+      grouping.clear(this.current),
+      t(this.votes ? 'said_unvoted_all' : 'said_cleared'),
+      'c',
+    );
   }
 
   undo(): void {
@@ -192,6 +215,7 @@ export class Board {
     if (this.frozen?.of !== this.current || this.frozen.broken !== this.broken) {
       const answer = {
         ...grouping.toAnswer(this.current),
+        ...(this.votes ? { groups: votesOf(this.current, this.broken) } : {}),
         elapsed_ms: this.elapsed,
         trace: [...this.trace.events],
         device: device(),
@@ -208,7 +232,13 @@ export class Board {
   }
 
   placeOf(group: number): string {
+    if (this.votes) return t(VOTES[group]!.name);
     return t('place', { noun: t(this.isBins ? 'bin' : 'group'), n: group + 1 });
+  }
+
+  /** A vote within a sentence. */
+  voteOf(group: number): string {
+    return this.placeOf(group).toLocaleLowerCase(language());
   }
 
   counted(n: number): string {
@@ -219,16 +249,28 @@ export class Board {
     const group = this.groupOf(image);
     const name = this.nameOf(image);
     const words = this.current.descriptions[group]?.trim() ?? '';
-    const values = { image: name, place: this.placeOf(group), words };
+    const left = this.votes ? 'image_unticked' : 'image_left';
     const where =
       group === LEFT
-        ? t('image_left', { image: name })
-        : t(words ? 'image_in_described' : 'image_in', values);
+        ? t(left, { image: name })
+        : this.votes
+          ? t('image_vote', { image: name, vote: this.voteOf(group) })
+          : t(words ? 'image_in_described' : 'image_in', {
+              image: name,
+              place: this.placeOf(group),
+              words,
+            });
     const more = [
       ...(this.selected.has(image) ? [t('selected')] : []),
       ...(this.broken.has(image) ? [t('broken')] : []),
     ];
     return [where, ...more].join(', ');
+  }
+
+  /** What stands beside the button: how much is left, or how the votes are; or what is chosen. */
+  get state(): string {
+    if (this.selected.size > 0) return t('count_selected', { n: this.selected.size });
+    return this.leftIn(this.current);
   }
 
   /** What is still to be done before submitting, in one sentence; empty when nothing is. */
@@ -240,11 +282,17 @@ export class Board {
     return groups.length ? t('missing_words', { n: groups.length, groups: list(groups) }) : '';
   }
 
+  private countsIn([yes = 0, no = 0, unsure = 0]: readonly number[]): string {
+    return t('vote_counts', { yes, no, unsure });
+  }
+
   private leftOf(next: Grouping): number {
     return grouping.imagesOf(next, LEFT).filter((image) => !this.broken.has(image)).length;
   }
 
+  /** What is still to be done; of votes, how many there are. */
   private leftIn(next: Grouping): string {
+    if (this.votes) return this.countsIn(countVotes(next, this.broken));
     const n = this.leftOf(next);
     return n === 0 ? t('none_left') : t('left', { n });
   }

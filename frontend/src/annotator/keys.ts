@@ -1,4 +1,4 @@
-/** What a key press means on both kinds of task. */
+/** What a key press means on all kinds of task. */
 
 export type Command =
   | { type: 'undo' | 'redo' | 'escape' | 'large' | 'all' | 'rest' | 'help' }

@@ -1,4 +1,4 @@
-/** What both kinds of task do with the keyboard. */
+/** What all kinds of task do with the keyboard. */
 import { tick } from 'svelte';
 import type { Board } from './board.svelte';
 import { commandOf, focusedImage, isTyping, neighbour } from './keys';
@@ -6,7 +6,7 @@ import type { Large } from './large.svelte';
 import type { Submission } from './submission';
 import { isRightToLeft } from './texts';
 
-/** What both kinds of task need besides what they show. */
+/** What all kinds of task need besides what they show. */
 export interface TaskProps {
   board: Board;
   submission: Submission;

@@ -46,6 +46,11 @@ export function fill(message: string | Plural, values: Values, locale: string): 
   });
 }
 
+/** A number as the language writes it. */
+export function formatted(n: number): string {
+  return new Intl.NumberFormat(texts.language).format(n);
+}
+
 /** Several things in one sentence: "1, 2 and 3". */
 export function list(items: readonly string[]): string {
   return new Intl.ListFormat(texts.language).format(items);

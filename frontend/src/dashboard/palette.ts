@@ -42,14 +42,6 @@ export function paletteOf(values: readonly string[]): string[] {
   );
 }
 
-/** In the order of their numbers in an answer. */
-export const VOTES = ['yes', 'no', 'unsure'];
-const VOTE_COLOURS = paletteOf(VOTES);
-
-export function voteColour(vote: number): string {
-  return VOTE_COLOURS[vote] ?? OTHERS;
-}
-
 export interface Colouring {
   /** One per point; empty when nothing is coloured. */
   colours: string[];

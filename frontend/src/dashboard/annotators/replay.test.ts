@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { duration, groupsAt, type TraceEvent } from './replay';
+import { duration, groupsAt, placeText, symbolOf, type TraceEvent, votesText } from './replay';
 
 const trace: TraceEvent[] = [
   [0, 'o'],
@@ -25,4 +25,17 @@ it('shows the groups at any moment', () => {
 it('lasts as long as the answer took', () => {
   expect(duration(trace, 900)).toBe(900);
   expect(duration(trace, null)).toBe(600);
+});
+
+it('calls votes by their names, and groups by their numbers', () => {
+  const choices = ['yes', 'no', 'unsure'];
+  expect([-1, 0, 2].map((group) => placeText(group, choices))).toEqual([
+    ', not ticked',
+    ', yes',
+    ', unsure',
+  ]);
+  expect([-1, 0, 1].map((group) => symbolOf(group, choices))).toEqual(['', '✓', '✕']);
+  expect(votesText([0, 1, 1, -1], choices)).toBe('1 yes, 2 no, 0 unsure');
+  expect([-1, 1].map((group) => placeText(group, []))).toEqual(['', ', group 2']);
+  expect(symbolOf(0, [])).toBe('');
 });

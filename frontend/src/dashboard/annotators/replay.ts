@@ -38,6 +38,25 @@ export function groupsAt(
   }
 }
 
+const SYMBOLS = ['✓', '✕', '?'];
+
+/** What a group is called, after a comma; votes have the names `choices`, and a symbol. */
+export function placeText(group: number, choices: readonly string[]): string {
+  if (choices.length > 0) return `, ${choices[group] ?? 'not ticked'}`;
+  return group < 0 ? '' : `, group ${group + 1}`;
+}
+
+export function symbolOf(group: number, choices: readonly string[]): string {
+  return choices.length > 0 ? (SYMBOLS[group] ?? '') : '';
+}
+
+/** "7 yes, 16 no, 1 unsure"; what was not ticked was sent as no. */
+export function votesText(groups: readonly number[], choices: readonly string[]): string {
+  return choices
+    .map((name, vote) => `${groups.filter((group) => group === vote).length} ${name}`)
+    .join(', ');
+}
+
 export function duration(trace: readonly TraceEvent[], elapsed: number | null): number {
   return Math.max(elapsed ?? 0, trace.at(-1)?.[0] ?? 0);
 }

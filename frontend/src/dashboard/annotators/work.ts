@@ -45,7 +45,8 @@ export const COLUMNS: readonly Column[] = [
   {
     id: 'consensus',
     name: 'Others',
-    about: 'Agreement with others at the same grids (adjusted Rand index); of how many grids.',
+    about:
+      'Agreement with others at the same grids (adjusted Rand index, of votes Cohen’s kappa); of how many grids.',
     value: ({ score }) => score.consensus?.mean ?? null,
   },
   {
@@ -88,10 +89,6 @@ export const COLUMNS: readonly Column[] = [
 
 const OF_VOTES: Record<string, Pick<Column, 'name' | 'about'>> = {
   one_group: { name: 'All alike', about: 'Answers with the same vote on nearly all images.' },
-  consensus: {
-    name: 'Others',
-    about: 'Agreement with others at the same grids (Cohen’s kappa); of how many grids.',
-  },
 };
 const OF_GROUPS = ['groups', 'detail', 'agreement', 'consistency', 'careless'];
 

@@ -1,0 +1,1 @@
+"""NeuCrowd: representations from few noisy votes, against the paper's baselines and figures."""

@@ -1,0 +1,92 @@
+"""What was to be reached, beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from statistics import mean
+
+from bench.neucrowd.methods import ABLATIONS, ALONE, BASELINES, OURS, Row
+from bench.neucrowd.paper import TABLES
+from bench.semicrowd.tables import of, present, seeds, table, values
+
+Goal = tuple[str, str, str, bool]
+_FIT, _PREDICT = 60, 5
+_NAMES = {"syn1": "Syn1", "syn2": "Syn2", "hotel": "Hotel"}
+
+
+def wanted(results: dict[str, list[Row]]) -> list[str]:
+    """A table of goals that something was measured for."""
+    body = [
+        [what, asked, found, "yes" if reached else "**no**"]
+        for what, asked, found, reached in _goals(results)
+    ]
+    head = ["", "wanted", "measured (mean)", "reached"]
+    return ["## Wanted and measured", "", *table(head, body)]
+
+
+def _goals(results: dict[str, list[Row]]) -> Iterator[Goal]:
+    for part, name in _NAMES.items():
+        rows = results.get(part, [])
+        own = of(rows, method=OURS)
+        if own:
+            yield _as_paper(part, name, own)
+            yield from _ahead(name, rows, OURS)
+            yield from _ahead(name, rows, ALONE)
+            yield from _ordered(name, rows)
+    yield from _quick(results.get("speed", []))
+
+
+def _as_paper(part: str, name: str, own: list[Row]) -> Goal:
+    accuracy, auc = mean(values(own, "accuracy")), mean(values(own, "auc"))
+    asked = TABLES[OURS][part]
+    found = f"{accuracy:.3f} / {auc:.3f}, {seeds(own)}"
+    reached = accuracy >= asked[0] and auc >= asked[1]
+    return f"{name}: accuracy / AUC", f"{asked[0]:.3f} / {asked[1]:.3f} (paper)", found, reached
+
+
+def _ahead(name: str, rows: list[Row], method: str) -> Iterator[Goal]:
+    baselines, own = present(rows, BASELINES), of(rows, method=method)
+    if not baselines or not own:
+        return
+    for figure, told in (("accuracy", "accuracy"), ("auc", "AUC")):
+        best = max(baselines, key=lambda one: mean(values(of(rows, method=one), figure)))
+        most, ours = (mean(values(of(rows, method=one), figure)) for one in (best, method))
+        found = f"{ours:.3f} against {most:.3f} ({best})"
+        yield f"{name}: {told} of {method}", "above all baselines", found, ours > most
+
+
+def _ordered(name: str, rows: list[Row]) -> Iterator[Goal]:
+    """Table 3: each part taken away makes it worse."""
+    order = present(rows, ABLATIONS)
+    if len(order) > 1:
+        means = [mean(values(of(rows, method=one), "auc")) for one in order]
+        falls = all(one >= other for one, other in pairwise(means))
+        found = ", ".join(f"{one:.3f}" for one in means)
+        yield f"{name}: AUC whole, −SA, −SA−RA, −SA−RA−SN", "falls (paper)", found, falls
+
+
+def _quick(rows: list[Row]) -> Iterator[Goal]:
+    if rows:
+        for name, what, most in (
+            ("fit", "Fit, 1,000 × 1,200, 7 workers, 2 cores", _FIT),
+            ("predict", "100,000 predictions, 2 cores", _PREDICT),
+        ):
+            seconds = values(rows, f"{name}_seconds")
+            found = f"{max(seconds):.1f} s at most in {len(seconds)} runs"
+            yield what, f"{most} s", found, max(seconds) <= most
+
+
+def lower_than_paper(results: dict[str, list[Row]]) -> list[str]:
+    """Each method and figure of ours below the published one."""
+    told = []
+    for part, name in _NAMES.items():
+        rows = results.get(part, [])
+        for method in present(rows, TABLES):
+            own = of(rows, method=method)
+            for place, figure in enumerate(("accuracy", "auc")):
+                ours, theirs = mean(values(own, figure)), TABLES[method][part][place]
+                if ours < theirs:
+                    what = "AUC" if figure == "auc" else figure
+                    told.append(f"{name}, {method}: {what} {ours:.3f} ({theirs:.3f})")
+    return told

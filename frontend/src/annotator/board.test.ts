@@ -1,0 +1,93 @@
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import type { CampaignForAnnotators } from '../api/types';
+import english from '../../../app/messages/en.json';
+import { Board } from './board.svelte';
+import { readTexts } from './texts';
+
+const images = [17, 4, 99, 8].map((image) => ({ image, url: '', large_url: '' }));
+const plain = { shift: false, control: false };
+const [YES, NO, UNSURE] = [0, 1, 2];
+
+function aBoard(kind: CampaignForAnnotators['kind']): Board {
+  const campaign = { kind, max_groups: 3, descriptions: 'none' } as CampaignForAnnotators;
+  const resumed = { draft: null, version: 0, elapsed: 0, trace: [] };
+  return new Board(campaign, { id: 'a', images, first_colour: 4 }, resumed, () => {});
+}
+
+beforeAll(() => {
+  const messages = JSON.stringify({ language: 'en', languages: {}, messages: english });
+  readTexts({ textContent: messages } as Element);
+  vi.stubGlobal('innerWidth', 800);
+  vi.stubGlobal('innerHeight', 600);
+  vi.stubGlobal('devicePixelRatio', 1);
+  vi.stubGlobal('matchMedia', () => ({ matches: true }));
+});
+
+describe('votes', () => {
+  it('are ticks by a click, taken away by the next, and no where nothing was said', () => {
+    const board = aBoard('select');
+    board.click(4, plain);
+    board.click(99, plain);
+    board.click(99, plain);
+    expect(board.current.groups).toEqual([-1, YES, -1, -1]);
+    expect(board.answer().groups).toEqual([NO, YES, NO, NO]);
+    expect(board.counts).toEqual([1, 3, 0]);
+    expect(board.state).toBe('1\u00a0ticked, 0\u00a0unsure, 3\u00a0no');
+    expect(board.missing).toEqual([]);
+  });
+
+  it('by a key leave alone what a click gives; chosen with nothing in hand, they change it', () => {
+    const board = aBoard('select');
+    board.sendTo(UNSURE, 17);
+    board.click(4, plain);
+    board.choose(new Set([99, 8]));
+    board.sendTo(NO);
+    expect(board.current.groups).toEqual([UNSURE, YES, NO, NO]);
+    expect(board.active).toBe(YES);
+    board.sendTo(UNSURE);
+    board.click(8, plain);
+    expect(board.current.groups).toEqual([UNSURE, YES, NO, UNSURE]);
+  });
+
+  it('cannot be given to what cannot be seen', () => {
+    const board = aBoard('select');
+    board.click(4, plain);
+    board.reportBroken(4);
+    board.click(4, plain);
+    board.rest(YES);
+    expect(board.answer()).toMatchObject({ groups: [YES, -1, YES, YES], unseen: [4] });
+  });
+
+  it('are named, and keep their colours', () => {
+    const board = aBoard('select');
+    board.click(4, plain);
+    expect(board.announcement).toContain('Image 2: yes.');
+    expect([17, 4].map((image) => board.labelOf(image))).toEqual([
+      'Image 1, not ticked',
+      'Image 2, yes',
+    ]);
+    expect([YES, NO, UNSURE].map((vote) => board.colourOf(vote))).toEqual(['yes', 'no', 'unsure']);
+  });
+
+  it('can be taken away at any time, and a click ticks still', () => {
+    const board = aBoard('select');
+    expect(board.isUntouched).toBe(true);
+    board.click(4, plain);
+    expect(board.isUntouched).toBe(false);
+    board.escape(4);
+    board.escape(null);
+    expect(board.isUntouched).toBe(true);
+    board.click(4, plain);
+    expect(board.groupOf(4)).toBe(YES);
+  });
+});
+
+it('in groups, a key chooses the group for the clicks to come', () => {
+  const board = aBoard('grid');
+  board.sendTo(2, 17);
+  board.click(4, plain);
+  expect(board.answer().groups).toEqual([2, 2, -1, -1]);
+  expect(board.colourOf(2)).toBe(6);
+  board.escape(null);
+  expect(board.active).toBeNull();
+});
