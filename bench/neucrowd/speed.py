@@ -13,7 +13,7 @@ import torch
 from bench.neucrowd.data import N_FEATURES, N_TRAIN, synthetic
 from learning.neucrowd import NeuCrowdClassifier
 
-RUNS, N_NEW = 3, 100_000
+RUNS, N_NEW = 2, 100_000
 
 
 def main(seed: int) -> None:

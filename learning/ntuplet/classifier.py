@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from learning.arrays import BoolArray, FloatArray, IntArray, check_count
 from learning.base import Arrays, Estimator, Progress, State
+from learning.features import as_features
 from learning.ntuplet.representation import NeuCrowd, under
 from learning.votes import Assured
 
@@ -95,7 +96,8 @@ class NeuCrowdClassifier(Estimator):
     def transform(self, X: ArrayLike) -> FloatArray:
         """(n, n_networks * e) places in the embeddings. Raises NotFittedError, ValueError."""
         self._check_fitted("coef_")
-        return np.hstack([model.transform(X) for model in self.representations_])
+        features = as_features(X, len(self.representations_[0]._mean))
+        return np.hstack([model.places_of(features) for model in self.representations_])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """(n, 2) probabilities of no and yes. Raises NotFittedError, ValueError."""

@@ -19,7 +19,8 @@ from learning.ntuplet.training import OPTIMIZERS, JointTraining, TrainingPlan
 from learning.ntuplet.tuplets import Examples
 from learning.votes import Assured, Votes, as_votes, assured_by_probability, assured_by_votes
 
-_ROWS_AT_ONCE = 8_192
+# So few that a part stays in the cache.
+_ROWS_AT_ONCE = 1_024
 _LEAST_OF_A_CLASS = 2
 
 
@@ -128,7 +129,10 @@ class NeuCrowd(Estimator):
     def transform(self, X: ArrayLike) -> FloatArray:
         """(n, e) places of items by their features. Raises NotFittedError, ValueError."""
         self._check_fitted()
-        features = as_features(X, len(self._mean))
+        return self.places_of(as_features(X, len(self._mean)))
+
+    def places_of(self, features: FloatArray) -> FloatArray:
+        """The same of features that were checked."""
         device = pick_device(self.device)
         network = self._network.to(device)
         with torch.no_grad():
