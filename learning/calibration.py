@@ -6,12 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import (
-    average_precision_score,
-    brier_score_loss,
-    precision_recall_curve,
-    roc_auc_score,
-)
 
 # Points of a curve that is drawn: more are not told apart.
 _MOST_POINTS = 200
@@ -33,6 +27,14 @@ class BinaryScores:
 def binary_scores(truth: ArrayLike, probability: ArrayLike) -> BinaryScores:
     """truth: (n,) bool; probability: (n,) of true. Raises ValueError when all are alike, or the
     two differ in length."""
+    # Imported here: servers start without it, in a second less.
+    from sklearn.metrics import (
+        average_precision_score,
+        brier_score_loss,
+        precision_recall_curve,
+        roc_auc_score,
+    )
+
     known, said = np.asarray(truth, np.bool_), np.asarray(probability, np.float64)
     if known.shape != said.shape:
         raise ValueError(f"truth is {known.shape}, probability {said.shape}")

@@ -24,6 +24,7 @@ TAGS = {
     "results": "Progress, models, maps, attributes, and neighbours as a service.",
     "map": "The map of a model in pieces, for pages that draw 100,000 images.",
     "clusters": "Groups of images that lie close together in a model, to be named and merged.",
+    "labels": "What the images of a select campaign are labelled, by votes and a classifier.",
     "planning": "What can be chosen, what a campaign will cost, and what simulated answers find.",
     "recruitment": "People from MTurk and Prolific, what they are paid, and the books of that.",
     "exports": "Files to take away.",

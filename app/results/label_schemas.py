@@ -80,7 +80,8 @@ class GoldOut(BaseModel):
 
 
 class LabelQualityOut(BaseModel):
-    """`expected_right`: share of labels; `gain_of_next_grid`: labels that it is expected to set
+    """`expected_right`: share of labels; `expected_balanced`: mean of the shares of what shows it,
+    and of the rest, that are labelled so; `gain_of_next_grid`: labels that it is expected to set
     right; `enough`: why no more was asked, null while more is."""
 
     version: int
@@ -91,6 +92,7 @@ class LabelQualityOut(BaseModel):
     n_contested: int
     votes_per_image: float
     expected_right: float
+    expected_balanced: float
     gain_of_next_grid: float
     enough: str | None
     reliability: list[ReliabilityBin]
@@ -111,6 +113,7 @@ class LabelQualityOut(BaseModel):
             n_contested=round(metrics["contested"]),
             votes_per_image=metrics["votes_per_image"],
             expected_right=metrics["expected_right"],
+            expected_balanced=metrics["expected_balanced"],
             gain_of_next_grid=metrics["gain_of_next_grid"],
             enough=told["enough"],
             reliability=[ReliabilityBin(**one) for one in told["reliability"]],

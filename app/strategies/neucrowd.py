@@ -127,9 +127,10 @@ def _selecting(
 
 
 def _enough(metrics: dict[str, float], settings: NeuCrowdSettings) -> str | None:
-    if settings.target < 1 and metrics["expected_right"] >= settings.target:
+    right = min(metrics["expected_right"], metrics["expected_balanced"])
+    if settings.target < 1 and right >= settings.target:
         return (
-            f"{metrics['expected_right']:.1%} of the labels are expected to be right; "
+            f"{right:.1%} of the labels, yes and no alike, are expected to be right; "
             f"{settings.target:.1%} were asked for."
         )
     if metrics["gain_of_next_grid"] < settings.least_gain:

@@ -24,7 +24,8 @@ class NeuCrowdSettings(StrategySettings):
         le=1.0,
         title="Share of labels right",
         description="The campaign ends by itself as soon as so many labels are expected to be "
-        "right. 1: only when the budget is spent, or votes tell no more.",
+        "right: of all, and on average of what shows it and of the rest. 1: only when the budget "
+        "is spent, or votes tell no more.",
     )
     least_gain: float = Field(
         default=0.1,

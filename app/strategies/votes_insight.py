@@ -17,18 +17,28 @@ if TYPE_CHECKING:
 def metrics_of(
     model: "CrowdLabels", labels: Labels, gain: NDArray[np.float64], grid_size: int
 ) -> dict[str, float]:
-    """expected_right: share of labels; gain_of_next_grid: labels that it is expected to set
+    """expected_right: share of labels; expected_balanced: mean of the shares of what shows it, and
+    of what does not, that are labelled so (where few show it, saying no to all is mostly right, and
+    of no use); gain_of_next_grid: labels that it is expected to set
     right; held_out_auc: of the classifier, on labels of images whose votes it had not seen."""
     sure = labels.sureness
     best = np.sort(np.maximum(gain, 0.0))[::-1][:grid_size]
     return {
         "expected_right": float(sure.mean()),
+        "expected_balanced": _balanced(labels.probability),
         "gain_of_next_grid": float(best.sum()),
         "votes_per_image": float(labels.n_votes.mean()),
         "yes_share": float((labels.probability > 0.5).mean()),
         "contested": float((sure < SURE).sum()),
         **_classifier_scores(model, labels),
     }
+
+
+def _balanced(probability: NDArray[np.float64]) -> float:
+    shown = probability > 0.5
+    found = probability[shown].sum() / probability.sum()
+    spared = (1 - probability[~shown]).sum() / (1 - probability).sum()
+    return float((found + spared) / 2)
 
 
 def _classifier_scores(model: "CrowdLabels", labels: Labels) -> dict[str, float]:

@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from learning.arrays import BoolArray, FloatArray, IntArray, check_count
 from learning.base import Arrays, Estimator, Progress, State
 from learning.features import as_features
-from learning.ntuplet.representation import NeuCrowd, under
+from learning.ntuplet.products import Prepared
+from learning.ntuplet.representation import ROWS_AT_ONCE, NeuCrowd, under
 from learning.votes import Assured
 
 # Section 4.3: the inverse of the strength of its regularisation, 1e-4 to 1e4.
@@ -76,10 +77,17 @@ class NeuCrowdClassifier(Estimator):
         data = [model.checked(X, votes) for model in models]
         done, total = 0, len(models) + self.n_networks - 1
 
+        # What several networks learn from is the same, so that new items are prepared once.
+        prepared: dict[int, Prepared] = {}
+
         def tried(model: NeuCrowd, features: FloatArray, assured: Assured) -> _Trial:
             nonlocal done
             held_out = model.drawn_to_hold_out(assured)
-            trial = _trial(model.fit_on(features, assured, held_out), held_out)
+            if model.products not in prepared:
+                seen, rng = features[assured.known], np.random.default_rng(self.random_state)
+                prepared[model.products] = Prepared.of(seen, model.products, rng)
+            common = prepared[model.products]
+            trial = _trial(model.fit_on(features, assured, held_out, prepared=common), held_out)
             done += 1
             if progress is not None:
                 progress(done, total, {"held_out_loss": trial.loss})
@@ -96,8 +104,13 @@ class NeuCrowdClassifier(Estimator):
     def transform(self, X: ArrayLike) -> FloatArray:
         """(n, n_networks * e) places in the embeddings. Raises NotFittedError, ValueError."""
         self._check_fitted("coef_")
-        features = as_features(X, len(self.representations_[0]._mean))
-        return np.hstack([model.places_of(features) for model in self.representations_])
+        common = self.representations_[0].prepared_
+        features = as_features(X, len(common.mean))
+        parts = []
+        for start in range(0, len(features), ROWS_AT_ONCE):
+            inputs = common(features[start : start + ROWS_AT_ONCE])
+            parts.append(np.hstack([model.embedded(inputs) for model in self.representations_]))
+        return np.concatenate(parts)
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """(n, 2) probabilities of no and yes. Raises NotFittedError, ValueError."""
@@ -133,6 +146,8 @@ class NeuCrowdClassifier(Estimator):
         told: list[State] = []
         for number, model in enumerate(self.representations_):
             its, state = model._learned()
+            if number:
+                its = {name: one for name, one in its.items() if not name.startswith("prepared.")}
             arrays |= {f"representations.{number}.{name}": value for name, value in its.items()}
             told.append({"parameters": model.get_params(deep=False), "state": state})
         return arrays, {
@@ -146,7 +161,13 @@ class NeuCrowdClassifier(Estimator):
         self.representations_ = []
         for number, told in enumerate(state["representations"]):
             model = NeuCrowd(**told["parameters"])
-            model._restore(under(f"representations.{number}.", arrays), told["state"])
+            common = {
+                name: one
+                for name, one in under("representations.0.", arrays).items()
+                if name.startswith("prepared.")
+            }
+            own = under(f"representations.{number}.", arrays)
+            model._restore({**common, **own}, told["state"])
             self.representations_.append(model)
         self.coef_, self.intercept_ = arrays["coef"], float(state["intercept"])
         self.probability_ = arrays["probability"]

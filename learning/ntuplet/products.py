@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import FloatArray
+from learning.features import scaling_of
 
 FloatArray32 = NDArray[np.float32]
 # The cost of a new item grows with them.
@@ -50,6 +52,43 @@ class Products:
         told = _kernel(scaled.astype(np.float32, copy=False), self.landmarks)
         told -= self.centre
         return np.asarray(told @ self.directions)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Features as networks take them. mean, scale: (D,) of those seen; products: in their place,
+    None for the scaled features themselves."""
+
+    mean: FloatArray
+    scale: FloatArray
+    products: Products | None
+
+    @classmethod
+    def of(cls, features: FloatArray, n_products: int, rng: np.random.Generator) -> Prepared:
+        """features: (n, D). Raises ValueError when all are constant."""
+        mean, scale = scaling_of(features)
+        products = Products.of((features - mean) / scale, n_products, rng) if n_products else None
+        return cls(mean, scale, products)
+
+    def __call__(self, features: FloatArray) -> FloatArray32:
+        """(n, D) to (n, n_inputs)."""
+        scaled = ((features - self.mean) / self.scale).astype(np.float32)
+        return scaled if self.products is None else self.products(scaled)
+
+    @property
+    def n_inputs(self) -> int:
+        return len(self.mean) if self.products is None else self.products.directions.shape[1]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """To be written; `from_arrays` takes them back."""
+        told = {} if self.products is None else vars(self.products)
+        return {"mean": self.mean, "scale": self.scale, **told}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Prepared:
+        told = dict(arrays)
+        mean, scale = told.pop("mean"), told.pop("scale")
+        return cls(mean, scale, Products(**told) if told else None)
 
 
 def _kernel(items: FloatArray32, landmarks: FloatArray32) -> FloatArray32:

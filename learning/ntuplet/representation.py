@@ -12,15 +12,15 @@ from learning.aggregation import aggregate
 from learning.arrays import BoolArray, FloatArray, check_count, check_positive
 from learning.base import Arrays, Estimator, Progress, State
 from learning.devices import cores_for, pick_device
-from learning.features import as_features, scaling_of
+from learning.features import as_features
 from learning.ntuplet.networks import ACTIVATIONS, EmbeddingNetwork
-from learning.ntuplet.products import Products
+from learning.ntuplet.products import FloatArray32, Prepared
 from learning.ntuplet.training import OPTIMIZERS, JointTraining, TrainingPlan
 from learning.ntuplet.tuplets import Examples
 from learning.votes import Assured, Votes, as_votes, assured_by_probability, assured_by_votes
 
 # So few that a part stays in the cache.
-_ROWS_AT_ONCE = 1_024
+ROWS_AT_ONCE = 1_024
 _LEAST_OF_A_CLASS = 2
 
 
@@ -129,24 +129,22 @@ class NeuCrowd(Estimator):
     def transform(self, X: ArrayLike) -> FloatArray:
         """(n, e) places of items by their features. Raises NotFittedError, ValueError."""
         self._check_fitted()
-        return self.places_of(as_features(X, len(self._mean)))
+        return self.places_of(as_features(X, len(self.prepared_.mean)))
 
     def places_of(self, features: FloatArray) -> FloatArray:
         """The same of features that were checked."""
-        device = pick_device(self.device)
-        network = self._network.to(device)
-        with torch.no_grad():
-            parts = [
-                network(self._inputs(features[start : start + _ROWS_AT_ONCE], device))
-                for start in range(0, len(features), _ROWS_AT_ONCE)
-            ]
-        return np.asarray(torch.cat(parts).cpu().numpy(), np.float64)
+        parts = [
+            self.embedded(self.prepared_(features[start : start + ROWS_AT_ONCE]))
+            for start in range(0, len(features), ROWS_AT_ONCE)
+        ]
+        return np.concatenate(parts)
 
-    def _inputs(self, features: FloatArray, device: torch.device) -> torch.Tensor:
-        """(n, D) features as the network takes them: scaled, or products of the scaled."""
-        scaled = ((features - self._mean) / self._scale).astype(np.float32)
-        told = scaled if self._products is None else self._products(scaled)
-        return torch.as_tensor(told, device=device)
+    def embedded(self, inputs: FloatArray32) -> FloatArray:
+        """(n, e) places by what `prepared_` makes of features."""
+        device = pick_device(self.device)
+        with torch.no_grad():
+            places = self._network.to(device)(torch.as_tensor(inputs, device=device))
+        return np.asarray(places.cpu().numpy(), np.float64)
 
     def checked(self, X: ArrayLike, votes: ArrayLike) -> tuple[FloatArray, Assured]:
         """Features, and what the votes say; raises as `fit`."""
@@ -203,22 +201,19 @@ class NeuCrowd(Estimator):
         assured: Assured,
         held_out: BoolArray,
         progress: Progress | None = None,
+        prepared: Prepared | None = None,
     ) -> Self:
         """Learn from (n, D) features of items that are not held out and of which something is
-        known; training ends by the held-out ones."""
+        known; training ends by the held-out ones. prepared: by several in common."""
         known = assured.known & ~held_out
-        self._mean, self._scale = scaling_of(features[known])
         rng = np.random.default_rng(self.random_state)
         seed = int(rng.integers(2**31))
         device = pick_device(self.device)
-        self._products = None
-        if self.products:
-            scaled = (features[known] - self._mean) / self._scale
-            self._products = Products.of(scaled, self.products, rng)
+        self.prepared_ = prepared or Prepared.of(features[assured.known], self.products, rng)
 
         def examples(rows: BoolArray) -> Examples:
             return Examples(
-                self._inputs(features[rows], device),
+                torch.as_tensor(self.prepared_(features[rows]), device=device),
                 torch.as_tensor(assured.label[rows], device=device),
                 torch.as_tensor(assured.assurance[rows], device=device).float(),
             )
@@ -253,27 +248,22 @@ class NeuCrowd(Estimator):
             "embedding": self.embedding_,
             "label": self.label_,
             "assurance": self.assurance_,
-            "mean": self._mean,
-            "scale": self._scale,
+            **{f"prepared.{name}": value for name, value in self.prepared_.arrays().items()},
         }
         weights = {
             f"network.{name}": value.cpu().numpy()
             for name, value in self._network.state_dict().items()
         }
-        if self._products is not None:
-            weights |= {f"products.{name}": value for name, value in vars(self._products).items()}
         return arrays | weights, {"n_epochs": self.n_epochs_, "history": self.history_}
 
     def _restore(self, arrays: Arrays, state: State) -> None:
         self.embedding_ = arrays["embedding"]
         self.label_, self.assurance_ = arrays["label"], arrays["assurance"]
-        self._mean, self._scale = arrays["mean"], arrays["scale"]
+        self.prepared_ = Prepared.from_arrays(under("prepared.", arrays))
         self.n_epochs_, self.history_ = int(state["n_epochs"]), list(state["history"])
-        products = under("products.", arrays)
-        self._products = Products(**products) if products else None
-        n_inputs = products["directions"].shape[1] if products else len(self._mean)
-        wide, narrow = self.layers
-        self._network = EmbeddingNetwork(n_inputs, (wide, narrow), self.dropout, self.activation)
+        self._network = EmbeddingNetwork(
+            self.prepared_.n_inputs, self.layers, self.dropout, self.activation
+        )
         weights = under("network.", arrays)
         self._network.load_state_dict(
             {name: torch.as_tensor(value) for name, value in weights.items()}

@@ -74,6 +74,7 @@ def publish_labels(
     }
     metrics = {
         "expected_right": float(told.sureness.mean()),
+        "expected_balanced": 0.9,
         "gain_of_next_grid": 1.25,
         "votes_per_image": float(told.n_votes.mean()),
         "yes_share": float((told.probability > 0.5).mean()),

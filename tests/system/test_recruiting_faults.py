@@ -280,7 +280,10 @@ def thank_some(requester: Requester, play: MarketPlay) -> Paid:
 def check(turk: Emulator, campaign: Campaign, play: MarketPlay, owed: Paid) -> None:
     ends = Counter(one.end for one in play.log)
     assert ends["handed_in"] == PLACES
-    assert (ends["returned"], ends["abandoned"], ends["lost"]) == (LEAVE, LEAVE, 0)
+    # Who comes last may find all places taken, also one who would have left.
+    assert 0 < ends["returned"] <= LEAVE
+    assert 0 < ends["abandoned"] <= LEAVE
+    assert ends["lost"] == 0
     assert {one.code for one in play.log if one.end == "refused"} <= {"took_part_before"}
     assert paid_by_ledger(campaign.id) == owed
     assert paid_by_mturk(turk.state) == owed

@@ -15,6 +15,7 @@ const NAMES: Record<string, string> = {
   memberships_kept: 'images that kept their cluster',
   certain_share: 'images placed with 90 % or more',
   expected_right: 'labels expected to be right',
+  expected_balanced: 'the same, yes and no counting alike',
   gain_of_next_grid: 'labels the next grid is expected to set right',
   votes_per_image: 'votes per image',
   yes_share: 'images labelled yes',

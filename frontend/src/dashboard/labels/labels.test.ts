@@ -21,6 +21,7 @@ const QUALITY: LabelQuality = {
   n_contested: 2,
   votes_per_image: 1.5,
   expected_right: 0.93,
+  expected_balanced: 0.91,
   gain_of_next_grid: 1.25,
   enough: null,
   reliability: [],
