@@ -3,13 +3,12 @@ classifier makes of it everywhere."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
-from sklearn.linear_model import LogisticRegression
 
 from learning.arrays import FloatArray, check_count
 from learning.base import Arrays, Estimator, Progress, State
@@ -26,7 +25,7 @@ class CrowdLabels(Estimator):
     """NeuCrowd and the votes put together.
 
     The classifier is fitted on all votes. What it says of an item that has votes comes from fits
-    that have not seen them (cross-fitting), set to the scale on which it is right so often; it is
+    that have not seen them (cross-fitting), on the scale that explains the votes best; it is
     the probability before any vote of `learning.jury`.
 
     Parameters
@@ -76,7 +75,7 @@ class CrowdLabels(Estimator):
         else:
             self.prior_ = self._cross_fitted(self.classifier_, features, given, assured, tell)
             self.embedding_ = self.classifier_.transform(features)
-        self._take(hear(given, self.prior_))
+        self._take(hear(given, self.prior_, scaled=self.classifier_ is not None))
         tell(self.n_folds + 1)
         return self
 
@@ -124,15 +123,14 @@ class CrowdLabels(Estimator):
             if again is not None:
                 said[unseen] = again.predict_proba(features[unseen])[:, 1]
             tell(fold + 2)
-        self._scale = _right_so_often(said[asked], assured.label[asked], assured.assurance[asked])
-        return self._scaled(said)
+        return said
 
     def _scaled(self, said: FloatArray) -> FloatArray:
         factor, shift = self._scale
         return np.asarray(expit(factor * _log_odds(said) + shift), np.float64)
 
     def _take(self, jury: Jury) -> None:
-        self.probability_ = jury.probability
+        self.probability_, self.prior_, self._scale = jury.probability, jury.prior, jury.scale
         self.sensitivity_, self.specificity_ = jury.sensitivity, jury.specificity
         self.mean_annotator_ = jury.mean
 
@@ -185,17 +183,6 @@ class _Steps:
 
 def _log_odds(chance: FloatArray) -> FloatArray:
     return np.asarray(logit(np.clip(chance, 1e-6, 1 - 1e-6)), np.float64)
-
-
-def _right_so_often(
-    said: FloatArray, label: Sequence[int] | np.ndarray, sure: FloatArray
-) -> tuple[float, float]:
-    """Factor and shift of the log odds that fit the votes best (Platt 1999); a factor near 0
-    where the classifier tells nothing."""
-    known = sure > 0
-    line = LogisticRegression(C=1.0, max_iter=1_000)
-    line.fit(_log_odds(said[known])[:, None], np.asarray(label)[known], sure[known])
-    return max(float(line.coef_[0, 0]), 0.0), float(line.intercept_[0])
 
 
 def _standardised(features: FloatArray) -> FloatArray:

@@ -20,50 +20,80 @@ from learning.votes import MISSING, as_votes
 _SHRINKAGE = 4.0
 # An average annotator before any vote: better than chance.
 _PRIOR_RIGHT, _PRIOR_WRONG = 4.0, 1.0
-_CLIP = 1e-6
+_CLIP = 1e-4
+# As many items' worth, about, of a prior that is right as it is.
+_PULL = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Jury:
-    """probability: (n,) of yes, given votes and prior; sensitivity, specificity: (d,) share of
-    yes among what shows it, of no among the rest, shrunk to those of all, which are `mean`."""
+    """probability: (n,) of yes, given votes and prior; prior: (n,) as it was used; scale: factor
+    and shift of its log odds; sensitivity, specificity: (d,) share of yes among what shows it, of
+    no among the rest, shrunk to those of all, which are `mean`."""
 
     probability: FloatArray
+    prior: FloatArray
+    scale: tuple[float, float]
     sensitivity: FloatArray
     specificity: FloatArray
     mean: tuple[float, float]
 
 
-def hear(votes: ArrayLike, prior: ArrayLike, n_iterations: int = 100) -> Jury:
+def hear(votes: ArrayLike, prior: ArrayLike, n_iterations: int = 200, scaled: bool = False) -> Jury:
     """By expectation-maximisation, from the majority on.
 
-    votes: (n, d) 1 yes, 0 no, -1 none; prior: (n,) probability of yes before any vote. Raises
-    ValueError when they do not fit.
+    votes: (n, d) 1 yes, 0 no, -1 none; prior: (n,) probability of yes before any vote, by
+    something that has not seen the item's votes. scaled: whether its log odds get a factor (not
+    below 0) and a shift with which it explains the votes best; a classifier of noisy labels says
+    how people vote, not what is true. Raises ValueError when they do not fit.
     """
     given = as_votes(votes)
     before = np.asarray(prior, np.float64)
     if before.shape != (len(given),) or not ((before >= 0) & (before <= 1)).all():
         raise ValueError(f"prior must be ({len(given)},) probabilities, got {before.shape}")
-    before = np.clip(before, _CLIP, 1 - _CLIP)
+    odds = np.asarray(logit(np.clip(before, _CLIP, 1 - _CLIP)), np.float64)
     item, who = np.nonzero(given != MISSING)
     yes = given[item, who] == 1
-    probability = _smoothed_majority(len(given), item, yes, before)
+    asked = np.unique(item)
+    scale = (1.0, 0.0)
+    probability = _smoothed_majority(len(given), item, yes, expit(odds))
     n_people = given.shape[1]
     for _ in range(n_iterations):
         sure = probability[item]
         sensitivity, mean_sensitivity = _rates(who, n_people, sure, yes)
         specificity, mean_specificity = _rates(who, n_people, 1 - sure, ~yes)
+        if scaled and len(asked):
+            scale = _scale_to(odds[asked], probability[asked], scale)
         weight = np.where(
             yes,
             np.log(sensitivity[who]) - np.log1p(-specificity[who]),
             np.log1p(-sensitivity[who]) - np.log(specificity[who]),
         )
-        told = expit(logit(before) + np.bincount(item, weight, len(given)))
+        expected = scale[0] * odds + scale[1]
+        told = expit(expected + np.bincount(item, weight, len(given)))
         moved = float(np.abs(told - probability).max(initial=0.0))
         probability = told
-        if moved < 1e-6:
+        if moved < 1e-5:
             break
-    return Jury(probability, sensitivity, specificity, (mean_sensitivity, mean_specificity))
+    expected = np.asarray(expit(scale[0] * odds + scale[1]), np.float64)
+    mean = (mean_sensitivity, mean_specificity)
+    return Jury(probability, expected, scale, sensitivity, specificity, mean)
+
+
+def _scale_to(
+    odds: FloatArray, probability: FloatArray, scale: tuple[float, float]
+) -> tuple[float, float]:
+    """One Newton step of logistic regression of (n,) probabilities on (n,) log odds, from `scale`
+    on, with a slight pull to a factor of 1: where all is said, no factor is too large."""
+    design = np.stack([odds, np.ones_like(odds)], axis=1)
+    now = np.array(scale)
+    fitted = expit(design @ now)
+    pull = np.array([_PULL, 1e-3])
+    gradient = design.T @ (probability - fitted) - pull * (now - np.array([1.0, 0.0]))
+    spread = (design * (fitted * (1 - fitted))[:, None]).T @ design + np.diag(pull)
+    step = np.linalg.solve(spread, gradient)
+    factor, shift = now + step / max(1.0, float(np.abs(step).max()))
+    return max(float(factor), 0.0), float(shift)
 
 
 def _smoothed_majority(n: int, item: np.ndarray, yes: np.ndarray, before: FloatArray) -> FloatArray:

@@ -46,8 +46,8 @@ class JurorOut(BaseModel):
 
 
 class ReliabilityBin(BaseModel):
-    """Images with about this `probability` by the classifier, and the share of their votes, which
-    it had not seen, that said yes."""
+    """Images with about this `probability` by the classifier, and the share of them that shows it,
+    by votes that it had not seen, less the errors of an average annotator."""
 
     probability: float
     yes_share: float

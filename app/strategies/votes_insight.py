@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from learning.votes import Votes
 
 
+# Of votes that tell less than this of what is true, errors cannot be taken out.
+LEAST_TOLD = 0.1
+
+
 def metrics_of(
     model: "CrowdLabels", labels: Labels, gain: NDArray[np.float64], grid_size: int
 ) -> dict[str, float]:
@@ -69,7 +73,7 @@ def insight_of(
             }
             for who in np.flatnonzero(cast).tolist()
         ],
-        "reliability": reliability(labels),
+        "reliability": reliability(labels, *model.mean_annotator_),
         "has_classifier": model.classifier_ is not None,
     }
 
@@ -78,9 +82,14 @@ def _rounded(value: Any) -> float:
     return round(float(value), 6)
 
 
-def reliability(labels: Labels) -> list[dict[str, float]]:
+def reliability(labels: Labels, sensitivity: float, specificity: float) -> list[dict[str, float]]:
     """Of images with votes, by the classifier's probability before these: mean probability, share
-    of votes that said yes, and the number of images."""
+    that shows it by the votes, and the number of images.
+
+    From the share of yes among the votes the errors of an average annotator are taken out (Rogan
+    and Gladen 1978), as long as there is more in their votes than errors.
+    """
+    told = sensitivity + specificity - 1
     asked = labels.n_votes > 0
     said = labels.prior[asked]
     share = labels.yes[asked] / labels.n_votes[asked]
@@ -88,7 +97,11 @@ def reliability(labels: Labels) -> list[dict[str, float]]:
     return [
         {
             "probability": round(float(said[bins == place].mean()), 6),
-            "yes_share": round(float(share[bins == place].mean()), 6),
+            "yes_share": _rounded(
+                np.clip((share[bins == place].mean() - 1 + specificity) / told, 0, 1)
+                if told > LEAST_TOLD
+                else share[bins == place].mean()
+            ),
             "n_images": int((bins == place).sum()),
         }
         for place in np.unique(bins)

@@ -144,6 +144,7 @@ def test_a_dry_run_of_votes_foretells_the_share_of_labels_right(
         kind="select",
         strategy="neucrowd",
         budget=8,
+        rounds=1,
         annotation={"known_attribute": "colour", "known_value": "red"},
         settings={"features": "features"},
         plan={"target": 0.7},

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from app.accounts.models import Account
 from app.accounts.service import create_sign_in_link
 from app.campaigns.models import Campaign
+from app.campaigns.pages import sections_of
 from app.campaigns.service import annotator_link
 from app.core.database import transaction
 from tests.app.test_insight import a_told_campaign
@@ -136,7 +137,7 @@ def test_no_page_breaks_the_accessibility_rules_or_scrolls_sideways(
         "collection": f"/collections/{told.collection_id}",
         "new campaign": "/campaigns/new",
         "monitor": f"/campaigns/{told.id}",
-        **{name: f"/campaigns/{told.id}/{name}" for name in (*sections(), "annotation")},
+        **{name: f"/campaigns/{told.id}/{name}" for name in (*sections_of(told), "annotation")},
     }
     wrong: dict[str, list[str]] = {}
     script_errors: list[str] = []
@@ -155,12 +156,6 @@ def test_no_page_breaks_the_accessibility_rules_or_scrolls_sideways(
     broken = [f"{name}: {one}" for name, found in wrong.items() for one in found]
     if broken or script_errors:
         pytest.fail("\n".join([*broken, *script_errors]))
-
-
-def sections() -> list[str]:
-    from app.campaigns.pages import SECTIONS
-
-    return list(SECTIONS)
 
 
 def check(page: Page, name: str, wrong: dict[str, list[str]]) -> None:

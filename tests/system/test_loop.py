@@ -137,7 +137,7 @@ def test_nobody_waits_while_a_round_is_learned(system: System) -> None:
 
 
 def test_many_annotators_at_once_fill_every_grid_exactly(system: System) -> None:
-    annotators, budget = (200, 900) if FULL else (80, 360)
+    annotators, budget = (200, 900) if FULL else (48, 210)
     campaign = a_campaign(
         budget=budget, answers_per_grid=3, rounds=1, grids_per_assignment=10, learn_every=10_000
     )

@@ -37,7 +37,7 @@ from tests.support.scale import FULL
 from tests.support.system import System, wait_until
 
 # A ninth of the first return the task and a ninth walk away; what those leave goes to others.
-FIRST, LEAVE, PLACES = (180, 20, 160) if FULL else (72, 8, 64)
+FIRST, LEAVE, PLACES = (180, 20, 160) if FULL else (45, 5, 40)
 REWARD, FEE, EXTRA = 50, 10, 7
 MINUTES_ALLOWED = 30
 # A fifth of the calls, half of them after their effect.

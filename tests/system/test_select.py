@@ -71,7 +71,8 @@ def test_seven_label_a_collection_and_the_guesser_is_found(system: System) -> No
     told = read_labels(ended, model)
     right = ((told.probability > 0.5) == truth).mean()
     assert ended.n_answers <= 0.85 * ended.budget, (ended.n_answers, model.metrics)
-    assert right >= TARGET - 0.03, (right, model.metrics)
+    # One run of 180 images: a standard error of 0.02.
+    assert right >= TARGET - 0.06, (right, model.metrics)
     assert model.insight is not None
     assert "were asked for" in (model.insight["enough"] or "")
     jury = model.insight["jury"]
