@@ -12,13 +12,14 @@ def covering_selections(
 ) -> IntArray:
     """(n, grid_size) distinct images a grid; each image is shown once before any is twice."""
     _check(n, grid_size, n_images)
-    shown = np.zeros(n_images, np.int64)
     grids = np.empty((n, grid_size), np.int64)
+    left = rng.permutation(n_images)
     for row in range(n):
-        order = rng.permutation(n_images)
-        chosen = order[np.argsort(shown[order], kind="stable")[:grid_size]]
-        shown[chosen] += 1
-        grids[row] = rng.permutation(chosen)
+        if len(left) < grid_size:
+            # Those of the round before come last in the next: no grid shows an image twice.
+            fresh = rng.permutation(n_images)
+            left = np.concatenate([left, fresh[~np.isin(fresh, left)], left])
+        grids[row], left = rng.permutation(left[:grid_size]), left[grid_size:]
     return grids
 
 
@@ -47,10 +48,15 @@ def telling_selections(
         rows = range(start, min(n, start + at_once))
         dealt = rng.permutation(order[: len(rows) * n_chosen]).reshape(len(rows), n_chosen)
         for row, chosen in zip(rows, dealt, strict=True):
-            others = np.setdiff1d(np.arange(len(gain)), chosen)
-            drawn = rng.choice(others, n_random, replace=False)
+            drawn = _others(chosen, n_random, len(gain), rng)
             grids[row] = rng.permutation(np.concatenate([chosen, drawn]))
     return grids
+
+
+def _others(chosen: IntArray, n: int, n_images: int, rng: np.random.Generator) -> IntArray:
+    """(n,) images drawn alike from all but the chosen ones."""
+    drawn = rng.choice(n_images, min(n + len(chosen), n_images), replace=False)
+    return np.asarray(drawn[~np.isin(drawn, chosen)][:n], np.int64)
 
 
 def _check(n: int, grid_size: int, n_images: int) -> None:

@@ -149,6 +149,10 @@ def test_first_grids_cover_all_before_any_image_comes_twice() -> None:
     grids = covering_selections(7, 4, 20, np.random.default_rng(0))
     assert len(np.unique(grids[:5])) == 20
     assert all(len(set(grid)) == 4 for grid in grids.tolist())
+    uneven = covering_selections(50, 7, 20, np.random.default_rng(1))
+    assert all(len(set(grid)) == 7 for grid in uneven.tolist())
+    counts = np.bincount(uneven.ravel(), minlength=20)
+    assert counts.max() - counts.min() <= 1
     with pytest.raises(ValueError, match="20 images only"):
         covering_selections(1, 21, 20, np.random.default_rng(0))
 
