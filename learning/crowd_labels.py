@@ -19,6 +19,7 @@ from learning.votes import Assured, Votes, as_votes, assured_by_votes
 
 # With fewer of a class nothing can be held out to tell whether the classifier helps.
 _LEAST_OF_A_CLASS = 8
+_LEAST_IN_A_REFIT = 4
 
 
 class CrowdLabels(Estimator):
@@ -89,10 +90,15 @@ class CrowdLabels(Estimator):
         return np.stack([1 - yes, yes], axis=1)
 
     def _fitted(
-        self, features: FloatArray, votes: Votes, assured: Assured, **fixed: Any
+        self,
+        features: FloatArray,
+        votes: Votes,
+        assured: Assured,
+        least: int = _LEAST_OF_A_CLASS,
+        **fixed: Any,
     ) -> NeuCrowdClassifier | None:
         label = assured.label[assured.known]
-        if min((label == 0).sum(), (label == 1).sum()) < _LEAST_OF_A_CLASS:
+        if min((label == 0).sum(), (label == 1).sum()) < least:
             return None
         # A feature that never varies tells nothing.
         if not (features.std(axis=0) > 0).any():
@@ -109,19 +115,28 @@ class CrowdLabels(Estimator):
         tell: _Steps,
     ) -> FloatArray:
         """(n,) what fits say that have not seen an item's votes."""
-        asked = np.flatnonzero((votes >= 0).any(axis=1))
+        rng = np.random.default_rng(self.random_state)
+        asked = rng.permutation(np.flatnonzero((votes >= 0).any(axis=1)))
+        # Both labels in every fold, as far as there are enough.
+        asked = asked[np.argsort(assured.label[asked], kind="stable")]
         folds = np.resize(np.arange(self.n_folds), len(asked))
-        np.random.default_rng(self.random_state).shuffle(folds)
         said = model.predict_proba(features)[:, 1]
         for fold in range(self.n_folds):
             unseen = asked[folds == fold]
             others = votes.copy()
             others[unseen] = -1
             again = self._fitted(
-                features, others, assured_by_votes(others), candidates=[model.chosen_], n_networks=1
+                features,
+                others,
+                assured_by_votes(others),
+                least=_LEAST_IN_A_REFIT,
+                candidates=[model.chosen_],
+                n_networks=1,
             )
             if again is not None:
                 said[unseen] = again.predict_proba(features[unseen])[:, 1]
+            else:
+                said[unseen] = (others == 1).sum() / max((others >= 0).sum(), 1)
             tell(fold + 2)
         return said
 

@@ -39,14 +39,16 @@ def telling_selections(
     """
     _check(n, grid_size, len(gain))
     n_random = round(random_share * grid_size)
-    # Of images that gain the same, any.
-    order = np.lexsort((rng.random(len(gain)), -gain))
+    dealt_before = np.zeros(len(gain), np.int64)
     n_chosen = grid_size - n_random
     grids = np.empty((n, grid_size), np.int64)
     at_once = max(1, min(n, len(gain) // max(n_chosen, 1)))
     for start in range(0, n, at_once):
         rows = range(start, min(n, start + at_once))
+        # Of images that gain the same, any; none again before all have had their turn.
+        order = np.lexsort((rng.random(len(gain)), -gain, dealt_before))
         dealt = rng.permutation(order[: len(rows) * n_chosen]).reshape(len(rows), n_chosen)
+        dealt_before[dealt] += 1
         for row, chosen in zip(rows, dealt, strict=True):
             drawn = _others(chosen, n_random, len(gain), rng)
             grids[row] = rng.permutation(np.concatenate([chosen, drawn]))

@@ -147,6 +147,7 @@ def _trained(
         insight=learned.insight,
         notes=learned.notes,
         enough=learned.enough is not None,
+        settings=campaign.settings,
     )
 
 

@@ -17,7 +17,7 @@ from app.campaigns.models import Campaign, Round
 from app.campaigns.rounds import Batch, end_campaign, lay_out, open_next
 from app.core.database import locked
 from app.core.events import campaign_changed
-from app.jobs.service import complete_job
+from app.jobs.service import complete_job, request_job
 from app.results.models import EmbeddedImage, Model
 from app.results.own_clusters import OwnClusters, store_own_clusters
 
@@ -34,7 +34,7 @@ class TrainedModel:
     insight:      what the requester is told of attributes and annotators
     notes:        for the next fit
     clusters:     that the model itself tells
-    enough:       whether the campaign may end before its last round
+    enough:       whether the campaign may end before its last round, under these settings
     """
 
     embedding: NDArray[np.float64]
@@ -49,6 +49,7 @@ class TrainedModel:
     notes: dict[str, Any] = field(default_factory=dict)
     clusters: OwnClusters | None = None
     enough: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
 
 
 def publish_model(
@@ -103,6 +104,14 @@ def _store_model(
     return model
 
 
+def _is_enough(campaign: Campaign, trained: TrainedModel) -> bool:
+    """Not if more was asked for, or images joined, while the model was fitted."""
+    is_current = (
+        trained.settings == campaign.settings and len(trained.embedding) == campaign.n_images
+    )
+    return trained.enough and trained.n_full > 0 and is_current
+
+
 def _move_on(session: Session, campaign: Campaign, version: int, trained: TrainedModel) -> None:
     """Lay out the rounds to come and open one, or finish the campaign after its last, or when it
     is good enough."""
@@ -117,8 +126,14 @@ def _move_on(session: Session, campaign: Campaign, version: int, trained: Traine
         )
         .values(model_version=version)
     )
-    if trained.n_full >= campaign.rounds or (trained.enough and trained.n_full):
+    if trained.n_full >= campaign.rounds:
         end_campaign(session, campaign)
+        return
+    if _is_enough(campaign, trained):
+        end_campaign(session, campaign)
+        if campaign.n_answers + campaign.n_surplus > trained.n_answers:
+            # Answers that came while the model was fitted were paid for, too.
+            request_job(session, campaign.id, campaign.n_answers)
         return
     for batch in trained.batches:
         # Rounds may have been taken away while the model was fitted.

@@ -55,7 +55,7 @@ class NeuCrowdStrategy:
 
     def settings_of_part(self, settings: dict[str, Any], share: float) -> dict[str, Any]:
         """With little effort, to the end of the budget."""
-        return {**settings, "effort": "quick"}
+        return {**settings, "effort": "quick", "target": 1.0, "least_gain": 0.0}
 
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
         # Imported here: the web server lists strategies without loading torch.
@@ -76,7 +76,7 @@ class NeuCrowdStrategy:
         labels = _labels(model, told, votes, counts_of(data.all_answers))
         gain = _gain(model, labels, chosen)
         metrics = metrics_of(model, labels, gain, data.grid_size)
-        enough = _enough(metrics, chosen)
+        enough = _enough(model, labels, metrics, chosen)
         return Learned(
             embedding=np.asarray(model.embedding_, np.float64),
             metrics=metrics,
@@ -126,14 +126,18 @@ def _selecting(
     return select
 
 
-def _enough(metrics: dict[str, float], settings: NeuCrowdSettings) -> str | None:
+def _enough(
+    model: "CrowdLabels", labels: Labels, metrics: dict[str, float], settings: NeuCrowdSettings
+) -> str | None:
     right = min(metrics["expected_right"], metrics["expected_balanced"])
     if settings.target < 1 and right >= settings.target:
         return (
             f"{right:.1%} of the labels, yes and no alike, are expected to be right; "
             f"{settings.target:.1%} were asked for."
         )
-    if metrics["gain_of_next_grid"] < settings.least_gain:
+    # Of what was never shown, and no classifier knows, a small gain says only that it is rare.
+    is_known = model.classifier_ is not None or bool((labels.n_votes + labels.unsure > 0).all())
+    if is_known and metrics["gain_of_next_grid"] < settings.least_gain:
         return (
             f"The most telling grid is expected to set {metrics['gain_of_next_grid']:.2f} labels "
             f"right; at least {settings.least_gain:g} were asked for."
