@@ -8,7 +8,7 @@ from statistics import mean
 import numpy as np
 
 from bench.semicrowd.crowd_report import recovered
-from bench.semicrowd.methods import BAYES, SCDC, SCDC_SHORT
+from bench.semicrowd.methods import BAYES, BAYES_BEST, SCDC, SCDC_SHORT
 from bench.semicrowd.tables import Row, of, seeds, table, values
 
 Goal = tuple[str, str, str, bool]
@@ -42,12 +42,13 @@ def wanted(results: dict[str, list[Row]]) -> list[str]:
 
 
 def _pinwheel(rows: list[Row]) -> Iterator[Goal]:
-    own = of(rows, method=BAYES)
+    # The paper takes the best of ten where it says how many starts it makes.
+    own = of(rows, method=BAYES_BEST)
     if own:
         accuracy, nmi = mean(values(own, "accuracy")), mean(values(own, "nmi"))
         clusters = mean(values(own, "effective"))
         yield (
-            "Pinwheel, BayesSCDC from 15 clusters",
+            "Pinwheel, BayesSCDC from 15 clusters, best of three starts by the bound",
             "96.6 % / NMI 0.94 (paper)",
             f"{accuracy:.1%} / {nmi:.3f} with {clusters:.1f} clusters, {seeds(own)}",
             accuracy >= 0.966 and nmi >= 0.94,

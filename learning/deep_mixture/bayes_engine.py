@@ -46,30 +46,34 @@ class BayesEngine(BayesModel):
         """Algorithm 1. features: (N, D) scaled, on the device of the settings."""
         told = self.settings
         sampler = Sampler(len(features), graph.items, told.batch_size, generator)
-        beliefs = self._start(features, graph, sampler, generator)
+        beliefs = self._start(features, graph, sampler, generator, progress)
         history = self._train(features, graph, sampler, beliefs, generator, progress)
         outcome = finish(self, features, graph, beliefs, generator)
         outcome.history = history
         return outcome
 
     def _start(
-        self, features: Tensor, graph: PairGraph, sampler: Sampler, generator: torch.Generator
+        self,
+        features: Tensor,
+        graph: PairGraph,
+        sampler: Sampler,
+        generator: torch.Generator,
+        progress: Progress | None,
     ) -> Tensor:
         """Put networks and components where training starts; (A, K) beliefs of the annotated."""
         told = self.settings
         if told.start == "random":
             return self._random_start(graph, generator)
-        grouped = groups_of_crowd(features, graph, told.n_clusters, generator)
+        grouped = groups_of_crowd(features, graph, told.n_clusters, told.worker_prior, generator)
         pretrain(
             features,
             self.recognition,
             self.decoder,
             sampler,
             grouped,
-            told.guidance,
-            told.pretrain_epochs,
-            told.learning_rate,
+            told,
             generator,
+            progress,
         )
         mean, precision = self.potentials(features)
         points, chosen = start_points(mean, 1 / precision, graph, generator)
@@ -139,7 +143,7 @@ class BayesEngine(BayesModel):
             }
             history.append(metrics)
             if progress is not None:
-                progress(epoch + 1, told.n_epochs, metrics)
+                progress(told.epochs_before + epoch + 1, told.all_epochs, metrics)
         if len(graph) and told.start != "random":
             guard.end(beliefs, self._log_alone(features[graph.items]))
         return history
@@ -193,7 +197,11 @@ class BayesEngine(BayesModel):
             self.mixture = self.mixture.toward(target, rate)
             if told.second_term:
                 self._add_second_term(mixture, rate * n_items)
-        return float(objective.detach())
+            # Its messages count every pair twice, once at each of its items.
+            value = objective
+            if messages is not None:
+                value = objective - 0.5 * (batch.weights * (local.belief * messages).sum(1)).sum()
+        return float(value)
 
     def _messages(
         self, graph: PairGraph, batch: Batch, beliefs: Tensor, n_batch: int

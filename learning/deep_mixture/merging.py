@@ -66,7 +66,4 @@ def _joined(
 
 def _between(graph: PairGraph, weights: Tensor, beliefs: Tensor) -> Tensor:
     """(K, K) sum of the weights of the pairs between the items of two components."""
-    said = weights[:, None] * beliefs[graph.first]
-    sent = torch.zeros_like(beliefs).index_add_(0, graph.second, said)
-    gain = (beliefs.T @ sent).double()
-    return gain + gain.T
+    return (beliefs.T @ graph.all_messages(weights, beliefs)).double()

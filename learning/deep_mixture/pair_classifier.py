@@ -48,6 +48,7 @@ class _Try:
     network: nn.Module
     weights: WorkerWeights
     noise: float
+    worker_prior: tuple[float, float]
     n_steps: int = 0
     score: float = -float("inf")
     steps: int = 0
@@ -66,12 +67,17 @@ class _Try:
 
 
 def classes_of_pairs(
-    every: Tensor, graph: PairGraph, n_clusters: int, generator: torch.Generator
+    every: Tensor,
+    graph: PairGraph,
+    n_clusters: int,
+    split: tuple[Tensor, Tensor],
+    worker_prior: tuple[float, float],
+    generator: torch.Generator,
 ) -> tuple[Tensor, float] | None:
     """((N, K) P(class) of all items, score), or None when features predict no pairs.
 
-    every: (N, D) from `narrowed`. Several starts, of more classes than are likely:
-    with few, a start that has merged two of them cannot part them any more. The one that
+    every: (N, D) from `narrowed`; split: from `held_out_pairs`. Several starts, of more classes
+    than are likely: with few, a start that has merged two of them cannot part them any more. The one that
     says most of the pairs held out, which is its score, is trained on with all of them.
     None unless it clearly says more of those than the rate of "same" does.
     """
@@ -79,10 +85,11 @@ def classes_of_pairs(
     if n_pairs < 4 * _HELD_OUT:
         return None
     features = every[graph.items]
-    used, held = held_out_pairs(graph, generator)
+    used, held = split
     order = torch.cat([used, held])
     tries = [
-        _new(features, graph, n_classes, _NOISES[start % len(_NOISES)]) for start in range(_STARTS)
+        _new(features, graph, n_classes, _NOISES[start % len(_NOISES)], worker_prior)
+        for start in range(_STARTS)
     ]
     for n_kept, n_steps in _ROUNDS:
         for one in tries:
@@ -168,13 +175,19 @@ def narrowed(features: Tensor, generator: torch.Generator) -> Tensor:
     return scaled
 
 
-def _new(features: Tensor, graph: PairGraph, n_classes: int, noise: float) -> _Try:
+def _new(
+    features: Tensor,
+    graph: PairGraph,
+    n_classes: int,
+    noise: float,
+    worker_prior: tuple[float, float],
+) -> _Try:
     network = dense((features.shape[1], _WIDTH, n_classes)).to(features.device)
     with torch.no_grad():
         for weight in list(network.children())[-1].parameters():
             weight.mul_(_HEAD_SCALE)
     weights = WorkerWeights(graph.n_annotators, (0.8, 0.8)).to(features.device)
-    return _Try(network, weights, noise)
+    return _Try(network, weights, noise, worker_prior)
 
 
 def _train(
@@ -200,7 +213,7 @@ def _train(
             drawn = torch.randint(len(pairs), (_PAIRS,), generator=generator, device=device)
             chosen = pairs[drawn]
         said = _log_likelihood(one, features, graph, chosen, generator)
-        loss = -said.mean() - weights.log_prior((4.0, 1.0)) / len(pairs)
+        loss = -said.mean() - weights.log_prior(one.worker_prior) / len(pairs)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         optimiser.step()

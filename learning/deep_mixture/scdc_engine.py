@@ -35,7 +35,7 @@ class ScdcEngine(ScdcModel):
         told = self.settings
         sampler = Sampler(len(features), graph.items, told.batch_size, generator)
         if told.start != "random":
-            start_scdc(self, features, graph, sampler, generator)
+            start_scdc(self, features, graph, sampler, generator, progress)
         pairs = PairSampler(graph, told.batch_size, generator)
         history = self._train(features, graph, sampler, pairs, generator, progress)
         beliefs, codes = self.infer(features)
@@ -91,7 +91,7 @@ class ScdcEngine(ScdcModel):
             }
             history.append(metrics)
             if progress is not None:
-                progress(epoch + 1, told.n_epochs, metrics)
+                progress(told.epochs_before + epoch + 1, told.all_epochs, metrics)
         return history
 
     def _relational(

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from learning.base import Progress
 from learning.deep_mixture.batches import Sampler
 from learning.deep_mixture.conjugate import prior_parameters
 from learning.deep_mixture.networks import Recognition
@@ -22,21 +23,21 @@ def start_scdc(
     graph: PairGraph,
     sampler: Sampler,
     generator: torch.Generator,
+    progress: Progress | None,
 ) -> None:
     """Autoencoder, mixture of its codes, then the amortised networks taught from both."""
     told = model.settings
     recognition = Recognition(model.shape).to(told.device)
-    grouped = groups_of_crowd(features, graph, told.n_clusters, generator)
+    grouped = groups_of_crowd(features, graph, told.n_clusters, told.worker_prior, generator)
     pretrain(
         features,
         recognition,
         model.decoder,
         sampler,
         grouped,
-        told.guidance,
-        told.pretrain_epochs,
-        told.learning_rate,
+        told,
         generator,
+        progress,
     )
     with torch.no_grad():
         parts = [recognition(part) for part in features.split(CHUNK)]

@@ -34,6 +34,15 @@ class Settings:
     # SCDC only.
     n_summed: int | None = None
 
+    @property
+    def epochs_before(self) -> int:
+        """Of the autoencoder that comes first."""
+        return 0 if self.start == "random" else self.pretrain_epochs
+
+    @property
+    def all_epochs(self) -> int:
+        return self.epochs_before + self.n_epochs
+
 
 def steps_of_epochs(n_items: int, batch_size: int, n_steps: int, low: int, high: int) -> int:
     """Epochs that make about n_steps steps, within low..high."""

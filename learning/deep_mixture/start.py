@@ -38,11 +38,14 @@ _SMALLEST_GROUP = 3
 _COVERAGE = 0.8
 # Pairs per annotated item from which the answers alone are trusted.
 _DENSE = 12.0
-_PRIOR = (4.0, 1.0)
 
 
 def groups_of_crowd(
-    features: Tensor, graph: PairGraph, n_clusters: int, generator: torch.Generator
+    features: Tensor,
+    graph: PairGraph,
+    n_clusters: int,
+    worker_prior: tuple[float, float],
+    generator: torch.Generator,
 ) -> Grouped:
     """Groups of the annotated items that are large enough to be clusters, at most n_clusters.
 
@@ -54,8 +57,9 @@ def groups_of_crowd(
     thin = 2 * len(graph) < _DENSE * graph.n_items
     narrow = narrowed(features, generator)
     if thin or joined.max(initial=-1) < 0:
-        found = classes_of_pairs(narrow, graph, n_clusters, generator)
-        if found is not None and not _better(joined, found[1], graph, generator):
+        split = held_out_pairs(graph, generator)
+        found = classes_of_pairs(narrow, graph, n_clusters, split, worker_prior, generator)
+        if found is not None and not _better(joined, found[1], graph, split, worker_prior):
             belief = found[0]
             classes = belief[graph.items].argmax(dim=1).cpu().numpy()
             counts = np.bincount(classes, minlength=belief.shape[1])
@@ -73,12 +77,17 @@ def groups_of_crowd(
     return _grouped(joined, said, graph)
 
 
-def _better(joined: IntArray, score: float, graph: PairGraph, generator: torch.Generator) -> bool:
+def _better(
+    joined: IntArray,
+    score: float,
+    graph: PairGraph,
+    split: tuple[Tensor, Tensor],
+    worker_prior: tuple[float, float],
+) -> bool:
     """Whether groups made by the answers alone say more of held-out pairs than `score`."""
     if joined.max(initial=-1) < 0:
         return False
-    used, held = held_out_pairs(graph, generator)
-    return _score(_joined(graph, used), graph, used, held) > score
+    return _score(_joined(graph, split[0]), graph, split, worker_prior) > score
 
 
 def _grouped(groups: IntArray, belief: Tensor, graph: PairGraph) -> Grouped:
@@ -112,11 +121,17 @@ def _as_groups(groups: IntArray, n_clusters: int, graph: PairGraph) -> IntArray:
     return chosen
 
 
-def _score(groups: IntArray, graph: PairGraph, used: Tensor, held: Tensor) -> float:
+def _score(
+    groups: IntArray,
+    graph: PairGraph,
+    split: tuple[Tensor, Tensor],
+    worker_prior: tuple[float, float],
+) -> float:
     """Mean log-likelihood of the held pairs given groups (A,) and the used pairs' annotators."""
+    used, held = split
     group = torch.from_numpy(groups).to(graph.items.device)
     together = (group[graph.first] == group[graph.second]).double()
-    prior = prior_workers(graph.n_annotators, _PRIOR, graph.items.device)
+    prior = prior_workers(graph.n_annotators, worker_prior, graph.items.device)
     workers = updated_workers(prior, graph.annotator[used], graph.same[used], together[used])
     rates = torch.stack([torch.from_numpy(rate) for rate in workers.mean()], dim=1)
     rates = rates.to(together.device)[graph.annotator[held]]

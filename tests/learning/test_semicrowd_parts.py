@@ -20,13 +20,14 @@ from learning.deep_mixture.features import fit_scaling
 from learning.deep_mixture.local import local_optimum, update_x, update_z
 from learning.deep_mixture.merging import merged
 from learning.deep_mixture.pair_batches import PairSampler
-from learning.deep_mixture.pair_classifier import classes_of_pairs
+from learning.deep_mixture.pair_classifier import classes_of_pairs, held_out_pairs
 from learning.deep_mixture.pair_graph import PairGraph, make_graph
 from learning.deep_mixture.workers import prior_workers, updated_workers
 from learning.groupings import Groupings, Pairs
 from tests.learning.semicrowd_data import blobs, crowd, matched_accuracy
 
 CPU = torch.device("cpu")
+PRIOR = (4.0, 1.0)
 
 
 def _mixture(seed: int, n_clusters: int = 3, n_latent: int = 2) -> MixtureParameters:
@@ -180,7 +181,7 @@ def test_a_classifier_of_pairs_finds_classes_that_answers_alone_cannot_join() ->
     generator = torch.Generator().manual_seed(0)
     torch.manual_seed(0)
     scaled = fit_scaling(features, "gaussian")[1]
-    found = classes_of_pairs(scaled, graph, 3, generator)
+    found = classes_of_pairs(scaled, graph, 3, held_out_pairs(graph, generator), PRIOR, generator)
     assert found is not None
     assert matched_accuracy(labels, found[0].argmax(dim=1).numpy()) > 0.9
     alone = crowd_groups(pairs.i, pairs.j, pairs.annotator, pairs.same, len(labels))
@@ -193,7 +194,9 @@ def test_a_classifier_that_foretells_nothing_is_not_used() -> None:
     torch.manual_seed(0)
     noise = torch.from_numpy(rng.normal(size=(600, 3)).astype(np.float32))
     generator = torch.Generator().manual_seed(0)
-    assert classes_of_pairs(noise, _graph(pairs), 2, generator) is None
+    graph = _graph(pairs)
+    split = held_out_pairs(graph, generator)
+    assert classes_of_pairs(noise, graph, 2, split, PRIOR, generator) is None
 
 
 def test_components_are_joined_when_the_crowd_says_so_and_only_then() -> None:
