@@ -24,7 +24,7 @@ class Aggregated:
 
 
 def aggregate(votes: ArrayLike, method: str = "dawid_skene") -> Aggregated:
-    """votes: (n, d) 1 yes, 0 no, -1 none. Raises ValueError for an unknown method or no vote."""
+    """votes: (n, d) 1 yes, 0 no, -1 none. Raises ValueError for an unknown method."""
     # Imported here: it loads pandas and language tools, which few need.
     from crowdkit.aggregation import GLAD, DawidSkene, MajorityVote
 
@@ -37,10 +37,10 @@ def aggregate(votes: ArrayLike, method: str = "dawid_skene") -> Aggregated:
         raise ValueError(f"method must be one of {METHODS}, got {method!r}")
     given = as_votes(votes)
     table = _table(given)
-    if not len(table):
-        raise ValueError("there is no vote to aggregate")
-    found = kinds[method]().fit_predict_proba(table)
     probability = np.full(len(given), 0.5)
+    if not len(table):
+        return Aggregated(probability, _accuracy(given, probability))
+    found = kinds[method]().fit_predict_proba(table)
     yes = found[1] if 1 in found.columns else 0.0 * found.iloc[:, 0]
     probability[found.index.to_numpy()] = yes.to_numpy()
     return Aggregated(probability, _accuracy(given, probability))

@@ -56,14 +56,12 @@ class CrowdLabels(Estimator):
 
     def fit(self, X: ArrayLike, votes: ArrayLike, progress: Progress | None = None) -> Self:
         """X: (n, D) features; votes: (n, d) 1 yes, 0 no, -1 none. Raises ValueError for features
-        that are not finite, votes that are none, or no vote at all."""
+        that are not finite or votes that are none. Without any vote every probability is 0.5."""
         check_count("n_folds", self.n_folds, minimum=2)
         features = as_features(X)
         given = as_votes(votes)
         if len(given) != len(features):
             raise ValueError(f"X has {len(features)} rows, votes {len(given)}")
-        if not (given >= 0).any():
-            raise ValueError("there is no vote to learn from")
         tell = _Steps(progress, self.n_folds + 1)
         assured = assured_by_votes(given)
         self.classifier_ = self._fitted(features, given, assured)

@@ -38,7 +38,8 @@ def telling_selections(
     of is found, too.
     """
     _check(n, grid_size, len(gain))
-    n_random = round(random_share * grid_size)
+    n_random, part = divmod(random_share * grid_size, 1)
+    n_random = int(n_random)
     dealt_before = np.zeros(len(gain), np.int64)
     n_chosen = grid_size - n_random
     grids = np.empty((n, grid_size), np.int64)
@@ -50,8 +51,11 @@ def telling_selections(
         dealt = rng.permutation(order[: len(rows) * n_chosen]).reshape(len(rows), n_chosen)
         dealt_before[dealt] += 1
         for row, chosen in zip(rows, dealt, strict=True):
-            drawn = _others(chosen, n_random, len(gain), rng)
-            grids[row] = rng.permutation(np.concatenate([chosen, drawn]))
+            # Of small grids only some have room for a random image.
+            n_more = int(rng.random() < part)
+            dealt_before[chosen[:n_more]] -= 1
+            drawn = _others(chosen[n_more:], n_random + n_more, len(gain), rng)
+            grids[row] = rng.permutation(np.concatenate([chosen[n_more:], drawn]))
     return grids
 
 

@@ -37,6 +37,8 @@ WAIT_SECONDS = 2
 PAUSED_SECONDS = 20
 # Free places that stay for others before a grid is leased ahead.
 SPARE_GRIDS = 4
+# Free grids of votes among which the one is looked for that shows a person most new images.
+RANKED = 200
 
 
 class LeaseNotFound(NotFound):
@@ -210,7 +212,12 @@ def _unfilled(who: AnnotatorSession, one: Round) -> ColumnElement[bool]:
 def _take_free_grid(session: Session, who: AnnotatorSession, one: Round) -> Grid | None:
     """A grid of the round that nobody works on, under its row lock."""
     free = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
-    candidates = select(Grid).where(_unfilled(who, one), free).order_by(*_order(who)).limit(1)
+    candidates = select(Grid).where(_unfilled(who, one), free)
+    if KINDS[who.campaign.kind].votes:
+        # Whom most images are new to: looked for among the first, or every claim reads the round.
+        first = select(Grid.id).where(_unfilled(who, one), free).order_by(Grid.number)
+        candidates = candidates.where(Grid.id.in_(first.limit(RANKED)))
+    candidates = candidates.order_by(*_order(who)).limit(1)
     # The snapshot that chose the grid may be older than a lease committed just before the grid was
     # locked, so the count is taken again under the lock, by a statement that sees it.
     for _ in range(50):

@@ -114,6 +114,7 @@ class _Tallies:
 
     n_answers: int = 0
     n_one_group: int = 0
+    n_flat: int = 0
     gold: Tally = field(default_factory=Tally)
     repeat: Tally = field(default_factory=Tally)
     consensus: Tally = field(default_factory=Tally)
@@ -121,7 +122,8 @@ class _Tallies:
 
     def add(self, one: Work, is_flat: bool) -> None:
         self.n_answers += 1
-        self.n_one_group += is_flat
+        self.n_one_group += is_one_group(one.groups)
+        self.n_flat += is_flat
         if one.elapsed_ms:
             self.times.append(one.elapsed_ms / 1000)
         if one.agreement is not None and one.chance is not None:
@@ -174,7 +176,7 @@ def _score(
         n_one_group=tally.n_one_group,
         seconds=seconds,
         hasty=is_hasty(seconds, typical),
-        verdict=verdict(checks, tally.n_answers, tally.n_one_group),
+        verdict=verdict(checks, tally.n_answers, tally.n_flat),
     )
 
 

@@ -21,6 +21,7 @@ from app.core.events import campaign_changed
 from app.jobs.service import active_job, request_job
 from app.planning.settings import checked_plan
 from app.recruitment.first_link import follow_reward
+from app.results.models import Model
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
 
@@ -223,7 +224,7 @@ def unarchive_campaign(session: Session, account: Account, campaign_id: UUID) ->
 def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
     """From finished to running: for what is left of the budget, or was added to it.
 
-    Raises Conflict when nothing is left.
+    Raises Conflict when nothing is left, or it would end by itself at once again.
     """
     campaign = service.in_state(session, account, campaign_id, "reopen", "finished")
     all_made = n_rounds_made(session, campaign) == campaign.rounds
@@ -233,12 +234,26 @@ def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Ca
             "budget first.",
             code="budget_spent",
         )
+    if (reason := _reason_to_end(session, campaign)) is not None:
+        raise Conflict(
+            f"It would end again at once. {reason} Change in its settings what is good enough "
+            "first.",
+            code="good_enough",
+        )
     campaign.finished_at = campaign.archived_at = None
     service.moved(session, account, campaign, "running", "reopened")
     if campaign.n_answers:
         # The next round's grids come from a job that knows the campaign as running.
         request_job(session, campaign.id, campaign.n_answers, anew=True)
     return campaign
+
+
+def _reason_to_end(session: Session, campaign: Campaign) -> str | None:
+    """What makes the newest model good enough by the settings as they are, if it is."""
+    query = select(Model.insight["enough"].astext, Model.settings)
+    newest = query.where(Model.campaign_id == campaign.id).order_by(Model.version.desc()).limit(1)
+    found = session.execute(newest).first()
+    return found[0] if found is not None and found[1] == campaign.settings else None
 
 
 def delete_known_list(session: Session, account: Account, campaign_id: UUID) -> int:

@@ -147,11 +147,12 @@ def _held(session: Session, job_id: UUID, epoch: int) -> Job:
 
 def complete_job(
     session: Session, job_id: UUID, epoch: int, *, n_learned: int, n_answers: int
-) -> None:
+) -> bool:
     """Mark a held job done, and ask for the next one if that was wanted for answers it missed.
 
     n_learned: answers it learned from; n_answers: answers there are now. The caller holds the
-    campaign's row lock. Raises LostLease.
+    campaign's row lock. Returns whether what the job was to learn from, or for, has changed since
+    it began. Raises LostLease.
     """
     job = _held(session, job_id, epoch)
     job.state, job.progress, job.finished_at = "done", 1.0, datetime.now(UTC)
@@ -160,6 +161,7 @@ def complete_job(
     if job.rerun_anew or (job.rerun_wanted and n_answers > n_learned):
         _new_job(session, job.campaign_id, n_answers, job.kind)
     campaign_changed(session, job.campaign_id)
+    return job.rerun_anew
 
 
 def fail_job(session: Session, job_id: UUID, epoch: int, error: str, *, retry: bool) -> None:

@@ -22,6 +22,8 @@ FEWEST_VALUES, MOST_VALUES = 2, 30
 MOST_ATTRIBUTES = 3
 IMAGINED_DIMENSIONS = 3
 IMAGINED_SHARE = 0.3
+# Images that show what is voted on, in a sample where it is rarer.
+RAREST = 3
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,23 @@ def read_images(session: Session, campaign: Campaign) -> ImageTable:
     return _read(session, _of(campaign))
 
 
-def sample_images(session: Session, campaign: Campaign, n: int) -> ImageTable:
-    """n of them, the same every time; all when there are no more."""
+def sample_images(session: Session, campaign: Campaign, n: int, by: list[str]) -> ImageTable:
+    """n of them, the same every time; all when there are no more. Of what a crowd votes on (`by`
+    of `make_crowd`) some are there, however rare."""
     among = n_images_of(session, campaign)
     if among <= n:
         return read_images(session, campaign)
-    chosen = np.random.default_rng(campaign.seed).permutation(among)[:n].tolist()
+    order = np.random.default_rng(campaign.seed).permutation(among)
+    chosen = order[:n].tolist()
+    if KINDS[campaign.kind].votes and len(by) == 1 and "=" in by[0]:
+        name, _, value = by[0].partition("=")
+        shows = Image.attributes[name].astext == value
+        query = select(Image.position).where(*_of(campaign), shows)
+        rare = np.isin(order, session.scalars(query).all())
+        missing = RAREST - int(rare[:n].sum())
+        if missing > 0:
+            more = order[n:][rare[n:]][:missing].tolist()
+            chosen = [*chosen[: n - len(more)], *more]
     return _read(session, [*_of(campaign), Image.position.in_(chosen)])
 
 

@@ -185,7 +185,7 @@ def request_dry_run(
     chosen = by or read_groupings(session, campaign).usual
     if len(chosen) > 1 and {FEATURES, IMAGINED} & set(chosen):
         raise InvalidInput("A crowd groups by attributes, by features, or by what is imagined.")
-    table = sample_images(session, campaign, MOST_IMAGES)
+    table = sample_images(session, campaign, MOST_IMAGES, chosen)
     make_crowd(table, chosen, CrowdTraits(annotators, noise), campaign.kind)
     # Only now under its lock, which answers need, too.
     campaign = get_campaign(session, account, campaign_id, edit=True)

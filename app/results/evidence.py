@@ -3,7 +3,7 @@
 Of the answers that are learned from: to grids of a round, finished, of annotators who are not left
 out, both images seen. Together is the same group; apart is another one, or one of them left over;
 two leftovers say nothing (the pair rule of learning.groupings). Votes are groups with fixed names:
-together is the same vote.
+together is the same vote, and unsure says nothing.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign, Grid, Round
 from app.collections.models import Image
 from app.core.errors import InvalidInput
-from learning.ballots import CHOICES
+from learning.ballots import CHOICES, NO, YES
 
 NEWEST = 100
 
@@ -67,7 +67,7 @@ def count_evidence(
     pairs = func.unnest(Grid.images, Answer.groups).table_valued("image", "placed")
     shown = pairs.render_derived(name="shown")
     own, placed = _group_of(image), shown.c.placed
-    together, apart = _verdicts(own, placed)
+    together, apart = _verdicts(campaign, own, placed)
     query = (
         select(
             shown.c.image,
@@ -112,7 +112,7 @@ def read_evidence(session: Session, campaign: Campaign, image: int, other: int) 
 
 def _newest(campaign: Campaign, image: int, other: int) -> Select[Any]:
     own, its = _group_of(image), _group_of(other)
-    together, apart = _verdicts(own, its)
+    together, apart = _verdicts(campaign, own, its)
     return (
         select(
             Answer.id,
@@ -176,6 +176,9 @@ def _group_of(image: int) -> ColumnElement[Any]:
 
 
 def _verdicts(
-    own: ColumnElement[Any], its: ColumnElement[Any]
+    campaign: Campaign, own: ColumnElement[Any], its: ColumnElement[Any]
 ) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    if KINDS[campaign.kind].votes:
+        told = and_(own.in_((YES, NO)), its.in_((YES, NO)))
+        return and_(own == its, told), and_(own != its, told)
     return and_(own == its, own >= 0), own != its

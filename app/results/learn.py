@@ -118,23 +118,26 @@ def _trained(
     artifact_name: str,
 ) -> TrainedModel:
     batches = []
+    has_likeness = learned.labels is None
     for number, n in wanted if campaign.state != "finished" else []:
         grids = learned.select_grids(n, number)
-        locality = grid_locality(grids.images, learned.embedding)
+        # Votes are asked of images whatever they are like.
+        locality = grid_locality(grids.images, learned.embedding) if has_likeness else None
         batches.append(Batch(number, grids, data.n_full, locality))
     # A round whose grids all went to a later one has no answers of its own (migration 0003).
     last_asked = data.rounds[min(data.newest_round, len(data.rounds)) - 1].images
     # Where clusters or labels are what is found, neighbours within one may change for ever.
     settled = (
         neighbour_stability(before, learned.embedding)
-        if before is not None and learned.memberships is None and learned.labels is None
+        if before is not None and learned.memberships is None and has_likeness
         else {}
     )
-    metrics = {
-        **learned.metrics,
-        **settled,
-        "locality_of_last_round": grid_locality(last_asked, learned.embedding),
-    }
+    local = (
+        {"locality_of_last_round": grid_locality(last_asked, learned.embedding)}
+        if has_likeness
+        else {}
+    )
+    metrics = {**learned.metrics, **settled, **local}
     return TrainedModel(
         embedding=learned.embedding,
         map_positions=places,

@@ -272,7 +272,7 @@ def _of_the_end(session: Session, campaign: Campaign) -> list[Alert]:
     enough = session.scalar(query.order_by(Model.version.desc()).limit(1))
     if not enough:
         return []
-    text = f"Good enough: {enough[0].lower()}{enough[1:]} {left} of the answers were not needed."
+    text = f"Ended by itself: {enough[0].lower()}{enough[1:]} {left} answers were not needed."
     return [Alert("note", "good_enough", text)]
 
 

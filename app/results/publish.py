@@ -58,9 +58,11 @@ def publish_model(
     """Write everything a learning job brings; raises LostLease when it was taken over."""
     campaign = locked(session, Campaign, campaign_id)
     n_answers = campaign.n_answers + campaign.n_surplus
-    complete_job(session, job_id, epoch, n_learned=trained.n_answers, n_answers=n_answers)
+    is_outdated = complete_job(
+        session, job_id, epoch, n_learned=trained.n_answers, n_answers=n_answers
+    )
     model = _store_model(session, campaign, job_id, trained)
-    _move_on(session, campaign, model.version, trained)
+    _move_on(session, campaign, model.version, trained, is_outdated)
     campaign_changed(session, campaign.id)
     return model
 
@@ -104,15 +106,18 @@ def _store_model(
     return model
 
 
-def _is_enough(campaign: Campaign, trained: TrainedModel) -> bool:
-    """Not if more was asked for, or images joined, while the model was fitted."""
+def _is_enough(campaign: Campaign, trained: TrainedModel, is_outdated: bool) -> bool:
+    """Not if more was asked for, images joined, or an annotator was left out, while the model was
+    fitted."""
     is_current = (
         trained.settings == campaign.settings and len(trained.embedding) == campaign.n_images
     )
-    return trained.enough and trained.n_full > 0 and is_current
+    return trained.enough and trained.n_full > 0 and is_current and not is_outdated
 
 
-def _move_on(session: Session, campaign: Campaign, version: int, trained: TrainedModel) -> None:
+def _move_on(
+    session: Session, campaign: Campaign, version: int, trained: TrainedModel, is_outdated: bool
+) -> None:
     """Lay out the rounds to come and open one, or finish the campaign after its last, or when it
     is good enough."""
     if campaign.state == "finished":
@@ -129,7 +134,7 @@ def _move_on(session: Session, campaign: Campaign, version: int, trained: Traine
     if trained.n_full >= campaign.rounds:
         end_campaign(session, campaign)
         return
-    if _is_enough(campaign, trained):
+    if _is_enough(campaign, trained, is_outdated):
         end_campaign(session, campaign)
         if campaign.n_answers + campaign.n_surplus > trained.n_answers:
             # Answers that came while the model was fitted were paid for, too.

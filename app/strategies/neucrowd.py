@@ -67,8 +67,6 @@ class NeuCrowdStrategy:
         if data.features is None:
             raise ValueError("Labels by votes need features of the images.")
         votes = votes_of(data.all_answers)
-        if not (votes >= 0).any():
-            raise ValueError("Nobody has said yes or no to any image yet.")
         features = np.asarray(data.features, np.float64).reshape(data.n_images, -1)
         model = CrowdLabels(classifier=_EFFORTS[chosen.effort], random_state=data.seed)
         model.fit(features, votes, progress=lambda done, total, _: progress(0.9 * done / total))
@@ -129,6 +127,8 @@ def _selecting(
 def _enough(
     model: "CrowdLabels", labels: Labels, metrics: dict[str, float], settings: NeuCrowdSettings
 ) -> str | None:
+    if not labels.n_votes.any():
+        return None
     right = min(metrics["expected_right"], metrics["expected_balanced"])
     if settings.target < 1 and right >= settings.target:
         return (

@@ -16,11 +16,14 @@ from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.service import annotator_link
 from app.core.database import transaction
 from app.core.errors import InvalidInput
+from app.jobs.models import Job
+from app.jobs.service import claim_job
 from app.results.labels import read_gold, read_labels
+from app.results.learn import run_learning_job
 from app.results.models import Model
 from app.results.service import get_model
 from app.strategies.labels import Labels
-from learning.ballots import NO, YES
+from learning.ballots import NO, UNSURE, YES
 from learning.simulation import VoteCrowd
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
@@ -150,6 +153,77 @@ def test_a_campaign_labels_all_images_and_ends_by_itself(client: TestClient) -> 
     assert [line["label"] == "yes" for line in lines] == (told.probability > 0.5).tolist()
     voters = list(csv.DictReader(io.StringIO(client.get(f"{base}/export/voters.csv").text)))
     assert [line["annotator"] for line in voters] == ["0", "1", "2", "3"]
+
+
+def learned_while(
+    client: TestClient, account: Account, campaign: Campaign, request: tuple[str, str, Any]
+) -> Campaign:
+    """A campaign of which a model finds that it is good enough, after a request that came while
+    the job had begun."""
+    people = [a_session(client, campaign, f"annotator-{k:06d}") for k in range(4)]
+    turn = 0
+    while open_round(campaign) is not None:
+        answer(client, people[turn % 4], turn % 4)
+        turn += 1
+    with transaction() as session:
+        (job_id,) = session.scalars(select(Job.id).where(Job.campaign_id == campaign.id))
+        job = claim_job(session, job_id, "test")
+        assert job is not None
+        epoch = job.epoch
+    sign_in(client, account)
+    method, path, body = request
+    reply = client.request(method, f"/api/v1/campaigns/{campaign.id}{path}", json=body)
+    assert reply.is_success, reply.text
+    run_learning_job(campaign.id, job_id, epoch)
+    return reloaded(campaign.id)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "state"),
+    [
+        ("PATCH", "", {"name": "Another name"}, "finished"),
+        ("PATCH", "", {"budget": 52}, "running"),
+        ("PATCH", "", {"settings": {"target": 0.9999, "least_gain": 0}}, "running"),
+        ("POST", "/annotators/3/actions/leave_out", None, "running"),
+    ],
+)
+def test_it_does_not_end_by_a_model_of_what_is_no_longer_asked(
+    client: TestClient, method: str, path: str, body: Any, state: str
+) -> None:
+    campaign = a_select_campaign(settings={"target": 0.51})
+    found = learned_while(client, owner_of(campaign), campaign, (method, path, body))
+    assert found.state == state
+
+
+def test_what_ended_by_itself_is_reopened_for_more_than_was_good_enough(
+    client: TestClient,
+) -> None:
+    campaign = a_select_campaign(settings={"target": 0.51})
+    rename = ("PATCH", "", {"name": "Another name"})
+    assert learned_while(client, owner_of(campaign), campaign, rename).state == "finished"
+    base = f"/api/v1/campaigns/{campaign.id}"
+    refused = client.post(f"{base}/actions/reopen")
+    assert refused.status_code == 409
+    assert "It would end again at once" in refused.json()["detail"]
+    more = {"settings": {"target": 0.9999, "least_gain": 0}}
+    assert client.patch(base, json=more).is_success
+    assert client.post(f"{base}/actions/reopen").is_success
+    assert reloaded(campaign.id).state == "running"
+
+
+def test_unsure_is_learned_from_until_somebody_says_yes_or_no(client: TestClient) -> None:
+    campaign = a_select_campaign()
+    who = a_session(client, campaign)
+    while open_round(campaign) is not None:
+        lease = a_lease(client, who)
+        assert submit(client, who, lease, groups=[UNSURE] * 12, descriptions=[]).is_success
+    run_job()
+    with transaction() as session:
+        found = session.get_one(Campaign, campaign.id)
+        assert found.state == "running"
+        assert (read_labels(found, get_model(session, found)).probability == 0.5).all()
+    # The next round asks on.
+    assert open_round(campaign) is not None
 
 
 def test_people_are_given_images_that_are_new_to_them(client: TestClient) -> None:

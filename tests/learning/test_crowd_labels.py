@@ -170,6 +170,15 @@ def test_later_grids_ask_what_gains_most_and_some_at_random() -> None:
     assert np.bincount(many.ravel(), minlength=12)[:10].min() >= 4
 
 
+def test_small_grids_have_their_share_of_random_images_over_all_of_them() -> None:
+    gain = np.r_[np.ones(400), np.zeros(10_000)]
+    grids = telling_selections(gain, 100, 4, np.random.default_rng(0), random_share=0.1)
+    n_random = (grids >= 400).sum(axis=1)
+    assert set(n_random.tolist()) == {0, 1}
+    # 40 of 100 expected; five standard deviations are 25.
+    assert 15 < n_random.sum() < 65
+
+
 def adaptive(seed: int) -> tuple[float, float, float, float]:
     """Accuracy with five votes everywhere (majority, Dawid-Skene), adaptive, and its votes."""
     rng = np.random.default_rng(seed)
@@ -254,7 +263,6 @@ def test_votes_of_one_class_need_no_classifier(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("features", "votes", "told"),
     [
-        (np.zeros((3, 2)), np.full((3, 2), -1), "no vote"),
         (np.array([[np.nan], [1.0]]), np.ones((2, 1)), "finite"),
         (np.zeros((3, 2)), np.ones((2, 2)), "3 rows, votes 2"),
         (np.zeros((2, 2)), np.array([[2], [1]]), "got 2 in row 0"),
@@ -263,6 +271,14 @@ def test_votes_of_one_class_need_no_classifier(tmp_path: Path) -> None:
 def test_bad_input_is_refused(features: Any, votes: Any, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         CrowdLabels(QUICK).fit(features, votes)
+
+
+def test_where_all_are_unsure_every_label_is_open() -> None:
+    features = np.random.default_rng(0).normal(size=(6, 3))
+    model = CrowdLabels(QUICK, random_state=0).fit(features, np.full((6, 2), -1))
+    assert model.classifier_ is None
+    assert model.probability_ == pytest.approx(np.full(6, 0.5))
+    assert model.embedding_.shape == (6, 3)
 
 
 def test_constant_features_and_items_without_votes_are_taken() -> None:

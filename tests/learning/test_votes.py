@@ -71,9 +71,14 @@ def test_an_annotator_who_always_says_yes_misleads_nobody() -> None:
     assert ((found.probability > 0.5) == truth)[1:].mean() > 0.88
 
 
-def test_no_votes_and_unknown_methods_are_errors() -> None:
-    with pytest.raises(ValueError, match="no vote"):
-        aggregate([[-1, -1]])
+@pytest.mark.parametrize("method", METHODS)
+def test_without_any_vote_nothing_is_known(method: str) -> None:
+    found = aggregate([[-1, -1]], method)
+    assert found.probability.tolist() == [0.5]
+    assert np.isnan(found.quality).all()
+
+
+def test_unknown_methods_are_errors() -> None:
     with pytest.raises(ValueError, match="method must be one of"):
         aggregate([[1]], "loudest")
 

@@ -90,11 +90,13 @@ export class CampaignDraft {
   chooseKind(kind: string): void {
     if (!this.collection || !this.options || kind === this.campaign?.kind) return;
     const body = beginWith(this.collection, kind, this.options);
-    const { strategy, grid_size, max_groups, rounds, budget, question } = body;
-    const usual = this.options.kinds[this.campaign?.kind ?? '']?.question;
+    const { strategy, grid_size, max_groups, rounds, budget, question, name } = body;
+    // What was suggested for the kind before, and nobody has changed.
+    const usual = beginWith(this.collection, this.campaign?.kind ?? '', this.options);
     this.put({
       kind,
-      ...(this.campaign?.question === usual ? { question } : {}),
+      ...(this.campaign?.question === usual.question ? { question } : {}),
+      ...(this.campaign?.name === usual.name ? { name } : {}),
       strategy,
       grid_size,
       max_groups,
