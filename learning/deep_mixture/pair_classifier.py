@@ -77,8 +77,8 @@ def classes_of_pairs(
     """((N, K) P(class) of all items, score), or None when features predict no pairs.
 
     every: (N, D) from `narrowed`; split: from `held_out_pairs`. Several starts, of more classes
-    than are likely: with few, a start that has merged two of them cannot part them any more. The one that
-    says most of the pairs held out, which is its score, is trained on with all of them.
+    than are likely: with few, a start that has merged two of them cannot part them any more. The
+    one that says most of the pairs held out, which is its score, is trained on with all of them.
     None unless it clearly says more of those than the rate of "same" does.
     """
     n_pairs, n_classes = len(graph), max(n_clusters, _LEAST_CLASSES)
