@@ -27,7 +27,7 @@ from app.maps import routes as maps
 from app.maps.layout import LAYOUT_TYPE
 from app.planning import routes as planning
 from app.recruitment import account_routes as channel_accounts
-from app.recruitment import hooks, link_routes, platforms
+from app.recruitment import erasure_routes, hooks, link_routes, platforms
 from app.recruitment import pages as recruitment_pages
 from app.recruitment import payment_routes as payments
 from app.recruitment import planning_routes as recruiting
@@ -103,6 +103,7 @@ def create_app() -> FastAPI:
         recruitment.api,
         payments.api,
         link_routes.api,
+        erasure_routes.api,
         hooks.router,
         annotation_pages.pages,
         platforms.pages,

@@ -25,6 +25,7 @@ from app.core.idempotency import forget_old_replies
 from app.core.outbox import NOTIFY_CHANNEL, OutboxMessage
 from app.core.settings import get_settings
 from app.jobs.service import requeue_lost_jobs
+from app.recruitment.erasure import forget_old
 from app.webhooks.delivery import forget_old_deliveries
 from workers.celery_app import celery
 from workers.deliverer import Deliverer
@@ -34,6 +35,7 @@ from workers.recruiter import Recruiter
 logger = logging.getLogger("workers.dispatcher")
 TICK_SECONDS = 1.0
 SWEEP_SECONDS = 5.0
+RETENTION_SECONDS = 600.0
 BROKER_ERRORS = (OperationalError, KombuError, RedisError, CeleryError, OSError)
 
 
@@ -71,6 +73,14 @@ def sweep() -> None:
         logger.info("queued %d lost jobs again", queued)
 
 
+def forget() -> None:
+    """Forget who people of campaigns that ended long ago were."""
+    with transaction() as session:
+        people = forget_old(session)
+    if people:
+        logger.info("forgot who %d people were, as their campaigns ended long ago", people)
+
+
 class Dispatcher:
     """The loop around `relay_messages` and `sweep`; survives restarts of both servers."""
 
@@ -78,7 +88,7 @@ class Dispatcher:
         self.stopping = threading.Event()
         self._deliverer = Deliverer(self.stopping)
         self._recruiter = Recruiter(self.stopping)
-        self._swept = 0.0
+        self._swept = self._forgot = -RETENTION_SECONDS
 
     def run(self) -> None:
         self._deliverer.start()
@@ -105,6 +115,9 @@ class Dispatcher:
         if time.monotonic() - self._swept > SWEEP_SECONDS:
             self._swept = time.monotonic()
             sweep()
+        if time.monotonic() - self._forgot > RETENTION_SECONDS:
+            self._forgot = time.monotonic()
+            forget()
         try:
             while relay_messages():
                 continue

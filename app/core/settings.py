@@ -49,6 +49,9 @@ class Settings(BaseSettings):
     # After so long a silence, somebody at work on a platform's assignment is taken to have left.
     presence_seconds: int = Field(default=90, ge=1, le=3_600)
 
+    # Days after a campaign's end when it is forgotten who its people were; 0: never by itself.
+    retention_days: int = Field(default=180, ge=0, le=36_500)
+
     lease_seconds: int = Field(default=900, ge=5, le=86_400)
     job_lease_seconds: int = Field(default=60, ge=2, le=3_600)
     job_time_limit_seconds: int = Field(default=3_600, ge=10)

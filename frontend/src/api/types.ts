@@ -28,6 +28,8 @@ export type AnnotatorScore = Schemas['AnnotatorScore'];
 export type Evidence = Schemas['EvidenceOut'];
 export type Remark = Schemas['RemarkOut'];
 export type AnswerRecord = Schemas['AnswerRecord'];
+export type KnownPeople = Schemas['KnownOut'];
+export type Forgotten = Schemas['ForgottenOut'];
 
 export type Collection = Schemas['CollectionOut'];
 export type Upload = Schemas['UploadOut'];

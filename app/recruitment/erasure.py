@@ -1,0 +1,202 @@
+"""Forgetting who people were: what their platform calls them, and what a requester's list does.
+
+Answers, and all that was learned from them, stay as they are: they are kept by numbers.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_, exists, or_, select, update
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.service import record_audit
+from app.annotation.models import Annotator, AnnotatorIdentity, Assignment
+from app.campaigns.models import Campaign
+from app.campaigns.service import get_campaign
+from app.core.database import locked
+from app.core.errors import Conflict, NotFound
+from app.core.settings import get_settings
+from app.recruitment.models import Invitation, Payment, Recruitment
+
+# What is not known to have come to an end: it may need the person's id yet.
+UNSETTLED = ("held", "due", "running", "failed", "parked")
+# Campaigns in one sweep: each is locked while its people are forgotten.
+AT_ONCE = 20
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """People forgotten now, and those whose money or work is not settled yet."""
+
+    people: int
+    kept: int
+
+
+@dataclass(frozen=True)
+class Known:
+    """People of a campaign whose ids or names are kept, those of them who are not settled, and
+    when the others will be forgotten by themselves, if they will."""
+
+    people: int
+    unsettled: int
+    until: datetime | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """One campaign's annotator that a platform's id belongs to."""
+
+    campaign_id: UUID
+    campaign: str
+    annotator: int
+    forgotten: bool
+
+
+def known_people(session: Session, account: Account, campaign_id: UUID) -> Known:
+    campaign = get_campaign(session, account, campaign_id)
+    people = _known(session, campaign)
+    days, ended = get_settings().retention_days, campaign.finished_at
+    until = ended + timedelta(days=days) if days and ended and people else None
+    return Known(len(people), len(_unsettled(session, people)), until)
+
+
+def forget_people(session: Session, account: Account, campaign_id: UUID) -> Forgotten:
+    """Everybody of a campaign with whom all is settled."""
+    get_campaign(session, account, campaign_id, edit=True)
+    campaign = locked(session, Campaign, campaign_id)
+    return _forget(session, campaign, account.id)
+
+
+def forget_person(
+    session: Session, account: Account, campaign_id: UUID, platform_id: str
+) -> Forgotten:
+    """One person of a campaign. Raises NotFound for an id that is not known, Conflict while money
+    or work of theirs is not settled."""
+    get_campaign(session, account, campaign_id, edit=True)
+    campaign = locked(session, Campaign, campaign_id)
+    people = _named(session, platform_id, campaign)
+    if not people:
+        raise NotFound("No person of this campaign has that id, or they were forgotten before.")
+    if _unsettled(session, people):
+        raise Conflict(
+            "Money or work of this person is not settled yet, and the platform could not be told "
+            "of it without the id. Settle it on the campaign's pages first.",
+            code="not_settled",
+        )
+    return _forget(session, campaign, account.id, people)
+
+
+def forget_everywhere(session: Session, platform_id: str) -> list[Found]:
+    """One person in all campaigns, as far as all is settled; says where they were known."""
+    identities = session.scalars(
+        select(AnnotatorIdentity)
+        .where(AnnotatorIdentity.external_id == platform_id)
+        .order_by(AnnotatorIdentity.campaign_id)
+    ).all()
+    found = []
+    for identity in identities:
+        campaign = locked(session, Campaign, identity.campaign_id)
+        forgotten = _forget(session, campaign, None, [identity.annotator_id])
+        number = session.get_one(Annotator, identity.annotator_id).position
+        found.append(Found(campaign.id, campaign.name, number, forgotten.people == 1))
+    return found
+
+
+def forget_old(session: Session) -> int:
+    """People of campaigns that ended `retention_days` ago or earlier; returns how many."""
+    days = get_settings().retention_days
+    if not days:
+        return 0
+    query = (
+        select(Campaign.id)
+        .where(
+            Campaign.finished_at < datetime.now(UTC) - timedelta(days=days),
+            or_(_has_identity(), _has_label()),
+        )
+        .order_by(Campaign.finished_at)
+        .limit(AT_ONCE)
+    )
+    campaigns = session.scalars(query).all()
+    return sum(_forget(session, locked(session, Campaign, one), None).people for one in campaigns)
+
+
+def _forget(
+    session: Session, campaign: Campaign, account_id: UUID | None, people: list[UUID] | None = None
+) -> Forgotten:
+    """These annotators, or all; the caller holds the campaign's row lock, which payments take."""
+    asked = _known(session, campaign) if people is None else people
+    open_ones = _unsettled(session, asked)
+    settled = [one for one in asked if one not in open_ones]
+    session.execute(
+        update(AnnotatorIdentity)
+        .where(AnnotatorIdentity.annotator_id.in_(settled))
+        .values(external_id=None)
+    )
+    labels = update(Invitation).where(Invitation.label != "").values(label="")
+    session.execute(labels.where(Invitation.annotator_id.in_(settled)))
+    if people is None and campaign.state == "finished":
+        # Nobody can come by an address any more that was never used.
+        mine = select(Recruitment.id).where(Recruitment.campaign_id == campaign.id)
+        unused = and_(Invitation.annotator_id.is_(None), Invitation.recruitment_id.in_(mine))
+        session.execute(labels.where(unused))
+    if settled:
+        record_audit(
+            session, account_id, "campaign.people_forgotten", "campaign", campaign.id,
+            people=len(settled), kept=len(open_ones),
+        )  # fmt: skip
+    return Forgotten(len(settled), len(open_ones))
+
+
+def _known(session: Session, campaign: Campaign) -> list[UUID]:
+    """Annotators of whom an id or a name is kept."""
+    labelled = (
+        select(Invitation.annotator_id)
+        .join(Recruitment, Invitation.recruitment_id == Recruitment.id)
+        .where(Recruitment.campaign_id == campaign.id, Invitation.label != "")
+    )
+    query = select(AnnotatorIdentity.annotator_id).where(
+        AnnotatorIdentity.campaign_id == campaign.id,
+        or_(
+            AnnotatorIdentity.external_id.is_not(None),
+            AnnotatorIdentity.annotator_id.in_(labelled),
+        ),
+    )
+    return list(session.scalars(query))
+
+
+def _named(session: Session, platform_id: str, campaign: Campaign) -> list[UUID]:
+    query = select(AnnotatorIdentity.annotator_id).where(
+        AnnotatorIdentity.campaign_id == campaign.id,
+        AnnotatorIdentity.external_id == platform_id,
+    )
+    return list(session.scalars(query))
+
+
+def _unsettled(session: Session, people: list[UUID]) -> set[UUID]:
+    """Those to whom money is promised or owed, or whose work the platform is still asked about."""
+    paying = select(Payment.annotator_id).where(
+        Payment.annotator_id.in_(people), Payment.state.in_(UNSETTLED)
+    )
+    at_work = (
+        select(Assignment.annotator_id)
+        .join(Recruitment, Assignment.recruitment_id == Recruitment.id)
+        .where(Assignment.annotator_id.in_(people), Recruitment.poll_at.is_not(None))
+    )
+    return {one for one in session.scalars(paying.union(at_work)) if one is not None}
+
+
+def _has_identity() -> ColumnElement[bool]:
+    return exists().where(
+        AnnotatorIdentity.campaign_id == Campaign.id, AnnotatorIdentity.external_id.is_not(None)
+    )
+
+
+def _has_label() -> ColumnElement[bool]:
+    return (
+        select(Invitation.id)
+        .join(Recruitment, Invitation.recruitment_id == Recruitment.id)
+        .where(Recruitment.campaign_id == Campaign.id, Invitation.label != "")
+        .exists()
+    )
