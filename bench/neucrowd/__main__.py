@@ -32,6 +32,7 @@ def parts(folder: Path | None) -> dict[str, Callable[[int], Question]]:
     }
     if folder is not None:
         made["hotel"] = lambda _: data.hotel(folder)
+        made["hotel_anew"] = partial(data.hotel_anew, folder)
         for number, name in enumerate(data.SCENES, start=1):
             made[f"scenes{number}"] = partial(_scenes, folder, name)
     return made

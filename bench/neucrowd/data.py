@@ -80,13 +80,27 @@ def simulated_votes(truth: IntArray, workers: int, rng: np.random.Generator) -> 
 def hotel(folder: Path) -> Question:
     """447 + 112 comments to learn from, 140 unseen. Only how many of seven workers said yes is
     public, so that who said it is made up, and the truth of the unseen ones is their majority."""
-    train, valid, test = (
+    train, valid, test = _hotel_tables(folder)
+    return _hotel_question(np.vstack([train, valid]), test)
+
+
+def hotel_anew(folder: Path, seed: int) -> Question:
+    """The same 699 comments with others among the 140 unseen ones, seed by seed."""
+    rows = np.random.default_rng([seed, 6]).permutation(np.vstack(_hotel_tables(folder)))
+    return _hotel_question(rows[:-140], rows[-140:])
+
+
+def _hotel_tables(folder: Path) -> list[FloatArray]:
+    return [
         np.loadtxt(folder / "neucrowd" / f"hotel_{name}.csv", delimiter=",", skiprows=1)
         for name in ("train", "valid", "test")
-    )
-    learned = np.vstack([train, valid])
+    ]
+
+
+def _hotel_question(learned: FloatArray, unseen: FloatArray) -> Question:
     votes = np.random.default_rng(0).permuted(np.arange(7) < learned[:, 1:2], axis=1)
-    return Question(learned[:, 2:], votes.astype(np.int8), test[:, 2:], test[:, 0].astype(np.int64))
+    truth = unseen[:, 0].astype(np.int64)
+    return Question(learned[:, 2:], votes.astype(np.int8), unseen[:, 2:], truth)
 
 
 def scenes(folder: Path, question: str) -> Question:
