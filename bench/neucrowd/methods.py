@@ -20,9 +20,9 @@ from learning.neucrowd import NeuCrowdClassifier
 Row = dict[str, Any]
 Margin = Callable[[Question, int], FloatArray]
 OURS = "NeuCrowd"
-ALONE = "NeuCrowd, neither sparse nor products"
+ALONE = "NeuCrowd, without our additions"
 PRINTED = "NeuCrowd as printed"
-ONE = "NeuCrowd, one network, neither sparse nor products"
+ONE = "NeuCrowd, one network, without our additions"
 ABLATIONS: dict[str, dict[str, Any]] = {
     ONE: {},
     "NeuCrowd−SA": {"safe_sampling": False},
@@ -86,12 +86,13 @@ def _neucrowd(name: str, question: Question, seed: int) -> Iterator[Row]:
     if name == OURS:
         yield _fitted(name, question, seed, {}, None)
     elif name == PRINTED:
-        yield _fitted(name, question, seed, AS_PRINTED, [{}], n_networks=1)
+        yield _fitted(name, question, seed, AS_PRINTED, [{}], n_networks=1, regression=False)
     else:
-        found = _fitted(name, question, seed, {}, WITHOUT_ADDITIONS)
+        found = _fitted(name, question, seed, {}, WITHOUT_ADDITIONS, regression=False)
         yield found
         for variant, without in ABLATIONS.items():
-            yield _fitted(variant, question, seed, without, [found["chosen"]], n_networks=1)
+            chosen = [found["chosen"]]
+            yield _fitted(variant, question, seed, without, chosen, n_networks=1, regression=False)
 
 
 def _fitted(
@@ -110,6 +111,7 @@ def _fitted(
     chance = np.clip(model.predict_proba(question.unseen)[:, 1], 1e-9, 1 - 1e-9)
     row = _row(name, seed, question, np.log(chance / (1 - chance)), seconds)
     row |= {"chosen": dict(model.chosen_), "held_out": list(model.losses_)}
+    row["share"] = model.share_
     if name in ABLATIONS:
         row["history"] = [one["loss"] for one in model.representations_[0].history_]
     return row

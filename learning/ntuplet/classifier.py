@@ -1,4 +1,5 @@
-"""The classifier on top: logistic regression in the embedding, calibrated on held-out items."""
+"""The classifier on top: logistic regression in the embedding, calibrated on held-out items, and
+beside it one on the features themselves, as far as that helps."""
 
 from __future__ import annotations
 
@@ -9,17 +10,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
 
 from learning.arrays import BoolArray, FloatArray, IntArray, check_count
 from learning.base import Arrays, Estimator, Progress, State
 from learning.features import as_features
 from learning.ntuplet.products import Prepared
+from learning.ntuplet.regression import STRENGTHS, Line, fitted_line, log_loss
 from learning.ntuplet.representation import ROWS_AT_ONCE, NeuCrowd, under
 from learning.votes import Assured
 
-# Section 4.3: the inverse of the strength of its regularisation, 1e-4 to 1e4.
-_STRENGTHS = 10.0 ** np.arange(-4, 5)
+# Of the regression on the features, of which there are many.
+_PLAIN_STRENGTHS = 10.0 ** np.arange(-4, 1)
+# Its share in the answer: where few items have votes, a representation may tell less than they do.
+_SHARES = (0.0, 0.5, 1.0)
 # All features may tell something, or some, or few, each alone or only in pairs: held-out items
 # say which.
 CANDIDATES: tuple[dict[str, Any], ...] = (
@@ -42,14 +45,17 @@ class NeuCrowdClassifier(Estimator):
     candidates : parameters that are tried; None: more or less regularisation, and products.
     n_networks : that answer together.
     validation_fraction : of the items with votes, to choose among candidates and to calibrate.
+    regression : whether a logistic regression on the features may have a part in the answer, or
+        be all of it; held-out items say which. Not in the paper.
     random_state : int for a repeatable fit.
 
     Attributes
     ----------
     chosen_ : the candidate that was chosen. losses_ : held-out log loss of each.
     representations_ : the NeuCrowds. coef_ (n_networks * e,), intercept_: the regression in their
-    embeddings side by side, after calibration. probability_ : (n,) of yes, of the items of the
-    fit.
+    embeddings side by side, after calibration; plain_coef_ (n_inputs,): that on the features, 0
+    where it has no part. share_ : of the regression on the features. probability_ : (n,) of yes,
+    of the items of the fit.
     """
 
     def __init__(
@@ -58,12 +64,14 @@ class NeuCrowdClassifier(Estimator):
         candidates: Sequence[Mapping[str, Any]] | None = None,
         n_networks: int = 3,
         validation_fraction: float = 0.2,
+        regression: bool = True,
         random_state: int | None = None,
     ) -> None:
         self.parameters = parameters
         self.candidates = candidates
         self.n_networks = n_networks
         self.validation_fraction = validation_fraction
+        self.regression = regression
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, votes: ArrayLike, progress: Progress | None = None) -> Self:
@@ -79,6 +87,7 @@ class NeuCrowdClassifier(Estimator):
 
         # What several networks learn from is the same, so that new items are prepared once.
         prepared: dict[int, Prepared] = {}
+        plain: dict[tuple[int, str, int | None], Line] = {}
 
         def tried(model: NeuCrowd, features: FloatArray, assured: Assured) -> _Trial:
             nonlocal done
@@ -87,7 +96,11 @@ class NeuCrowdClassifier(Estimator):
                 seen, rng = features[assured.known], np.random.default_rng(self.random_state)
                 prepared[model.products] = Prepared.of(seen, model.products, rng)
             common = prepared[model.products]
-            trial = _trial(model.fit_on(features, assured, held_out, prepared=common), held_out)
+            alike = model.products, model.assurance, model.random_state
+            if alike not in plain:
+                plain[alike] = _plain_line(common, features, assured, held_out, self.regression)
+            model.fit_on(features, assured, held_out, prepared=common)
+            trial = _trial(model, held_out, plain[alike])
             done += 1
             if progress is not None:
                 progress(done, total, {"held_out_loss": trial.loss})
@@ -114,8 +127,20 @@ class NeuCrowdClassifier(Estimator):
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """(n, 2) probabilities of no and yes. Raises NotFittedError, ValueError."""
-        yes = expit(self.transform(X) @ self.coef_ + self.intercept_)
+        yes = expit(self.transform(X) @ self.coef_ + self._plain(X) + self.intercept_)
         return np.stack([1 - yes, yes], axis=1)
+
+    def _plain(self, X: ArrayLike) -> FloatArray:
+        """(n,) the part of the regression on the features."""
+        common = self.representations_[0].prepared_
+        features = as_features(X, len(common.mean))
+        if not self.plain_coef_.any():
+            return np.zeros(len(features))
+        parts = [
+            common(features[start : start + ROWS_AT_ONCE]) @ self.plain_coef_
+            for start in range(0, len(features), ROWS_AT_ONCE)
+        ]
+        return np.concatenate(parts)
 
     def predict(self, X: ArrayLike) -> IntArray:
         """(n,) 1 where yes is likelier. Raises NotFittedError, ValueError."""
@@ -131,18 +156,29 @@ class NeuCrowdClassifier(Estimator):
 
     def _take(self, trials: list[_Trial]) -> None:
         """The mean of their calibrated log-odds."""
-        slopes = [trial.slope or (1.0, 0.0) for trial in trials]
-        both = list(zip(trials, slopes, strict=True))
         self.representations_ = [trial.model for trial in trials]
+        self.share_ = float(np.mean([trial.share for trial in trials]))
         self.coef_: FloatArray = np.concatenate(
-            [factor * trial.line.coef_[0] / len(trials) for trial, (factor, _) in both]
+            [(1 - trial.share) * trial.line.coef / len(trials) for trial in trials]
+        )
+        self.plain_coef_: FloatArray = np.mean(
+            [trial.share * trial.plain.coef for trial in trials], axis=0
         )
         self.intercept_ = float(
-            np.mean([factor * trial.line.intercept_[0] + shift for trial, (factor, shift) in both])
+            np.mean(
+                [
+                    (1 - trial.share) * trial.line.intercept + trial.share * trial.plain.intercept
+                    for trial in trials
+                ]
+            )
         )
 
     def _learned(self) -> tuple[Arrays, State]:
-        arrays: Arrays = {"coef": self.coef_, "probability": self.probability_}
+        arrays: Arrays = {
+            "coef": self.coef_,
+            "plain_coef": self.plain_coef_,
+            "probability": self.probability_,
+        }
         told: list[State] = []
         for number, model in enumerate(self.representations_):
             its, state = model._learned()
@@ -153,6 +189,7 @@ class NeuCrowdClassifier(Estimator):
         return arrays, {
             "representations": told,
             "intercept": self.intercept_,
+            "share": self.share_,
             "chosen": self.chosen_,
             "losses": self.losses_,
         }
@@ -170,6 +207,10 @@ class NeuCrowdClassifier(Estimator):
             model._restore({**common, **own}, told["state"])
             self.representations_.append(model)
         self.coef_, self.intercept_ = arrays["coef"], float(state["intercept"])
+        # Models of before there was a regression on the features have none.
+        n_inputs = self.representations_[0].prepared_.n_inputs
+        self.plain_coef_ = arrays.get("plain_coef", np.zeros(n_inputs))
+        self.share_ = float(state.get("share", 0.0))
         self.probability_ = arrays["probability"]
         self.chosen_, self.losses_ = state["chosen"], state["losses"]
 
@@ -179,48 +220,41 @@ class NeuCrowdClassifier(Estimator):
 
 @dataclass(frozen=True)
 class _Trial:
-    """A candidate that was fitted. loss: log loss on held-out items, weighted by assurance;
-    slope: factor and shift that calibrate there, None where nothing was held out."""
+    """A candidate that was fitted: its regression, the one on the features and that one's share.
+    loss: log loss on held-out items, weighted by assurance."""
 
     model: NeuCrowd
-    line: LogisticRegression
+    line: Line
+    plain: Line
+    share: float
     loss: float
-    slope: tuple[float, float] | None
 
 
-def _trial(model: NeuCrowd, held_out: BoolArray) -> _Trial:
-    known = (model.assurance_ > 0) & ~held_out
+def _trial(model: NeuCrowd, held_out: BoolArray, plain: Line) -> _Trial:
+    label, sure = model.label_, model.assurance_
+    line = fitted_line(model.embedding_, label, sure, held_out, STRENGTHS)
     if not held_out.any():
-        return _Trial(model, _regression(model, known, 1.0), float("inf"), None)
-    found = []
-    places, label = model.embedding_[held_out], model.label_[held_out]
-    sure = model.assurance_[held_out]
-    for strength in _STRENGTHS:
-        line = _regression(model, known, strength)
-        margin = places @ line.coef_[0] + line.intercept_[0]
-        slope = _calibration(margin, label, sure)
-        found.append((_log_loss(slope[0] * margin + slope[1], label, sure), line, slope))
-    loss, line, slope = min(found, key=lambda one: one[0])
-    return _Trial(model, line, loss, slope)
+        return _Trial(model, line, plain, 0.0, float("inf"))
+    losses = {
+        share: log_loss(
+            (1 - share) * line.margin + share * plain.margin, label[held_out], sure[held_out]
+        )
+        for share in (_SHARES if plain.coef.any() else _SHARES[:1])
+    }
+    share = min(losses, key=lambda one: losses[one])
+    return _Trial(model, line, plain, share, losses[share])
 
 
-def _regression(model: NeuCrowd, rows: BoolArray, strength: float) -> LogisticRegression:
-    line = LogisticRegression(C=strength, max_iter=2_000)
-    return line.fit(model.embedding_[rows], model.label_[rows], model.assurance_[rows])
-
-
-def _calibration(margin: FloatArray, label: IntArray, sure: FloatArray) -> tuple[float, float]:
-    """Factor and shift of Platt (1999), whose targets keep them finite."""
-    n_yes, n_no = int((label == 1).sum()), int((label == 0).sum())
-    target = np.where(label == 1, (n_yes + 1) / (n_yes + 2), 1 / (n_no + 2))
-    doubled = np.concatenate([margin, margin])[:, None]
-    labels = np.repeat([1, 0], len(margin))
-    weight = np.concatenate([target * sure, (1 - target) * sure])
-    line = LogisticRegression(C=1e6, max_iter=2_000).fit(doubled, labels, weight)
-    # A negative factor would say that the model is wrong whenever it is sure.
-    return max(float(line.coef_[0, 0]), 0.0), float(line.intercept_[0])
-
-
-def _log_loss(margin: FloatArray, label: IntArray, sure: FloatArray) -> float:
-    each = np.logaddexp(0.0, np.where(label == 1, -margin, margin))
-    return float((each * sure).sum() / sure.sum())
+def _plain_line(
+    common: Prepared, features: FloatArray, assured: Assured, held_out: BoolArray, wanted: bool
+) -> Line:
+    """The regression on what networks learn from; of zeros where it is not wanted."""
+    if not wanted or not held_out.any():
+        zeros = np.zeros(common.n_inputs)
+        return Line(zeros, 0.0, np.zeros(int(held_out.sum())))
+    parts = [
+        common(features[start : start + ROWS_AT_ONCE])
+        for start in range(0, len(features), ROWS_AT_ONCE)
+    ]
+    inputs = np.concatenate(parts).astype(np.float64)
+    return fitted_line(inputs, assured.label, assured.assurance, held_out, _PLAIN_STRENGTHS)

@@ -251,6 +251,27 @@ def test_the_default_candidates_find_the_one_feature_that_tells() -> None:
     assert roc_auc_score(truth[200:], model.predict_proba(features[200:])[:, 1]) > 0.78
 
 
+def test_a_regression_on_the_features_has_its_part_where_few_items_lie_along_a_line(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 700)
+    features = rng.normal(size=(700, 80)) + 0.25 * (2 * truth[:, None] - 1)
+    wrong = rng.random((100, 5)) < 0.2
+    votes = np.where(wrong, 1 - truth[:100, None], truth[:100, None])
+    given: dict[str, Any] = {"n_networks": 2, "random_state": 0}
+    both = NeuCrowdClassifier(QUICK, [{}], **given).fit(features[:100], votes)
+    alone = NeuCrowdClassifier(QUICK, [{}], regression=False, **given).fit(features[:100], votes)
+    assert both.share_ > 0
+    assert both.losses_[0] < alone.losses_[0]
+    assert (alone.share_, alone.plain_coef_.any()) == (0.0, False)
+    chance, before = (model.predict_proba(features[100:])[:, 1] for model in (both, alone))
+    assert roc_auc_score(truth[100:], chance) > roc_auc_score(truth[100:], before)
+    both.save(tmp_path / "model")
+    again = NeuCrowdClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(features)[100:, 1], chance)
+
+
 def test_an_annotator_who_always_says_yes_leaves_the_classifier_sane() -> None:
     features, votes, truth = a_task()
     votes[:, 0] = 1

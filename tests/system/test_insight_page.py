@@ -13,6 +13,7 @@ from sqlalchemy import select
 
 from app.accounts.models import Account, AuditEvent
 from app.accounts.service import create_sign_in_link
+from app.annotation.models import AnnotatorIdentity
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.results.models import Clustering
@@ -102,6 +103,7 @@ def test_from_a_strip_to_evidence_clusters_comparison_and_a_decision(
     compare_models(page, root)
     see_curves(page, root)
     see_preferences_and_decide(page, root, owner)
+    forget_people(page, root)
 
 
 def see_strips(page: Page, root: str) -> None:
@@ -235,6 +237,24 @@ def see_preferences_and_decide(page: Page, root: str, owner: Account) -> None:
             select(AuditEvent).where(AuditEvent.action == "annotator.stop")
         ).one()
     assert (event.account_id, event.details["reason"]) == (owner.id, "one group, again")
+
+
+def forget_people(page: Page, root: str) -> None:
+    with transaction() as session:
+        for number, identity in enumerate(session.scalars(select(AnnotatorIdentity))):
+            identity.external_id = f"A0WORKER{number}"
+    page.goto(f"{root}/annotators")
+    card = page.get_by_test_id("people")
+    expect(card).to_contain_text("Of 2 people the platform’s id")
+    page.on("dialog", lambda dialog: dialog.accept())
+    card.get_by_label("One person, by the platform’s id").fill("A0WORKER1")
+    card.get_by_role("button", name="Forget this person").click()
+    expect(card.get_by_role("status")).to_have_text("1 person forgotten.")
+    is_fine(page)
+    card.get_by_role("button", name="Forget everybody").click()
+    expect(card).to_contain_text("Nothing is kept of who people were.")
+    with transaction() as session:
+        assert set(session.scalars(select(AnnotatorIdentity.external_id))) == {None}
 
 
 def test_the_requester_asks_more_about_an_attribute(
