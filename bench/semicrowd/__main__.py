@@ -51,6 +51,7 @@ def jobs(part: str, options: argparse.Namespace) -> list[Job]:
     return [
         (workers.workers, (case, name, folder, seed))
         for case in workers.CASES
+        if re.search(options.methods, case)
         # Twice as many of the crowd whose order is to be right in 19 of 20.
         for seed in range(options.seeds if workers.CASES[case] else 2 * options.seeds)
         for name in workers.collections(folder)
@@ -66,7 +67,7 @@ def main() -> None:
     )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--data", type=Path, help="folder of data, see bench/semicrowd/data.py")
-    parser.add_argument("--methods", default="", help="only those that this expression finds")
+    parser.add_argument("--methods", default="", help="only those, or crowds, that it finds")
     parser.add_argument("--images", type=int, help="of `mnist`, all if left out")
     parser.add_argument("--epochs", type=int, help="of `mnist`, the default's if left out")
     parser.add_argument("--add", action="store_true", help="keep the results of other fits")
