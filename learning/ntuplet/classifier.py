@@ -257,6 +257,4 @@ def _plain_line(
         for start in range(0, len(features), ROWS_AT_ONCE)
     ]
     inputs = np.concatenate(parts).astype(np.float64)
-    return fitted_line(
-        inputs, assured.label, assured.assurance, held_out, _PLAIN_STRENGTHS, to_all=True
-    )
+    return fitted_line(inputs, assured.label, assured.assurance, held_out, _PLAIN_STRENGTHS)

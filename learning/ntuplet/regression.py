@@ -29,34 +29,30 @@ def fitted_line(
     sure: FloatArray,
     held_out: BoolArray,
     strengths: Iterable[float],
-    to_all: bool = False,
 ) -> Line:
     """Of items (n, e) with their assurance, of the strength that does best on those held out.
 
-    to_all: fitted once more with the held-out items, where their places have not seen them.
+    Not fitted once more with these: the calibration is of this fit.
     """
-    known = sure > 0
+    known = (sure > 0) & ~held_out
 
-    def fitted(strength: float, rows: BoolArray) -> LogisticRegression:
+    def fitted(strength: float) -> LogisticRegression:
         line = LogisticRegression(C=strength, max_iter=2_000)
-        return line.fit(places[rows], label[rows], sure[rows])
+        return line.fit(places[known], label[known], sure[known])
 
     if not held_out.any():
-        line = fitted(1.0, known)
+        line = fitted(1.0)
         return Line(line.coef_[0], float(line.intercept_[0]), np.zeros(0))
     found = []
     for strength in strengths:
-        line = fitted(strength, known & ~held_out)
+        line = fitted(strength)
         margin = places[held_out] @ line.coef_[0] + line.intercept_[0]
         factor, shift = _calibration(margin, label[held_out], sure[held_out])
         calibrated = factor * margin + shift
         loss = log_loss(calibrated, label[held_out], sure[held_out])
-        found.append((loss, strength, line, (factor, shift), calibrated))
-    _, strength, line, (factor, shift), margin = min(found, key=lambda one: one[0])
-    if to_all:
-        line = fitted(strength, known)
-    intercept = factor * float(line.intercept_[0]) + shift
-    return Line(factor * line.coef_[0], intercept, margin)
+        intercept = factor * float(line.intercept_[0]) + shift
+        found.append((loss, Line(factor * line.coef_[0], intercept, calibrated)))
+    return min(found, key=lambda one: one[0])[1]
 
 
 def _calibration(margin: FloatArray, label: IntArray, sure: FloatArray) -> tuple[float, float]:
