@@ -97,7 +97,16 @@ def _become(module: str, *arguments: str) -> None:
 
 
 def _register_commands() -> None:
-    from likewise.commands import campaigns, collections, demo, doctor, emulate, simulate, users
+    from likewise.commands import (
+        backup,
+        campaigns,
+        collections,
+        demo,
+        doctor,
+        emulate,
+        simulate,
+        users,
+    )
 
     cli.add_typer(users.cli, name="user")
     cli.add_typer(campaigns.cli, name="campaign")
@@ -107,6 +116,8 @@ def _register_commands() -> None:
     cli.command("simulate")(simulate.simulate)
     cli.command("demo")(demo.demo)
     cli.command("doctor")(doctor.doctor)
+    cli.command("backup")(backup.backup)
+    cli.command("restore")(backup.restore)
 
 
 _register_commands()

@@ -66,6 +66,11 @@ class Supervisor:
             raise KeyboardInterrupt
 
     def _take_data_folder(self) -> None:
+        if (self.data / environment.RESTORING).exists():
+            raise CannotStart(
+                f"A restore into {self.data} is going on, or was broken off. If none is, delete "
+                "the folder and restore again."
+            )
         self.data.mkdir(parents=True, exist_ok=True)
         self._lock = (self.data / "lock").open("w")
         try:

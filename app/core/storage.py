@@ -3,7 +3,7 @@
 A thin layer over `obstore`, so that the rest of the code knows a few verbs and no library.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import obstore
@@ -24,6 +24,11 @@ def _store() -> ObjectStore:
 def put_object(key: str, data: bytes) -> None:
     """Store `data` under `key`, replacing what was there; raises OSError when storage fails."""
     obstore.put(_store(), key, data)
+
+
+def put_pieces(key: str, pieces: Iterable[bytes]) -> None:
+    """Like `put_object`, for what is too large to be held at once."""
+    obstore.put(_store(), key, pieces)
 
 
 def get_object(key: str) -> bytes:
@@ -56,6 +61,13 @@ def list_objects(prefix: str) -> list[str]:
     """Keys of all objects in the folder `prefix`, sorted."""
     found = obstore.list(_store(), prefix=prefix.rstrip("/") + "/")
     return sorted(item["path"] for some in found for item in some)
+
+
+def all_keys() -> Iterator[str]:
+    """Keys of whatever lies in storage, in no order, a page at a time."""
+    for page in obstore.list(_store()):
+        for found in page:
+            yield found["path"]
 
 
 def delete_below(prefix: str) -> None:

@@ -61,16 +61,12 @@ def _postgres() -> str:
 
 
 def _migrations() -> str:
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-    from sqlalchemy import text
-
     from app.core.database import transaction
-    from likewise.cli import ROOT
+    from app.core.revisions import database_revision, newest_revision
 
-    newest = ScriptDirectory.from_config(Config(ROOT / "alembic.ini")).get_current_head()
+    newest = newest_revision()
     with transaction() as session:
-        current = session.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        current = database_revision(session)
     if current != newest:
         raise RuntimeError(f"database is at {current}, code at {newest}: run `likewise migrate`")
     return f"at {current}"

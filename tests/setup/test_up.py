@@ -36,15 +36,15 @@ def environment_over(data: Path) -> dict[str, str]:
     return {**kept, "LIKEWISE_DATA": str(data)}
 
 
-def command(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def command(data: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """`likewise ARGUMENTS` over a data folder, run to its end."""
     return subprocess.run(
         [sys.executable, "-m", "likewise.cli", *arguments],
         cwd=ROOT,
-        env=environment_over(data),
+        env={**environment_over(data), **settings},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 
@@ -56,12 +56,13 @@ class Up:
     data: Path
     port: int = field(default_factory=free_port)
     lines: list[str] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "likewise.cli", "up", "--port", str(self.port), "--no-demo"],
             cwd=ROOT,
-            env=environment_over(self.data),
+            env={**environment_over(self.data), **self.settings},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -122,9 +123,9 @@ class Up:
 
 
 @contextmanager
-def up_over(data: Path) -> Iterator[Up]:
+def up_over(data: Path, **settings: str) -> Iterator[Up]:
     """`up` started and ready; ended at the end of the block, if it has not ended itself."""
-    running = Up(data)
+    running = Up(data, settings=settings)
     try:
         yield running.wait_ready()
     finally:
