@@ -40,7 +40,8 @@ def serve(
 ) -> None:
     """Run the web server alone (with DATABASE_URL, REDIS_URL and LIKEWISE_SECRET_KEY set)."""
     environment.load()
-    _become("uvicorn", "app.main:app", "--host", host, "--port", str(port), "--no-access-log")
+    address = ("--host", host, "--port", str(port))
+    _become("uvicorn", "--factory", "app.main:served", *address, "--no-access-log")
 
 
 @cli.command()
@@ -54,6 +55,8 @@ def worker(
     environment.load()
     _become(
         "celery",
+        # Without a banner, which is no line of a log.
+        "-q",
         "-A",
         "workers.celery_app:celery",
         "worker",

@@ -98,7 +98,8 @@ class Supervisor:
             python,
             "-m",
             "uvicorn",
-            "app.main:app",
+            "--factory",
+            "app.main:served",
             "--host",
             here,
             "--port",
@@ -113,7 +114,7 @@ class Supervisor:
         self._wait_ready()
 
     def _worker(self, name: str, queue: str, concurrency: str) -> None:
-        celery = [sys.executable, "-m", "celery", "-A", "workers.celery_app:celery", "worker"]
+        celery = [sys.executable, "-m", "celery", "-q", "-A", "workers.celery_app:celery", "worker"]
         options = ["-Q", queue, "-n", f"{name}@%h", "-P", "threads", "-c", concurrency]
         self._child(name, *celery, *options, "-l", "info", "--without-gossip", "--without-mingle")
 

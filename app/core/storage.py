@@ -3,8 +3,11 @@
 A thin layer over `obstore`, so that the rest of the code knows a few verbs and no library.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import obstore
 from obstore.store import ObjectStore, from_url
@@ -19,6 +22,14 @@ def _store() -> ObjectStore:
         # Folders are ours to make and to remove: elsewhere there are none.
         return from_url(url, mkdir=True, automatic_cleanup=True)
     return from_url(url)
+
+
+def check_storage() -> None:
+    """Raises an error unless storage answers; a folder must be one to write to, too."""
+    url = get_settings().storage
+    has_object("no/such/object")
+    if url.startswith("file:") and not os.access(url2pathname(urlsplit(url).path), os.W_OK):
+        raise PermissionError("The storage folder cannot be written to.")
 
 
 def put_object(key: str, data: bytes) -> None:

@@ -195,8 +195,8 @@ def test_into_services_of_one_s_own_once(servers: Servers, whole: Path, tmp_path
 
 def test_an_older_database_is_migrated(servers: Servers, tmp_path: Path) -> None:
     url, file = servers.new_database(), tmp_path / "old.zip"
-    alembic(url, "downgrade", "0010")
     with used_here(settings_over(servers, url, tmp_path)):
+        alembic(url, "downgrade", "0010")
         assert write_backup(file).revision == "0010"
     servers.drop_database(url)
     target = servers.new_database("template1")

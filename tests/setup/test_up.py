@@ -100,7 +100,7 @@ class Up:
     def children(self) -> dict[str, psutil.Process]:
         """Child processes by what they run."""
         marks = {
-            "web": "app.main:app",
+            "web": "app.main:served",
             "worker": "-Q learning",
             "files": "-Q files",
             "dispatcher": "workers.dispatcher",
