@@ -16,7 +16,9 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from sqlalchemy import text
 
+from app.core.database import transaction
 from likewise.embedded import free_port, port_is_taken
 from likewise.environment import NAMES
 from tests.setup.test_embedded import processes_of
@@ -173,6 +175,21 @@ def test_all_processes_run_and_doctor_finds_nothing_wrong(up: Up) -> None:
     checked = command(up.data, "doctor")
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "append-only file on" in checked.stdout
+    assert re.search(r"^ok    clock +0\.\d s from the database's$", checked.stdout, re.M)
+    assert re.search(r"^ok    queue +oldest message \d+ s", checked.stdout, re.M)
+    assert re.search(r"^ok    backup +pg_dump \d+ .*storage can be listed$", checked.stdout, re.M)
+
+
+def test_doctor_finds_a_short_key_and_a_dispatcher_that_does_not_run(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    with transaction() as session:
+        session.execute(text("INSERT INTO outbox (task, arguments, created_at) VALUES "
+                             "('t', '{}', now() - interval '100 seconds')"))  # fmt: skip
+    checked = command(tmp_path, "doctor", **environment)
+    assert checked.returncode == 1
+    assert "FAIL  secret key   LIKEWISE_SECRET_KEY has 11 characters" in checked.stdout
+    assert "does the dispatcher run?" in checked.stdout
 
 
 def test_a_second_up_over_the_same_data_is_refused_in_one_line(up: Up) -> None:
