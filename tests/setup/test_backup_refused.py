@@ -140,13 +140,15 @@ def refuses(file: Path, tmp_path: Path, said: str) -> None:
     assert not target.parent.exists()
 
 
-def test_a_restore_that_fails_on_the_way_leaves_nothing(whole: Path) -> None:
-    def no_dump(members: Members) -> None:
-        members[DATABASE] = members[DATABASE][:500]
-        with_sums(members)
+def without_its_end(members: Members) -> None:
+    """As it would be written, had pg_dump lost the end."""
+    members[DATABASE] = members[DATABASE][:-500]
+    with_sums(members)
 
+
+def test_a_restore_that_fails_on_the_way_leaves_nothing(whole: Path) -> None:
     with a_data_folder() as data:
-        file = rewritten(whole, data.parent / "other.zip", no_dump)
+        file = rewritten(whole, data.parent / "other.zip", without_its_end)
         refused = command(data.parent, "restore", str(file), "--into", str(data))
         assert refused.returncode == 1
         assert "pg_restore failed" in refused.stderr
@@ -173,6 +175,9 @@ def test_another_key_in_the_environment_is_refused(whole: Path, tmp_path: Path) 
 def test_into_services_of_one_s_own_once(servers: Servers, whole: Path, tmp_path: Path) -> None:
     url = servers.new_database("template1")
     values = {**settings_over(servers, url, tmp_path), "STORAGE_URL": (tmp_path / "own").as_uri()}
+    bad = rewritten(whole, tmp_path / "other.zip", without_its_end)
+    failed = command(tmp_path, "restore", str(bad), "--into", values["LIKEWISE_DATA"], **values)
+    assert "pg_restore failed" in failed.stderr
     arguments = ("restore", str(whole), "--into", values["LIKEWISE_DATA"])
     restored = command(tmp_path, *arguments, **values)
     assert restored.returncode == 0, restored.stderr
