@@ -30,7 +30,7 @@ PATTERNS = (
     ),
     # A Prolific id, and an MTurk worker's, by how they look.
     (re.compile(r"\b[0-9a-f]{24}\b"), GONE),
-    (re.compile(r"\bA[0-9A-Z]{11,20}\b"), GONE),
+    (re.compile(r"\bA(?=[A-Z]*\d)[0-9A-Z]{11,20}\b"), GONE),
 )
 
 

@@ -10,9 +10,13 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import obstore
+from obstore.exceptions import BaseError
 from obstore.store import ObjectStore, from_url
 
 from app.core.settings import get_settings
+
+# What storage other than a folder fails with.
+StorageError = BaseError
 
 
 @lru_cache

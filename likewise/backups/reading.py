@@ -2,6 +2,7 @@
 
 import hashlib
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,6 +57,8 @@ class Backup:
 
     def check_parts(self) -> None:
         """Reads everything; raises BadBackup unless all is there as it was written."""
+        if PARTS not in self._archive.NameToInfo:
+            raise BadBackup("The backup is not whole: its list of parts is missing.")
         if _digest(self.pieces(PARTS))[0] != self.manifest.parts_sha256:
             raise BadBackup("The backup is damaged: its list of parts has changed.")
         names = {MANIFEST, PARTS}
@@ -87,7 +90,10 @@ class Backup:
                 yield piece
 
     def secret_key(self) -> str:
-        return b"".join(self.pieces(KEY)).decode()
+        try:
+            return b"".join(self.pieces(KEY)).decode()
+        except (KeyError, UnicodeDecodeError) as error:
+            raise BadBackup("The backup is damaged: its secret key is missing.") from error
 
 
 @contextmanager
@@ -100,7 +106,7 @@ def opened(file: Path) -> Iterator[Backup]:
         if error.filename != str(file):
             raise
         raise BadBackup(f"There is no file {file}.") from error
-    except (zipfile.BadZipFile, EOFError) as error:
+    except (zipfile.BadZipFile, EOFError, zlib.error) as error:
         raise BadBackup(
             f"{file} is damaged, not whole, or no backup of Likewise: {error}"
         ) from error

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 
 from app.core.revisions import newest_revision
-from app.core.storage import all_keys, delete_below, put_object, put_pieces
+from app.core.storage import StorageError, all_keys, delete_below, put_object, put_pieces
 from likewise import environment
 from likewise.backups.contents import DATABASE, STORAGE, CannotRestore, Manifest, Part
 from likewise.backups.reading import Backup, opened
@@ -129,10 +129,13 @@ def restore_backup(file: Path, folder: Path) -> Manifest:
     with opened(file) as backup:
         backup.check_revision()
         place = _place(folder, backup.secret_key())
-        place.check(backup)
-        backup.check_parts()
-        with place.begun():
-            place.fill(backup)
+        try:
+            place.check(backup)
+            backup.check_parts()
+            with place.begun():
+                place.fill(backup)
+        except (OSError, StorageError, psycopg.Error) as error:
+            raise CannotRestore(f"Nothing was restored: {str(error).strip()}") from error
         if place.database_url:
             _migrate(place.database_url, backup.manifest)
         return backup.manifest

@@ -48,6 +48,7 @@ def test_ids_of_people_go_by_how_they_look() -> None:
         "nothing published: Job 7 is no longer held under epoch 3.",
         "models/01a20337/model/weights.safetensors",
         f"sha256 {'0a' * 32}",
+        "AUTHENTICATION failed",
     ],
 )
 def test_all_else_stays(text: str) -> None:

@@ -1,9 +1,6 @@
 """Backups that are damaged, and places that hold data: refused, and nothing is changed."""
 
-import hashlib
-import json
 import subprocess
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,10 +19,9 @@ from likewise.backups.writing import write_backup
 from tests.conftest import settings_over, used_here
 from tests.setup.test_migrations import alembic, query
 from tests.setup.test_up import a_data_folder, command
+from tests.support.backups import Members, changed, members_of, rewritten, with_sums
 from tests.support.builders import a_collection, an_account
 from tests.support.servers import Servers
-
-Members = dict[str, bytes]
 
 
 @pytest.fixture(scope="module")
@@ -41,45 +37,19 @@ def whole(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     servers.drop_database(url)
 
 
-def members_of(file: Path) -> Members:
-    with zipfile.ZipFile(file) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def rewritten(file: Path, target: Path, change: Callable[[Members], None]) -> Path:
-    """With other members, as a ZIP file in order."""
-    members = members_of(file)
-    change(members)
-    with zipfile.ZipFile(target, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return target
-
-
-def with_sums(members: Members) -> None:
-    """The list of parts and the manifest say of the members what is so."""
-    parts = [
-        {"name": name, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        for name, data in members.items()
-        if name not in (PARTS, MANIFEST)
-    ]
-    members[PARTS] = "".join(json.dumps(part) + "\n" for part in parts).encode()
-    changed(parts_sha256=hashlib.sha256(members[PARTS]).hexdigest())(members)
-
-
-def changed(**values: object) -> Callable[[Members], None]:
-    def change(members: Members) -> None:
-        members[MANIFEST] = json.dumps({**json.loads(members[MANIFEST]), **values}).encode()
-
-    return change
-
-
 def another_key(members: Members) -> None:
     members[KEY] = b"x" * len(members[KEY])
 
 
 def without_an_object(members: Members) -> None:
     del members[next(name for name in members if name.startswith("storage/"))]
+
+
+def without(name: str) -> Callable[[Members], None]:
+    def change(members: Members) -> None:
+        del members[name]
+
+    return change
 
 
 def one_more(members: Members) -> None:
@@ -95,6 +65,9 @@ def another_list(members: Members) -> None:
     [
         (another_key, "secret_key has changed"),
         (without_an_object, "is missing"),
+        (without(PARTS), "its list of parts is missing"),
+        (without(MANIFEST), "it has no manifest"),
+        (without(KEY), "secret_key is missing"),
         (one_more, "does not hold what its list says"),
         (another_list, "its list of parts has changed"),
         (changed(revision="9999"), "revision 9999, which this Likewise does not know"),
@@ -211,6 +184,17 @@ def test_an_older_database_is_migrated(servers: Servers, tmp_path: Path) -> None
     assert query(target, "SELECT version_num FROM alembic_version") == [(newest_revision(),)]
     assert (tmp_path / "data" / "secret_key").read_text() == "test-secret"
     servers.drop_database(target)
+
+
+def test_a_database_that_cannot_be_reached_is_an_error_in_a_line(
+    whole: Path, tmp_path: Path
+) -> None:
+    values = {"DATABASE_URL": "postgresql+psycopg://likewise@127.0.0.1:1/likewise"}
+    refused = command(tmp_path / "data", "restore", str(whole), **values)
+    assert refused.returncode == 1
+    assert "Nothing was restored: " in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert not (tmp_path / "data").exists()
 
 
 def test_up_refuses_a_folder_that_a_restore_has_not_finished(tmp_path: Path) -> None:
