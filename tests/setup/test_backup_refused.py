@@ -1,6 +1,5 @@
 """Backups that are damaged, and places that hold data: refused, and nothing is changed."""
 
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from app.collections.models import Image
 from app.core.database import transaction
 from app.core.revisions import newest_revision
 from app.core.storage import all_keys, put_object
-from likewise.backups import tools
 from likewise.backups.contents import DATABASE, KEY, MANIFEST, PARTS, BadBackup
 from likewise.backups.restoring import check_backup
 from likewise.backups.writing import write_backup
@@ -232,22 +230,3 @@ def test_nothing_is_removed_from_storage_meanwhile(environment: dict[str, str]) 
     with transaction() as session:
         assert remove_discarded(session) == 1
     assert list(all_keys()) == []
-
-
-def test_the_oldest_tool_that_will_do_is_taken(tmp_path: Path) -> None:
-    for wanted in (14, 16, 18):
-        path, major = tools.find_tool("pg_dump", wanted)
-        assert major >= wanted
-        told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
-        assert f"(PostgreSQL) {major}." in told.stdout
-    with pytest.raises(tools.NoTool, match="PostgreSQL 99 or newer"):
-        tools.find_tool("pg_dump", 99)
-
-
-def test_no_password_is_in_the_arguments_of_a_program() -> None:
-    command, environment = tools._command(
-        Path("pg_dump"), "postgresql+psycopg://ada:secret@host:5433/likewise", ["--format=custom"]
-    )
-    assert "secret" not in " ".join(command)
-    assert environment["PGPASSWORD"] == "secret"
-    assert "host=host" in command[-1]
