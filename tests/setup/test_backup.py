@@ -40,6 +40,8 @@ from tests.system.test_loop import a_crowd
 BINS: dict[str, Any] = {"kind": "bins", "strategy": "crowdster", "grid_size": 6}
 # A lost worker is noticed after seconds, not after a minute.
 QUICK = {"LIKEWISE_JOB_LEASE_SECONDS": "4", "LIKEWISE_REDISPATCH_SECONDS": "3"}
+# Three trainings, one after the other, by one worker that lets everybody go first.
+PATIENCE = 300.0
 
 
 @pytest.fixture
@@ -182,7 +184,7 @@ def test_a_system_goes_on_from_a_backup_made_while_it_ran(
 
             go_on(up.url, known, held, campaign)
             for one in (queued, running):
-                wait_until("the job to be done", partial(is_done, one))
+                wait_until("the job to be done", partial(is_done, one), PATIENCE)
 
 
 def answer_once(base_url: str, campaign: Campaign) -> None:
@@ -208,4 +210,4 @@ def go_on(url: str, known: SimulatedAnnotator, held: dict[str, Any], campaign: C
         lease = somebody.next_lease(lambda: False)
         assert lease is not None
         answer(somebody, lease)
-    wait_until("a further model", lambda: n_models(campaign) > models)
+    wait_until("a further model", lambda: n_models(campaign) > models, PATIENCE)
