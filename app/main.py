@@ -1,9 +1,8 @@
-"""The web application: `uvicorn app.main:app`."""
+"""The web application: `uvicorn --factory app.main:served`."""
 
 from pathlib import Path
 
 from fastapi import FastAPI
-from sqlalchemy import text
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 
 from app.accounts import pages as account_pages
@@ -19,12 +18,15 @@ from app.collections import image_routes, import_routes, media
 from app.collections import pages as collection_pages
 from app.collections import routes as collections
 from app.core import api_page, assets, openapi
+from app.core.logs import begin_log
 from app.core.middleware import OpenToFrames, SameOriginWrites, SecurityHeaders
 from app.core.problems import install_error_handlers
+from app.core.requests import Requests
 from app.core.settings import get_settings
-from app.core.web import DatabaseSession, templates
+from app.core.web import templates
 from app.maps import routes as maps
 from app.maps.layout import LAYOUT_TYPE
+from app.operations import routes as operations
 from app.planning import routes as planning
 from app.recruitment import account_routes as channel_accounts
 from app.recruitment import erasure_routes, hooks, link_routes, platforms
@@ -76,8 +78,11 @@ def create_app() -> FastAPI:
         ),
     )
     app.add_middleware(SecurityHeaders, mturk_origins=frame_ancestors)
+    # The last that is added is the first to see a request.
+    app.add_middleware(Requests)
     app.webhooks.include_router(webhook_events.told)
     for router in (
+        operations.router,
         accounts.router,
         account_pages.router,
         collections.api,
@@ -117,7 +122,6 @@ def create_app() -> FastAPI:
         campaign_pages.pages,
     ):
         app.include_router(router)
-    app.add_api_route("/healthz", healthz, methods=["GET"], include_in_schema=False)
     assets.BUILD.mkdir(parents=True, exist_ok=True)
     app.mount("/static", assets.StaticFiles(directory=STATIC), name="static")
     templates.env.globals.update(
@@ -128,10 +132,10 @@ def create_app() -> FastAPI:
     return app
 
 
-def healthz(session: DatabaseSession) -> dict[str, str]:
-    """Whether the server answers and reaches its database."""
-    session.execute(text("SELECT 1"))
-    return {"status": "ok"}
-
-
 app = create_app()
+
+
+def served() -> FastAPI:
+    """What uvicorn serves (`--factory`); also makes its lines in the log like all others."""
+    begin_log("web")
+    return app

@@ -40,7 +40,8 @@ def serve(
 ) -> None:
     """Run the web server alone (with DATABASE_URL, REDIS_URL and LIKEWISE_SECRET_KEY set)."""
     environment.load()
-    _become("uvicorn", "app.main:app", "--host", host, "--port", str(port), "--no-access-log")
+    address = ("--host", host, "--port", str(port))
+    _become("uvicorn", "--factory", "app.main:served", *address, "--no-access-log")
 
 
 @cli.command()
@@ -54,6 +55,8 @@ def worker(
     environment.load()
     _become(
         "celery",
+        # Without a banner, which is no line of a log.
+        "-q",
         "-A",
         "workers.celery_app:celery",
         "worker",
@@ -98,6 +101,7 @@ def _become(module: str, *arguments: str) -> None:
 
 def _register_commands() -> None:
     from likewise.commands import (
+        backup,
         campaigns,
         collections,
         demo,
@@ -117,6 +121,8 @@ def _register_commands() -> None:
     cli.command("demo")(demo.demo)
     cli.command("doctor")(doctor.doctor)
     cli.command("forget")(forget.forget)
+    cli.command("backup")(backup.backup)
+    cli.command("restore")(backup.restore)
 
 
 _register_commands()

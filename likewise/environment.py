@@ -12,6 +12,8 @@ NAMES = (
     "LIKEWISE_BASE_URL",
     "LIKEWISE_DATA",
 )
+# A file in the data folder while it is filled by a restore, and after one that was killed.
+RESTORING = "restoring"
 
 
 class NotRunning(RuntimeError):

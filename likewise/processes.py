@@ -1,6 +1,7 @@
 """Child processes with prefixed logs, restarted with back-off when they die."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -15,13 +16,20 @@ _print_lock = threading.Lock()
 
 
 def say(name: str, text: str) -> None:
-    """Print one line under the prefix of a process."""
+    """Print one line under the prefix of a process, or as JSON where settings want that."""
+    if os.environ.get("LIKEWISE_LOG_FORMAT") == "json":
+        _print(text if text.startswith("{") else json.dumps({"process": name, "message": text}))
+        return
     prefix = f"{name:<10} |"
     if sys.stdout.isatty():
         prefix = f"\x1b[{COLOURS.get(name, 37)}m{prefix}\x1b[0m"
+    _print(f"{prefix} {text}")
+
+
+def _print(line: str) -> None:
     # The terminal may be closed or the reader of a pipe gone; stopping in order still matters.
     with _print_lock, contextlib.suppress(OSError):
-        print(f"{prefix} {text}", flush=True)
+        print(line, flush=True)
 
 
 @dataclass

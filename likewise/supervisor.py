@@ -66,6 +66,11 @@ class Supervisor:
             raise KeyboardInterrupt
 
     def _take_data_folder(self) -> None:
+        if (self.data / environment.RESTORING).exists():
+            raise CannotStart(
+                f"A restore into {self.data} is going on, or was broken off. If none is, delete "
+                "the folder and restore again."
+            )
         self.data.mkdir(parents=True, exist_ok=True)
         self._lock = (self.data / "lock").open("w")
         try:
@@ -93,7 +98,8 @@ class Supervisor:
             python,
             "-m",
             "uvicorn",
-            "app.main:app",
+            "--factory",
+            "app.main:served",
             "--host",
             here,
             "--port",
@@ -108,7 +114,7 @@ class Supervisor:
         self._wait_ready()
 
     def _worker(self, name: str, queue: str, concurrency: str) -> None:
-        celery = [sys.executable, "-m", "celery", "-A", "workers.celery_app:celery", "worker"]
+        celery = [sys.executable, "-m", "celery", "-q", "-A", "workers.celery_app:celery", "worker"]
         options = ["-Q", queue, "-n", f"{name}@%h", "-P", "threads", "-c", concurrency]
         self._child(name, *celery, *options, "-l", "info", "--without-gossip", "--without-mingle")
 

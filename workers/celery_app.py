@@ -5,9 +5,11 @@ acknowledged early, carry a job id alone, and no result is kept.
 """
 
 from celery import Celery
+from celery.signals import celeryd_init, setup_logging
 
 from app.collections.discards import DISCARD_TASK
 from app.collections.imports import IMPORT_TASK
+from app.core.logs import begin_log
 from app.core.settings import get_settings
 from app.jobs.service import DRY_RUN_TASK
 
@@ -33,3 +35,11 @@ celery.conf.update(
     broker_connection_retry_on_startup=True,
     broker_transport_options={"socket_connect_timeout": 5, "socket_keepalive": True},
 )
+
+
+# The first comes before anything is said; whoever listens to the second keeps Celery from setting
+# up its own.
+@celeryd_init.connect  # type: ignore[untyped-decorator]  # Celery ships no types
+@setup_logging.connect  # type: ignore[untyped-decorator]
+def _begin_log(**_: object) -> None:
+    begin_log("worker")

@@ -22,6 +22,7 @@ from app.collections.discards import request_removal
 from app.collections.imports import requeue_lost_imports
 from app.core.database import transaction
 from app.core.idempotency import forget_old_replies
+from app.core.logs import begin_log
 from app.core.outbox import NOTIFY_CHANNEL, OutboxMessage
 from app.core.settings import get_settings
 from app.jobs.service import requeue_lost_jobs
@@ -29,7 +30,6 @@ from app.recruitment.erasure import forget_old
 from app.webhooks.delivery import forget_old_deliveries
 from workers.celery_app import celery
 from workers.deliverer import Deliverer
-from workers.logs import begin_log
 from workers.recruiter import Recruiter
 
 logger = logging.getLogger("workers.dispatcher")
@@ -127,7 +127,7 @@ class Dispatcher:
 
 
 def main() -> None:
-    begin_log()
+    begin_log("dispatcher")
     dispatcher = Dispatcher()
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -6,19 +6,26 @@ are committed, and objects of single images are removed only under the exclusive
 wants them.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
 from app.collections.models import Discard, Image
+from app.core.database import get_engine
 from app.core.outbox import OutboxMessage, send_after_commit
 from app.core.settings import get_settings
 from app.core.storage import delete_below
 
 DISCARD_TASK = "likewise.remove_discarded"
 AT_ONCE = 500
+
+
+# Held shared by whoever removes, alone by whoever wants that nothing is removed.
+ALL_OBJECTS = func.hashtextextended("objects", 0)
 
 
 def _lock_key(collection_id: UUID) -> object:
@@ -28,6 +35,25 @@ def _lock_key(collection_id: UUID) -> object:
 def keep_objects(session: Session, collection_id: UUID) -> None:
     """Until this transaction ends, no object of the collection's images is removed."""
     session.execute(select(func.pg_advisory_xact_lock_shared(_lock_key(collection_id))))
+
+
+@contextmanager
+def all_objects_kept() -> Iterator[None]:
+    """Within the block no discarded object is removed, by no process; notes of them wait.
+
+    One at a time: whoever comes second waits for the first. Entered before a snapshot is taken,
+    storage has all that the snapshot names.
+    """
+    with get_engine().connect() as connection:
+        # No transaction, which PostgreSQL may be set to end when nothing happens in it.
+        connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+        connection.execute(text("SET statement_timeout = 0"))
+        connection.execute(select(func.pg_advisory_lock(ALL_OBJECTS)))
+        try:
+            yield
+        finally:
+            # Closed for good: settings and lock of a session would go back into the pool.
+            connection.detach()
 
 
 def discard_images(session: Session, collection_id: UUID, hashes: list[str]) -> None:
@@ -54,8 +80,11 @@ def discard_below(session: Session, *prefixes: str) -> None:
 def remove_discarded(session: Session) -> int:
     """Remove some of the discarded objects; returns how many notes were dealt with.
 
-    Safe to repeat and to run several times at once. What an upload holds is left for later.
+    Safe to repeat and to run several times at once. What an upload holds is left for later, and
+    all while somebody has it kept (`all_objects_kept`).
     """
+    if not session.scalar(select(func.pg_try_advisory_xact_lock_shared(ALL_OBJECTS))):
+        return 0
     notes = session.scalars(
         select(Discard).order_by(Discard.id).limit(AT_ONCE).with_for_update(skip_locked=True)
     ).all()

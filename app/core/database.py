@@ -36,6 +36,7 @@ class Base(DeclarativeBase):
 
 # Connections that requests may hold at once; the pool has ten more for live events.
 REQUEST_CONNECTIONS = 24
+POOL_SIZE = 10
 
 Table = TypeVar("Table", bound=Base)
 
@@ -53,9 +54,11 @@ def get_engine() -> Engine:
     return create_engine(
         get_settings().database_url,
         pool_pre_ping=True,
-        pool_size=10,
+        pool_size=POOL_SIZE,
         max_overflow=REQUEST_CONNECTIONS,
         pool_timeout=10,
+        # Errors stand in the log, and would quote people's ids and hashes of tokens.
+        hide_parameters=True,
         connect_args={"connect_timeout": 10, "options": "-c statement_timeout=60000"},
     )
 

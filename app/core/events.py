@@ -29,6 +29,11 @@ def _redis() -> Redis:
     return Redis.from_url(get_settings().redis_url, socket_timeout=0.5, socket_connect_timeout=0.5)
 
 
+def ping_redis() -> None:
+    """Raises RedisError unless it answers at once."""
+    _redis().ping()
+
+
 def campaign_changed(session: Session, campaign_id: UUID) -> None:
     """Tell the live pages of a campaign, once this transaction has committed."""
     session.info.setdefault(_CHANGED, set()).add(campaign_id)

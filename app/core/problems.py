@@ -12,6 +12,8 @@ from starlette.exceptions import HTTPException
 
 from app.core import openapi
 from app.core.errors import LikewiseError, SignInRequired
+from app.core.logs import request_id
+from app.core.requests import HEADER, route_of
 from app.core.web import templates, wants_page
 
 logger = logging.getLogger(__name__)
@@ -74,12 +76,15 @@ def _on_http_error(request: Request, error: Exception) -> Response:
 
 def _on_data_error(request: Request, error: Exception) -> Response:
     # What PostgreSQL cannot hold although JSON can: NUL characters, half surrogate pairs.
-    logger.warning("data refused by the database at %s", request.url.path, exc_info=error)
+    logger.warning("data refused by the database at %s", route_of(request.scope), exc_info=error)
     detail = "The request holds characters or numbers that cannot be stored, such as NUL."
     return problem(request, 422, "cannot_be_stored", detail)
 
 
 def _on_unexpected_error(request: Request, error: Exception) -> Response:
-    logger.error("unexpected error at %s", request.url.path, exc_info=error)
+    logger.error("unexpected error at %s", route_of(request.scope), exc_info=error)
     detail = "Something went wrong on our side. Nothing was stored; please try again."
-    return problem(request, 500, "internal_error", detail)
+    response = problem(request, 500, "internal_error", detail)
+    # What sets it elsewhere has been left by now.
+    response.headers[HEADER] = request_id.get()
+    return response

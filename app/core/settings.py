@@ -8,6 +8,7 @@ without a prefix because that is what hosting platforms set; everything else sta
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -69,6 +70,11 @@ class Settings(BaseSettings):
 
     # module:function that turns images into features (docs/features.md).
     features: str = Field(default="", pattern=r"^$|^[\w.]+:\w+$")
+
+    # How processes write to the terminal: lines for people, or JSON objects for programs.
+    log_format: Literal["text", "json"] = "text"
+    # Who has it may read /metrics; nobody may while it is empty.
+    metrics_token: SecretStr = Field(default=SecretStr(""))
 
     @property
     def storage(self) -> str:

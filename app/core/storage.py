@@ -3,13 +3,20 @@
 A thin layer over `obstore`, so that the rest of the code knows a few verbs and no library.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import obstore
+from obstore.exceptions import BaseError
 from obstore.store import ObjectStore, from_url
 
 from app.core.settings import get_settings
+
+# What storage other than a folder fails with.
+StorageError = BaseError
 
 
 @lru_cache
@@ -21,9 +28,22 @@ def _store() -> ObjectStore:
     return from_url(url)
 
 
+def check_storage() -> None:
+    """Raises an error unless storage answers; a folder must be one to write to, too."""
+    url = get_settings().storage
+    has_object("no/such/object")
+    if url.startswith("file:") and not os.access(url2pathname(urlsplit(url).path), os.W_OK):
+        raise PermissionError("The storage folder cannot be written to.")
+
+
 def put_object(key: str, data: bytes) -> None:
     """Store `data` under `key`, replacing what was there; raises OSError when storage fails."""
     obstore.put(_store(), key, data)
+
+
+def put_pieces(key: str, pieces: Iterable[bytes]) -> None:
+    """Like `put_object`, for what is too large to be held at once."""
+    obstore.put(_store(), key, pieces)
 
 
 def get_object(key: str) -> bytes:
@@ -56,6 +76,13 @@ def list_objects(prefix: str) -> list[str]:
     """Keys of all objects in the folder `prefix`, sorted."""
     found = obstore.list(_store(), prefix=prefix.rstrip("/") + "/")
     return sorted(item["path"] for some in found for item in some)
+
+
+def all_keys() -> Iterator[str]:
+    """Keys of whatever lies in storage, in no order, a page at a time."""
+    for page in obstore.list(_store()):
+        for found in page:
+            yield found["path"]
 
 
 def delete_below(prefix: str) -> None:

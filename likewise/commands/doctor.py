@@ -4,10 +4,15 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import typer
 
 from likewise import environment
+
+SHORTEST_KEY = 32
+MOST_SKEW_SECONDS = 2.0
+MOST_WAITING_SECONDS = 60.0
 
 
 def doctor() -> None:
@@ -16,10 +21,14 @@ def doctor() -> None:
         ("Python", _python),
         ("disk", _disk),
         ("settings", _settings),
+        ("secret key", _secret_key),
         ("PostgreSQL", _postgres),
+        ("clock", _clock),
         ("migrations", _migrations),
         ("Redis", _redis),
+        ("queue", _queue),
         ("storage", _storage),
+        ("backup", _backup),
         ("features", _features),
     ]
     healthy = True
@@ -39,15 +48,27 @@ def _python() -> str:
 
 
 def _disk() -> str:
-    free = shutil.disk_usage(environment.data_folder().parent).free / 2**30
+    folder = environment.data_folder()
+    folder = folder if folder.exists() else folder.parent
+    free = shutil.disk_usage(folder).free / 2**30
     if free < 2:
-        raise RuntimeError(f"only {free:.1f} GB free; 2 GB are needed")
-    return f"{free:.0f} GB free"
+        raise RuntimeError(f"only {free:.1f} GB free in {folder}; 2 GB are needed")
+    return f"{free:.0f} GB free in {folder}"
 
 
 def _settings() -> str:
     environment.load()
     return os.environ.get("LIKEWISE_BASE_URL", "LIKEWISE_BASE_URL not set, default used")
+
+
+def _secret_key() -> str:
+    length = len(os.environ["LIKEWISE_SECRET_KEY"])
+    if length < SHORTEST_KEY:
+        raise RuntimeError(
+            f"LIKEWISE_SECRET_KEY has {length} characters and may be guessed; "
+            f"{SHORTEST_KEY} or more are needed. See docs/operations.md, Keys, before changing it"
+        )
+    return f"{length} characters"
 
 
 def _postgres() -> str:
@@ -60,17 +81,46 @@ def _postgres() -> str:
     return version
 
 
-def _migrations() -> str:
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
+def _clock() -> str:
     from sqlalchemy import text
 
     from app.core.database import transaction
-    from likewise.cli import ROOT
 
-    newest = ScriptDirectory.from_config(Config(ROOT / "alembic.ini")).get_current_head()
     with transaction() as session:
-        current = session.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        session.execute(text("SELECT 1"))
+        before = datetime.now(UTC)
+        theirs: datetime = session.execute(text("SELECT clock_timestamp()")).scalar_one()
+        after = datetime.now(UTC)
+    skew = (theirs - before - (after - before) / 2).total_seconds()
+    if abs(skew) > MOST_SKEW_SECONDS:
+        raise RuntimeError(
+            f"the database's clock is {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}: "
+            "leases and signatures go by the time. Set both clocks (timedatectl)"
+        )
+    return f"{abs(skew):.1f} s from the database's"
+
+
+def _queue() -> str:
+    from sqlalchemy import text
+
+    from app.core.database import transaction
+
+    age = "coalesce(extract(epoch FROM now() - min(created_at)), 0) FROM"
+    with transaction() as session:
+        message = session.scalar(text(f"SELECT {age} outbox WHERE dispatched_at IS NULL"))
+        job = session.scalar(text(f"SELECT {age} job WHERE state = 'queued'"))
+    if message > MOST_WAITING_SECONDS:
+        raise RuntimeError(f"a message has waited for {message:.0f} s: does the dispatcher run?")
+    return f"oldest message {message:.0f} s, oldest waiting job {job:.0f} s"
+
+
+def _migrations() -> str:
+    from app.core.database import transaction
+    from app.core.revisions import database_revision, newest_revision
+
+    newest = newest_revision()
+    with transaction() as session:
+        current = database_revision(session)
     if current != newest:
         raise RuntimeError(f"database is at {current}, code at {newest}: run `likewise migrate`")
     return f"at {current}"
@@ -96,6 +146,21 @@ def _storage() -> str:
         raise RuntimeError("what was written is not what was read")
     delete_objects(["doctor/probe"])
     return get_settings().storage
+
+
+def _backup() -> str:
+    from sqlalchemy import text
+
+    from app.core.database import transaction
+    from app.core.storage import all_keys
+    from likewise.backups.tools import find_tool
+
+    with transaction() as session:
+        number = int(session.execute(text("SHOW server_version_num")).scalar_one())
+    path, version = find_tool("pg_dump", number // 10_000)
+    # Not all may be listed that can be written to and read.
+    next(all_keys(), None)
+    return f"pg_dump {version} ({path}), storage can be listed"
 
 
 def _features() -> str:

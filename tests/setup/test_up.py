@@ -16,7 +16,9 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from sqlalchemy import text
 
+from app.core.database import transaction
 from likewise.embedded import free_port, port_is_taken
 from likewise.environment import NAMES
 from tests.setup.test_embedded import processes_of
@@ -36,15 +38,15 @@ def environment_over(data: Path) -> dict[str, str]:
     return {**kept, "LIKEWISE_DATA": str(data)}
 
 
-def command(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def command(data: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """`likewise ARGUMENTS` over a data folder, run to its end."""
     return subprocess.run(
         [sys.executable, "-m", "likewise.cli", *arguments],
         cwd=ROOT,
-        env=environment_over(data),
+        env={**environment_over(data), **settings},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 
@@ -56,12 +58,13 @@ class Up:
     data: Path
     port: int = field(default_factory=free_port)
     lines: list[str] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "likewise.cli", "up", "--port", str(self.port), "--no-demo"],
             cwd=ROOT,
-            env=environment_over(self.data),
+            env={**environment_over(self.data), **self.settings},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -99,7 +102,7 @@ class Up:
     def children(self) -> dict[str, psutil.Process]:
         """Child processes by what they run."""
         marks = {
-            "web": "app.main:app",
+            "web": "app.main:served",
             "worker": "-Q learning",
             "files": "-Q files",
             "dispatcher": "workers.dispatcher",
@@ -122,9 +125,9 @@ class Up:
 
 
 @contextmanager
-def up_over(data: Path) -> Iterator[Up]:
+def up_over(data: Path, **settings: str) -> Iterator[Up]:
     """`up` started and ready; ended at the end of the block, if it has not ended itself."""
-    running = Up(data)
+    running = Up(data, settings=settings)
     try:
         yield running.wait_ready()
     finally:
@@ -172,6 +175,21 @@ def test_all_processes_run_and_doctor_finds_nothing_wrong(up: Up) -> None:
     checked = command(up.data, "doctor")
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "append-only file on" in checked.stdout
+    assert re.search(r"^ok    clock +0\.\d s from the database's$", checked.stdout, re.M)
+    assert re.search(r"^ok    queue +oldest message \d+ s", checked.stdout, re.M)
+    assert re.search(r"^ok    backup +pg_dump \d+ .*storage can be listed$", checked.stdout, re.M)
+
+
+def test_doctor_finds_a_short_key_and_a_dispatcher_that_does_not_run(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    with transaction() as session:
+        session.execute(text("INSERT INTO outbox (task, arguments, created_at) VALUES "
+                             "('t', '{}', now() - interval '100 seconds')"))  # fmt: skip
+    checked = command(tmp_path, "doctor", **environment)
+    assert checked.returncode == 1
+    assert "FAIL  secret key   LIKEWISE_SECRET_KEY has 11 characters" in checked.stdout
+    assert "does the dispatcher run?" in checked.stdout
 
 
 def test_a_second_up_over_the_same_data_is_refused_in_one_line(up: Up) -> None:

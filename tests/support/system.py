@@ -51,8 +51,9 @@ class System:
 
     def start(self, name: str) -> None:
         commands = {
-            "web": ["uvicorn", "app.main:app", "--port", str(self.port), "--no-access-log"],
-            "worker": ["celery", "-A", "workers.celery_app:celery", "worker", "-P", "threads",
+            "web": ["uvicorn", "--factory", "app.main:served", "--port", str(self.port),
+                    "--no-access-log"],
+            "worker": ["celery", "-q", "-A", "workers.celery_app:celery", "worker", "-P", "threads",
                        "-c", "1", "-l", "info", "--without-gossip", "--without-mingle"],
             "dispatcher": ["workers.dispatcher"],
         }  # fmt: skip

@@ -6,15 +6,17 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from workers.logs import begin_log
+from app.core.logs import begin_log
 
-NAMES = ("", "httpx", "httpcore", "botocore", "urllib3")
+NAMES = ("", "likewise.requests", "httpx", "httpcore", "botocore", "urllib3")
 
 
 @pytest.fixture(autouse=True)
-def levels_as_before() -> Iterator[None]:
+def levels_as_before(environment: dict[str, str]) -> Iterator[None]:
     before = {name: logging.getLogger(name).level for name in NAMES}
+    handlers = list(logging.getLogger().handlers)
     yield
+    logging.getLogger().handlers = handlers
     for name, level in before.items():
         logging.getLogger(name).setLevel(level)
 
@@ -30,6 +32,6 @@ def test_requests_to_platforms_leave_no_line_with_their_addresses(
     ask()
     assert "60aca280709ee40ec37d4885" in caplog.text
     caplog.clear()
-    begin_log()
+    begin_log("dispatcher")
     ask()
     assert caplog.text == ""

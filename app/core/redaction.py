@@ -1,0 +1,41 @@
+"""What no log may hold is taken out of each line before it is written.
+
+Code does not log secrets. This is for what libraries and errors quote: addresses with what stands
+behind the question mark, headers, connection strings.
+"""
+
+import re
+
+GONE = "[redacted]"
+PATTERNS = (
+    # Cookie and Set-Cookie headers; the rest of the line.
+    (re.compile(r"(?i)\b((?:set-)?cookie['\"]?\s*[:=]\s*)[^\n]+"), rf"\1{GONE}"),
+    (re.compile(r"(?i)\b(bearer|basic|token)(\s+)[\w.~+/=-]{8,}"), rf"\1\2{GONE}"),
+    # API tokens, wherever they stand.
+    (re.compile(r"\blw_[\w-]{8,}"), GONE),
+    # postgresql://user:password@host, smtp://…, redis://…
+    (re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s/]+@"), rf"\1{GONE}@"),
+    # Tokens that are a part of a path: one-time links, annotators' links.
+    (re.compile(r"(/sign-in/|/a/(?:(?:mturk|prolific)/)?)[\w.~%-]{8,}"), rf"\1{GONE}"),
+    # Queries of addresses, as a whole.
+    (re.compile(r"((?:https?://|/)[^\s?'\"<>]*\?)[^\s'\"<>]+"), rf"\1{GONE}"),
+    # Their parts, elsewhere: workerId=…, "PROLIFIC_PID": "…".
+    (
+        re.compile(
+            r"(?i)\b((?:worker|assignment|hit|participant|submission|session|study)_?id"
+            r"|prolific_pid|prolific_token|annotator_key|password|secret_key|token)"
+            r"(['\"]?\s*[=:]\s*['\"]?)[^\s'\"&,;)}\]]+"
+        ),
+        rf"\1\2{GONE}",
+    ),
+    # A Prolific id, and an MTurk worker's, by how they look.
+    (re.compile(r"\b[0-9a-f]{24}\b"), GONE),
+    (re.compile(r"\bA(?=[A-Z]*\d)[0-9A-Z]{11,20}\b"), GONE),
+)
+
+
+def redacted(text: str) -> str:
+    """The text without what could be used, or tell who somebody is."""
+    for pattern, replacement in PATTERNS:
+        text = pattern.sub(replacement, text)
+    return text

@@ -1,0 +1,90 @@
+"""Whether the server can do its work: each check in its own thread, none waited for long.
+
+Reasons are short and say no address: whoever can reach the server can read them. What exactly
+happened stands in the log.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+
+from app.core.database import transaction
+from app.core.events import ping_redis
+from app.core.revisions import database_revision, newest_revision
+from app.core.storage import check_storage
+
+logger = logging.getLogger(__name__)
+PATIENCE_SECONDS = 3.0
+OK = "ok"
+
+
+class NotReady(Exception):
+    """The message is for everybody."""
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """checks: "ok" or the reason why not, by name."""
+
+    checks: dict[str, str]
+
+    @property
+    def is_ready(self) -> bool:
+        return all(found == OK for found in self.checks.values())
+
+
+def _database() -> None:
+    with transaction() as session:
+        current = database_revision(session)
+    if current != newest_revision():
+        raise NotReady(f"migrated to {current}, this code needs {newest_revision()}")
+
+
+CHECKS: dict[str, Callable[[], None]] = {
+    "database": _database,
+    "storage": check_storage,
+    "queue": ping_redis,
+}
+_running: dict[str, Future[None]] = {}
+_lock = threading.Lock()
+
+
+def check_readiness() -> Readiness:
+    """All checks at once. One that still hangs from the last time is not begun again."""
+    with _lock:
+        for name, check in CHECKS.items():
+            if name not in _running or _running[name].done():
+                _running[name] = _begun(name, check)
+        asked = dict(_running)
+    wait(asked.values(), PATIENCE_SECONDS)
+    return Readiness({name: _found(name, future) for name, future in asked.items()})
+
+
+def _begun(name: str, check: Callable[[], None]) -> Future[None]:
+    """In a daemon thread, and no pool's: one that hangs must not keep the process from ending."""
+    future: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            check()
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            future.set_result(None)
+
+    threading.Thread(target=run, name=f"readiness-{name}", daemon=True).start()
+    return future
+
+
+def _found(name: str, future: Future[None]) -> str:
+    if not future.done():
+        return f"no answer within {PATIENCE_SECONDS:g} seconds"
+    error = future.exception()
+    if error is None:
+        return OK
+    if isinstance(error, NotReady):
+        return str(error)
+    logger.warning("not ready, %s: %s", name, error)
+    return f"not reachable ({type(error).__name__})"

