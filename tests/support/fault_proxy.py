@@ -115,6 +115,9 @@ class FaultProxy:
         tasks = [asyncio.create_task(way) for way in ways]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            # The proxy is being closed; asyncio would log this as an error of ours.
+            return
         finally:
             for task in tasks:
                 task.cancel()

@@ -50,6 +50,7 @@ class System:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self, name: str) -> None:
+        """`worker-2` is one more worker."""
         commands = {
             "web": ["uvicorn", "app.main:app", "--port", str(self.port), "--no-access-log"],
             "worker": ["celery", "-A", "workers.celery_app:celery", "worker", "-P", "threads",
@@ -58,7 +59,7 @@ class System:
         }  # fmt: skip
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", *commands[name]],
+                [sys.executable, "-m", *commands[name.partition("-")[0]]],
                 cwd=ROOT,
                 env={**os.environ, **self.environment},
                 stdout=log,
@@ -94,11 +95,11 @@ class System:
         with Redis.from_url(self.valkey.url) as client:
             client.flushall()
 
-    def trainers(self) -> list[psutil.Process]:
-        """Training processes of this system's worker."""
-        if "worker" not in self.processes:
+    def trainers(self, worker: str = "worker") -> list[psutil.Process]:
+        """Training processes of one of this system's workers."""
+        if worker not in self.processes:
             return []
-        children = psutil.Process(self.processes["worker"].pid).children(recursive=True)
+        children = psutil.Process(self.processes[worker].pid).children(recursive=True)
         return [child for child in children if "workers.trainer" in " ".join(child.cmdline())]
 
     def log(self, name: str) -> str:
