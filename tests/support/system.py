@@ -100,7 +100,7 @@ class System:
         if worker not in self.processes:
             return []
         children = psutil.Process(self.processes[worker].pid).children(recursive=True)
-        return [child for child in children if "workers.trainer" in " ".join(child.cmdline())]
+        return [child for child in children if "workers.trainer" in _command(child)]
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")
@@ -113,6 +113,14 @@ class System:
                 continue
             process.wait()
         self.valkey.stop()
+
+
+def _command(process: psutil.Process) -> str:
+    """Empty for one that has just ended."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 @contextmanager
