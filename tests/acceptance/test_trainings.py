@@ -30,7 +30,7 @@ from tests.support.servers import Servers
 from tests.support.system import System, running_system, wait_until
 
 STOPPED_SECONDS = 30.0
-TRAININGS = 50 if FULL else 10
+TRAININGS = 50 if FULL else 5
 GROWTH = 1.1
 N_ANSWERS = 30
 QUICK = {"LIKEWISE_JOB_LEASE_SECONDS": "4", "LIKEWISE_REDISPATCH_SECONDS": "3"}
