@@ -45,7 +45,7 @@ from tests.support.recruits import Recruit, do_all_due, look, opened, payments, 
 from tests.support.scale import FULL
 
 GRIDS, PLACES, EXTRA = 2, 5, 7
-EXAMPLES, STEPS = (100, 50) if FULL else (6, 20)
+EXAMPLES, STEPS = (100, 50) if FULL else (4, 15)
 # Of the calls that change something; half of them after their effect.
 FAULTS = [
     FaultRule(kind="throttle", share=0.1),
