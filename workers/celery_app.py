@@ -33,7 +33,15 @@ celery.conf.update(
     worker_hijack_root_logger=False,
     worker_send_task_events=False,
     broker_connection_retry_on_startup=True,
-    broker_transport_options={"socket_connect_timeout": 5, "socket_keepalive": True},
+    broker_transport_options={
+        "socket_connect_timeout": 5,
+        "socket_keepalive": True,
+        # A connection that the network has forgotten is silent for ever. The dispatcher gives up
+        # waiting after so long; a worker, whose wait for work is asked again every second, when
+        # it has missed two of these checks.
+        "socket_timeout": 10,
+        "health_check_interval": 10,
+    },
 )
 
 

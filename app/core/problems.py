@@ -7,7 +7,8 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
-from sqlalchemy.exc import DataError
+from sqlalchemy.exc import DataError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from app.core import openapi
@@ -17,6 +18,9 @@ from app.core.requests import HEADER, route_of
 from app.core.web import templates, wants_page
 
 logger = logging.getLogger(__name__)
+RETRY_SECONDS = 2
+# Classes of SQLSTATE: connection, gave way to another transaction, no resources, shut down.
+PASSING_STATES = ("08", "40", "53", "57P")
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -25,6 +29,8 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(DataError, _on_data_error)
+    app.add_exception_handler(OperationalError, _on_database_trouble)
+    app.add_exception_handler(PoolTimeout, _on_database_trouble)
     app.add_exception_handler(UnicodeEncodeError, _on_data_error)
     app.add_exception_handler(Exception, _on_unexpected_error)
 
@@ -79,6 +85,31 @@ def _on_data_error(request: Request, error: Exception) -> Response:
     logger.warning("data refused by the database at %s", route_of(request.scope), exc_info=error)
     detail = "The request holds characters or numbers that cannot be stored, such as NUL."
     return problem(request, 422, "cannot_be_stored", detail)
+
+
+def _on_database_trouble(request: Request, error: Exception) -> Response:
+    """What passes by itself, after which the same request may be sent again."""
+    if not _passes(error):
+        return _on_unexpected_error(request, error)
+    logger.warning("database not to be had at %s: %s", request.url.path, error)
+    # A commit may have happened although its confirmation was lost.
+    detail = (
+        "The database cannot be reached at the moment, so it is not known whether this request had "
+        "its effect. Send the same request again in a few seconds, with the same Idempotency-Key "
+        "if it had one."
+    )
+    response = problem(request, 503, "database_unavailable", detail)
+    response.headers["Retry-After"] = str(RETRY_SECONDS)
+    return response
+
+
+def _passes(error: Exception) -> bool:
+    """Whether the connection was lost or is not to be had, or the transaction gave way to
+    another; statements that take too long are our own fault."""
+    if not isinstance(error, OperationalError):
+        return True
+    state = getattr(error.orig, "sqlstate", None)
+    return state is None or state.startswith(PASSING_STATES)
 
 
 def _on_unexpected_error(request: Request, error: Exception) -> Response:

@@ -50,6 +50,7 @@ class System:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self, name: str) -> None:
+        """`worker-2` is one more worker."""
         commands = {
             "web": ["uvicorn", "--factory", "app.main:served", "--port", str(self.port),
                     "--no-access-log"],
@@ -59,7 +60,7 @@ class System:
         }  # fmt: skip
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", *commands[name]],
+                [sys.executable, "-m", *commands[name.partition("-")[0]]],
                 cwd=ROOT,
                 env={**os.environ, **self.environment},
                 stdout=log,
@@ -95,12 +96,12 @@ class System:
         with Redis.from_url(self.valkey.url) as client:
             client.flushall()
 
-    def trainers(self) -> list[psutil.Process]:
-        """Training processes of this system's worker."""
-        if "worker" not in self.processes:
+    def trainers(self, worker: str = "worker") -> list[psutil.Process]:
+        """Training processes of one of this system's workers."""
+        if worker not in self.processes:
             return []
-        children = psutil.Process(self.processes["worker"].pid).children(recursive=True)
-        return [child for child in children if "workers.trainer" in " ".join(child.cmdline())]
+        children = psutil.Process(self.processes[worker].pid).children(recursive=True)
+        return [child for child in children if "workers.trainer" in _command(child)]
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")
@@ -113,6 +114,14 @@ class System:
                 continue
             process.wait()
         self.valkey.stop()
+
+
+def _command(process: psutil.Process) -> str:
+    """Empty for one that has just ended."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 @contextmanager

@@ -1,0 +1,271 @@
+"""PostgreSQL and Valkey go away in mid-campaign (tests 4 and 5 of docs/acceptance.md)."""
+
+import random
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+from sqlalchemy import func, select
+
+from app.annotation.models import Answer
+from app.campaigns.models import Campaign
+from app.core.database import transaction
+from app.jobs.models import Job
+from app.results.models import Model
+from likewise.simulation import CrowdRun
+from tests.conftest import settings_over, used_here
+from tests.support.builders import a_campaign, a_collection, an_account
+from tests.support.fault_proxy import FaultProxy, proxied
+from tests.support.people import Person, a_person
+from tests.support.scale import FULL
+from tests.support.servers import Servers, running_servers
+from tests.support.system import System, running_system, wait_until
+from tests.system.test_loop import a_crowd, check_log_against_database, is_finished
+
+BUDGET, OUTAGES = (1_000, 10) if FULL else (60, 1)
+RESUMED_SECONDS = 15.0
+RETRAINED_SECONDS = 60.0
+# How long a server is away.
+AWAY_SECONDS = 3.0
+QUICK = {"LIKEWISE_JOB_LEASE_SECONDS": "4", "LIKEWISE_REDISPATCH_SECONDS": "3"}
+
+
+def a_learning_campaign(rounds: int = 2) -> Campaign:
+    owner = an_account()
+    return a_campaign(
+        owner,
+        a_collection(owner, n=60),
+        kind="bins",
+        strategy="crowdster",
+        budget=BUDGET,
+        rounds=rounds,
+        grid_size=10,
+        learn_every=BUDGET // 4,
+    )
+
+
+@contextmanager
+def playing(run: CrowdRun) -> Iterator[None]:
+    """A crowd at work; a failure of any annotator fails the test."""
+    failed: list[BaseException] = []
+
+    def play() -> None:
+        try:
+            run.play()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=play)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    assert failed == []
+
+
+# --- PostgreSQL ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own_servers() -> Iterator[Servers]:
+    """A PostgreSQL that no other test needs, and that keeps what it has confirmed: others of these
+    tests would lose by its sudden end what was not yet written."""
+    with tempfile.TemporaryDirectory(prefix="likewise-", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        with running_servers(Path(folder)) as servers:
+            with psycopg.connect(servers.postgres.uri, autocommit=True) as connection:
+                connection.execute("ALTER SYSTEM RESET synchronous_commit")
+                connection.execute("SELECT pg_reload_conf()")
+            yield servers
+
+
+def stop_at_once(servers: Servers) -> None:
+    """`pg_ctl stop -m immediate`: nobody is told, nothing is tidied up."""
+    assert servers.postgres._server is not None
+    process = servers.postgres._server.get_postmaster_info().process
+    assert process is not None
+    process.send_signal(signal.SIGQUIT)
+    process.wait(20)
+
+
+@dataclass
+class Visitor:
+    """Somebody who asks the web server for work all the time, and notes when it failed."""
+
+    person: Person
+    failed: list[float] = field(default_factory=list)
+    went: list[float] = field(default_factory=list)
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        over = threading.Event()
+
+        def ask() -> None:
+            while not over.wait(0.1):
+                try:
+                    good = self.person.post("/leases").is_success
+                except httpx.TransportError:
+                    good = False
+                (self.went if good else self.failed).append(time.monotonic())
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
+def test_postgresql_stopped_at_once_under_load_loses_no_acknowledged_answer(
+    own_servers: Servers, tmp_path: Path
+) -> None:
+    url = own_servers.new_database()
+    values = {**settings_over(own_servers, url, tmp_path), **QUICK}
+    with running_system(values, tmp_path) as system, used_here(system.environment):
+        campaign = a_learning_campaign()
+        other = a_campaign(an_account("bob@example.org"))
+        run = a_crowd(system, campaign, annotators=6, by="features")
+        run.pace = 0.05
+        pids = {name: one.pid for name, one in system.processes.items()}
+        with httpx.Client(base_url=system.base_url, timeout=30) as http:
+            visitor = Visitor(a_person(http, other, "asking-all-the-time"))
+            with visitor.asking(), playing(run):
+                for number in range(1, OUTAGES + 1):
+                    wait_for_answers(run, number * BUDGET // (2 * OUTAGES))
+                    stop_at_once(own_servers)
+                    time.sleep(AWAY_SECONDS)
+                    assert visitor.failed
+                    assert own_servers.postgres.ensure_running()
+                    check_service_resumed(visitor, time.monotonic())
+        wait_until("the campaign to end", lambda: is_finished(campaign))
+        check_log_against_database(run, campaign)
+        check_one_model_a_job(campaign)
+        assert {name: one.pid for name, one in system.processes.items()} == pids
+        assert all(one.poll() is None for one in system.processes.values())
+
+
+def check_service_resumed(visitor: Visitor, back: float) -> None:
+    """Within 15 seconds there is service without an error, and it stays so."""
+    wait_until(
+        "service without errors for two seconds",
+        lambda: time.monotonic() - max([back, *visitor.failed]) > 2 and visitor.went[-1] > back,
+        RESUMED_SECONDS,
+    )
+
+
+def check_one_model_a_job(campaign: Campaign) -> None:
+    """Every job was done, and each once."""
+    with transaction() as session:
+        states = session.scalars(select(Job.state).where(Job.campaign_id == campaign.id)).all()
+        models = session.scalar(
+            select(func.count()).select_from(Model).where(Model.campaign_id == campaign.id)
+        )
+    assert set(states) == {"done"}
+    assert models == len(states)
+
+
+# --- Valkey -------------------------------------------------------------------------------------
+
+
+def test_valkey_killed_and_emptied_again_and_again_loses_nothing(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    rng = random.Random(0)
+    values = {**environment, **QUICK}
+    with running_system(values, tmp_path) as system, used_here(system.environment):
+        campaign = a_learning_campaign()
+        run = a_crowd(system, campaign, annotators=4, by="features")
+        run.pace = 0.05
+        back: list[datetime] = []
+        with playing(run):
+            for number in range(OUTAGES):
+                wait_for_answers(run, round((number + rng.random()) * 0.8 * BUDGET / OUTAGES))
+                lose_valkey(system, run)
+                back.append(datetime.now(UTC))
+        wait_until("the campaign to end", lambda: is_finished(campaign))
+        check_log_against_database(run, campaign)
+        check_one_model_a_job(campaign)
+        check_started_in_time(campaign, back)
+
+
+def wait_for_answers(run: CrowdRun, n: int) -> None:
+    """So many acknowledged ones, or nearly all that are wanted."""
+    wait_until(f"{n} answers", lambda: len(run.log) >= min(n, BUDGET - 10), 300)
+
+
+def lose_valkey(system: System, run: CrowdRun) -> None:
+    """Killed, with all that it had on disk; answers go on without it."""
+    system.kill_redis()
+    for file in system.valkey.folder.rglob("*.aof*"):
+        file.unlink()
+    wait_for_answers(run, len(run.log) + 5)
+    system.valkey.start()
+
+
+def check_started_in_time(campaign: Campaign, back: list[datetime]) -> None:
+    """No training that was due when Valkey came back waited for longer than a minute."""
+    with transaction() as session:
+        jobs = session.scalars(select(Job).where(Job.campaign_id == campaign.id)).all()
+    for one in jobs:
+        assert one.started_at is not None
+        due = max([one.created_at, *(at for at in back if at < one.started_at)])
+        assert one.started_at - due < timedelta(seconds=RETRAINED_SECONDS)
+
+
+@pytest.fixture
+def way_to_valkey(
+    environment: dict[str, str], tmp_path: Path
+) -> Iterator[tuple[System, FaultProxy]]:
+    """A system whose worker and dispatcher reach Valkey by a failing network."""
+    values = {**environment, **QUICK}
+    with (
+        running_system(values, tmp_path, "web") as system,
+        proxied(system.valkey.port) as proxy,
+        used_here(system.environment),
+    ):
+        system.environment["REDIS_URL"] = f"redis://127.0.0.1:{proxy.port}/0"
+        system.start("worker")
+        system.start("dispatcher")
+        yield system, proxy
+
+
+@pytest.mark.parametrize("fault", ["reset", "black_hole"])
+def test_a_network_that_forgets_connections_to_valkey_delays_training_and_no_more(
+    way_to_valkey: tuple[System, FaultProxy], fault: str
+) -> None:
+    system, proxy = way_to_valkey
+    campaign = a_campaign(budget=4, grid_size=6, learn_every=2, strategy="crowdster", kind="bins")
+    with httpx.Client(base_url=system.base_url, timeout=30) as http:
+        wait_until("worker and dispatcher", lambda: proxy.n_connections >= 2)
+        getattr(proxy, fault)()
+        person = a_person(http, campaign, "answering-meanwhile")
+        for _ in range(4):
+            began = time.monotonic()
+            assert person.submit(person.lease()).status_code == 200
+            assert time.monotonic() - began < 5
+    time.sleep(AWAY_SECONDS)
+    proxy.heal()
+    wait_until("the model", lambda: is_finished(campaign), RETRAINED_SECONDS)
+    with transaction() as session:
+        answers = session.scalar(select(func.count()).where(Answer.submitted_at.is_not(None)))
+    assert answers == 4
+    check_jobs_done_once()
+
+
+def check_jobs_done_once() -> None:
+    with transaction() as session:
+        states = session.scalars(select(Job.state)).all()
+        models = session.scalar(select(func.count()).select_from(Model))
+    assert set(states) == {"done"}
+    assert models == len(states)

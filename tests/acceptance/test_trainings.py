@@ -1,0 +1,216 @@
+"""Trainings whose messages come twice, whose workers die or are stopped, and that are asked for by
+many at once (tests 6 to 11 of docs/acceptance.md).
+
+A training that takes as long as a test likes is one whose process is frozen (SIGSTOP).
+"""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from uuid import UUID
+
+import psutil
+import pytest
+from celery import Celery
+from redis import Redis
+from sqlalchemy import select
+
+from app.campaigns.models import Campaign
+from app.core.database import locked, transaction
+from app.jobs.models import Job
+from app.jobs.service import LEARN_TASK, request_job
+from app.results.models import Model
+from tests.conftest import settings_over, used_here
+from tests.support.builders import a_campaign, a_collection, an_account
+from tests.support.many import add_answers
+from tests.support.people import at_once
+from tests.support.scale import FULL
+from tests.support.servers import Servers
+from tests.support.system import System, running_system, wait_until
+
+STOPPED_SECONDS = 30.0
+TRAININGS = 50 if FULL else 5
+GROWTH = 1.1
+N_ANSWERS = 30
+QUICK = {"LIKEWISE_JOB_LEASE_SECONDS": "4", "LIKEWISE_REDISPATCH_SECONDS": "3"}
+
+
+@pytest.fixture(scope="module")
+def system_of_module(
+    servers: Servers, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[System]:
+    """One dispatcher and a worker; more are started by those who need them."""
+    url, folder = servers.new_database(), tmp_path_factory.mktemp("system")
+    values = {**settings_over(servers, url, folder), **QUICK}
+    with running_system(values, folder, "worker", "dispatcher") as running:
+        yield running
+    servers.drop_database(url)
+
+
+@pytest.fixture
+def system(servers: Servers, system_of_module: System) -> Iterator[System]:
+    for name in ("worker", "dispatcher"):
+        system_of_module.start_missing(name)
+    with used_here(system_of_module.environment):
+        yield system_of_module
+        wait_until("an idle system", lambda: not any(is_active(one) for one in jobs()))
+    servers.empty_database(system_of_module.environment["DATABASE_URL"])
+    for name in ("worker-2", "dispatcher-2"):
+        if name in system_of_module.processes:
+            system_of_module.kill(name)
+
+
+def jobs(campaign: Campaign | None = None) -> list[Job]:
+    query = select(Job).order_by(Job.created_at)
+    if campaign is not None:
+        query = query.where(Job.campaign_id == campaign.id)
+    with transaction() as session:
+        return list(session.scalars(query))
+
+
+def is_active(job: Job) -> bool:
+    return job.state in ("queued", "running")
+
+
+def models(campaign: Campaign) -> list[Model]:
+    with transaction() as session:
+        query = select(Model).where(Model.campaign_id == campaign.id)
+        return list(session.scalars(query.order_by(Model.version)))
+
+
+def an_answered_campaign(email: str = "ada@example.org") -> Campaign:
+    owner = an_account(email)
+    campaign = a_campaign(owner, a_collection(owner), kind="bins", strategy="crowdster")
+    add_answers(campaign, N_ANSWERS)
+    return campaign
+
+
+def ask_for_learning(campaign: Campaign, watermark: int = N_ANSWERS) -> UUID:
+    with transaction() as session:
+        locked(session, Campaign, campaign.id)
+        return request_job(session, campaign.id, watermark).id
+
+
+def the_trainer(system: System, worker: str = "worker") -> psutil.Process:
+    return wait_until("a training", lambda: next(iter(system.trainers(worker)), None))
+
+
+@contextmanager
+def frozen(*processes: psutil.Process) -> Iterator[None]:
+    for one in processes:
+        one.suspend()
+    try:
+        yield
+    finally:
+        for one in processes:
+            if one.is_running():
+                one.resume()
+
+
+def test_a_message_that_comes_again_during_the_training_starts_nothing(system: System) -> None:
+    system.start("worker-2")
+    campaign = an_answered_campaign()
+    job_id = ask_for_learning(campaign)
+    worker = wait_until(
+        "a training", lambda: next((w for w in ("worker", "worker-2") if system.trainers(w)), None)
+    )
+    broker = Celery(broker=system.valkey.url)
+    with frozen(the_trainer(system, worker)), Redis.from_url(system.valkey.url) as valkey:
+        for _ in range(10):
+            broker.send_task(LEARN_TASK, kwargs={"job_id": str(job_id)}, queue="learning")
+        other = "worker-2" if worker == "worker" else "worker"
+        wait_until("all messages to be taken", lambda: valkey.llen("learning") == 0)
+        wait_until("them to be read", lambda: "is not to be had" in system.log(other))
+        assert not system.trainers(other)
+        assert [(one.state, one.attempts) for one in jobs()] == [("running", 1)]
+    wait_until("the model", lambda: models(campaign))
+    assert [(one.state, one.attempts, one.epoch) for one in jobs()] == [("done", 1, 1)]
+    assert len(models(campaign)) == 1
+
+
+def test_a_zombie_publishes_nothing_when_it_wakes_up(system: System) -> None:
+    campaign = an_answered_campaign()
+    ask_for_learning(campaign)
+    zombie = the_trainer(system)
+    with frozen(zombie, psutil.Process(system.processes["worker"].pid)):
+        system.start("worker-2")
+        wait_until("another worker's model", lambda: models(campaign))
+        [newest] = models(campaign)
+    wait_until("the zombie to end", lambda: not zombie.is_running())
+    assert [one.id for one in models(campaign)] == [newest.id]
+    [job] = jobs()
+    assert (job.state, job.attempts, job.epoch) == ("done", 2, 2)
+
+
+def test_a_training_that_dies_again_and_again_ends_and_blocks_nobody(system: System) -> None:
+    campaign, other = an_answered_campaign(), an_answered_campaign("bob@example.org")
+    ask_for_learning(campaign)
+    killed: set[int] = set()
+
+    def has_failed() -> bool:
+        for one in system.trainers():
+            with suppress(psutil.NoSuchProcess):
+                if str(campaign.id) in one.cmdline():
+                    one.kill()
+                    killed.add(one.pid)
+        return jobs(campaign)[0].state == "failed"
+
+    wait_until("the first death", lambda: has_failed() or killed)
+    ask_for_learning(other)
+    wait_until("the end", has_failed)
+    assert len(killed) == 3
+    [job] = jobs(campaign)
+    assert job.attempts == 3
+    assert job.error == "The training process was killed by signal 9."
+    wait_until("the other campaign's model", lambda: models(other))
+    assert [(one.state, one.attempts) for one in jobs(other)] == [("done", 1)]
+
+
+def test_a_worker_that_is_stopped_hands_its_training_on(system: System) -> None:
+    campaign = an_answered_campaign()
+    ask_for_learning(campaign)
+    trainer = the_trainer(system)
+    with frozen(trainer):
+        stopped, began = system.processes.pop("worker"), time.monotonic()
+        stopped.send_signal(signal.SIGTERM)
+        assert stopped.wait(STOPPED_SECONDS) == 0
+        assert time.monotonic() - began < STOPPED_SECONDS
+    assert not trainer.is_running()
+    system.start("worker-2")
+    wait_until("the model", lambda: models(campaign))
+    assert [(one.state, one.attempts) for one in jobs()] == [("done", 1)]
+
+
+def test_ten_wishes_at_once_are_one_training_and_one_after_it(system: System) -> None:
+    system.start("dispatcher-2")
+    campaign = an_answered_campaign()
+    at_once(10, lambda _: ask_for_learning(campaign), range(10))
+    with frozen(the_trainer(system)):
+        assert [one.state for one in jobs()] == ["running"]
+        # More has come since it began.
+        add_an_answer_to_the_count(campaign)
+        at_once(10, lambda _: ask_for_learning(campaign, N_ANSWERS + 1), range(10))
+        assert [(one.state, one.rerun_wanted) for one in jobs()] == [("running", True)]
+    wait_until("both models", lambda: len(models(campaign)) == 2)
+    assert [(one.state, one.attempts) for one in jobs()] == [("done", 1)] * 2
+
+
+def add_an_answer_to_the_count(campaign: Campaign) -> None:
+    with transaction() as session:
+        session.get_one(Campaign, campaign.id).n_answers += 1
+
+
+def test_many_trainings_leave_a_worker_as_it_was(system: System) -> None:
+    campaign = an_answered_campaign()
+    worker = psutil.Process(system.processes["worker"].pid)
+    before = 0
+    for number in range(1, TRAININGS + 1):
+        ask_for_learning(campaign)
+        wait_until("a model", lambda n=number: len(models(campaign)) == n)  # type: ignore[misc]
+        # The first ones load what a worker needs.
+        if number == 2:
+            before = worker.memory_info().rss
+    wait_until("no training to be left", lambda: not system.trainers())
+    assert worker.memory_info().rss < GROWTH * before
+    assert {(one.state, one.attempts) for one in jobs()} == {("done", 1)}
