@@ -91,7 +91,7 @@ def _on_database_trouble(request: Request, error: Exception) -> Response:
     """What passes by itself, after which the same request may be sent again."""
     if not _passes(error):
         return _on_unexpected_error(request, error)
-    logger.warning("database not to be had at %s: %s", request.url.path, error)
+    logger.warning("database not to be had at %s: %s", route_of(request.scope), error)
     # A commit may have happened although its confirmation was lost.
     detail = (
         "The database cannot be reached at the moment, so it is not known whether this request had "
