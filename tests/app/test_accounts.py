@@ -383,6 +383,7 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient, by: str
         "places": 1,
     }
     bodies: dict[str, Any] = {
+        "/people/forget": {},
         "focus": {"attribute": None},
         "annotation": {"thanks": "x"},
         "/clusterings": {"n_clusters": 3},
