@@ -198,7 +198,7 @@ def test_ten_wishes_at_once_are_one_training_and_one_after_it(system: System) ->
 
 def add_an_answer_to_the_count(campaign: Campaign) -> None:
     with transaction() as session:
-        session.get_one(Campaign, campaign.id).n_answers += 1
+        session.get_one(Campaign, campaign.id).n_surplus += 1
 
 
 def test_many_trainings_leave_a_worker_as_it_was(system: System) -> None:
