@@ -3,7 +3,7 @@ beside it one on the features themselves, as far as that helps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from scipy.special import expit
 from learning.arrays import BoolArray, FloatArray, IntArray, check_count
 from learning.base import Arrays, Estimator, Progress, State
 from learning.features import as_features
-from learning.ntuplet.products import Prepared
+from learning.ntuplet.products import FloatArray32, Prepared
 from learning.ntuplet.regression import STRENGTHS, Line, fitted_line, log_loss
 from learning.ntuplet.representation import ROWS_AT_ONCE, NeuCrowd, under
 from learning.votes import Assured
@@ -116,31 +116,32 @@ class NeuCrowdClassifier(Estimator):
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """(n, n_networks * e) places in the embeddings. Raises NotFittedError, ValueError."""
-        self._check_fitted("coef_")
-        common = self.representations_[0].prepared_
-        features = as_features(X, len(common.mean))
-        parts = []
-        for start in range(0, len(features), ROWS_AT_ONCE):
-            inputs = common(features[start : start + ROWS_AT_ONCE])
-            parts.append(np.hstack([model.embedded(inputs) for model in self.representations_]))
-        return np.concatenate(parts)
+        return np.concatenate([self._places(inputs) for inputs in self._inputs(X)])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """(n, 2) probabilities of no and yes. Raises NotFittedError, ValueError."""
-        yes = expit(self.transform(X) @ self.coef_ + self._plain(X) + self.intercept_)
+        margins = []
+        for inputs in self._inputs(X):
+            margin = np.full(len(inputs), self.intercept_)
+            # Networks are not asked where they have no part, and as little the regression.
+            if self.share_ < 1:
+                margin += self._places(inputs) @ self.coef_
+            if self.share_ > 0:
+                margin += inputs @ self.plain_coef_
+            margins.append(margin)
+        yes = expit(np.concatenate(margins))
         return np.stack([1 - yes, yes], axis=1)
 
-    def _plain(self, X: ArrayLike) -> FloatArray:
-        """(n,) the part of the regression on the features."""
+    def _inputs(self, X: ArrayLike) -> Iterator[FloatArray32]:
+        """What the networks take, a part at a time, so that it stays in the cache."""
+        self._check_fitted("coef_")
         common = self.representations_[0].prepared_
         features = as_features(X, len(common.mean))
-        if not self.plain_coef_.any():
-            return np.zeros(len(features))
-        parts = [
-            common(features[start : start + ROWS_AT_ONCE]) @ self.plain_coef_
-            for start in range(0, len(features), ROWS_AT_ONCE)
-        ]
-        return np.concatenate(parts)
+        for start in range(0, len(features), ROWS_AT_ONCE):
+            yield common(features[start : start + ROWS_AT_ONCE])
+
+    def _places(self, inputs: FloatArray32) -> FloatArray:
+        return np.hstack([model.embedded(inputs) for model in self.representations_])
 
     def predict(self, X: ArrayLike) -> IntArray:
         """(n,) 1 where yes is likelier. Raises NotFittedError, ValueError."""
