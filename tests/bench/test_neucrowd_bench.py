@@ -100,5 +100,5 @@ def test_the_report_sets_the_papers_figures_beside_ours(tmp_path: Path) -> None:
     line = next(line for line in told.splitlines() if line.startswith("| SoftProb |"))
     assert "| 0.666 |" in line
     assert "| 0.720 |" in line
-    assert "Hotel reviews" not in told
+    assert "## Hotel reviews" not in told
     assert [path.name for path in tmp_path.glob("*.svg")] == ["neucrowd_methods.svg"]
