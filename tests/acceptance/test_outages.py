@@ -1,8 +1,6 @@
 """PostgreSQL and Valkey go away in mid-campaign (tests 4 and 5 of docs/acceptance.md)."""
 
 import random
-import signal
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -12,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
-import psycopg
 import pytest
 from sqlalchemy import func, select
 
@@ -24,10 +21,11 @@ from app.results.models import Model
 from likewise.simulation import CrowdRun
 from tests.conftest import settings_over, used_here
 from tests.support.builders import a_campaign, a_collection, an_account
+from tests.support.chaos import stop_at_once
 from tests.support.fault_proxy import FaultProxy, proxied
 from tests.support.people import Person, a_person
 from tests.support.scale import FULL
-from tests.support.servers import Servers, running_servers
+from tests.support.servers import Servers
 from tests.support.system import System, running_system, wait_until
 from tests.system.test_loop import a_crowd, check_log_against_database, is_finished
 
@@ -74,28 +72,6 @@ def playing(run: CrowdRun) -> Iterator[None]:
 
 
 # --- PostgreSQL ---------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def own_servers() -> Iterator[Servers]:
-    """A PostgreSQL that no other test needs, and that keeps what it has confirmed: others of these
-    tests would lose by its sudden end what was not yet written."""
-    with tempfile.TemporaryDirectory(prefix="likewise-", dir="/tmp") as folder:
-        Path(folder).chmod(0o755)
-        with running_servers(Path(folder)) as servers:
-            with psycopg.connect(servers.postgres.uri, autocommit=True) as connection:
-                connection.execute("ALTER SYSTEM RESET synchronous_commit")
-                connection.execute("SELECT pg_reload_conf()")
-            yield servers
-
-
-def stop_at_once(servers: Servers) -> None:
-    """`pg_ctl stop -m immediate`: nobody is told, nothing is tidied up."""
-    assert servers.postgres._server is not None
-    process = servers.postgres._server.get_postmaster_info().process
-    assert process is not None
-    process.send_signal(signal.SIGQUIT)
-    process.wait(20)
 
 
 @dataclass
