@@ -39,6 +39,6 @@ def send_after_commit(
 ) -> None:
     """Ask for Celery task `task` to run with JSON `arguments` once the transaction commits."""
     row = {"task": task, "arguments": arguments, "job_id": job_id}
-    # In a list nothing of it is read back, which requesters may not.
-    session.execute(insert(OutboxMessage), [row])
+    # Nothing is read back, as its number would be: requests of requesters may not.
+    session.execute(insert(OutboxMessage).inline(), row)
     session.execute(func.pg_notify(NOTIFY_CHANNEL, "").select())

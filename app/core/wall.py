@@ -11,9 +11,9 @@ from uuid import UUID
 
 from psycopg.errors import DuplicateObject, InsufficientPrivilege
 from psycopg.pq import TransactionStatus
-from sqlalchemy import Connection, MetaData, event, text
+from sqlalchemy import Connection, MetaData, text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.orm import Session, SessionTransaction
+from sqlalchemy.orm import Session
 
 from app.core.copying import raw
 from app.core.errors import LikewiseError
@@ -51,8 +51,8 @@ class NoWall(LikewiseError):
 
 
 def confine(session: Session, account_id: UUID, *, admin: bool = False) -> None:
-    """From now on this session reaches what this account may reach, and no more; so do those of its
-    transactions that come after this one. The connection is free of it when they end.
+    """Until its transaction ends, this session reaches what this account may reach, and no more.
+    A session has one transaction (app.core.database.transaction).
 
     admin: the account manages accounts; campaigns of others stay as closed to it as to anybody
     """
@@ -62,15 +62,6 @@ def confine(session: Session, account_id: UUID, *, admin: bool = False) -> None:
         "role": ROLE,
     }
     session.execute(_TAKE_ON, session.info[_CONFINED])
-
-
-def _confine_again(session: Session, begun: SessionTransaction, connection: Connection) -> None:
-    confined = session.info.get(_CONFINED)
-    if confined is not None and not begun.nested:
-        connection.execute(_TAKE_ON, confined)
-
-
-event.listen(Session, "after_begin", _confine_again)
 
 
 @contextmanager
