@@ -6,6 +6,7 @@ The first wall, services that ask for what is the account's own, is walked in te
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -24,14 +25,19 @@ from app.campaigns.service import finish_campaign, get_campaign
 from app.campaigns.sharing import end_share, share_campaign
 from app.collections.models import Collection, Image
 from app.core.database import transaction
-from app.core.errors import NotFound
+from app.core.errors import Conflict, NotFound
 from app.core.outbox import OutboxMessage, send_after_commit
 from app.core.wall import OUTSIDE, ROLE, beyond_the_wall, breaches, confine
+from app.recruitment.accounts import remove_account, renew_secret
+from app.recruitment.models import ChannelAccount, Payment, Recruitment
 from app.results.live import progress_json
 from app.tables import metadata
 from app.webhooks.models import Delivery
 from tests.support.builders import (
     a_campaign,
+    a_payment,
+    a_recruitment,
+    a_submission,
     a_webhook,
     an_account,
     an_api_token,
@@ -320,6 +326,36 @@ def test_webhooks_of_others_are_told_of_what_a_requester_does(environment: dict[
     with as_requester(friend) as session:
         [told] = session.scalars(select(Delivery.event))
     assert told == "campaign.finished"
+
+
+def test_credentials_are_kept_and_renewed_for_campaigns_no_longer_shared(
+    environment: dict[str, str],
+) -> None:
+    """The friend's account on the platform owes money there, although the campaign is gone."""
+    ada, friend = an_account(), an_account("friend@example.org")
+    campaign = a_campaign(ada)
+    with as_requester(ada) as session:
+        share_campaign(session, ada, session.get_one(Campaign, campaign.id), friend.email, "edit")
+    recruitment = a_recruitment(friend, campaign)
+    payment = a_payment(recruitment, a_submission(recruitment))
+    with transaction() as session:
+        waiting = session.get_one(Payment, payment.id)
+        waiting.state, waiting.due_at = "due", datetime.now(UTC) + timedelta(days=1)
+    with as_requester(ada) as session:
+        # Whose account it is may be seen by whom it recruits for, not used.
+        assert session.get(ChannelAccount, recruitment.channel_account_id) is not None
+        assert session.connection().execute(text("DELETE FROM channel_account")).rowcount == 0
+        end_share(session, ada, session.get_one(Campaign, campaign.id), friend.id)
+    account_id = recruitment.channel_account_id
+    assert account_id is not None
+    with as_requester(friend) as session:
+        assert session.get(Recruitment, recruitment.id) is None
+        with pytest.raises(Conflict):
+            remove_account(session, friend, account_id)
+        renew_secret(session, friend, account_id, {"access_key_id": "a", "secret_access_key": "b"})
+        assert session.get(Recruitment, recruitment.id) is None
+    with transaction() as session:
+        assert session.get_one(Payment, payment.id).due_at <= datetime.now(UTC)
 
 
 def test_messages_are_left_and_never_read(environment: dict[str, str]) -> None:

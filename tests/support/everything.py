@@ -51,7 +51,7 @@ def an_account_with_everything(email: str, shared_with: str) -> tuple[Account, C
         reply = Reply(200, {}, b"{}")
         keep_reply(session, Keyed(owner.id, "POST /x", "key-of-a-test", "0" * 64), reply)
         _answered(session, campaign)
-        _learned(session, campaign)
+        a_model(session, campaign)
         _imported(session, campaign.collection_id)
         _called(session, session.get_one(Recruitment, recruitment.id))
     return owner, campaign
@@ -89,7 +89,7 @@ def _answered(session: Session, campaign: Campaign) -> None:
     _add(session, Remark(campaign_id=campaign.id, annotator_id=who.id, kind="comment"))
 
 
-def _learned(session: Session, campaign: Campaign) -> None:
+def a_model(session: Session, campaign: Campaign) -> None:
     job: Job = request_job(session, campaign.id, 0)
     _add(session, DryRun(campaign_id=campaign.id, job_id=job.id, asked={}))
     model = Model(
