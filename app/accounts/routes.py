@@ -4,12 +4,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy.orm import Session
 
 from app.accounts import service
 from app.accounts.models import Account
 from app.accounts.tokens import account_of_token
 from app.core.errors import LikewiseError
 from app.core.settings import get_settings
+from app.core.wall import confine
 from app.core.web import DatabaseSession, templates
 
 router = APIRouter(include_in_schema=False)
@@ -26,7 +28,14 @@ def cookie_of(request: Request) -> str | None:
 
 
 def _signed_in(request: Request, session: DatabaseSession) -> Account:
-    """By cookie, or on the API by a personal token."""
+    """By cookie, or on the API by a personal token; from here on the request's transaction reaches
+    what is this account's alone."""
+    account = _account_of(request, session)
+    confine(session, account.id, admin=account.role == "admin")
+    return account
+
+
+def _account_of(request: Request, session: Session) -> Account:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and request.url.path.startswith("/api/"):
         return account_of_token(session, token, writes=request.method not in READING)

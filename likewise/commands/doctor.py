@@ -25,6 +25,7 @@ def doctor() -> None:
         ("PostgreSQL", _postgres),
         ("clock", _clock),
         ("migrations", _migrations),
+        ("wall", _wall),
         ("Redis", _redis),
         ("queue", _queue),
         ("storage", _storage),
@@ -124,6 +125,22 @@ def _migrations() -> str:
     if current != newest:
         raise RuntimeError(f"database is at {current}, code at {newest}: run `likewise migrate`")
     return f"at {current}"
+
+
+def _wall() -> str:
+    from app.core.database import transaction
+    from app.core.wall import breaches
+    from app.tables import metadata
+
+    with transaction() as session:
+        found = breaches(session, metadata)
+    if found:
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        raise RuntimeError(
+            f"requesters are kept apart by the application alone: {'; '.join(found[:3])}{more}. "
+            "Run `likewise migrate`, which says what it may not do itself"
+        )
+    return f"{len(metadata.tables)} tables, requests of requesters take on a role of their own"
 
 
 def _redis() -> str:
