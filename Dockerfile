@@ -9,10 +9,11 @@ ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PATH=/opt/environment/bin
 RUN python -m venv /opt/environment
 WORKDIR /likewise
 COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY requirements requirements
+COPY tools/torch.sh tools/torch.sh
 # The dependencies alone first: a change of code does not install them again.
-RUN python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" > /tmp/requirements.txt \
- && pip install -c constraints.txt -r /tmp/requirements.txt \
- && pip install --no-deps -c constraints.txt crowd-kit
+RUN pip install --require-hashes --no-deps -r requirements/app.lock \
+ && sh tools/torch.sh python
 COPY alembic.ini ./
 COPY migrations migrations
 COPY demo demo
@@ -22,7 +23,7 @@ COPY likewise likewise
 COPY workers workers
 COPY app app
 # In place: templates and migrations are read from the source folder.
-RUN pip install --no-deps -e . \
+RUN pip install --no-deps --no-build-isolation -e . \
  && python -m app.openapi /tmp/openapi.json
 
 FROM node:24-slim AS frontend

@@ -5,6 +5,8 @@ PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
 ENVIRONMENT := $(VENV)/.installed
+# Tools that look at what is installed, apart from it; tests' drivers too, for their licences.
+TOOLS := .venv-audit
 FRONTEND := app/static/build/manifest.json
 SCHEMA := frontend/openapi.json
 NPM := sh tools/npm.sh
@@ -13,7 +15,7 @@ JOBS ?= 2
 # Threads that wait for each other must not keep a core from others.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: up demo test test-python acceptance test-frontend lint format frontend bench browser clean help
+.PHONY: up demo test test-python acceptance test-frontend lint format frontend bench browser lock audit licences sbom clean help
 
 help: ## Show these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -31,8 +33,8 @@ test-python: $(ENVIRONMENT) $(FRONTEND) browser
 	@echo "==> Python tests (PostgreSQL, Valkey, Celery and Chromium are real)"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-acceptance: $(ENVIRONMENT) $(FRONTEND) browser ## The acceptance tests at full size (hours), and docs/benchmarks/reliability.md
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[acceptance]'
+acceptance: $(ENVIRONMENT) $(FRONTEND) browser ## The acceptance tests at full size (hours), and their report
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/acceptance.lock
 	@OMP_NUM_THREADS=1 $(BIN)/python -m bench.reliability
 
 test-frontend: frontend/node_modules/.installed $(SCHEMA)
@@ -60,11 +62,31 @@ frontend: $(FRONTEND) ## Build the frontend
 browser: $(ENVIRONMENT)
 	@sh tools/browser.sh $(BIN)
 
-clean: ## Remove the environment and everything built; data in .likewise stays
-	rm -rf $(VENV) app/static/build frontend/node_modules $(SCHEMA)
+lock: $(TOOLS)/.installed ## Write requirements/*.lock anew from pyproject.toml and constraints.txt
+	@PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" $(TOOLS)/bin/python -m tools.supply.lock
 
-$(ENVIRONMENT): pyproject.toml constraints.txt
+audit: $(ENVIRONMENT) $(TOOLS)/.installed ## Ask for known vulnerabilities of all pinned packages
+	@PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" $(TOOLS)/bin/python -m tools.supply.audit
+
+licences: $(ENVIRONMENT) $(TOOLS)/.installed ## Write docs/licences.md; fails for a licence that is not allowed
+	@$(BIN)/python -m tools.supply.licences $(TOOLS)/bin/python
+
+sbom: $(ENVIRONMENT) $(TOOLS)/.installed frontend/node_modules/.installed ## Bills of materials (CycloneDX) in build/
+	@PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" $(TOOLS)/bin/python -m tools.supply.sbom $(BIN)/python
+
+clean: ## Remove the environment and everything built; data in .likewise stays
+	rm -rf $(VENV) $(TOOLS) build app/static/build frontend/node_modules $(SCHEMA)
+
+$(ENVIRONMENT): pyproject.toml requirements/app.lock requirements/dev.lock requirements/torch.lock
 	@sh tools/environment.sh $(PYTHON) $(VENV)
+	@touch $@
+
+$(TOOLS)/.installed: requirements/audit.lock requirements/acceptance.lock
+	@sh tools/venv.sh $(PYTHON) $(TOOLS)
+	@$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+		-r requirements/audit.lock
+	@$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+		-r requirements/acceptance.lock
 	@touch $@
 
 frontend/node_modules/.installed: frontend/package.json frontend/package-lock.json $(ENVIRONMENT)

@@ -18,7 +18,7 @@ from app.collections import image_routes, import_routes, media
 from app.collections import pages as collection_pages
 from app.collections import routes as collections
 from app.core import api_page, assets, openapi
-from app.core.logs import begin_log
+from app.core.logs import begin_log, log_the_uncaught
 from app.core.middleware import OpenToFrames, SameOriginWrites, SecurityHeaders
 from app.core.problems import install_error_handlers
 from app.core.requests import Requests
@@ -138,4 +138,5 @@ app = create_app()
 def served() -> FastAPI:
     """What uvicorn serves (`--factory`); also makes its lines in the log like all others."""
     begin_log("web")
+    log_the_uncaught()
     return app

@@ -49,6 +49,14 @@ class EmbeddedPostgres:
         # has one owner at a time: whoever is on the list now was killed.
         (self.folder / ".handle_pids.json").unlink(missing_ok=True)
         self._server = get_server(self.folder)
+        self._keep_rows_out_of_the_log()
+
+    def _keep_rows_out_of_the_log(self) -> None:
+        """The server's own log quotes the rows of refused statements unless it is told not to."""
+        with psycopg.connect(self.uri, autocommit=True) as connection:
+            if connection.execute("SHOW log_error_verbosity").fetchone() != ("terse",):
+                connection.execute("ALTER SYSTEM SET log_error_verbosity = 'terse'")
+                connection.execute("SELECT pg_reload_conf()")
 
     def ensure_running(self) -> bool:
         """Start the server again if it died; returns whether it had."""

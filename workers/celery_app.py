@@ -9,7 +9,7 @@ from celery.signals import celeryd_init, setup_logging
 
 from app.collections.discards import DISCARD_TASK
 from app.collections.imports import IMPORT_TASK
-from app.core.logs import begin_log
+from app.core.logs import begin_log, log_the_uncaught
 from app.core.settings import get_settings
 from app.jobs.service import DRY_RUN_TASK
 
@@ -51,3 +51,4 @@ celery.conf.update(
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def _begin_log(**_: object) -> None:
     begin_log("worker")
+    log_the_uncaught()

@@ -22,7 +22,7 @@ from app.collections.discards import request_removal
 from app.collections.imports import requeue_lost_imports
 from app.core.database import transaction
 from app.core.idempotency import forget_old_replies
-from app.core.logs import begin_log
+from app.core.logs import begin_log, log_the_uncaught
 from app.core.outbox import NOTIFY_CHANNEL, OutboxMessage
 from app.core.settings import get_settings
 from app.jobs.service import requeue_lost_jobs
@@ -128,6 +128,7 @@ class Dispatcher:
 
 def main() -> None:
     begin_log("dispatcher")
+    log_the_uncaught()
     dispatcher = Dispatcher()
 
     def stop(number: int, frame: FrameType | None) -> None:

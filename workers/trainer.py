@@ -55,5 +55,6 @@ def _die_with_parent(parent: int) -> None:
 
 
 if __name__ == "__main__":
+    # The supervising task logs what this writes, redacted.
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     main(UUID(sys.argv[1]), UUID(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

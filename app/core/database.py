@@ -11,7 +11,9 @@ from functools import lru_cache
 from typing import TypeVar
 from uuid import UUID
 
-from sqlalchemy import DateTime, Engine, MetaData, create_engine, func, text
+import psycopg
+from sqlalchemy import DateTime, Engine, MetaData, create_engine, event, func, text
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 from sqlalchemy.types import Uuid
 from uuid_utils.compat import uuid7
@@ -51,7 +53,7 @@ class Identified:
 @lru_cache
 def get_engine() -> Engine:
     """The process-wide engine. Pre-ping lets it survive a restart of PostgreSQL."""
-    return create_engine(
+    engine = create_engine(
         get_settings().database_url,
         pool_pre_ping=True,
         pool_size=POOL_SIZE,
@@ -61,6 +63,22 @@ def get_engine() -> Engine:
         hide_parameters=True,
         connect_args={"connect_timeout": 10, "options": "-c statement_timeout=60000"},
     )
+    event.listen(engine, "handle_error", _without_row_values)
+    return engine
+
+
+def _without_row_values(context: ExceptionContext) -> None:
+    """Leave of PostgreSQL's error its first line alone: DETAIL and CONTEXT quote rows, and errors
+    are logged and kept as reasons of jobs. `orig.diag` has them still."""
+    error, wrapped = context.original_exception, context.sqlalchemy_exception
+    if not isinstance(error, psycopg.Error) or error.diag.message_primary is None:
+        return
+    whole, first = str(error), error.diag.message_primary
+    error.args = (first,)
+    if wrapped is not None:
+        wrapped.args = tuple(
+            part.replace(whole, first) if isinstance(part, str) else part for part in wrapped.args
+        )
 
 
 @lru_cache

@@ -5,8 +5,10 @@
 
 import logging
 import sys
+import threading
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import Any
 
 import orjson
@@ -82,6 +84,22 @@ def begin_log(process: str) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
     # People at a terminal look for what goes wrong, not for every image that is fetched.
     logging.getLogger(REQUESTS).setLevel(logging.INFO if as_json else logging.WARNING)
+
+
+def log_the_uncaught() -> None:
+    """What ends a process or a thread is logged as all else, not printed as it is."""
+    sys.excepthook = _uncaught
+    threading.excepthook = lambda given: _uncaught(
+        given.exc_type, given.exc_value, given.exc_traceback
+    )
+
+
+def _uncaught(
+    kind: type[BaseException], error: BaseException | None, trace: TracebackType | None
+) -> None:
+    if error is None or issubclass(kind, KeyboardInterrupt | SystemExit):
+        return
+    logging.getLogger("likewise").critical("uncaught error", exc_info=(kind, error, trace))
 
 
 def _writes_to_terminal(handler: logging.Handler) -> bool:

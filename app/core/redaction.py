@@ -7,7 +7,17 @@ behind the question mark, headers, connection strings.
 import re
 
 GONE = "[redacted]"
+# What PostgreSQL says beyond its first line quotes rows: "DETAIL:  Failing row contains (…)",
+# "CONTEXT:  unnamed portal parameter $1 = '…'". A value may have lines of its own, so everything
+# goes until something that only a traceback, SQLAlchemy or PostgreSQL writes.
+ROW_VALUES = re.compile(
+    r"^([ |+]*)(DETAIL|CONTEXT|HINT|QUERY|STATEMENT):[ \t].*?"
+    r"(?=\n[ |+]*(?:\[SQL|\(Background on this error|The above exception was|"
+    r"During handling of|Traceback \(most recent|LINE \d+:)|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 PATTERNS = (
+    (ROW_VALUES, rf"\1\2: {GONE}"),
     # Cookie and Set-Cookie headers; the rest of the line.
     (re.compile(r"(?i)\b((?:set-)?cookie['\"]?\s*[:=]\s*)[^\n]+"), rf"\1{GONE}"),
     (re.compile(r"(?i)\b(bearer|basic|token)(\s+)[\w.~+/=-]{8,}"), rf"\1\2{GONE}"),

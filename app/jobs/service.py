@@ -8,7 +8,7 @@ queued --claim--> running --complete--> done
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import func, select, update
+from sqlalchemy import Select, func, select, update
 from sqlalchemy.orm import Session
 
 from app.core.errors import Conflict
@@ -81,6 +81,11 @@ def active_job(
 def latest_job(session: Session, campaign_id: UUID, kind: str = "learn") -> Job | None:
     query = select(Job).where(Job.campaign_id == campaign_id, Job.kind == kind)
     return session.scalar(query.order_by(Job.created_at.desc(), Job.id.desc()).limit(1))
+
+
+def jobs_of(campaign_id: UUID) -> Select[Job]:
+    """Every job of a campaign, of all kinds; what failed keeps its reason."""
+    return select(Job).where(Job.campaign_id == campaign_id)
 
 
 def claim_job(session: Session, job_id: UUID, owner: str) -> Job | None:

@@ -11,6 +11,8 @@ from app.accounts.routes import SignedIn
 from app.campaigns.service import get_campaign
 from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
+from app.jobs.models import Job
+from app.jobs.service import jobs_of
 from app.results import insight, neighbours, service
 from app.results.evidence import count_evidence
 from app.results.live import progress_events
@@ -18,6 +20,7 @@ from app.results.models import Model
 from app.results.schemas import (
     FocusIn,
     InsightOut,
+    JobOut,
     MapOut,
     ModelOut,
     NeighboursOut,
@@ -46,6 +49,16 @@ def follow_progress(
     """The same whenever it changes, as server-sent events."""
     campaign = get_campaign(session, account, campaign_id)
     return EventSourceResponse(progress_events(campaign.id, account.id), ping=15)
+
+
+@api.get("/jobs")
+def list_jobs(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
+) -> Page[JobOut]:
+    """Trainings and dry runs of a campaign, the newest first; those that failed say why."""
+    campaign = get_campaign(session, account, campaign_id)
+    rows = paging.rows(session, jobs_of(campaign.id), Job.created_at, Job.id, newest_first=True)
+    return paging.page([JobOut.of(job) for (job,) in rows])
 
 
 @api.get("/models")

@@ -9,6 +9,8 @@ from pydantic import BaseModel, model_validator
 
 from app.collections.media import image_url
 from app.collections.models import Image
+from app.jobs.models import Job
+from app.jobs.service import LEARN
 from app.results.evidence import Counts
 from app.results.insight import Insight, tells_attributes
 from app.results.labels import tells_labels
@@ -29,13 +31,34 @@ class RoundOut(BaseModel):
 
 
 class JobOut(BaseModel):
+    """`failed` is final: the attempts are used up, or another would end alike; `error` says why.
+    `can_retry`: `POST …/actions/retry` begins a new one, where this is the newest training."""
+
     id: UUID
     kind: str
     state: str
     attempts: int
+    max_attempts: int
     progress: float
     error: str | None
     can_retry: bool
+    created_at: datetime
+    finished_at: datetime | None
+
+    @classmethod
+    def of(cls, job: Job) -> "JobOut":
+        return cls(
+            id=job.id,
+            kind=job.kind,
+            state=job.state,
+            attempts=job.attempts,
+            max_attempts=job.max_attempts,
+            progress=job.progress,
+            error=job.error,
+            can_retry=job.kind == LEARN and job.state == "failed",
+            created_at=job.created_at,
+            finished_at=job.finished_at,
+        )
 
 
 class ModelOut(BaseModel):
@@ -167,17 +190,7 @@ class ProgressOut(BaseModel):
                 for one in progress.rounds
             ],
             leases=progress.live_leases,
-            job=None
-            if job is None
-            else JobOut(
-                id=job.id,
-                kind=job.kind,
-                state=job.state,
-                attempts=job.attempts,
-                progress=job.progress,
-                error=job.error,
-                can_retry=job.state == "failed",
-            ),
+            job=None if job is None else JobOut.of(job),
             models=[ModelOut.of(model) for model in progress.models],
             monitor=MonitorOut.of(progress.monitor),
             outlook=OutlookOut(answers=MORE, **vars(progress.outlook)),

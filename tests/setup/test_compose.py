@@ -218,7 +218,11 @@ def test_what_the_image_copies_is_in_the_repository_and_not_ignored() -> None:
 
 
 def test_the_image_holds_every_package_of_the_project() -> None:
-    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "bench"}
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {
+        "tests",
+        "bench",
+        "tools",
+    }
     assert packages <= set(copied_sources())
 
 

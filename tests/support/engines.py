@@ -211,7 +211,8 @@ def lacks_of_webkit() -> str:
 
 
 def by_pip(package: str) -> dict[str, object]:
-    return {f"pip install -c constraints.txt {package}": find_spec(package)}
+    lock = "requirements/acceptance.lock"
+    return {f"pip install --no-deps --require-hashes -r {lock}": find_spec(package)}
 
 
 def lacks(needs: dict[str, object]) -> str:

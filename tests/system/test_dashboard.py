@@ -12,6 +12,7 @@ from app.campaigns.models import Campaign
 from app.campaigns.pages import sections_of
 from app.campaigns.service import annotator_link
 from app.core.database import transaction
+from tests.app.test_failed_jobs import a_failed_job
 from tests.app.test_insight import a_told_campaign
 from tests.support.axe import violations, violations_of_colours
 from tests.support.builders import a_campaign, a_png, an_account
@@ -171,3 +172,31 @@ def check(page: Page, name: str, wrong: dict[str, list[str]]) -> None:
     page.emulate_media(color_scheme="light")
     if found:
         wrong[name] = found
+
+
+def test_a_training_that_was_given_up_says_why_and_is_begun_anew_by_a_button(
+    browser: Browser, web: System
+) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner)
+    a_failed_job(campaign, "The worker was lost in attempt 3.")
+    for width in WIDTHS:
+        page = signed_in(browser, web, owner, width)
+        page.goto(f"{web.base_url}/campaigns/{campaign.id}")
+        expect(page.get_by_test_id("reason")).to_have_text("The worker was lost in attempt 3.")
+        page.get_by_test_id("jobs").locator("summary").click()
+        expect(page.get_by_test_id("jobs").locator("tbody tr")).to_have_count(1)
+        found: dict[str, list[str]] = {}
+        check(page, f"failed {width}", found)
+        assert found == {}
+        if width == WIDTHS[0]:
+            page.context.close()
+    # Both clicks of somebody impatient; the first alone counts, and nothing looks wrong after it.
+    page.get_by_test_id("retry").dblclick()
+    expect(page.get_by_test_id("retry")).to_have_count(0)
+    expect(page.get_by_test_id("jobs").locator("tbody tr")).to_have_count(2)
+    rows = page.get_by_test_id("jobs").locator("tbody tr")
+    expect(rows.nth(0)).to_have_attribute("data-state", "queued")
+    expect(rows.nth(1)).to_contain_text("The worker was lost in attempt 3.")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    page.context.close()

@@ -1,0 +1,33 @@
+/** Words for background jobs: trainings and dry runs. */
+import type { Job } from '../../api/types';
+
+const KINDS: Record<string, string> = { learn: 'Training', dry_run: 'Dry run' };
+const STATES: Record<string, string> = {
+  queued: 'waits',
+  running: 'runs',
+  done: 'done',
+  failed: 'failed',
+};
+
+export function kindOf(job: Job): string {
+  return KINDS[job.kind] ?? job.kind;
+}
+
+export function stateOf(job: Job): string {
+  return STATES[job.state] ?? job.state;
+}
+
+/** Why a job that failed is not tried again by itself. */
+export function endOf(job: Job): string {
+  if (job.attempts >= job.max_attempts) {
+    return job.attempts === 1
+      ? 'was given up after one attempt'
+      : `was given up after ${job.attempts} attempts`;
+  }
+  return 'is not tried again by itself, since it would fail alike';
+}
+
+/** Changes when the list of jobs does. */
+export function versionOf(newest: Job | null): string {
+  return newest === null ? '' : `${newest.id} ${newest.state} ${newest.attempts}`;
+}

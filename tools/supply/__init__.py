@@ -1,0 +1,1 @@
+"""The supply chain: hashed pins, licences, advisories and bills of materials."""
