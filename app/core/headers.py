@@ -10,7 +10,7 @@ PAGE_POLICY = (
     "default-src {own}; img-src {own} data: blob:; style-src {own}; "
     "script-src 'nonce-{nonce}' 'strict-dynamic' {own}; worker-src {own}; connect-src {own}; "
     "object-src 'none'; base-uri 'none'; form-action 'self'{forms}; frame-ancestors {ancestors}; "
-    f"report-uri {REPORTS}; report-to csp"
+    f"report-uri {REPORTS}"
 )
 # Of a script only workers take a policy, and they fetch what they are made of.
 SCRIPT_POLICY = (
@@ -81,7 +81,7 @@ def _policy(path: str, content_type: str, nonce: str, framed_by: str, own: str) 
         nonce=nonce,
         forms=f" {framed_by}" if framed_by else "",
         ancestors=framed_by or _frames_allowed(path),
-    )
+    ) + ("; report-to csp" if _is_https() else "")
 
 
 def _frames_allowed(path: str) -> str:
@@ -90,9 +90,14 @@ def _frames_allowed(path: str) -> str:
 
 
 def _of_pages(content_type: str) -> dict[str, str]:
-    if not content_type.startswith("text/html"):
+    # Browsers read it over https alone, and then do not use `report-uri` any more.
+    if not content_type.startswith("text/html") or not _is_https():
         return {}
     return {"Reporting-Endpoints": f'csp="{REPORTS}"'}
+
+
+def _is_https() -> bool:
+    return get_settings().base_url.startswith("https://")
 
 
 def _over_https() -> dict[str, str]:

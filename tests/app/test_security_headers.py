@@ -59,7 +59,6 @@ def check_page(reply: Response) -> None:
     found = NONCE.search(policy["script-src"])
     assert found, policy
     assert policy["report-uri"] == "/csp-reports"
-    assert reply.headers["reporting-endpoints"] == 'csp="/csp-reports"'
     for tag in SCRIPT.findall(reply.text):
         assert "application/json" in tag or f'nonce="{found.group(1)}"' in tag, tag
     assert not re.search(r"<[^>]+\s(style|on\w+)=", reply.text), reply.request.url
@@ -138,6 +137,21 @@ def test_hsts_comes_with_https_alone(client: TestClient, monkeypatch: pytest.Mon
     for path in ("/sign-in", "/nowhere", "/static/favicon.svg", "/api/v1/campaigns"):
         said = client.get(path).headers["strict-transport-security"]
         assert said == "max-age=31536000; includeSubDomains", path
+
+
+def test_reports_go_by_both_ways_over_https_and_by_the_old_one_without(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Browsers that find `report-to` do not look at `report-uri`, and http has no endpoints."""
+    page = client.get("/sign-in")
+    assert "report-to" not in directives(page)
+    assert "reporting-endpoints" not in page.headers
+    monkeypatch.setenv("LIKEWISE_BASE_URL", "https://testserver")
+    forget_settings()
+    page = client.get("/sign-in")
+    assert directives(page)["report-to"] == "csp"
+    assert directives(page)["report-uri"] == "/csp-reports"
+    assert page.headers["reporting-endpoints"] == 'csp="/csp-reports"'
 
 
 def test_hosts_that_are_none_of_ours_are_refused(
