@@ -10,8 +10,7 @@ from fastapi.testclient import TestClient
 from hypothesis import settings as hypothesis_settings
 from playwright.sync_api import Browser
 
-from app.accounts import passwords
-from app.core import database, events, settings, storage
+from app.core import database, events, settings, storage, throttle
 from tests.support.browser import chromium
 from tests.support.servers import Servers, running_servers
 from tests.support.system import System, running_system
@@ -70,8 +69,8 @@ def forget_settings() -> None:
     database.session_factory.cache_clear()
     storage._store.cache_clear()
     events._redis.cache_clear()
-    passwords._storage.cache_clear()
-    passwords._memory.cache_clear()
+    throttle._storage.cache_clear()
+    throttle._memory.cache_clear()
 
 
 @pytest.fixture

@@ -128,6 +128,7 @@ def restore_archive(
     archive = Container(file, most_bytes)
     restoring = _Restoring(session, owner, archive)
     session.execute(text("SET LOCAL statement_timeout = 0"))
+    session.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
     with _what_the_database_refuses():
         campaign = restoring.load_rows()
         check_rows(session, campaign.id, campaign.collection_id)

@@ -48,6 +48,7 @@ def all_objects_kept() -> Iterator[None]:
         # No transaction, which PostgreSQL may be set to end when nothing happens in it.
         connection = connection.execution_options(isolation_level="AUTOCOMMIT")
         connection.execute(text("SET statement_timeout = 0"))
+        connection.execute(text("SET lock_timeout = 0"))
         connection.execute(select(func.pg_advisory_lock(ALL_OBJECTS)))
         try:
             yield
