@@ -23,7 +23,6 @@ ROLE = "likewise_requester"
 OUTSIDE = {
     "outbox": ("INSERT", "Requests leave messages for workers there, and never read any."),
     "discard": ("INSERT", "Notes of objects to be removed; requests never read any."),
-    "csp_violation": ("", "What browsers told to have blocked; reports come without an account."),
 }
 _CONFINED = "confined_to"
 
