@@ -38,7 +38,7 @@ REPORT = ROOT / "docs" / "benchmarks" / "wall.md"
 N_IMAGES = 20_000
 # Of two accounts: what an account may see is asked for once a statement.
 N_CAMPAIGNS = 100
-TIMES = 9
+TIMES = 5
 
 MANY_IMAGES = """
 INSERT INTO image (id, collection_id, position, sha256, filename, width, height, attributes)
@@ -149,7 +149,7 @@ def measure(servers: Servers, folder: Path, n: int) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--answers", type=int, default=200_000)
+    parser.add_argument("--answers", type=int, default=100_000)
     n = parser.parse_args().answers
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="likewise-")))
