@@ -1,8 +1,7 @@
 """Fixtures: real PostgreSQL and Valkey; every test has a fresh or an emptied database."""
 
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,12 @@ from fastapi.testclient import TestClient
 from hypothesis import settings as hypothesis_settings
 from playwright.sync_api import Browser
 
-from app.core import database, events, settings, storage, throttle
 from tests.support.browser import chromium
 from tests.support.servers import Servers, running_servers
+from tests.support.settings import forget_settings, used_here
 from tests.support.system import System, running_system
+
+__all__ = ["forget_settings", "settings_over", "used_here"]
 
 # How long an example takes says how busy the machine is.
 hypothesis_settings.register_profile("likewise", deadline=None)
@@ -40,18 +41,6 @@ def settings_over(servers: Servers, database_url: str, folder: Path) -> dict[str
     }
 
 
-@contextmanager
-def used_here(values: Mapping[str, str]) -> Iterator[None]:
-    """This process has these settings, and forgets what it made from them at the end."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in values.items():
-            patch.setenv(name, value)
-        forget_settings()
-        yield
-        database.get_engine().dispose()
-    forget_settings()
-
-
 @pytest.fixture
 def environment(servers: Servers, tmp_path: Path) -> Iterator[dict[str, str]]:
     """A fresh database and storage, and settings that point to them."""
@@ -60,17 +49,6 @@ def environment(servers: Servers, tmp_path: Path) -> Iterator[dict[str, str]]:
     with used_here(values):
         yield values
     servers.drop_database(url)
-
-
-def forget_settings() -> None:
-    """Everything that was made from settings is made anew at its next use."""
-    settings.get_settings.cache_clear()
-    database.get_engine.cache_clear()
-    database.session_factory.cache_clear()
-    storage._store.cache_clear()
-    events._redis.cache_clear()
-    throttle._storage.cache_clear()
-    throttle._memory.cache_clear()
 
 
 @pytest.fixture
@@ -115,6 +93,8 @@ def web(servers: Servers, web_of_module: System) -> Iterator[System]:
     web_of_module.empty_redis()
     with used_here(web_of_module.environment):
         yield web_of_module
+    # The next test empties the database.
+    web_of_module.learn_secrets()
 
 
 @pytest.fixture(scope="module")

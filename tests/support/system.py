@@ -14,9 +14,12 @@ from typing import TypeVar
 import httpx
 import psutil
 from redis import Redis
+from sqlalchemy.exc import OperationalError
 
 from likewise.embedded import EmbeddedValkey, free_port
+from tests.support.leaks import leaks_in_logs, secrets_now
 from tests.support.servers import ROOT
+from tests.support.settings import used_here
 
 WAIT_SECONDS = 90.0
 Value = TypeVar("Value")
@@ -44,6 +47,8 @@ class System:
     valkey: EmbeddedValkey
     port: int = field(default_factory=free_port)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    # What no log may hold, and what each is.
+    secrets: dict[str, str] = field(default_factory=dict)
 
     @property
     def base_url(self) -> str:
@@ -106,6 +111,20 @@ class System:
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
+    def learn_secrets(self) -> None:
+        """Keep what no log may hold from the database as it is now. Where a test has taken its
+        database away, the shapes of secrets are still looked for."""
+        with used_here(self.environment):
+            try:
+                self.secrets |= secrets_now()
+            except OperationalError as error:
+                print(f"no database to read secrets from: {error}")
+
+    def assert_silence(self) -> None:
+        """Fails with each line of a process's log that tells a secret or a worker's id."""
+        leaks = leaks_in_logs(self.folder, self.secrets)
+        assert not leaks, "\n".join(["logs tell what they must not:", *leaks])
+
     def stop(self) -> None:
         for process in self.processes.values():
             try:
@@ -148,5 +167,8 @@ def running_system(
         for name in names or ("web", "worker", "dispatcher"):
             system.start(name)
         yield system
+        system.learn_secrets()
     finally:
         system.stop()
+    # Also what was written at the very end.
+    system.assert_silence()
