@@ -1,22 +1,21 @@
 """What all routes of the requester's API share: one prefix, and idempotency keys for POST."""
 
 import hashlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Request
 from fastapi.responses import Response
-from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
 from app.accounts.routes import SignedIn
+from app.core.bodies import Handler, StrictRoute
 from app.core.idempotency import Keyed, Reply, earlier_reply, keep_reply
 from app.core.web import DatabaseSession
 
 PREFIX = "/api/v1"
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class _Answered(Exception):  # ends a request early, is no error
@@ -75,7 +74,7 @@ def _once(
     request.state.keyed = (session, keyed)
 
 
-class ApiRoute(APIRoute):
+class ApiRoute(StrictRoute):
     """A route whose POST takes an `Idempotency-Key`."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:

@@ -31,11 +31,12 @@ from app.annotation.sessions import AnnotatorSession
 from app.annotation.shown import leased_images
 from app.campaigns.models import Grid
 from app.collections.images import SIZES
+from app.core.bodies import StrictRoute
 from app.core.errors import NotFound
 from app.core.web import DatabaseSession
 from app.recruitment import extras, link_entry
 
-api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"])
+api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=StrictRoute)
 bearer = HTTPBearer(auto_error=False)
 
 

@@ -45,10 +45,12 @@ DESCRIPTION = """Learns how people see likeness.
 - **POST** takes an `Idempotency-Key`: sent again, a request has its effect once.
 """
 MEANINGS = {
+    "400": "The body cannot be read as what it says it is.",
     "401": "No token or session, or one that is unknown, revoked or too old.",
     "403": "Not allowed: a token that may only read, or a campaign shared to look at.",
     "404": "There is none, or it is not yours.",
     "409": "Not in the state that it is in now.",
+    "413": "The body is too large.",
     "422": "Something in the request is wrong; `errors` names fields where it can.",
 }
 PROBLEM_SCHEMA: Schema = {
@@ -159,7 +161,7 @@ def _complete(path: str, method: str, operation: Schema) -> None:
     codes = ["401"] if operation["security"] else []
     codes += ["403"] if method in WRITES else []
     codes += ["404"] if "{" in path else []
-    codes += ["409"] if method in WRITES else []
+    codes += ["400", "409", "413"] if method in WRITES else []
     for code in [*codes, "422"]:
         content = {"application/problem+json": {"schema": PROBLEM}}
         operation["responses"][code] = {"description": MEANINGS[code], "content": content}

@@ -12,6 +12,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from app.core import openapi
+from app.core.bodies import BodyRefused
 from app.core.errors import LikewiseError, SignInRequired
 from app.core.logs import request_id
 from app.core.requests import HEADER, route_of
@@ -70,7 +71,8 @@ def _on_validation_error(request: Request, error: Exception) -> Response:
 
 def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    code = HTTPStatus(error.status_code).name.lower()
+    named = HTTPStatus(error.status_code).name.lower()
+    code = error.code if isinstance(error, BodyRefused) else named
     detail = str(error.detail)
     if detail == HTTPStatus(error.status_code).phrase and request.url.path.startswith("/api/"):
         detail = f"{request.method} {request.url.path}: {detail}. See {openapi.ADDRESS}."

@@ -13,6 +13,7 @@ from app.accounts.routes import SignedIn
 from app.annotation.bundles import BUNDLE_TYPE, bundle_of
 from app.campaigns.service import get_campaign
 from app.collections.image_schemas import ImageOut
+from app.core.bodies import long_lists, takes
 from app.core.paging import Page
 from app.core.web import DatabaseSession
 from app.maps import columns, service
@@ -92,6 +93,7 @@ def read_sheet(
 
 
 @api.post("/models/{version}/map/selection.csv", response_class=Response)
+@takes(long_lists)
 def export_selection(
     campaign_id: UUID,
     version: Version,
