@@ -12,6 +12,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.accounts.routes import SignedIn
 from app.core.bodies import Handler, StrictRoute
+from app.core.database import transaction
 from app.core.idempotency import Keyed, Reply, earlier_reply, keep_reply
 from app.core.web import DatabaseSession
 
@@ -74,6 +75,17 @@ def _once(
     request.state.keyed = (session, keyed)
 
 
+def _keep(session: Session, request: Keyed, reply: Reply) -> None:
+    """In the route's transaction; in one of its own where the route gave its connection back to
+    wait for a platform, which no effect depends on."""
+    if session.in_transaction():
+        keep_reply(session, request, reply)
+        return
+    with transaction() as later:
+        if earlier_reply(later, request) is None:
+            keep_reply(later, request, reply)
+
+
 class ApiRoute(StrictRoute):
     """A route whose POST takes an `Idempotency-Key`."""
 
@@ -99,7 +111,7 @@ class ApiRoute(StrictRoute):
             if keyed is not None and response.status_code < 300:
                 # Before the session's dependency ends, and with it the transaction.
                 kept = Reply(response.status_code, dict(response.headers), bytes(response.body))
-                await run_in_threadpool(keep_reply, *keyed, kept)
+                await run_in_threadpool(_keep, *keyed, kept)
             return response
 
         return answer_once

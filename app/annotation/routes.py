@@ -31,6 +31,7 @@ from app.annotation.sessions import AnnotatorSession
 from app.annotation.shown import leased_images
 from app.campaigns.models import Grid
 from app.collections.images import SIZES
+from app.core import openapi
 from app.core.bodies import StrictRoute
 from app.core.errors import NotFound
 from app.core.web import DatabaseSession
@@ -50,7 +51,11 @@ def _who(
 Who = Annotated[AnnotatorSession, Depends(_who, scope="function")]
 
 
-@api.post("/sessions", status_code=201)
+@api.post(
+    "/sessions",
+    status_code=201,
+    responses={429: openapi.problem("Too many wrong passwords of links from this address.")},
+)
 def open_session(body: OpenSession, request: Request, session: DatabaseSession) -> SessionOut:
     """Begin or go on behind a link; the same key is the same annotator. Refused with 403 where the
     link does not let this person in: see docs/annotator-api.md for the codes."""

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.routing import iter_route_contexts
 from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
@@ -20,6 +21,9 @@ from app.core.web import templates, wants_page
 
 logger = logging.getLogger(__name__)
 RETRY_SECONDS = 2
+# Of a request that does not fit: nobody reads more, and a small request may have thousands.
+MOST_ERRORS = 100
+LONGEST_PLACE = 300
 # Classes of SQLSTATE: connection, gave way to another transaction, no resources, shut down.
 PASSING_STATES = ("08", "40", "53", "57P")
 
@@ -62,8 +66,8 @@ def _on_likewise_error(request: Request, error: Exception) -> Response:
 def _on_validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     errors = [
-        {"where": ".".join(str(part) for part in item["loc"]), "message": item["msg"]}
-        for item in error.errors()
+        {"where": ".".join(map(str, item["loc"]))[:LONGEST_PLACE], "message": item["msg"]}
+        for item in error.errors()[:MOST_ERRORS]
     ]
     detail = "; ".join(f"{item['where']}: {item['message']}" for item in errors[:5])
     return problem(request, 422, "invalid_request", detail, errors=errors)
@@ -77,9 +81,21 @@ def _on_http_error(request: Request, error: Exception) -> Response:
     if detail == HTTPStatus(error.status_code).phrase and request.url.path.startswith("/api/"):
         detail = f"{request.method} {request.url.path}: {detail}. See {openapi.ADDRESS}."
     response = problem(request, error.status_code, code, detail)
-    # Such as Allow, of 405.
     response.headers.update(error.headers or {})
+    if error.status_code == 405:
+        response.headers["Allow"] = ", ".join(_methods_at(request))
     return response
+
+
+def _methods_at(request: Request) -> list[str]:
+    """What all routes of an address take: the framework tells those of the first."""
+    found: set[str] = set()
+    for route in iter_route_contexts(request.app.routes):
+        pattern = getattr(route, "path_regex", None)
+        if pattern is not None and pattern.match(request.url.path):
+            # Mounted are files alone.
+            found |= route.methods or {"GET", "HEAD"}
+    return sorted(found)
 
 
 def _on_data_error(request: Request, error: Exception) -> Response:

@@ -64,7 +64,11 @@ def signature(purpose: str, value: str) -> str:
 
 
 def signature_fits(purpose: str, value: str, given: str) -> bool:
-    return hmac.compare_digest(signature(purpose, value), given)
+    # Compared as bytes: compare_digest takes no text beyond ASCII. What came as halves of surrogate
+    # pairs fits nothing.
+    return hmac.compare_digest(
+        signature(purpose, value).encode(), given.encode(errors="surrogatepass")
+    )
 
 
 def _fernet(purpose: str) -> Fernet:

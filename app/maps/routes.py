@@ -14,6 +14,7 @@ from app.annotation.bundles import BUNDLE_TYPE, bundle_of
 from app.campaigns.service import get_campaign
 from app.collections.image_schemas import ImageOut
 from app.core.bodies import long_lists, takes
+from app.core.fields import Whole
 from app.core.paging import Page
 from app.core.web import DatabaseSession
 from app.maps import columns, service
@@ -55,7 +56,7 @@ class ColumnOut(BaseModel):
 
 
 class ChosenIn(BaseModel, extra="forbid"):
-    images: Annotated[list[int], Field(max_length=1_000_000)]
+    images: Annotated[list[Whole], Field(max_length=1_000_000)]
 
 
 @api.get("/models/{version}/map/layout", response_class=Response)
