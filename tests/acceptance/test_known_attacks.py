@@ -82,16 +82,17 @@ def inside() -> Iterator[tuple[int, list[str]]]:
 def imported(client: TestClient, *addresses: str) -> list[str]:
     """Codes of what became of addresses that a list names."""
     table = "\n".join(["url", *addresses]).encode()
+    root = f"/api/v1/collections/{a_collection_id(client)}/imports"
     reply = client.post(
-        f"/api/v1/collections/{a_collection_id(client)}/imports",
-        files={"file": ("list.csv", table, "text/csv")},
+        root,
+        files={"manifest": ("list.csv", table, "text/csv")},
     )
     assert reply.status_code in (201, 202), reply.text
     one = UUID(reply.json()["id"])
     run_import(one, lambda: False)
     with transaction() as session:
         assert session.get_one(CollectionImport, one).n_added == 0
-    problems = client.get(f"/api/v1/imports/{one}/problems").json()["items"]
+    problems = client.get(f"{root}/{one}/problems").json()["items"]
     return [problem["code"] for problem in problems]
 
 

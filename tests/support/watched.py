@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, Dialog, Frame, Page, Request, Response
+from playwright.sync_api import BrowserContext, Dialog, Frame, Page, Request
 
 # Runs in every page and frame before anything else.
 TRAPS = """
@@ -57,18 +57,12 @@ class Watch:
     def __post_init__(self) -> None:
         self.context.add_init_script(TRAPS)
         self.context.on("request", self._request)
-        self.context.on("response", self._answered)
         self.context.on("page", self._page)
 
     def _request(self, request: Request) -> None:
         parts = urlsplit(request.url)
         if parts.scheme not in ("data", "blob", "about") and not self._is_ours(request.url):
             self.wrong.append(f"asked {request.url}")
-
-    def _answered(self, response: Response) -> None:
-        """A page that fails shows no text at all, and would be a test of nothing."""
-        if response.status >= 500:
-            self.wrong.append(f"{response.url} replied {response.status}")
 
     def _page(self, page: Page) -> None:
         # Failing inside Playwright's own callback would end its connection.
