@@ -44,6 +44,8 @@ test-frontend: frontend/node_modules/.installed $(SCHEMA)
 lint: $(ENVIRONMENT) frontend/node_modules/.installed $(SCHEMA) ## ruff, mypy, import-linter, svelte-check, prettier
 	@echo "==> ruff"
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@echo "==> code that makes markup, SQL or programs of text"
+	@$(BIN)/python -m pytest -q --no-header tests/setup/test_dangerous_code.py
 	@echo "==> mypy"
 	@$(BIN)/mypy
 	@echo "==> import-linter"

@@ -4,9 +4,9 @@ import io
 import stat
 import zipfile
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from pathlib import PurePosixPath, PureWindowsPath
 
-from app.collections.images import RejectedImage
+from app.collections.decoding import RejectedImage
 from app.core.settings import get_settings
 
 MAX_RATIO = 200
@@ -61,10 +61,12 @@ def _check_size(entries: list[zipfile.ZipInfo]) -> None:
 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes | RejectedImage:
     path = PurePosixPath(entry.filename.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts:
+    if path.is_absolute() or ".." in path.parts or PureWindowsPath(entry.filename).drive:
         return RejectedArchive("The name points outside the archive.", code="unsafe_name")
     if stat.S_ISLNK(entry.external_attr >> 16):
         return RejectedArchive("The entry is a symbolic link.", code="symbolic_link")
+    if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
+        return RejectedArchive("The entry is no file.", code="not_a_file")
     if entry.flag_bits & 0x1:
         return RejectedArchive("The entry is encrypted.", code="encrypted_entry")
     limit = get_settings().max_image_bytes

@@ -98,15 +98,22 @@ def _clock() -> str:
     return f"{abs(skew):.1f} s from the database's"
 
 
+OLDEST = """
+    SELECT
+        (SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)
+         FROM outbox WHERE dispatched_at IS NULL),
+        (SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)
+         FROM job WHERE state = 'queued')
+"""
+
+
 def _queue() -> str:
     from sqlalchemy import text
 
     from app.core.database import transaction
 
-    age = "coalesce(extract(epoch FROM now() - min(created_at)), 0) FROM"
     with transaction() as session:
-        message = session.scalar(text(f"SELECT {age} outbox WHERE dispatched_at IS NULL"))
-        job = session.scalar(text(f"SELECT {age} job WHERE state = 'queued'"))
+        message, job = session.execute(text(OLDEST)).one()
     if message > MOST_WAITING_SECONDS:
         raise RuntimeError(f"a message has waited for {message:.0f} s: does the dispatcher run?")
     return f"oldest message {message:.0f} s, oldest waiting job {job:.0f} s"

@@ -1,7 +1,5 @@
 """What is told MTurk and what MTurk tells, without MTurk: XML, addresses, errors, events."""
 
-from xml.etree import ElementTree
-
 import pytest
 from botocore.exceptions import (
     ClientError,
@@ -11,6 +9,7 @@ from botocore.exceptions import (
     NoCredentialsError,
     ReadTimeoutError,
 )
+from defusedxml import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 

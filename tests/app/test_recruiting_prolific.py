@@ -18,7 +18,13 @@ from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.recruitment import report, work
 from app.recruitment.channels.prolific_hooks import signature
-from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruitment
+from app.recruitment.models import (
+    ChannelAccount,
+    ChannelCall,
+    Payment,
+    Recruitment,
+    Submission,
+)
 from app.recruitment.notices import hook_secret
 from app.recruitment.service import RecruitmentPlan, open_recruitment, plan_recruitment
 from emulators.prolific.server import Emulator, running
@@ -309,9 +315,17 @@ def with_known_answers(client: TestClient, owner: Account, campaign: Campaign) -
 
 
 def notified(
-    client: TestClient, account_id: object, secret: str, *, age: float = 0, event: str = "event-1"
+    client: TestClient,
+    account_id: object,
+    secret: str,
+    *,
+    age: float = 0,
+    event: str = "event-1",
+    **told: str,
 ) -> int:
-    body = json.dumps({"event_type": "submission.status.change", "resource_id": "x"}).encode()
+    """told: what the notification says, beside that a submission changed."""
+    said = {"event_type": "submission.status.change", "resource_id": "x", **told}
+    body = json.dumps(said).encode()
     stamp = str(int(time.time() - age))
     headers = {
         "X-Prolific-Request-Signature": signature(secret, stamp, body),
@@ -346,3 +360,45 @@ def test_notifications_are_hints_that_are_signed_and_taken_once(
         assert moment is not None
         assert moment <= datetime.now(UTC)
         assert session.scalar(select(func.count()).select_from(Payment)) == 0
+
+
+TOLD = ("RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED")
+
+
+@pytest.mark.parametrize(
+    "order",
+    [TOLD, tuple(reversed(TOLD)), ("APPROVED", "RETURNED", "REJECTED", "TIMED-OUT", "ACTIVE")],
+    ids=["in order", "backwards", "never so"],
+)
+def test_notifications_in_any_order_end_in_what_the_platform_says(
+    client: TestClient,
+    prolific: Emulator,
+    owner: Account,
+    campaign: Campaign,
+    order: tuple[str, ...],
+) -> None:
+    made = opened(prolific, owner, campaign)
+    assert made.channel_account_id is not None
+    with transaction() as session:
+        secret = hook_secret(session, made.channel_account_id)
+    person = Participant(client, prolific)
+    person.enter()
+    person.answer(GRIDS)
+    for number, status in enumerate(order):
+        # The first half comes before the work is handed in, the rest behind it.
+        if number == len(order) // 2:
+            person.come_back()
+        told = {"resource_id": person.submission, "status": status, "participant_id": person.id}
+        event = f"event-{number}"
+        assert notified(client, made.channel_account_id, secret, event=event, **told) == 202
+        look()
+    for _ in range(2):
+        look()
+    with transaction() as session:
+        submission = session.scalars(select(Submission)).one()
+        assert (submission.state, submission.flag) == ("approved", "")
+    assert [(one.kind, one.amount_cents, one.state) for one in payments(campaign)] == [
+        ("reward", 300, "paid")
+    ]
+    assert paid_there(prolific, "reward") == [300]
+    assert differences(made) == []

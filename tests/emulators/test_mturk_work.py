@@ -3,11 +3,11 @@
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
-from xml.etree.ElementTree import fromstring
 
 import httpx
 import pytest
 from botocore.exceptions import ClientError
+from defusedxml.ElementTree import fromstring
 
 from tests.emulators.support import DAY, Crowd, a_hit, code_of, sentence_of
 

@@ -1,0 +1,136 @@
+"""Image files of strangers become pixels, within bounds of memory and time that they cannot move.
+
+What a file says of itself is checked before anything is decoded; what Pillow decodes is then made
+small in strips, since each further copy of a large picture would take as much memory again.
+"""
+
+import io
+import struct
+import warnings
+import zlib
+
+import PIL.Image
+from PIL.Image import Transpose
+
+from app.collections.heads import TooMuch, check_head, format_of, orientation_of
+from app.core.errors import LikewiseError
+
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+# Of the pixels that others may have: the decoders of these hold so many copies of a picture.
+SHARES = {"WEBP": 0.35, "TIFF": 0.6}
+# No format but PNG and TIFF has longer ones, and Pillow keeps lists of lines and columns.
+LONGEST_EDGE = 65_535
+STRIP_PIXELS = 2_000_000
+UPRIGHT = {
+    2: Transpose.FLIP_LEFT_RIGHT,
+    3: Transpose.ROTATE_180,
+    4: Transpose.FLIP_TOP_BOTTOM,
+    5: Transpose.TRANSPOSE,
+    6: Transpose.ROTATE_270,
+    7: Transpose.TRANSVERSE,
+    8: Transpose.ROTATE_90,
+}
+# What Pillow stumbles over in damaged files, as found by feeding it a hundred thousand of them.
+DAMAGE = (
+    OSError,
+    ValueError,
+    SyntaxError,
+    EOFError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    struct.error,
+    zlib.error,
+)
+
+
+class RejectedImage(LikewiseError):
+    """The file cannot go into a collection; the message says why."""
+
+    code = "rejected_image"
+    status = 422
+
+
+def decode(data: bytes, max_pixels: int, edge: int) -> tuple[PIL.Image.Image, tuple[int, int]]:
+    """Upright pixels (RGB or RGBA) of a file, and the size of its picture, upright, in pixels.
+
+    The pixels are fewer than those of the file, where its longest edge has more than twice `edge`.
+    Of animations the first frame counts. Raises RejectedImage.
+    """
+    picture = opened(data, max_pixels)
+    size = picture.size
+    try:
+        # JPEG alone: decodes at 1/2, 1/4 or 1/8 of the size, no smaller than what is kept.
+        picture.draft("RGB", (edge, edge))
+        picture.load()
+        # TIFF is turned by Pillow already.
+        exif = b"" if picture.format == "TIFF" else picture.info.get("exif", b"")
+        pixels = _reduced(picture, 2 * edge)
+    except PIL.Image.DecompressionBombError as error:
+        raise _too_many_pixels(max_pixels) from error
+    except DAMAGE as error:
+        raise RejectedImage(
+            f"The image is damaged and cannot be decoded ({error}).", code="damaged_image"
+        ) from error
+    orientation = orientation_of(exif)
+    if orientation == 1:
+        return pixels, size
+    turned = pixels.transpose(UPRIGHT[orientation])
+    return turned, size if orientation < 5 else (size[1], size[0])
+
+
+def opened(data: bytes, max_pixels: int) -> PIL.Image.Image:
+    """The picture of a file, not yet decoded and not too large to be. Raises RejectedImage."""
+    try:
+        check_head(format_of(data), data)
+    except TooMuch as error:
+        raise RejectedImage(f"{error} Save the image anew.", code="overloaded") from error
+    # Pillow's own limit is twice this number, and holds before it takes memory for a picture.
+    PIL.Image.MAX_IMAGE_PIXELS = max_pixels // 2
+    try:
+        with warnings.catch_warnings():
+            # Pillow only warns about half as many.
+            warnings.simplefilter("ignore", PIL.Image.DecompressionBombWarning)
+            picture = PIL.Image.open(io.BytesIO(data), formats=FORMATS)
+    except PIL.Image.DecompressionBombError as error:
+        raise _too_many_pixels(max_pixels) from error
+    except DAMAGE as error:
+        raise RejectedImage(
+            "Not an image this program can read. Use PNG, JPEG, WebP, GIF, BMP or TIFF.",
+            code="not_an_image",
+        ) from error
+    limit = int(max_pixels * SHARES.get(picture.format or "", 1))
+    if picture.width * picture.height > limit:
+        raise _too_many_pixels(limit, picture.format or "")
+    if max(picture.size) > LONGEST_EDGE:
+        raise RejectedImage(
+            f"The image is more than {LONGEST_EDGE} pixels long. Cut it into pieces.",
+            code="too_many_pixels",
+        )
+    return picture
+
+
+def _too_many_pixels(limit: int, format_name: str = "") -> RejectedImage:
+    return RejectedImage(
+        f"The image has more than {limit / 1e6:.0f} million pixels"
+        f"{f', the most for {format_name}' if format_name in SHARES else ''}. "
+        "Scale it down; annotators see at most 1024 pixels.",
+        code="too_many_pixels",
+    )
+
+
+def _reduced(picture: PIL.Image.Image, edge: int) -> PIL.Image.Image:
+    """The picture in RGB or RGBA, by a whole number smaller, where it is longer than `edge`."""
+    has_alpha = "A" in picture.getbands() or "transparency" in picture.info
+    mode = "RGBA" if has_alpha else "RGB"
+    factor = max(picture.size) // edge
+    if factor < 2:
+        return picture.convert(mode)
+    width, height = (-(-length // factor) for length in picture.size)
+    small = PIL.Image.new(mode, (width, height))
+    step = factor * max(STRIP_PIXELS // (picture.width * factor), 1)
+    for top in range(0, picture.height, step):
+        strip = picture.crop((0, top, picture.width, min(top + step, picture.height)))
+        small.paste(strip.convert(mode).reduce(factor), (0, top // factor))
+    return small

@@ -1,0 +1,270 @@
+"""Attacks that worked on other annotation servers, tried on this one over HTTP.
+
+Each test names the advisory it comes from; all are of Label Studio.
+"""
+
+import re
+import secrets
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpcore
+import pytest
+from fastapi.testclient import TestClient
+from itsdangerous import URLSafeSerializer, URLSafeTimedSerializer
+from sqlalchemy import select
+
+from app.accounts.models import Account
+from app.annotation.models import Annotator, Assignment
+from app.annotation.sessions import TOKEN
+from app.collections import fetch
+from app.core.database import transaction
+from likewise import environment as instance
+from tests.app.test_annotation import a_session
+from tests.app.test_collections import a_collection_id, upload
+from tests.support.builders import a_campaign, a_png, an_account, sign_in
+from tests.support.servers import ROOT
+from tests.support.system import System
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def owner(client: TestClient) -> Account:
+    account = an_account()
+    sign_in(client, account)
+    return account
+
+
+# --- requests forged through imports -----------------------------------------------------------
+
+
+class Inside(BaseHTTPRequestHandler):
+    """A server inside the network, which nobody outside is to reach; it notes who came."""
+
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        data = a_png(1)
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing to the terminal."""
+
+
+@pytest.fixture
+def inside() -> Iterator[tuple[int, list[str]]]:
+    """Port and requests of a server inside."""
+    handler = type("Handler", (Inside,), {"asked": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server.server_port, handler.asked  # type: ignore[attr-defined]
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_name_that_changes_its_mind_reaches_nothing_inside(
+    client: TestClient, inside: tuple[int, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CVE-2023-47116: a name that is public when it is checked and inside when it is used."""
+    _, asked = inside
+    answers = [["93.184.215.14"], ["127.0.0.1"], ["127.0.0.1"]]
+    connections: list[str] = []
+
+    def resolve(*_: object, **__: object) -> list[Any]:
+        found = answers.pop(0) if answers else ["127.0.0.1"]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, 80)) for one in found]
+
+    def connect(_: object, host: str, *__: object, **___: object) -> None:
+        connections.append(host)
+        raise httpcore.ConnectError("not here")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", connect)
+    with pytest.raises(fetch.Unreachable):
+        fetch.fetch("http://rebinding.test/1.png", 10**6)
+    with pytest.raises(fetch.PrivateAddress):
+        fetch.fetch("http://rebinding.test/1.png", 10**6)
+    assert connections == ["93.184.215.14"]
+    assert asked == []
+
+
+# --- files that are pages ------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("owner")
+def test_an_uploaded_image_is_never_served_as_a_page(client: TestClient) -> None:
+    """CVE-2023-47115: a picture with a page inside, uploaded as `avatar.html`."""
+    page = a_png(1) + f"<html>{SCRIPT}</html>".encode()
+    collection = a_collection_id(client)
+    report = upload(client, collection, ("avatar.html", page), ("real.html", SCRIPT.encode()))
+    assert [one["filename"] for one in report["added"]] == ["avatar.html"]
+    assert [one["code"] for one in report["rejected"]] == ["not_an_image"]
+    (found,) = client.get(f"/api/v1/collections/{collection}/images").json()["items"]
+    for address in (found["url"], found["url"].replace("/thumb.webp", "/large.webp")):
+        served = client.get(address, headers={"Accept": "text/html"})
+        assert served.headers["content-type"] == "image/webp"
+        assert served.headers["x-content-type-options"] == "nosniff"
+        assert b"<script" not in served.content
+    path, _, signed = found["url"].partition("?")
+    for other in ("thumb.html", "thumb.webp/avatar.html", "avatar.html"):
+        changed = f"{path.rpartition('/')[0]}/{other}?{signed}"
+        assert client.get(changed).status_code in (404, 422)
+
+
+# --- filters and paths ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "collection__owner__password_hash",
+        "owner.password_hash",
+        "password_hash",
+        "sha256",
+        "features DESC; SELECT password_hash FROM account",
+        "account.password_hash",
+        "attribute",
+        "collection_id",
+    ],
+)
+@pytest.mark.usefixtures("owner")
+def test_no_sort_or_filter_reaches_a_secret_column(client: TestClient, key: str) -> None:
+    """GHSA-6hjj-gq77-j4qw: a filter through relations guessed password hashes letter by letter."""
+    collection = a_collection_id(client)
+    upload(client, collection, ("a.png", a_png(1)), ("b.png", a_png(2)))
+    address = f"/api/v1/collections/{collection}/images"
+    assert client.get(address, params={"sort": key}).status_code == 422
+    plain = client.get(address).json()
+    # A filter that nothing knows changes nothing: it cannot be asked whether a hash begins with a.
+    for name in (key, f"{key}__startswith", f"filter[{key}]", f"ordering={key}"):
+        found = client.get(address, params={name: "a"})
+        assert found.status_code == 422 or found.json()["items"] == plain["items"]
+    nothing = client.get(address, params={"sort": f"attribute:{key}"})
+    assert nothing.status_code == 200
+    assert "password" not in nothing.text
+
+
+TRAVERSALS = (
+    "/static../core/settings.py",
+    "/static/../core/settings.py",
+    "/static/..%2fcore/settings.py",
+    "/static/%2e%2e/core/settings.py",
+    "/static/%2e%2e%2fcore%2fsettings.py",
+    "/static//etc/passwd",
+    "/static/..%5c..%5ccore%5csettings.py",
+    "/static/%252e%252e/core/settings.py",
+    "/media../storage/x",
+    "/media/../../etc/passwd",
+    "/media/%2e%2e/%2e%2e/%2e%2e/thumb.webp",
+)
+
+
+@pytest.mark.parametrize("path", TRAVERSALS)
+def test_static_files_and_images_end_where_their_folders_end(web: System, path: str) -> None:
+    """GHSA-cpmr-mw4j-99r7: `/static../` read the source and the secrets beside the folder."""
+    host, port = web.base_url.removeprefix("http://").split(":")
+    # By hand, since clients tidy up addresses before they send them.
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        request = f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n"
+        connection.sendall(request.encode())
+        reply = b"".join(iter(lambda: connection.recv(65_536), b""))
+    status = int(reply.split(b" ", 2)[1])
+    assert status in (303, 400, 404, 422), reply[:200]
+    assert b"secret_key" not in reply
+    assert b"root:" not in reply
+
+
+# --- keys ----------------------------------------------------------------------------------------
+
+
+def words_of_the_repository() -> set[str]:
+    """Every text of the repository that could have been somebody's key."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "*.py", "*.yml", "*.md", "*.toml", ".env.example", "Dockerfile"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    texts = (Path(ROOT / name).read_text() for name in listed.stdout.split("\0") if name)
+    found: set[str] = set()
+    for text in texts:
+        found |= set(re.findall(r"[\"'`=]([\w.:/+-]*(?:secret|key|test|change)[\w.:/+-]*)", text))
+    return found | {"", "secret", "changeme", "django-insecure"}
+
+
+def test_a_fresh_install_has_a_key_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GHSA-f475-x83m-rx5m: all installations had the key that stood in the source."""
+    monkeypatch.delenv("LIKEWISE_SECRET_KEY", raising=False)
+    keys = []
+    for name in ("one", "two"):
+        monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path / name))
+        keys.append(instance.secret_key())
+        assert instance.secret_key() == keys[-1]
+    assert keys[0] != keys[1]
+    assert min(map(len, keys)) >= 32
+    assert set(keys) & words_of_the_repository() == set()
+    assert (tmp_path / "one" / "secret_key").stat().st_mode & 0o077 == 0
+
+
+def test_no_text_of_the_repository_signs_a_token(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GHSA-f475-x83m-rx5m: tokens forged with the published key were let in."""
+    monkeypatch.setenv("LIKEWISE_SECRET_KEY", secrets.token_urlsafe(48))
+    from tests.conftest import forget_settings
+
+    forget_settings()
+    campaign = a_campaign()
+    who = a_session(client, campaign, "annotator-1")
+    assert client.post("/api/v1/annotate/leases", headers=who).status_code == 200
+    with transaction() as session:
+        ids = [str(session.scalars(select(table.id)).one()) for table in (Annotator, Assignment)]
+    for word in words_of_the_repository():
+        token = URLSafeTimedSerializer(word or "x", salt=TOKEN).dumps(ids)
+        forged = {"Authorization": f"Bearer {token}"}
+        assert client.post("/api/v1/annotate/leases", headers=forged).status_code == 401
+        link = URLSafeSerializer(word or "x", salt="campaign").dumps(campaign.link_token)
+        assert client.get(f"/a/{link}").status_code == 404
+
+
+# --- scripts in data -----------------------------------------------------------------------------
+
+
+def test_no_name_and_no_id_opens_the_account_of_another(client: TestClient, owner: Account) -> None:
+    """CVE-2026-22033: a stored script took the token of whoever looked, by another one's id."""
+    made = client.post("/api/v1/tokens", json={"name": SCRIPT, "scope": "write"})
+    token = made.json().get("token", "") if made.status_code == 201 else ""
+    page = client.get("/account", headers={"Accept": "text/html"})
+    assert SCRIPT not in page.text
+    # No page tells a token again, so a script in one would find none; and cookies are hidden.
+    assert not token or token not in page.text
+    again = client.post("/sign-in", data={"email": "x@example.org", "password": "wrong password"})
+    assert again.status_code in (401, 403, 422)
+    eve = an_account("eve@example.org")
+    sign_in(client, eve)
+    for deed in ("link", "admin", "disable"):
+        reply = client.post(f"/accounts/{owner.id}/{deed}", follow_redirects=False)
+        assert reply.status_code in (403, 404)
+    assert client.get(f"/api/v1/accounts/{owner.id}").status_code in (403, 404)
+    cookies = [one for one in client.cookies.jar if "session" in one.name.lower()]
+    assert cookies
+    assert all(one.has_nonstandard_attr("HttpOnly") for one in cookies)
+
+
+# --- models that run -----------------------------------------------------------------------------

@@ -1,0 +1,175 @@
+"""No text that somebody writes runs as a script on any page: ten payloads in every free text."""
+
+from collections.abc import Iterator
+
+import pytest
+from fastapi.responses import HTMLResponse
+from fastapi.routing import APIRoute, iter_route_contexts
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+
+from app.accounts.models import Account
+from app.accounts.service import create_sign_in_link
+from app.core.database import transaction
+from app.core.middleware import CONTENT_SECURITY_POLICY
+from tests.support.payloads import (
+    CLOSED,
+    FREE,
+    PAYLOADS,
+    fitting,
+    shown,
+    texts_of_tables,
+)
+from tests.support.poisoned import Poisoned, a_poisoned_requester
+from tests.support.system import System
+from tests.support.watched import Watch
+
+pytestmark = pytest.mark.browser
+SLOW = 60_000
+# Of the columns that are planted, those whose text must be seen unchanged on some page.
+SHOWN = set(
+    [
+        "account.email",
+        "annotator.decision_reason",
+        "api_token.name",
+        "audit_event.details",
+        "campaign.annotation",
+        "campaign.name",
+        "campaign.question",
+        "clustering.clusters",
+        "clustering.name",
+        "collection.name",
+        "collection_import.error",
+        "collection_import.source",
+        "image.attributes",
+        "image.filename",
+        "import_problem.address",
+        "import_problem.reason",
+        "job.error",
+        "model.insight",
+        "remark.text",
+        "webhook.disabled_because",
+        "webhook.url",
+        "webhook_delivery.history",
+    ]
+)
+SETTLED = """() => new Promise(done => {
+  let before = '', same = 0;
+  const look = () => {
+    const now = document.body.innerHTML;
+    same = now === before && !document.querySelector('[aria-busy=true]') ? same + 1 : 0;
+    before = now;
+    same >= 3 ? done(true) : setTimeout(look, 100);
+  };
+  look();
+})"""
+
+
+def test_every_text_column_is_planted_or_has_a_reason() -> None:
+    """A new column fails here until somebody says what may stand in it."""
+    assert set(FREE) & set(CLOSED) == set()
+    assert texts_of_tables() == set(FREE) | set(CLOSED)
+
+
+def test_every_payload_fits_into_the_texts_of_some_row() -> None:
+    for length in (60, 100, 200, 600):
+        together = "".join(fitting("~1.1~", turn, length) for turn in range(len(PAYLOADS)))
+        assert all(one in together for one in PAYLOADS), length
+
+
+@pytest.mark.parametrize("payload", [0, 1, 2, 5, 6, 8])
+@pytest.mark.parametrize("policy", ["", CONTENT_SECURITY_POLICY])
+def test_the_watch_notices_a_payload_that_is_markup(
+    browser: Browser, payload: int, policy: str
+) -> None:
+    """With our policy too, which stops scripts but not markup."""
+    base = "http://pages.test"
+    context = browser.new_context()
+    watch = Watch(context, base)
+    page = context.new_page()
+    opening = '<input value="' if payload == 6 else "<p>"
+    body = f'<!doctype html><body>{opening}{PAYLOADS[payload]}"></body>'
+    headers = {"Content-Type": "text/html"}
+    if policy:
+        headers["Content-Security-Policy"] = policy.format(
+            own="'self'", forms="", ancestors="'none'"
+        )
+
+    def fulfil(route: Route) -> None:
+        is_page = route.request.url == f"{base}/"
+        route.fulfill(body=body if is_page else "", headers=headers if is_page else {})
+
+    context.route("**/*", fulfil)
+    page.goto(f"{base}/")
+    watch.look(page)
+    assert watch.wrong != []
+
+
+@pytest.fixture
+def poisoned(web: System) -> Poisoned:
+    return a_poisoned_requester(web.base_url)
+
+
+@pytest.fixture
+def watch(browser: Browser, web: System) -> Iterator[Watch]:
+    context = browser.new_context(viewport={"width": 1440, "height": 1200}, reduced_motion="reduce")
+    yield Watch(context, web.base_url)
+    context.close()
+
+
+def pages_of_the_application() -> set[str]:
+    """Routes that a browser opens."""
+    from app.main import app
+
+    return {
+        str(one.path)
+        for one in iter_route_contexts(app.routes)
+        if isinstance(one.route, APIRoute)
+        and "GET" in (one.methods or ())
+        and one.route.response_class is HTMLResponse
+    }
+
+
+def sign_in(context: BrowserContext, web: System, owner: Account) -> Page:
+    page = context.new_page()
+    page.set_default_timeout(SLOW)
+    with transaction() as session:
+        page.goto(create_sign_in_link(session, owner, web.base_url))
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible(timeout=SLOW)
+    return page
+
+
+def see(watch: Watch, page: Page, address: str) -> str:
+    """Open a page, and everything on it that opens; what is to be seen there."""
+    page.goto(address)
+    page.evaluate(SETTLED)
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    return watch.look(page)
+
+
+def test_no_text_of_anybody_runs_on_any_page(web: System, watch: Watch, poisoned: Poisoned) -> None:
+    page = sign_in(watch.context, web, poisoned.owner)
+    seen, visited = "", {"/a/{link}"}
+    for route, address in poisoned.pages:
+        here = see(watch, page, web.base_url + address)
+        seen, visited = seen + here, visited | {route}
+    for kind, link in poisoned.links.items():
+        seen += annotate(watch, page, link, kind)
+    assert watch.wrong == []
+    assert pages_of_the_application() - visited == set()
+    assert SHOWN - shown(poisoned.planted, seen) == set()
+
+
+def annotate(watch: Watch, page: Page, link: str, kind: str) -> str:
+    """From the consent to the first grid, or to the end where there is none left."""
+    page.goto(link)
+    page.get_by_test_id("consent-agree").wait_for()
+    seen = watch.look(page)
+    page.get_by_test_id("consent-agree").click()
+    page.get_by_test_id("start").wait_for()
+    seen += watch.look(page)
+    page.get_by_test_id("start").click()
+    if kind == "select":
+        page.locator("button[data-image] img").first.wait_for()
+    page.evaluate(SETTLED)
+    return seen + watch.look(page)

@@ -1,0 +1,221 @@
+"""A requester with something of every kind, all of whose texts are payloads."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from fastapi.testclient import TestClient
+from sqlalchemy import select, update
+
+from app.accounts.models import Account
+from app.annotation.models import Annotator, Answer, Assignment, Remark
+from app.campaigns.models import Campaign
+from app.campaigns.pages import sections_of
+from app.campaigns.service import CampaignPlan, annotator_link, create_campaign
+from app.collections.models import Collection, CollectionImport, ImportProblem
+from app.core.database import transaction
+from app.core.security import sign
+from app.jobs.models import Job
+from app.recruitment.calls import LINK
+from app.recruitment.models import (
+    ChannelAccount,
+    ChannelCall,
+    Payment,
+    Posting,
+    Recruitment,
+    Submission,
+)
+from app.results.clusterings import make_clustering
+from app.results.models import Model
+from app.webhooks.models import Webhook
+from tests.app.test_labels import a_labelled_campaign
+from tests.support.builders import (
+    a_delivery,
+    a_payment,
+    a_personal_link,
+    a_recruitment,
+    a_submission,
+    a_webhook,
+    an_account,
+    an_api_token,
+)
+from tests.support.payloads import PAYLOADS, plant_everywhere
+from tests.system.test_insight_page import a_sorted_campaign
+
+# Enough rows of a kind for all payloads to fit, however short a text may be.
+TURNS = len(PAYLOADS)
+
+
+@dataclass(frozen=True)
+class Poisoned:
+    """planted: texts by table and column; pages: addresses by the route that they belong to;
+    links: of annotators' pages, by kind of campaign."""
+
+    owner: Account
+    planted: dict[str, list[str]]
+    pages: list[tuple[str, str]]
+    links: dict[str, str]
+
+
+def a_poisoned_requester(base_url: str) -> Poisoned:
+    owner = an_account()
+    from app.main import create_app
+
+    with TestClient(create_app()) as client:
+        told = a_sorted_campaign(client, owner)
+    with transaction() as session:
+        collection = session.get_one(Collection, told.collection_id)
+    labelled = a_labelled_campaign(owner, collection=collection)
+    draft = _a_draft(owner, told)
+    _recruitments(owner, labelled)
+    a_personal_link(owner, told)
+    _an_import(told)
+    _clusterings(owner, told)
+    _things_gone_wrong(told, labelled)
+    for k in range(TURNS):
+        an_account(f"invited-{k}@example.org")
+        an_api_token(owner)
+    a_delivery(a_webhook(owner))
+    with transaction() as session:
+        session.get_one(Account, owner.id).role = "admin"
+        session.execute(
+            update(Webhook).values(disabled_at=datetime.now(UTC), disabled_because="gone")
+        )
+        _consenting(session.get_one(Campaign, told.id))
+        _consenting(session.get_one(Campaign, labelled.id))
+    planted = plant_everywhere()
+    with transaction() as session:
+        links = {
+            one.kind: annotator_link(session.get_one(Campaign, one.id), base_url)
+            for one in (told, labelled)
+        }
+        found = session.scalars(select(Recruitment).where(Recruitment.channel != "link"))
+        tokens = {one.channel: sign(LINK, one.link_token) for one in found}
+    pages = [
+        *_own_pages(told, labelled, draft),
+        *_pages_of_platforms(tokens["mturk"], tokens["prolific"]),
+    ]
+    return Poisoned(owner, planted, pages, links)
+
+
+def _consenting(campaign: Campaign) -> None:
+    texts = dict.fromkeys(("consent", "instructions", "thanks"), "Words")
+    campaign.annotation = {**campaign.annotation, **texts}
+
+
+def _a_draft(owner: Account, told: Campaign) -> Campaign:
+    plan = CampaignPlan(
+        name="Draft", collection_id=told.collection_id, kind="grid", strategy="cen", budget=4,
+        rounds=1, grid_size=6, seed=0,
+    )  # fmt: skip
+    with transaction() as session:
+        return create_campaign(session, owner, plan)
+
+
+def _recruitments(owner: Account, campaign: Campaign) -> None:
+    a_recruitment(owner, campaign, "prolific", settings={"title": "T", "description": "D"})
+    made = a_recruitment(owner, campaign, settings={"title": "T", "description": "D"})
+    submission = a_submission(made, flag="unknown_worker", reason="late", code="X")
+    a_payment(made, submission)
+    with transaction() as session:
+        row = session.get_one(Recruitment, made.id)
+        row.poll_error = "no answer"
+        session.execute(
+            update(Recruitment)
+            .where(Recruitment.channel != "link")
+            .values(state="open", opened_at=datetime.now(UTC))
+        )
+        session.execute(update(Posting).values(state="open"))
+        session.execute(update(ChannelAccount).values(checked_at=datetime.now(UTC)))
+        session.execute(update(Payment).values(state="parked", why="unknown", external_id="B1"))
+        session.add(
+            ChannelCall(
+                recruitment_id=made.id,
+                submission_id=session.scalars(select(Submission.id)).first(),
+                deed="reject",
+                state="parked",
+                why="unknown",
+                due_at=datetime.now(UTC) + timedelta(days=9),
+            )
+        )
+
+
+def _an_import(told: Campaign) -> None:
+    with transaction() as session:
+        one = CollectionImport(
+            collection_id=told.collection_id, kind="manifest", source="list.csv", state="failed",
+            n_rows=TURNS, n_done=TURNS, n_rejected=TURNS, error="gone",
+        )  # fmt: skip
+        session.add(one)
+        session.flush()
+        session.add_all(
+            ImportProblem(import_id=one.id, row=k, address="a", code="unreachable", reason="r")
+            for k in range(TURNS)
+        )
+
+
+def _clusterings(owner: Account, told: Campaign) -> None:
+    with transaction() as session:
+        models = session.scalars(select(Model).where(Model.campaign_id == told.id)).all()
+        for model in models:
+            campaign = session.get_one(Campaign, told.id)
+            make_clustering(session, owner, campaign, model, "k-means", 3, "Three")
+
+
+def _things_gone_wrong(*campaigns: Campaign) -> None:
+    told = campaigns[0].id
+    with transaction() as session:
+        annotators = session.scalars(
+            select(Annotator).where(Annotator.campaign_id == told).order_by(Annotator.position)
+        ).all()
+        annotators[0].stopped_at = annotators[0].reviewed_at = datetime.now(UTC)
+        for kind, image in (("comment", None), ("skipped", None), ("broken_image", 3)):
+            session.add(
+                Remark(campaign_id=told, annotator_id=annotators[0].id, kind=kind, image=image)
+            )
+        session.execute(update(Assignment).values(external_id=None))
+        for one in campaigns:
+            session.add(Job(campaign_id=one.id, kind="learn", state="failed", max_attempts=3,
+                            attempts=3, error="broken", finished_at=datetime.now(UTC)))  # fmt: skip
+        session.execute(update(Answer).where(Answer.state == "leased").values(draft=None))
+
+
+def _own_pages(told: Campaign, labelled: Campaign, draft: Campaign) -> list[tuple[str, str]]:
+    """Route and address of every page that a requester can open."""
+    collection = f"/collections/{told.collection_id}"
+    simple = (
+        "/", "/sign-in", "/account", "/accounts", "/account/platforms", "/account/webhooks",
+        "/collections/new", "/campaigns/new", "/campaigns/import", "/docs/api",
+    )  # fmt: skip
+    pages = [(one, one) for one in simple]
+    pages += [
+        ("/sign-in/{token}", "/sign-in/nothing"),
+        ("/collections/{collection_id}", collection),
+        ("/collections/{collection_id}/delete", f"{collection}/delete"),
+        ("/campaigns/{campaign_id}/edit", f"/campaigns/{draft.id}/edit"),
+    ]
+    for campaign in (told, labelled):
+        base = f"/campaigns/{campaign.id}"
+        pages.append(("/campaigns/{campaign_id}", base))
+        pages += [
+            ("/campaigns/{campaign_id}/{section}", f"{base}/{one}") for one in sections_of(campaign)
+        ]
+        pages += [
+            (f"/campaigns/{{campaign_id}}/{one}", f"{base}/{one}")
+            for one in ("preview", "annotation")
+        ]
+    return pages
+
+
+def _pages_of_platforms(mturk: str, prolific: str) -> list[tuple[str, str]]:
+    """With payloads for ids: what stands in an address is text too."""
+    id_ = "%3Cscript%3Eran(1)%3C/script%3E%22%27%3E%3Cimg%20src=x%20onerror=ran(2)%3E"
+    return [
+        ("/a/mturk/{link}", f"/a/mturk/{mturk}"),
+        ("/a/mturk/{link}", f"/a/mturk/{mturk}?assignmentId={id_}&hitId={id_}&workerId={id_}"),
+        ("/a/mturk/{link}/thanks", f"/a/mturk/{mturk}/thanks"),
+        ("/a/prolific/{link}", f"/a/prolific/{prolific}"),
+        (
+            "/a/prolific/{link}",
+            f"/a/prolific/{prolific}?PROLIFIC_PID={id_}&STUDY_ID={id_}&SESSION_ID={id_}",
+        ),
+    ]
