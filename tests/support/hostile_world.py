@@ -158,7 +158,7 @@ def fingerprint(campaign: Campaign) -> str:
     with transaction() as session:
         for table, column in session.execute(columns).all():
             rows = session.execute(
-                text(f"SELECT t::text FROM {table} t WHERE {column} = :id ORDER BY 1"),
+                text(f"SELECT t::text FROM {table} t WHERE {column} = :id ORDER BY 1"),  # noqa: S608
                 {"id": owners[column]},
             ).scalars()
             for row in rows:
