@@ -161,9 +161,9 @@ def main() -> None:
 Milliseconds, medians of {TIMES} runs of the same services as the owner of the tables and as a
 requester ([decision 23](../decisions/0023-a-wall-in-the-database.md)), in turn: two accounts with
 {N_CAMPAIGNS + 1} campaigns each, of which one has {n:,} answers to as many grids and
-{N_IMAGES:,} images. On two cores busy with other work, which is why times are long and a few
-milliseconds more may be waiting: ratios of what takes long are what counts. Plans are the same,
-with one hash table of the account's campaigns more. `python -m bench.wall`.
+{N_IMAGES:,} images.On two cores busy with other work: times are long, and
+a few milliseconds more may be waiting, so that ratios of what takes long count. Plans are the same,
+with a hash table of the account's campaigns more. `python -m bench.wall`.
 
 | | owner | requester | ratio |
 |---|--:|--:|--:|
