@@ -33,11 +33,9 @@ test-python: $(ENVIRONMENT) $(FRONTEND) browser
 	@echo "==> Python tests (PostgreSQL, Valkey, Celery and Chromium are real)"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-acceptance: $(ENVIRONMENT) $(FRONTEND) browser ## The longest tests at full size, whole tasks in three browsers
+acceptance: $(ENVIRONMENT) $(FRONTEND) browser ## The acceptance tests at full size (hours), and their report
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/acceptance.lock
-	@OMP_NUM_THREADS=1 LIKEWISE_FULL_TESTS=1 $(BIN)/python -m pytest tests/system/test_loop.py \
-		tests/system/test_recruiting_faults.py tests/system/test_recruiting_faults_prolific.py \
-		tests/acceptance
+	@OMP_NUM_THREADS=1 $(BIN)/python -m bench.reliability
 
 test-frontend: frontend/node_modules/.installed $(SCHEMA)
 	@echo "==> Frontend tests"

@@ -19,7 +19,13 @@ from app.collections import pages as collection_pages
 from app.collections import routes as collections
 from app.core import api_page, assets, openapi
 from app.core.logs import begin_log, log_the_uncaught
-from app.core.middleware import OpenToFrames, SameOriginWrites, SecurityHeaders
+from app.core.middleware import (
+    KnownHosts,
+    OpenToFrames,
+    PatientBodies,
+    SameOriginWrites,
+    SecurityHeaders,
+)
 from app.core.problems import install_error_handlers
 from app.core.requests import Requests
 from app.core.settings import get_settings
@@ -27,6 +33,7 @@ from app.core.web import templates
 from app.maps import routes as maps
 from app.maps.layout import LAYOUT_TYPE
 from app.operations import routes as operations
+from app.operations import violations
 from app.planning import routes as planning
 from app.recruitment import account_routes as channel_accounts
 from app.recruitment import erasure_routes, hooks, link_routes, platforms
@@ -77,12 +84,15 @@ def create_app() -> FastAPI:
             *PACKED,
         ),
     )
+    app.add_middleware(PatientBodies)
+    app.add_middleware(KnownHosts)
     app.add_middleware(SecurityHeaders, mturk_origins=frame_ancestors)
     # The last that is added is the first to see a request.
     app.add_middleware(Requests)
     app.webhooks.include_router(webhook_events.told)
     for router in (
         operations.router,
+        violations.router,
         accounts.router,
         account_pages.router,
         collections.api,

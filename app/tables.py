@@ -7,6 +7,7 @@ from app.collections import models as collections
 from app.core import idempotency, outbox
 from app.core.database import Base
 from app.jobs import models as jobs
+from app.operations import models as operations
 from app.planning import models as planning
 from app.recruitment import models as recruitment
 from app.results import models as results
@@ -22,6 +23,7 @@ __all__ = [
     "idempotency",
     "jobs",
     "metadata",
+    "operations",
     "outbox",
     "planning",
     "recruitment",

@@ -13,6 +13,7 @@ cli = typer.Typer(
     help="Learn how people see likeness.", no_args_is_help=True, pretty_exceptions_enable=False
 )
 ROOT = Path(__file__).parent.parent
+TOLD = (environment.NotRunning, environment.WeakKey)
 
 
 @cli.command()
@@ -39,7 +40,7 @@ def serve(
     host: Annotated[str, typer.Option(envvar="LIKEWISE_HOST")] = "0.0.0.0",
 ) -> None:
     """Run the web server alone (with DATABASE_URL, REDIS_URL and LIKEWISE_SECRET_KEY set)."""
-    environment.load()
+    _load_checked()
     address = ("--host", host, "--port", str(port))
     _become("uvicorn", "--factory", "app.main:served", *address, "--no-access-log")
 
@@ -52,7 +53,7 @@ def worker(
     ] = "learning,files",
 ) -> None:
     """Run a Celery worker alone."""
-    environment.load()
+    _load_checked()
     _become(
         "celery",
         # Without a banner, which is no line of a log.
@@ -74,7 +75,7 @@ def worker(
 @cli.command()
 def dispatcher() -> None:
     """Run the dispatcher alone: outbox to Celery, lost jobs back into the queue."""
-    environment.load()
+    _load_checked()
     _become("workers.dispatcher")
 
 
@@ -92,6 +93,11 @@ def migrate(
         command.downgrade(config, revision)
     else:
         command.upgrade(config, revision)
+
+
+def _load_checked() -> None:
+    environment.load()
+    environment.require_strong_key(os.environ["LIKEWISE_SECRET_KEY"])
 
 
 def _become(module: str, *arguments: str) -> None:
@@ -136,7 +142,7 @@ def main() -> None:
 
     try:
         cli()
-    except (LikewiseError, environment.NotRunning, CannotStart, ServerDidNotStart) as error:
+    except (LikewiseError, *TOLD, CannotStart, ServerDidNotStart) as error:
         print(f"likewise: {error}", file=sys.stderr)
         sys.exit(1)
 

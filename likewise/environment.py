@@ -9,11 +9,20 @@ NAMES = (
     "REDIS_URL",
     "STORAGE_URL",
     "LIKEWISE_SECRET_KEY",
+    "LIKEWISE_OLD_SECRET_KEYS",
     "LIKEWISE_BASE_URL",
     "LIKEWISE_DATA",
 )
 # A file in the data folder while it is filled by a restore, and after one that was killed.
 RESTORING = "restoring"
+
+
+SHORTEST_KEY = 32
+LEAST_LETTERS = 10
+
+
+class WeakKey(RuntimeError):
+    """The secret key could be guessed."""
 
 
 class NotRunning(RuntimeError):
@@ -34,6 +43,17 @@ def write_private(path: Path, text: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
+
+
+def require_strong_key(key: str) -> None:
+    """Raises WeakKey for a secret key that could be guessed."""
+    if len(key) < SHORTEST_KEY or len(set(key)) < LEAST_LETTERS:
+        raise WeakKey(
+            f"LIKEWISE_SECRET_KEY has {len(key)} characters, {len(set(key))} different ones, and "
+            f"may be guessed; it needs {SHORTEST_KEY} and {LEAST_LETTERS}. Make one with `python3 "
+            '-c "import secrets; print(secrets.token_urlsafe(48))"`, and put the one you have into '
+            "LIKEWISE_OLD_SECRET_KEYS so that links and credentials stay good."
+        )
 
 
 def save(values: dict[str, str]) -> None:

@@ -84,6 +84,7 @@ class Supervisor:
     def _start(self) -> None:
         os.environ["LIKEWISE_DATA"] = str(self.data)
         os.environ["LIKEWISE_SECRET_KEY"] = environment.secret_key()
+        environment.require_strong_key(os.environ["LIKEWISE_SECRET_KEY"])
         os.environ["LIKEWISE_BASE_URL"] = self.base_url
         # Threads of a fit that wait for each other must not take the web server's core.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -3,16 +3,21 @@
 from alembic import context
 
 from app.core.database import get_engine
+from app.core.wall import raise_wall
 from app.tables import metadata
 
 
 def run() -> None:
-    """Run migrations in one transaction, under a lock that lets one process migrate at a time."""
+    """Run migrations in one transaction, under a lock that lets one process migrate at a time.
+
+    New tables that have policies are opened to requesters in the same transaction.
+    """
     with get_engine().connect() as connection:
         context.configure(connection=connection, target_metadata=metadata)
         with context.begin_transaction():
             context.execute("SELECT pg_advisory_xact_lock(7259104)")
             context.run_migrations()
+            raise_wall(connection)
 
 
 if context.is_offline_mode():

@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
+from app.accounts.sessions import forget_old_sessions
 from app.collections.discards import request_removal
 from app.collections.imports import requeue_lost_imports
 from app.core.database import transaction
@@ -26,6 +27,7 @@ from app.core.logs import begin_log, log_the_uncaught
 from app.core.outbox import NOTIFY_CHANNEL, OutboxMessage
 from app.core.settings import get_settings
 from app.jobs.service import requeue_lost_jobs
+from app.operations.violations import forget_old_violations
 from app.recruitment.erasure import forget_old
 from app.webhooks.delivery import forget_old_deliveries
 from workers.celery_app import celery
@@ -74,9 +76,11 @@ def sweep() -> None:
 
 
 def forget() -> None:
-    """Forget who people of campaigns that ended long ago were."""
+    """Forget who people of campaigns that ended long ago were, and what is outdated."""
     with transaction() as session:
         people = forget_old(session)
+        forget_old_violations(session)
+        forget_old_sessions(session)
     if people:
         logger.info("forgot who %d people were, as their campaigns ended long ago", people)
 

@@ -4,7 +4,15 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, String, func
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    LargeBinary,
+    String,
+    func,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -22,6 +30,11 @@ class Account(Identified, Base):
     # Argon2id with its parameters; null until a password is chosen.
     password_hash: Mapped[str | None] = mapped_column(String(200))
     disabled_at: Mapped[datetime | None]
+    # The second factor: its seed, sealed; since when it is asked for (null while it is only begun
+    # to be set up); the last 30 seconds whose code was used, so that none is used twice.
+    totp_secret: Mapped[bytes | None] = mapped_column(LargeBinary)
+    totp_since: Mapped[datetime | None]
+    totp_step: Mapped[int | None] = mapped_column(BigInteger)
 
 
 class SignInLink(Identified, Base):
@@ -39,14 +52,37 @@ class BrowserSession(Identified, Base):
     """A signed-in browser; only the cookie's hash is stored.
 
     by_link: signed in by a one-time link, and so allowed to choose a password without the old one.
+    seen_at: when something was last asked for; kept to the minute.
+    confirmed_at: when whoever sits there last proved who they are.
+    awaits_code: the password was right; the second factor's code is still to come.
+    browser: kind of browser and system, to tell sessions by.
     """
 
     __tablename__ = "browser_session"
 
-    account_id: Mapped[UUID] = mapped_column(ForeignKey("account.id", ondelete="CASCADE"))
+    account_id: Mapped[UUID] = mapped_column(
+        ForeignKey("account.id", ondelete="CASCADE"), index=True
+    )
     token_hash: Mapped[str] = mapped_column(String(64), unique=True)
     expires_at: Mapped[datetime]
     by_link: Mapped[bool] = mapped_column(default=False, server_default="false")
+    seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    confirmed_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    awaits_code: Mapped[bool] = mapped_column(default=False, server_default="false")
+    browser: Mapped[str] = mapped_column(String(100), default="", server_default="")
+
+
+class RecoveryCode(Identified, Base):
+    """Signs in once in the place of a code, for who has lost the device; only the hash is stored
+    (a code has 120 bits, so no salt is needed)."""
+
+    __tablename__ = "recovery_code"
+
+    account_id: Mapped[UUID] = mapped_column(
+        ForeignKey("account.id", ondelete="CASCADE"), index=True
+    )
+    code_hash: Mapped[str] = mapped_column(String(64), unique=True)
+    used_at: Mapped[datetime | None]
 
 
 class ApiToken(Identified, Base):

@@ -1,6 +1,6 @@
 """A requester's own account, and for admins all accounts."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Form, Request
@@ -8,13 +8,14 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.accounts import service, tokens
+from app.accounts import factors, service, sessions, tokens
 from app.accounts.models import Account, AuditEvent
-from app.accounts.routes import SignedIn, cookie_of
+from app.accounts.routes import Confirmed, SignedIn, cookie_of, signed_out, with_cookie
 from app.core.errors import InvalidInput, LikewiseError
 from app.core.mail import can_send, send_mail
 from app.core.settings import get_settings
 from app.core.web import DatabaseSession, templates
+from app.operations.violations import latest_violations
 
 router = APIRouter(include_in_schema=False)
 SHOWN_EVENTS = 100
@@ -22,7 +23,7 @@ SHOWN_EVENTS = 100
 
 @router.get("/account", response_class=HTMLResponse)
 def account_page(request: Request, session: DatabaseSession, account: SignedIn) -> Response:
-    return _account_page(request, session, account)
+    return account_page_of(request, session, account)
 
 
 @router.post("/account/password", response_class=HTMLResponse)
@@ -34,17 +35,76 @@ def choose_password(
     old: Annotated[str, Form(max_length=1000)] = "",
 ) -> Response:
     try:
-        service.set_password(session, account, cookie_of(request), old, new)
+        with session.begin_nested():
+            renewed = service.set_password(session, account, cookie_of(request), old, new)
     except LikewiseError as error:
-        return _account_page(request, session, account, error=error)
-    return _account_page(request, session, account, said="Your password is set.")
+        return account_page_of(request, session, account, error=error)
+    shown = account_page_of(request, session, account, said="Your password is set.")
+    return keeping(shown, renewed)
+
+
+@router.post("/account/sessions/{session_id}/end")
+def end_session(
+    request: Request, session: DatabaseSession, account: SignedIn, session_id: UUID
+) -> Response:
+    sessions.end_one(session, account, session_id)
+    service.record_audit(session, account.id, "account.session_ended", "account", account.id)
+    return RedirectResponse("/account", status_code=303)
+
+
+@router.post("/account/sessions/end")
+def end_all_sessions(session: DatabaseSession, account: SignedIn) -> Response:
+    """Sign out here and everywhere else."""
+    service.sign_out_everywhere(session, account, account)
+    return signed_out()
+
+
+@router.post("/account/factor/{deed}", response_class=HTMLResponse)
+def change_factor(
+    request: Request,
+    session: DatabaseSession,
+    account: Confirmed,
+    deed: Literal["begin", "finish", "remove", "codes"],
+    code: Annotated[str, Form(max_length=100)] = "",
+) -> Response:
+    """Set a second factor up in two steps, remove it, or make new recovery codes."""
+    try:
+        with session.begin_nested():
+            shown, keep = _change_factor(request, session, account, deed, code)
+    except LikewiseError as error:
+        return account_page_of(request, session, account, error=error)
+    return keeping(account_page_of(request, session, account, **shown), keep)
+
+
+def _change_factor(
+    request: Request, session: Session, account: Account, deed: str, code: str
+) -> tuple[dict[str, Any], str | None]:
+    """What the page shows then, and the cookie to go on with where the old one ended."""
+    if deed == "begin":
+        return {"seed": factors.begin(session, account)}, None
+    cookie = cookie_of(request)
+    if deed == "finish":
+        codes = factors.finish(session, account, code)
+        return {"codes": codes}, service.factor_changed(session, account, cookie, "set")
+    if deed == "remove":
+        factors.remove(session, account)
+        kept = service.factor_changed(session, account, cookie, "removed")
+        return {"said": "There is no second factor any more."}, kept
+    return {"codes": factors.renew_recovery_codes(session, account)}, None
+
+
+def keeping(response: Response, cookie: str | None) -> Response:
+    """The reply, with the cookie of a session that took the old one's place."""
+    if cookie is not None:
+        response.headers["Set-Cookie"] = with_cookie(cookie, "/").headers["Set-Cookie"]
+    return response
 
 
 @router.post("/account/tokens", response_class=HTMLResponse)
 def make_token(
     request: Request,
     session: DatabaseSession,
-    account: SignedIn,
+    account: Confirmed,
     name: Annotated[str, Form(max_length=200)],
     scope: Annotated[str, Form()],
     days: Annotated[str, Form(max_length=10)] = "",
@@ -54,8 +114,8 @@ def make_token(
             lasting = _days(days)
             _, text = tokens.create_token(session, account, name, scope, lasting)
     except LikewiseError as error:
-        return _account_page(request, session, account, error=error)
-    return _account_page(request, session, account, token=text)
+        return account_page_of(request, session, account, error=error)
+    return account_page_of(request, session, account, token=text)
 
 
 def _days(text: str) -> int | None:
@@ -71,7 +131,7 @@ def revoke_token(session: DatabaseSession, account: SignedIn, token_id: UUID) ->
     return RedirectResponse("/account", status_code=303)
 
 
-def _account_page(
+def account_page_of(
     request: Request,
     session: Session,
     account: Account,
@@ -83,6 +143,11 @@ def _account_page(
         "account": account,
         "error": error,
         "tokens": tokens.list_tokens(session, account),
+        "sessions": sessions.list_sessions(session, account),
+        "here": sessions.session_of(session, cookie_of(request)),
+        "pending_seed": factors.pending_seed(account),
+        "address_of": factors.address_of,
+        "n_codes": factors.n_recovery_codes(session, account),
         **shown,
     }
     status = error.status if error else 200
@@ -100,7 +165,7 @@ def accounts_page(request: Request, session: DatabaseSession, account: SignedIn)
 def invite(
     request: Request,
     session: DatabaseSession,
-    account: SignedIn,
+    account: Confirmed,
     email: Annotated[str, Form(max_length=400)],
     role: Annotated[str, Form()] = "requester",
 ) -> Response:
@@ -116,9 +181,9 @@ def invite(
 
 @router.post("/accounts/{account_id}/{deed}", response_class=HTMLResponse)
 def change_account(
-    request: Request, session: DatabaseSession, account: SignedIn, account_id: UUID, deed: str
+    request: Request, session: DatabaseSession, account: Confirmed, account_id: UUID, deed: str
 ) -> Response:
-    """link, disable, enable, or a role."""
+    """link, disable, enable, sign-out, factor, or a role."""
     service.require_admin(account)
     other = service.get_account(session, account_id)
     try:
@@ -127,6 +192,10 @@ def change_account(
                 return _with_link(request, session, account, other, "Your link to Likewise")
             if deed in ("disable", "enable"):
                 service.set_disabled(session, account, other, deed == "disable")
+            elif deed == "sign-out":
+                service.sign_out_everywhere(session, account, other)
+            elif deed == "factor":
+                service.remove_second_factor(session, account, other)
             else:
                 service.set_role(session, account, other, deed)
     except LikewiseError as error:
@@ -165,6 +234,7 @@ def _accounts_page(
         "error": error,
         "accounts": service.list_accounts(session),
         "events": events,
+        "violations": latest_violations(session),
         **shown,
     }
     status = error.status if error else 200

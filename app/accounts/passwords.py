@@ -1,28 +1,32 @@
 """Passwords: Argon2id, and attempts that are counted."""
 
 import logging
-from collections.abc import Callable
-from functools import lru_cache
+import re
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
-from limits.errors import StorageError
-from limits.storage import MemoryStorage, RedisStorage
-from limits.strategies import SlidingWindowCounterRateLimiter
 
+from app.accounts.guessable import is_guessable
+from app.core import throttle
 from app.core.errors import InvalidInput, LikewiseError
-from app.core.settings import get_settings
 
 SHORTEST, LONGEST = 10, 200
 PER_ADDRESS = RateLimitItemPerMinute(20)
-PER_ACCOUNT = RateLimitItemPerHour(20)
+PER_ACCOUNT = RateLimitItemPerMinute(10)
+PER_ACCOUNT_AND_HOUR = RateLimitItemPerHour(20)
 # Of wrong passwords of a link, from one address: a class may come from one.
 WRONG_PER_MINUTE = RateLimitItemPerMinute(20)
 WRONG_PER_HOUR = RateLimitItemPerHour(100)
 SHORTEST_SHARED = 6
+# What attackers of this place would try, beside what they try everywhere.
+CONTEXT_WORDS = (
+    "likewise", "admin", "administrator", "requester", "annotator", "localhost", "prolific",
+    "mturk", "password", "campaign", "crowd",
+)  # fmt: skip
 
 logger = logging.getLogger(__name__)
+
 _hasher = PasswordHasher()
 # Verified when there is no such account, so that the reply takes as long.
 _NOBODY = _hasher.hash("nobody has this password")
@@ -42,8 +46,13 @@ def hash_password(password: str, email: str) -> str:
             f"A password has {SHORTEST} to {LONGEST} characters; this one has {len(password)}.",
             code="bad_password",
         )
-    if len(set(password)) < 4 or password.lower() in (email, email.split("@")[0]):
-        raise InvalidInput("This password is too easy to guess.", code="bad_password")
+    own = (email, *re.split(r"[@._+-]", email), *CONTEXT_WORDS)
+    if len(set(password)) < 4 or is_guessable(password, own):
+        raise InvalidInput(
+            "This password is too easy to guess: it is made of what is tried first, of this site's "
+            "words or of your address. Four words that you choose by chance are good.",
+            code="bad_password",
+        )
     return _hasher.hash(password)
 
 
@@ -56,6 +65,11 @@ def password_fits(stored: str | None, given: str) -> bool:
     return fits and stored is not None
 
 
+def hash_again(password: str) -> str:
+    """By today's parameters, of a password that was accepted before."""
+    return _hasher.hash(password)
+
+
 def needs_new_hash(stored: str) -> bool:
     """Whether the hash is from weaker parameters than today's."""
     return _hasher.check_needs_rehash(stored)
@@ -63,8 +77,13 @@ def needs_new_hash(stored: str) -> bool:
 
 def count_attempt(email: str, address: str) -> None:
     """Count an attempt to sign in; raises TooManyAttempts beyond the limits."""
-    checks = ((PER_ADDRESS, f"address/{address}"), (PER_ACCOUNT, f"account/{email}"))
+    checks = (
+        (PER_ADDRESS, f"address/{address}"),
+        (PER_ACCOUNT, f"account/{email}"),
+        (PER_ACCOUNT_AND_HOUR, f"account/{email}"),
+    )
     if not all(_hit(limit, key) for limit, key in checks):
+        logger.warning("sign-in refused: tried too often")
         raise TooManyAttempts(
             "Signing in was tried too often. Wait a while, or use a one-time link."
         )
@@ -96,27 +115,8 @@ def shared_fits(stored: str | None, given: str, place: str, address: str) -> boo
 
 
 def _hit(limit: RateLimitItem, key: str) -> bool:
-    return _limited(lambda limiter: limiter.hit(limit, "sign-in", key))
+    return throttle.hit(limit, "sign-in", key)
 
 
 def _may_try(limit: RateLimitItem, key: str) -> bool:
-    return _limited(lambda limiter: limiter.test(limit, "sign-in", key))
-
-
-def _limited(ask: Callable[[SlidingWindowCounterRateLimiter], bool]) -> bool:
-    try:
-        return ask(SlidingWindowCounterRateLimiter(_storage()))
-    except StorageError:
-        # Without Valkey each web process counts for itself.
-        logger.warning("attempts are counted in memory", exc_info=True)
-        return ask(SlidingWindowCounterRateLimiter(_memory()))
-
-
-@lru_cache
-def _storage() -> RedisStorage:
-    return RedisStorage(get_settings().redis_url, wrap_exceptions=True, socket_timeout=0.5)
-
-
-@lru_cache
-def _memory() -> MemoryStorage:
-    return MemoryStorage()
+    return throttle.may_try(limit, "sign-in", key)

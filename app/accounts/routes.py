@@ -4,16 +4,21 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy.orm import Session
 
-from app.accounts import service
+from app.accounts import factors, service, sessions
 from app.accounts.models import Account
 from app.accounts.tokens import account_of_token
 from app.core.errors import LikewiseError
 from app.core.settings import get_settings
-from app.core.web import DatabaseSession, templates
+from app.core.wall import confine
+from app.core.web import DatabaseSession, templates, wants_page
 
 router = APIRouter(include_in_schema=False)
 READING = ("GET", "HEAD")
+# Where somebody goes who has to set up a second factor first.
+WITHOUT_FACTOR = ("/account", "/account/confirm", "/account/password", "/sign-out")
+FACTOR = "/account/factor"
 
 
 def cookie_name() -> str:
@@ -25,15 +30,56 @@ def cookie_of(request: Request) -> str | None:
     return request.cookies.get(cookie_name())
 
 
-def _signed_in(request: Request, session: DatabaseSession) -> Account:
-    """By cookie, or on the API by a personal token."""
+def address_of(request: Request) -> str:
+    """Where a request comes from, as uvicorn has it: proxies that it trusts may say."""
+    return request.client.host if request.client else "unknown"
+
+
+def _by_token(request: Request) -> str | None:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and request.url.path.startswith("/api/"):
+    is_token = scheme.lower() == "bearer" and request.url.path.startswith("/api/")
+    return token if is_token else None
+
+
+def _signed_in(request: Request, session: DatabaseSession) -> Account:
+    """By cookie, or on the API by a personal token; from here on the request's transaction reaches
+    what is this account's alone."""
+    account = _account_of(request, session)
+    confine(session, account.id, admin=account.role == "admin")
+    return account
+
+
+def _account_of(request: Request, session: Session) -> Account:
+    token = _by_token(request)
+    if token is not None:
         return account_of_token(session, token, writes=request.method not in READING)
-    return service.account_of_session(session, cookie_of(request))
+    account = sessions.account_of_session(session, cookie_of(request))
+    path = request.url.path
+    if path not in WITHOUT_FACTOR and not path.startswith(FACTOR):
+        factors.require_for_all(account)
+    return account
 
 
 SignedIn = Annotated[Account, Depends(_signed_in, scope="function")]
+
+
+def _confirmed(request: Request, session: DatabaseSession, account: SignedIn) -> Account:
+    """Signed in, and asked lately who they are. A token was made by somebody who was."""
+    if _by_token(request) is None:
+        sessions.require_confirmed(session, cookie_of(request))
+    return account
+
+
+Confirmed = Annotated[Account, Depends(_confirmed, scope="function")]
+
+
+def _paying(account: Confirmed) -> Account:
+    factors.require_for_payers(account)
+    return account
+
+
+# Of whatever commits money, or gives access to it.
+Paying = Annotated[Account, Depends(_paying, scope="function")]
 
 
 @router.get("/sign-in", response_class=HTMLResponse)
@@ -48,14 +94,35 @@ def sign_in_by_password(
     email: Annotated[str, Form(max_length=320)],
     password: Annotated[str, Form(max_length=1000)],
 ) -> Response:
-    address = request.client.host if request.client else "unknown"
+    address, browser = address_of(request), request.headers.get("user-agent", "")
     try:
-        cookie = service.sign_in_by_password(session, email, password, address)
+        cookie = service.sign_in_by_password(session, email, password, address, browser)
     except LikewiseError as error:
         context = {"error": error, "email": email}
         page = "accounts/sign_in.html"
         return templates.TemplateResponse(request, page, context, status_code=error.status)
-    return _with_cookie(cookie)
+    # Whoever signs in again leaves the session from before.
+    sessions.end_session(session, cookie_of(request))
+    return with_cookie(cookie, "/")
+
+
+@router.get("/sign-in/code", response_class=HTMLResponse)
+def code_page(request: Request) -> Response:
+    """The second step of signing in."""
+    return templates.TemplateResponse(request, "accounts/code.html")
+
+
+@router.post("/sign-in/code", response_class=HTMLResponse)
+def sign_in_by_code(
+    request: Request, session: DatabaseSession, code: Annotated[str, Form(max_length=100)]
+) -> Response:
+    try:
+        with session.begin_nested():
+            cookie = service.give_code(session, cookie_of(request), code, address_of(request))
+    except LikewiseError as error:
+        context, page = {"error": error}, "accounts/code.html"
+        return templates.TemplateResponse(request, page, context, status_code=error.status)
+    return with_cookie(cookie, "/")
 
 
 @router.get("/sign-in/{token}", response_class=HTMLResponse)
@@ -65,16 +132,46 @@ def confirm_sign_in(request: Request, token: str) -> Response:
 
 
 @router.post("/sign-in/{token}")
-def sign_in(session: DatabaseSession, token: str) -> Response:
-    return _with_cookie(service.use_sign_in_link(session, token))
+def sign_in(request: Request, session: DatabaseSession, token: str) -> Response:
+    browser = request.headers.get("user-agent", "")
+    cookie = service.use_sign_in_link(session, token, browser)
+    sessions.end_session(session, cookie_of(request))
+    return with_cookie(cookie, "/")
 
 
-def _with_cookie(cookie: str) -> Response:
-    response = RedirectResponse("/", status_code=303)
+@router.get("/account/confirm", response_class=HTMLResponse)
+def confirm_page(request: Request, account: SignedIn) -> Response:
+    """Asks who sits there, before what matters."""
+    return templates.TemplateResponse(request, "accounts/again.html", {"account": account})
+
+
+@router.post("/account/confirm", response_class=HTMLResponse)
+def confirm(
+    request: Request,
+    session: DatabaseSession,
+    account: SignedIn,
+    password: Annotated[str, Form(max_length=1000)] = "",
+    code: Annotated[str, Form(max_length=100)] = "",
+) -> Response:
+    cookie, address = cookie_of(request), address_of(request)
+    try:
+        with session.begin_nested():
+            renewed = service.confirm(session, account, cookie, password, code, address)
+    except LikewiseError as error:
+        if not wants_page(request):
+            raise
+        context, page = {"error": error, "account": account}, "accounts/again.html"
+        return templates.TemplateResponse(request, page, context, status_code=error.status)
+    return with_cookie(renewed, "/account")
+
+
+def with_cookie(cookie: str, to: str) -> Response:
+    """Sends the browser on, with a session's cookie."""
+    response = RedirectResponse(to, status_code=303)
     response.set_cookie(
         cookie_name(),
         cookie,
-        max_age=int(service.SESSION_LIFETIME.total_seconds()),
+        max_age=int(sessions.lifetime().total_seconds()),
         httponly=True,
         samesite="lax",
         secure=get_settings().secure_cookies,
@@ -85,7 +182,17 @@ def _with_cookie(cookie: str) -> Response:
 
 @router.post("/sign-out")
 def sign_out(request: Request, session: DatabaseSession) -> Response:
-    service.end_session(session, cookie_of(request))
+    sessions.end_session(session, cookie_of(request))
+    return signed_out()
+
+
+def signed_out() -> Response:
+    """To the page for signing in, without the cookie and what the browser has kept of pages.
+
+    Not its storage: work of annotators that was not sent yet lies there.
+    """
     response = RedirectResponse("/sign-in", status_code=303)
-    response.delete_cookie(cookie_name())
+    secure = get_settings().secure_cookies
+    response.delete_cookie(cookie_name(), secure=secure, httponly=True, samesite="lax")
+    response.headers["Clear-Site-Data"] = '"cache"'
     return response

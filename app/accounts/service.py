@@ -1,21 +1,38 @@
 """Accounts: signing in by one-time link or password, and the session cookie that follows."""
 
+import logging
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from app.accounts.models import Account, AuditEvent, BrowserSession, SignInLink
-from app.accounts.passwords import count_attempt, hash_password, needs_new_hash, password_fits
+from app.accounts import factors
+from app.accounts.models import Account, AuditEvent, SignInLink
+from app.accounts.passwords import (
+    count_attempt,
+    hash_again,
+    hash_password,
+    needs_new_hash,
+    password_fits,
+)
+from app.accounts.sessions import (
+    end_all,
+    is_confirmed,
+    renew,
+    require_confirmed,
+    session_of,
+    start_session,
+)
 from app.core.errors import Conflict, InvalidInput, LikewiseError, NotFound, SignInRequired
 from app.core.security import hash_token, new_token
 
 LINK_LIFETIME = timedelta(hours=24)
-SESSION_LIFETIME = timedelta(days=14)
 FIRST_EMAIL = "admin@localhost"
 ROLES = ("requester", "admin")
+
+logger = logging.getLogger(__name__)
 
 
 class BadCredentials(LikewiseError):
@@ -96,7 +113,7 @@ def ensure_first_account(session: Session, base_url: str) -> str | None:
     return create_sign_in_link(session, account, base_url)
 
 
-def use_sign_in_link(session: Session, token: str) -> str:
+def use_sign_in_link(session: Session, token: str, browser: str = "") -> str:
     """Spend a one-time link; returns the new session's cookie value. Raises BadSignInLink."""
     spent = session.execute(
         update(SignInLink)
@@ -114,12 +131,15 @@ def use_sign_in_link(session: Session, token: str) -> str:
             "This sign-in link was used already or has run out. Sign in with your password, ask "
             "an admin for a new link, or print one with `likewise user link EMAIL`."
         )
-    record_audit(session, account.id, "account.signed_in", "account", account.id)
-    return start_session(session, account, by_link=True)
+    record_audit(session, account.id, "account.signed_in", "account", account.id, by="link")
+    return start_session(session, account, by_link=True, browser=browser)
 
 
-def sign_in_by_password(session: Session, email: str, password: str, address: str) -> str:
-    """The new session's cookie value; `address` is where the attempt comes from.
+def sign_in_by_password(
+    session: Session, email: str, password: str, address: str, browser: str = ""
+) -> str:
+    """The new session's cookie value; `address` is where the attempt comes from, `browser` its
+    header User-Agent.
 
     Raises BadCredentials (the same for a wrong address and a wrong password), TooManyAttempts.
     """
@@ -128,76 +148,88 @@ def sign_in_by_password(session: Session, email: str, password: str, address: st
     account = session.scalar(select(Account).where(Account.email == email))
     stored = account.password_hash if account else None
     if not password_fits(stored, password) or account is None or account.disabled_at is not None:
+        logger.warning("sign-in refused: wrong password, unknown or disabled account")
         raise BadCredentials("E-mail address and password do not fit together.")
     if stored is not None and needs_new_hash(stored):
-        account.password_hash = hash_password(password, email)
-    record_audit(session, account.id, "account.signed_in", "account", account.id)
-    return start_session(session, account)
+        account.password_hash = hash_again(password)
+    record_audit(session, account.id, "account.signed_in", "account", account.id, by="password")
+    return start_session(session, account, browser=browser)
+
+
+def give_code(session: Session, cookie: str | None, code: str, address: str) -> str:
+    """The second step of signing in; the cookie of the session that begins now.
+
+    Raises SignInRequired where no first step came before, BadCode, TooManyAttempts.
+    """
+    here = session_of(session, cookie)
+    if here is None or not here.awaits_code:
+        raise SignInRequired("Sign in first, with your password or a one-time link.")
+    account = session.get_one(Account, here.account_id)
+    if account.disabled_at is not None:
+        raise SignInRequired("This account is disabled.")
+    count_attempt(account.email, address)
+    by = factors.spend_code(session, account, code)
+    record_audit(session, account.id, "account.code_given", "account", account.id, by=by)
+    return renew(session, here, account)
+
+
+def confirm(
+    session: Session, account: Account, cookie: str | None, password: str, code: str, address: str
+) -> str:
+    """Whoever sits there is still the account's owner: all factors that it has are asked for.
+    The cookie that takes the old one's place.
+
+    Raises BadCredentials, BadCode, TooManyAttempts.
+    """
+    here = session_of(session, cookie)
+    if here is None:
+        raise SignInRequired("Sign in first, with your password or a one-time link.")
+    count_attempt(account.email, address)
+    if account.password_hash is None and account.totp_since is None:
+        raise BadCredentials(
+            "There is neither a password nor a second factor to confirm with: sign in again with a "
+            "new one-time link."
+        )
+    if account.password_hash and not password_fits(account.password_hash, password):
+        logger.warning("confirmation refused: wrong password of account %s", account.id)
+        raise BadCredentials("The password is not right.")
+    if account.totp_since is not None:
+        factors.spend_code(session, account, code)
+    record_audit(session, account.id, "account.confirmed", "account", account.id)
+    return renew(session, here, account)
 
 
 def set_password(
     session: Session, account: Account, cookie: str | None, old: str, new: str
-) -> None:
-    """Choose a password and sign every other browser out.
+) -> str | None:
+    """Choose a password and sign every other browser out; this one's new cookie.
 
     The old one is asked for unless there is none, or this browser signed in by a one-time link.
     Raises BadCredentials, InvalidInput.
     """
-    here = _session_of(session, cookie)
-    by_link = here is not None and here.by_link
-    if account.password_hash and not by_link and not password_fits(account.password_hash, old):
+    here = session_of(session, cookie)
+    by_link = here is not None and here.by_link and is_confirmed(here)
+    if not account.password_hash:
+        # Else whoever finds the browser open takes the account over.
+        require_confirmed(session, cookie)
+    elif not by_link and not password_fits(account.password_hash, old):
         raise BadCredentials("The old password is not right.")
     account.password_hash = hash_password(new, account.email)
-    others = delete(BrowserSession).where(BrowserSession.account_id == account.id)
-    session.execute(others.where(BrowserSession.id != here.id) if here else others)
-    if here is not None:
-        here.by_link = False
+    end_all(session, account, but=here)
     record_audit(session, account.id, "account.password_set", "account", account.id)
-
-
-def _session_of(session: Session, cookie: str | None) -> BrowserSession | None:
-    if not cookie:
+    if here is None:
         return None
-    query = select(BrowserSession).where(BrowserSession.token_hash == hash_token(cookie))
-    return session.scalar(query)
+    here.by_link = False
+    return renew(session, here, account)
 
 
-def start_session(session: Session, account: Account, *, by_link: bool = False) -> str:
-    cookie = new_token()
-    session.add(
-        BrowserSession(
-            account_id=account.id,
-            token_hash=hash_token(cookie),
-            expires_at=datetime.now(UTC) + SESSION_LIFETIME,
-            by_link=by_link,
-        )
-    )
-    return cookie
-
-
-def account_of_session(session: Session, cookie: str | None) -> Account:
-    """The account signed in with `cookie`; raises SignInRequired."""
-    account = None
-    if cookie:
-        account = session.scalar(
-            select(Account)
-            .join(BrowserSession, BrowserSession.account_id == Account.id)
-            .where(
-                BrowserSession.token_hash == hash_token(cookie),
-                BrowserSession.expires_at > datetime.now(UTC),
-                Account.disabled_at.is_(None),
-            )
-        )
-    if account is None:
-        raise SignInRequired("Sign in first, with your password or a one-time link.")
-    return account
-
-
-def end_session(session: Session, cookie: str | None) -> None:
-    if cookie:
-        session.execute(
-            delete(BrowserSession).where(BrowserSession.token_hash == hash_token(cookie))
-        )
+def factor_changed(session: Session, account: Account, cookie: str | None, how: str) -> str | None:
+    """What follows when the second factor was `set` or `removed`: all other browsers are signed
+    out. This one's new cookie."""
+    here = session_of(session, cookie)
+    end_all(session, account, but=here)
+    record_audit(session, account.id, f"account.second_factor_{how}", "account", account.id)
+    return renew(session, here, account) if here is not None else None
 
 
 def list_accounts(session: Session) -> list[Account]:
@@ -223,7 +255,7 @@ def set_disabled(session: Session, admin: Account, account: Account, disabled: b
         raise Conflict("You cannot disable your own account.")
     account.disabled_at = datetime.now(UTC) if disabled else None
     if disabled:
-        session.execute(delete(BrowserSession).where(BrowserSession.account_id == account.id))
+        end_all(session, account)
     event = "account.disabled" if disabled else "account.enabled"
     record_audit(session, admin.id, event, "account", account.id)
 
@@ -236,3 +268,17 @@ def set_role(session: Session, admin: Account, account: Account, role: str) -> N
         raise InvalidInput(f"The role is one of {', '.join(ROLES)}, not {role!r}.", code="bad_role")
     account.role = role
     record_audit(session, admin.id, "account.role", "account", account.id, role=role)
+
+
+def sign_out_everywhere(session: Session, admin: Account, account: Account) -> None:
+    """End all sessions of somebody, for an admin."""
+    end_all(session, account)
+    record_audit(session, admin.id, "account.signed_out", "account", account.id)
+
+
+def remove_second_factor(session: Session, by: Account | None, account: Account) -> None:
+    """For who has lost it: by an admin, or by who runs the machine (None). Signs them out."""
+    factors.remove(session, account)
+    end_all(session, account)
+    by_id = by.id if by is not None else None
+    record_audit(session, by_id, "account.second_factor_removed", "account", account.id)

@@ -185,17 +185,18 @@ def get_campaign(
 
     Raises NotFound, also for somebody else's; MayNotChange for one that may only be looked at.
     """
-    campaign = session.get(
-        Campaign,
-        campaign_id,
-        with_for_update={"key_share": True} if edit else None,
-        populate_existing=edit,
-    )
+    campaign = session.get(Campaign, campaign_id)
     access = access_of(session, account, campaign) if campaign is not None else None
-    if campaign is None or access is None:
-        raise NotFound("There is no such campaign.")
+    if access is None:
+        campaign = None
     if edit and access == "view":
         raise MayNotChange("This campaign is shared with you to look at, not to change.")
+    if edit and campaign is not None:
+        # Who may not change a row cannot lock it either (app/core/wall.py).
+        lock = {"key_share": True}
+        campaign = session.get(Campaign, campaign_id, with_for_update=lock, populate_existing=True)
+    if campaign is None:
+        raise NotFound("There is no such campaign.")
     return campaign
 
 

@@ -10,6 +10,7 @@ from app.accounts.models import Account
 from app.accounts.service import account_by_email, record_audit
 from app.campaigns.models import Campaign, Share
 from app.core.errors import InvalidInput, LikewiseError, NotFound
+from app.core.wall import beyond_the_wall
 from app.recruitment.moves import stop_all
 
 ACCESS = ("view", "edit")
@@ -63,7 +64,9 @@ def share_campaign(
     _require_owner(owner, campaign)
     if access not in ACCESS:
         raise InvalidInput(f"Access is one of {', '.join(ACCESS)}, not {access!r}.")
-    account = account_by_email(session, email)
+    # Somebody with whom nothing is shared yet.
+    with beyond_the_wall(session):
+        account = account_by_email(session, email)
     if account.id == owner.id:
         raise InvalidInput("The campaign is yours already.", code="already_yours")
     share = session.scalar(

@@ -48,6 +48,7 @@ def all_objects_kept() -> Iterator[None]:
         # No transaction, which PostgreSQL may be set to end when nothing happens in it.
         connection = connection.execution_options(isolation_level="AUTOCOMMIT")
         connection.execute(text("SET statement_timeout = 0"))
+        connection.execute(text("SET lock_timeout = 0"))
         connection.execute(select(func.pg_advisory_lock(ALL_OBJECTS)))
         try:
             yield
@@ -67,13 +68,14 @@ def discard_images(session: Session, collection_id: UUID, hashes: list[str]) -> 
         for sha256 in hashes
     ]
     if rows:
-        session.execute(insert(Discard), rows)
+        # Nothing is read back: requests of requesters may not.
+        session.execute(insert(Discard).inline(), rows)
         send_after_commit(session, DISCARD_TASK, {})
 
 
 def discard_below(session: Session, *prefixes: str) -> None:
     """Let everything below these prefixes go, without condition."""
-    session.execute(insert(Discard), [{"prefix": prefix} for prefix in prefixes])
+    session.execute(insert(Discard).inline(), [{"prefix": prefix} for prefix in prefixes])
     send_after_commit(session, DISCARD_TASK, {})
 
 

@@ -23,6 +23,7 @@ from app.collections.image_schemas import (
 from app.collections.search import ImageFilter
 from app.core.database import transaction
 from app.core.paging import Page, Paged
+from app.core.wall import confine
 from app.core.web import DatabaseSession
 
 api = api_router("/collections/{collection_id}", "collections")
@@ -132,6 +133,7 @@ def download_attributes(
     def lines() -> Iterator[str]:
         # The request's session ends before the body is sent.
         with transaction() as own:
+            confine(own, account.id)
             yield from tables.attributes_csv(own, collection)
 
     headers = {"Content-Disposition": 'attachment; filename="attributes.csv"'}

@@ -39,6 +39,11 @@ class Base(DeclarativeBase):
 # Connections that requests may hold at once; the pool has ten more for live events.
 REQUEST_CONNECTIONS = 24
 POOL_SIZE = 10
+# Milliseconds. A transaction that does nothing holds its locks all the same: one that waits for a
+# platform or a training is a mistake of ours, and ends.
+TIMEOUTS = (
+    "-c statement_timeout=60000 -c lock_timeout=30000 -c idle_in_transaction_session_timeout=300000"
+)
 
 Table = TypeVar("Table", bound=Base)
 
@@ -61,7 +66,7 @@ def get_engine() -> Engine:
         pool_timeout=10,
         # Errors stand in the log, and would quote people's ids and hashes of tokens.
         hide_parameters=True,
-        connect_args={"connect_timeout": 10, "options": "-c statement_timeout=60000"},
+        connect_args={"connect_timeout": 10, "options": TIMEOUTS},
     )
     event.listen(engine, "handle_error", _without_row_values)
     return engine
@@ -103,6 +108,7 @@ def snapshot() -> Iterator[Session]:
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         session.connection(execution_options=options)
         session.execute(text("SET LOCAL statement_timeout = 0"))
+        session.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
         session.execute(text("SET LOCAL timezone = 'UTC'"))
         yield session
 

@@ -1,6 +1,9 @@
 """What every reply gets (security headers) and what no request may do (cross-site writes)."""
 
+import asyncio
+import logging
 from collections.abc import Callable
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -8,24 +11,25 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.core.headers import LOCAL, REPORTS, headers_of, is_private, own_origin
 from app.core.openapi import release
+from app.core.security import new_token
 from app.core.settings import get_settings
 
-CONTENT_SECURITY_POLICY = (
-    "default-src {own}; img-src {own} data: blob:; style-src {own}; script-src {own}; "
-    "connect-src {own}; object-src 'none'; base-uri 'none'; form-action 'self'{forms}; "
-    "frame-ancestors {ancestors}"
-)
 MTURK_PAGES = "/a/mturk/"
 ANNOTATION = "/api/v1/annotate/"
+OPEN = (ANNOTATION, "/static/", REPORTS)
+# Asked by the container's own health check, balancers and Prometheus.
+WATCHED = ("/healthz", "/readyz", "/metrics")
 # What a page in a frame without an origin of its own calls itself.
 NO_ORIGIN = "null"
 RELEASE = release()
+logger = logging.getLogger(__name__)
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class SecurityHeaders:
-    """Content-Security-Policy and friends.
+    """Content-Security-Policy and friends, and a nonce for the scripts of a page.
 
     mturk_origins: of MTurk's pages, which alone may frame its people's, and take their form.
     """
@@ -38,37 +42,92 @@ class SecurityHeaders:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        path, origins, own = scope["path"], "", "'self'"
+        path, framed_by, own = scope["path"], "", "'self'"
+        nonce = new_token()
+        # `request.state.nonce` of templates.
+        scope.setdefault("state", {})["nonce"] = nonce
         if path.startswith(MTURK_PAGES):
-            origins = self._mturk_origins()
+            framed_by = self._mturk_origins()
             # In a frame without an origin, WebKit takes nothing at all for the page's own.
-            own = f"'self' {_own_origin()}"
-        ancestors = origins or _frames_allowed(path)
-        forms = f" {origins}" if origins else ""
+            own = f"'self' {own_origin()}"
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                policy = CONTENT_SECURITY_POLICY.format(own=own, ancestors=ancestors, forms=forms)
-                headers["Content-Security-Policy"] = policy
-                headers["X-Content-Type-Options"] = "nosniff"
-                headers["Referrer-Policy"] = "same-origin"
-                headers["Cross-Origin-Opener-Policy"] = "same-origin"
-                if scope["path"].startswith("/api/"):
+                kind = headers.get("content-type", "")
+                headers.update(headers_of(path, kind, nonce, framed_by=framed_by, own=own))
+                if is_private(path):
+                    headers.setdefault("Cache-Control", "no-store")
+                if path.startswith("/api/"):
                     headers["Likewise-Version"] = RELEASE
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
 
 
-def _own_origin() -> str:
-    parts = urlsplit(get_settings().base_url)
-    return f"{parts.scheme}://{parts.netloc}"
+class PatientBodies:
+    """Ends requests whose body stands still: else a few that send a byte a minute hold all places.
+
+    The application then sees a client that has gone.
+    """
+
+    def __init__(self, app: ASGIApp, seconds: float = 30.0) -> None:
+        self.app = app
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        is_whole = False
+
+        async def receive_in_time() -> Message:
+            nonlocal is_whole
+            if is_whole:
+                # From here on only the end of the connection is waited for.
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), self._seconds)
+            except TimeoutError:
+                logger.warning("gave up on a body that stood still")
+                return {"type": "http.disconnect"}
+            is_whole = not message.get("more_body", False)
+            return message
+
+        await self.app(scope, receive_in_time, send)
 
 
-def _frames_allowed(path: str) -> str:
-    """Who else may frame a page: this site its previews of the annotators'."""
-    return "'self'" if path.startswith("/campaigns/") and path.endswith("/preview") else "'none'"
+class KnownHosts:
+    """Refuse requests for a host that is none of ours: links and caches go by that name.
+
+    Whoever watches the processes asks by any name.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in WATCHED:
+            host = _name_of(Headers(scope=scope).get("host", ""))
+            if not _is_ours(host):
+                detail = "This server does not go by that name. See LIKEWISE_ALLOWED_HOSTS."
+                await _refusal(400, "unknown_host", detail)(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+def _name_of(host: str) -> str:
+    """Without a port; an IPv6 address without its brackets."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower()
+
+
+def _is_ours(name: str) -> bool:
+    settings = get_settings()
+    allowed = settings.allowed_hosts.lower().replace(",", " ").split()
+    own = (urlsplit(settings.base_url).hostname or "").lower()
+    return name in (*LOCAL, own, *allowed) or "*" in allowed
 
 
 class SameOriginWrites:
@@ -88,16 +147,11 @@ class SameOriginWrites:
             headers = Headers(scope=scope)
             is_annotators = scope["path"].startswith(ANNOTATION)
             is_frame = is_annotators and headers.get("origin") == NO_ORIGIN
-            if not is_frame and _is_cross_site(headers):
-                body = {
-                    "type": "about:blank",
-                    "title": "Forbidden",
-                    "status": 403,
-                    "code": "cross_site_request",
-                    "detail": "This request came from another site. Use the pages of this one.",
-                }
-                refusal = JSONResponse(body, status_code=403, media_type="application/problem+json")
-                await refusal(scope, receive, send)
+            # Browsers send reports on behalf of pages in frames, too, without cookies.
+            is_report = scope["path"] == REPORTS
+            if not is_frame and not is_report and _is_cross_site(headers):
+                detail = "This request came from another site. Use the pages of this one."
+                await _refusal(403, "cross_site_request", detail)(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
@@ -118,7 +172,7 @@ class OpenToFrames:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_open = scope["type"] == "http" and scope["path"].startswith((ANNOTATION, "/static/"))
+        is_open = scope["type"] == "http" and scope["path"].startswith(OPEN)
         await (self._open if is_open else self._closed)(scope, receive, send)
 
 
@@ -128,3 +182,9 @@ def _is_cross_site(headers: Headers) -> bool:
         return site not in ("same-origin", "none")
     origin = headers.get("origin")
     return origin is not None and urlsplit(origin).netloc != headers.get("host")
+
+
+def _refusal(status: int, code: str, detail: str) -> JSONResponse:
+    title = HTTPStatus(status).phrase
+    body = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
+    return JSONResponse(body, status_code=status, media_type="application/problem+json")

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Identity, Index, String, func, text
+from sqlalchemy import BigInteger, Identity, Index, String, func, insert, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -38,5 +38,7 @@ def send_after_commit(
     session: Session, task: str, arguments: dict[str, Any], job_id: UUID | None = None
 ) -> None:
     """Ask for Celery task `task` to run with JSON `arguments` once the transaction commits."""
-    session.add(OutboxMessage(task=task, arguments=arguments, job_id=job_id))
+    row = {"task": task, "arguments": arguments, "job_id": job_id}
+    # Nothing is read back, as its number would be: requests of requesters may not.
+    session.execute(insert(OutboxMessage).inline(), row)
     session.execute(func.pg_notify(NOTIFY_CHANNEL, "").select())

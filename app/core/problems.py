@@ -13,14 +13,18 @@ from starlette.exceptions import HTTPException
 
 from app.core import openapi
 from app.core.errors import LikewiseError, SignInRequired
+from app.core.headers import headers_of
 from app.core.logs import request_id
 from app.core.requests import HEADER, route_of
 from app.core.web import templates, wants_page
 
 logger = logging.getLogger(__name__)
 RETRY_SECONDS = 2
-# Classes of SQLSTATE: connection, gave way to another transaction, no resources, shut down.
-PASSING_STATES = ("08", "40", "53", "57P")
+# Where somebody who sees a page can do what the error asks for.
+SENT_ON = {"confirmation_required": "/account/confirm", "second_factor_required": "/account"}
+# Classes of SQLSTATE: connection, gave way to another transaction, no resources, shut down; a lock
+# that was waited for too long, a transaction that was idle too long.
+PASSING_STATES = ("08", "40", "53", "57P", "55P03", "25P03")
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -52,7 +56,10 @@ def problem(request: Request, status: int, code: str, detail: str, **extra: Any)
 def _on_likewise_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, LikewiseError)
     if isinstance(error, SignInRequired) and wants_page(request):
-        return RedirectResponse("/sign-in", status_code=303)
+        page = "/sign-in/code" if error.code == "code_required" else "/sign-in"
+        return RedirectResponse(page, status_code=303)
+    if error.code in SENT_ON and wants_page(request):
+        return RedirectResponse(SENT_ON[error.code], status_code=303)
     response = problem(request, error.status, error.code, str(error))
     response.headers.update(error.headers)
     return response
@@ -118,4 +125,8 @@ def _on_unexpected_error(request: Request, error: Exception) -> Response:
     response = problem(request, 500, "internal_error", detail)
     # What sets it elsewhere has been left by now.
     response.headers[HEADER] = request_id.get()
+    kind = response.headers.get("content-type", "")
+    nonce = getattr(request.state, "nonce", "")
+    response.headers.update(headers_of(request.url.path, kind, nonce))
+    response.headers["Cache-Control"] = "no-store"
     return response

@@ -16,6 +16,7 @@ ROW_VALUES = re.compile(
     r"During handling of|Traceback \(most recent|LINE \d+:)|\Z)",
     re.MULTILINE | re.DOTALL,
 )
+# Lengths are bounded where a pattern could begin anywhere: else a long line takes its square.
 PATTERNS = (
     (ROW_VALUES, rf"\1\2: {GONE}"),
     # Cookie and Set-Cookie headers; the rest of the line.
@@ -24,11 +25,11 @@ PATTERNS = (
     # API tokens, wherever they stand.
     (re.compile(r"\blw_[\w-]{8,}"), GONE),
     # postgresql://user:password@host, smtp://…, redis://…
-    (re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s/]+@"), rf"\1{GONE}@"),
+    (re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]{0,300}:)[^\s/]{1,300}@"), rf"\1{GONE}@"),
     # Tokens that are a part of a path: one-time links, annotators' links.
     (re.compile(r"(/sign-in/|/a/(?:(?:mturk|prolific)/)?)[\w.~%-]{8,}"), rf"\1{GONE}"),
     # Queries of addresses, as a whole.
-    (re.compile(r"((?:https?://|/)[^\s?'\"<>]*\?)[^\s'\"<>]+"), rf"\1{GONE}"),
+    (re.compile(r"((?:https?://|/)[^\s?'\"<>]{0,2000}\?)[^\s'\"<>]+"), rf"\1{GONE}"),
     # Their parts, elsewhere: workerId=…, "PROLIFIC_PID": "…".
     (
         re.compile(

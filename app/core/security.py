@@ -1,4 +1,8 @@
-"""Signatures, hashes, seals. All keys derive from `LIKEWISE_SECRET_KEY` with a salt per purpose."""
+"""Signatures, hashes, seals. All keys derive from `LIKEWISE_SECRET_KEY` with a salt per purpose.
+
+`LIKEWISE_OLD_SECRET_KEYS` are accepted for reading: what they signed and sealed is good still. Who
+somebody is, is hashed with the oldest of all keys, so that people are known again.
+"""
 
 import base64
 import hashlib
@@ -6,14 +10,23 @@ import hmac
 import secrets
 from typing import Any
 
-from cryptography.fernet import Fernet, InvalidToken
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from itsdangerous import BadData, URLSafeSerializer, URLSafeTimedSerializer
 
 from app.core.settings import get_settings
 
+# Links that were signed with SHA-1, as before, are good still.
+SIGNING: dict[str, Any] = {
+    "signer_kwargs": {"digest_method": hashlib.sha256},
+    "fallback_signers": [{"digest_method": hashlib.sha1}],
+}
 
-def _key() -> str:
-    return get_settings().secret_key.get_secret_value()
+
+def _keys() -> list[str]:
+    """The newest first: it writes, all read."""
+    settings = get_settings()
+    old = settings.old_secret_keys.get_secret_value().split()
+    return [settings.secret_key.get_secret_value(), *old]
 
 
 def new_token() -> str:
@@ -28,47 +41,61 @@ def hash_token(token: str) -> str:
 
 def pseudonym(purpose: str, value: str) -> str:
     """Keyed hash of an identity in hex: equal values match, the value cannot be read back."""
+    return _keyed_hash(_keys()[-1], purpose, value)
+
+
+def _keyed_hash(key: str, purpose: str, value: str) -> str:
     message = f"{purpose}\0{value}".encode()
-    return hmac.new(_key().encode(), message, hashlib.sha256).hexdigest()
+    return hmac.new(key.encode(), message, hashlib.sha256).hexdigest()
 
 
 def sign(purpose: str, value: Any) -> str:
     """`value` (JSON) as a URL-safe signed text, valid for `purpose` only."""
-    return str(URLSafeSerializer(_key(), salt=purpose).dumps(value))
+    return str(URLSafeSerializer(_signers(), salt=purpose, **SIGNING).dumps(value))
 
 
 def unsign(purpose: str, text: str) -> Any | None:
     """The signed value, or None when the signature does not fit."""
     try:
-        return URLSafeSerializer(_key(), salt=purpose).loads(text)
+        return URLSafeSerializer(_signers(), salt=purpose, **SIGNING).loads(text)
     except BadData:
         return None
 
 
 def sign_timed(purpose: str, value: Any) -> str:
     """Like `sign`, with the time of signing inside."""
-    return str(URLSafeTimedSerializer(_key(), salt=purpose).dumps(value))
+    return str(URLSafeTimedSerializer(_signers(), salt=purpose, **SIGNING).dumps(value))
 
 
 def unsign_timed(purpose: str, text: str, max_age_seconds: int) -> Any | None:
     """The signed value, or None when the signature does not fit or is too old."""
     try:
-        return URLSafeTimedSerializer(_key(), salt=purpose).loads(text, max_age=max_age_seconds)
+        signed = URLSafeTimedSerializer(_signers(), salt=purpose, **SIGNING)
+        return signed.loads(text, max_age=max_age_seconds)
     except BadData:
         return None
 
 
+def _signers() -> list[str]:
+    """In the order of itsdangerous: the last one signs."""
+    return _keys()[::-1]
+
+
 def signature(purpose: str, value: str) -> str:
     """A short (128 bit) keyed signature of `value`, for addresses of images."""
-    return pseudonym(purpose, value)[:32]
+    return _keyed_hash(_keys()[0], purpose, value)[:32]
 
 
 def signature_fits(purpose: str, value: str, given: str) -> bool:
-    return hmac.compare_digest(signature(purpose, value), given)
+    """Whether it is the signature of `value` by any of the keys."""
+    fitting = (_keyed_hash(key, purpose, value)[:32] for key in _keys())
+    # Bytes, since text that is not ASCII cannot be compared.
+    return any([hmac.compare_digest(one.encode(), given.encode()) for one in fitting])
 
 
-def _fernet(purpose: str) -> Fernet:
-    return Fernet(base64.urlsafe_b64encode(bytes.fromhex(pseudonym("seal", purpose))))
+def _fernet(purpose: str) -> MultiFernet:
+    derived = (bytes.fromhex(_keyed_hash(key, "seal", purpose)) for key in _keys())
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in derived])
 
 
 def seal(purpose: str, data: bytes) -> bytes:

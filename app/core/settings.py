@@ -26,7 +26,19 @@ class Settings(BaseSettings):
     )
     data: Path = Path(".likewise")
     secret_key: SecretStr
+    # Earlier values of the secret key, the newest first, apart by blanks: still good for reading.
+    old_secret_keys: SecretStr = Field(default=SecretStr(""))
     base_url: str = "http://127.0.0.1:8000"
+    # Names by which the server may be asked for, beside that of base_url; `*`: any.
+    allowed_hosts: str = ""
+
+    # Browsers are signed out after so long without a request, and after so long in any case.
+    session_idle_hours: int = Field(default=72, ge=1, le=8_760)
+    session_hours: int = Field(default=336, ge=1, le=8_760)
+    # Paying, tokens, passwords: who they are must have been proved within so many minutes.
+    confirm_minutes: int = Field(default=30, ge=1, le=1_440)
+    # Who must have a second factor: nobody must, those who recruit and pay, or everybody.
+    second_factor: Literal["offered", "payers", "everybody"] = "offered"
 
     smtp_url: SecretStr = Field(default=SecretStr(""))
     mail_from: str = "likewise@localhost"

@@ -16,6 +16,7 @@ from app.core.outbox import OutboxMessage
 from app.core.prometheus import Family
 from app.core.requests import durations
 from app.jobs.models import Job
+from app.operations.models import CspViolation
 from app.recruitment.models import Payment
 
 logger = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ def read_figures() -> list[Family]:
         with transaction() as session:
             session.execute(text("SET LOCAL statement_timeout = '5s'"))
             found = [*_answers(session), _outbox(session), *_jobs(session), *_payments(session)]
+            found.append(_violations(session))
         up.add(1)
     except SQLAlchemyError as error:
         logger.warning("no figures from the database: %s", error)
@@ -105,3 +107,12 @@ def _payments(session: Session) -> list[Family]:
         number.add(n, state=state, currency=currency)
         cents.add(float(total), state=state, currency=currency)
     return [number, cents]
+
+
+def _violations(session: Session) -> Family:
+    name, about = "likewise_csp_violations", "What browsers told to have blocked, in 90 days."
+    family = Family(name, "gauge", about)
+    query = select(CspViolation.directive, func.sum(CspViolation.n))
+    for directive, n in session.execute(query.group_by(CspViolation.directive)):
+        family.add(float(n), directive=directive)
+    return family

@@ -6,7 +6,7 @@ from fastapi.responses import Response
 from sqlalchemy import select
 
 from app.accounts.api import api_router
-from app.accounts.routes import SignedIn
+from app.accounts.routes import Paying, SignedIn
 from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 from app.recruitment import accounts
@@ -23,7 +23,7 @@ api = api_router("/channel-accounts", "recruitment")
 
 @api.post("", status_code=201)
 def add_channel_account(
-    body: NewChannelAccount, session: DatabaseSession, account: SignedIn, response: Response
+    body: NewChannelAccount, session: DatabaseSession, account: Paying, response: Response
 ) -> ChannelAccountOut:
     """Keep the credentials of an account on MTurk or Prolific, sealed."""
     added = accounts.add_account(session, account, **body.model_dump())
@@ -51,7 +51,7 @@ def get_channel_account(
 
 @api.put("/{channel_account_id}/secret")
 def renew_secret(
-    channel_account_id: UUID, body: NewSecret, session: DatabaseSession, account: SignedIn
+    channel_account_id: UUID, body: NewSecret, session: DatabaseSession, account: Paying
 ) -> ChannelAccountOut:
     """Put new credentials in the place of the old ones."""
     return ChannelAccountOut.of(
@@ -61,7 +61,7 @@ def renew_secret(
 
 @api.delete("/{channel_account_id}", status_code=204)
 def remove_channel_account(
-    channel_account_id: UUID, session: DatabaseSession, account: SignedIn
+    channel_account_id: UUID, session: DatabaseSession, account: Paying
 ) -> Response:
     """Forget the credentials of an account that no campaign has recruited by."""
     accounts.remove_account(session, account, channel_account_id)

@@ -15,6 +15,7 @@ from app.core.database import transaction
 from app.core.errors import Conflict, InvalidInput, LikewiseError, NotFound
 from app.core.security import seal, unseal
 from app.core.settings import get_settings
+from app.core.wall import beyond_the_wall, confine
 from app.recruitment.channel import ChannelError, Checked
 from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruitment
 from app.recruitment.registry import Credentials, open_channel
@@ -134,9 +135,10 @@ def require_payer(session: Session, account: Account, recruitment: Recruitment) 
 def remove_account(session: Session, account: Account, channel_account_id: UUID) -> None:
     """Forget credentials; raises Conflict while a recruitment needs them."""
     found = get_account(session, account, channel_account_id)
-    used = session.scalar(
-        select(Recruitment.id).where(Recruitment.channel_account_id == found.id).limit(1)
-    )
+    query = select(Recruitment.id).where(Recruitment.channel_account_id == found.id).limit(1)
+    # Also of campaigns that are not shared any more.
+    with beyond_the_wall(session):
+        used = session.scalar(query)
     if used is not None:
         raise Conflict(
             "Campaigns recruit, or have recruited, by this account: their books refer to it. Give "
@@ -155,7 +157,9 @@ def renew_secret(
     _require_sound(account, found.channel, found.environment, secret)
     found.source, found.profile, found.secret = "stored", "", _sealed(found.channel, secret)
     found.checked = found.checked_at = None
-    _try_again(session, found)
+    # Also for campaigns that are not shared any more, where money is owed yet.
+    with beyond_the_wall(session):
+        _try_again(session, found)
     record_audit(session, account.id, "channel_account.renewed", "channel_account", found.id)
     return found
 
@@ -197,6 +201,7 @@ def check_account(account_id: UUID, channel_account_id: UUID) -> dict[str, Any]:
     """
     with transaction() as session:
         account = session.get_one(Account, account_id)
+        confine(session, account_id)
         found = get_account(session, account, channel_account_id)
         channel, credentials = found.channel, credentials_of(found)
     try:
@@ -204,6 +209,7 @@ def check_account(account_id: UUID, channel_account_id: UUID) -> dict[str, Any]:
     except ChannelError as error:
         said = Checked(None, "", "", problems=(str(error),))
     with transaction() as session:
+        confine(session, account_id)
         found = get_account(session, session.get_one(Account, account_id), channel_account_id)
         found.checked, found.checked_at = asdict(said), datetime.now(UTC)
         return found.checked

@@ -14,6 +14,7 @@ from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.database import snapshot
 from app.core.paging import Page, Paged
+from app.core.wall import confine
 from app.core.web import DatabaseSession
 from app.recruitment import invitations, links, owed
 from app.recruitment.link_schemas import (
@@ -189,6 +190,7 @@ def download_owed(
 
     def lines() -> Iterator[bytes]:
         with snapshot() as own:
+            confine(own, account.id)
             yield from owed.owed_csv(own, own.get_one(Campaign, campaign_id), state)
 
     return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
-from app.accounts.routes import SignedIn
+from app.accounts.routes import Paying, SignedIn
 from app.core.errors import LikewiseError
 from app.core.web import DatabaseSession, templates
 from app.recruitment import accounts
@@ -41,7 +41,7 @@ def platforms_page(request: Request, session: DatabaseSession, account: SignedIn
 def add_account(
     request: Request,
     session: DatabaseSession,
-    account: SignedIn,
+    account: Paying,
     channel: Annotated[Platform, Form()],
     environment: Annotated[Literal["production", "sandbox", "custom"], Form()],
     name: Annotated[str, Form(max_length=100)] = "",
@@ -88,7 +88,7 @@ def _secret(channel: str, sent: dict[str, str]) -> dict[str, str]:
 def renew_secret(
     request: Request,
     session: DatabaseSession,
-    account: SignedIn,
+    account: Paying,
     channel_account_id: UUID,
     access_key_id: Key = "",
     secret_access_key: Key = "",
@@ -122,9 +122,7 @@ def remove_account(
 
 
 @pages.post(ADDRESS + "/{channel_account_id}/check")
-def check_account(
-    session: DatabaseSession, account: SignedIn, channel_account_id: UUID
-) -> Response:
+def check_account(session: DatabaseSession, account: Paying, channel_account_id: UUID) -> Response:
     """What the platform says is kept with the account, where the page shows it."""
     found = accounts.get_account(session, account, channel_account_id)
     account_id, channel_account_id = account.id, found.id

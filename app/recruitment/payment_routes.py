@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import func, or_, select
 
 from app.accounts.api import api_router
-from app.accounts.routes import SignedIn
+from app.accounts.routes import Paying, SignedIn
 from app.annotation.models import Annotator, Assignment
 from app.campaigns.service import get_campaign
 from app.core.paging import Page, Paged
@@ -75,7 +75,7 @@ def approve_submission(
     submission_id: UUID,
     body: ReasonIn,
     session: DatabaseSession,
-    account: SignedIn,
+    account: Paying,
 ) -> PaymentOut:
     """Pay the reward; for what was rejected, take the rejection back."""
     payment = decisions.approve(session, account, campaign_id, submission_id, body.reason)
@@ -114,7 +114,7 @@ def give_bonus(
     submission_id: UUID,
     body: SubmissionBonusIn,
     session: DatabaseSession,
-    account: SignedIn,
+    account: Paying,
 ) -> PaymentOut:
     """Pay something beyond the reward, or, once, part of it for work that is not whole."""
     payment = decisions.give_bonus(
@@ -129,7 +129,7 @@ def compensate(
     assignment_id: UUID,
     body: BonusIn,
     session: DatabaseSession,
-    account: SignedIn,
+    account: Paying,
 ) -> BonusIn:
     """Pay somebody who worked here but could not hand in on MTurk, by a task for them alone."""
     decisions.compensate(
@@ -189,7 +189,7 @@ def decide_payment(
     decision: Literal["release", "cancel", "paid", "unpaid"],
     body: ReasonIn,
     session: DatabaseSession,
-    account: SignedIn,
+    account: Paying,
 ) -> PaymentOut:
     """Let a held or refused payment go on; give one up that nobody was told of; or say whether
     one was made whose outcome nobody knows."""

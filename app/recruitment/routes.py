@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.api import api_router
-from app.accounts.routes import SignedIn
+from app.accounts.routes import Paying, SignedIn
 from app.campaigns.service import get_campaign
 from app.core.errors import NotFound
 from app.core.paging import Page, Paged
@@ -110,7 +110,7 @@ def dry_run_recruitment(
 
 @api.post("/{recruitment_id}/open")
 def open_recruitment(
-    campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: SignedIn
+    campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: Paying
 ) -> RecruitmentOut:
     """Reserve the money and put the postings on the platform."""
     _of_campaign(session, account, campaign_id, recruitment_id)
@@ -123,7 +123,7 @@ def ask_for_more(
     recruitment_id: UUID,
     body: MorePlaces,
     session: DatabaseSession,
-    account: SignedIn,
+    account: Paying,
 ) -> RecruitmentOut:
     """Ask for more places while it is open."""
     _of_campaign(session, account, campaign_id, recruitment_id)
@@ -137,7 +137,7 @@ def set_limit(
     recruitment_id: UUID,
     body: NewLimit,
     session: DatabaseSession,
-    account: SignedIn,
+    account: Paying,
 ) -> RecruitmentOut:
     """Change the spending limit; payments that waited for it go on."""
     _of_campaign(session, account, campaign_id, recruitment_id)

@@ -10,12 +10,14 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from app.accounts.api import api_router
+from app.accounts.models import Account
 from app.accounts.routes import SignedIn
 from app.accounts.service import record_audit
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.database import snapshot
 from app.core.streaming import Stream
+from app.core.wall import confine
 from app.core.web import DatabaseSession
 from app.results.catalogue import (
     BY_NAME,
@@ -102,15 +104,18 @@ def export_file(
     if export.group == "everything":
         record_audit(session, account.id, "campaign.archive_downloaded", "campaign", campaign.id)
     if export.of_answers is not None:
-        stream = _stream(campaign, export, options)
+        stream = _stream(account, campaign, export, options)
         return Stream(stream, export.media_type, headers)
     whole = b"".join(make(session, campaign, export, version, options))
     return Response(whole, media_type=export.media_type, headers=headers)
 
 
-def _stream(campaign: Campaign, export: Export, options: Options) -> Generator[bytes, None, None]:
+def _stream(
+    account: Account, campaign: Campaign, export: Export, options: Options
+) -> Generator[bytes, None, None]:
     # The request's own transaction has ended when the body is sent.
     with snapshot() as session:
+        confine(session, account.id)
         yield from make(session, campaign, export, None, options)
 
 

@@ -17,6 +17,7 @@ from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.events import channel_of
 from app.core.settings import get_settings
+from app.core.wall import confine
 from app.results.schemas import ProgressOut
 from app.results.service import read_progress
 
@@ -25,22 +26,29 @@ POLL_SECONDS = 3.0
 PAUSE_SECONDS = 0.5
 
 
-def progress_json(campaign_id: UUID) -> str:
-    """The progress object of the API as JSON text, in a transaction of its own."""
+def progress_json(campaign_id: UUID, account_id: UUID) -> str | None:
+    """The progress object of the API as JSON text, in a transaction of its own; None once the
+    account may not see the campaign any more."""
     with transaction() as session:
-        campaign = session.get_one(Campaign, campaign_id)
+        confine(session, account_id)
+        campaign = session.get(Campaign, campaign_id)
+        if campaign is None:
+            return None
         return ProgressOut.of(read_progress(session, campaign)).model_dump_json()
 
 
-async def progress_events(campaign_id: UUID) -> AsyncIterator[dict[str, str]]:
+async def progress_events(campaign_id: UUID, account_id: UUID) -> AsyncIterator[dict[str, str]]:
     """Events `progress`, the first at once, then one per change, at most two a second.
 
     `changed` without data: something changed that is not part of the progress, such as a payment.
+    Ends when the account may not see the campaign any more.
     """
     last = ""
     async with _Changes(campaign_id) as changes:
         while True:
-            current = await run_in_threadpool(progress_json, campaign_id)
+            current = await run_in_threadpool(progress_json, campaign_id, account_id)
+            if current is None:
+                return
             if current != last:
                 yield {"event": "progress", "data": current}
                 last = current

@@ -48,7 +48,7 @@ def follow_progress(
 ) -> EventSourceResponse:
     """The same whenever it changes, as server-sent events."""
     campaign = get_campaign(session, account, campaign_id)
-    return EventSourceResponse(progress_events(campaign.id), ping=15)
+    return EventSourceResponse(progress_events(campaign.id, account.id), ping=15)
 
 
 @api.get("/jobs")

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.campaigns.models import Campaign, Share
 from app.core.outbox import NOTIFY_CHANNEL
+from app.core.wall import beyond_the_wall
 from app.webhooks.models import Delivery, Webhook
 
 Event = Literal["round.finished", "campaign.finished", "job.failed"]
@@ -23,15 +24,20 @@ PING = "ping"
 
 def announce(session: Session, event: Event, campaign_id: UUID, **details: Any) -> None:
     """Tell the webhooks of everybody who may see the campaign. `details` must be JSON."""
-    campaign = session.get_one(Campaign, campaign_id)
-    shared_with = select(Share.account_id).where(Share.campaign_id == campaign_id)
+    # Others' webhooks are told of what one of them has done.
+    with beyond_the_wall(session):
+        _tell(session, event, session.get_one(Campaign, campaign_id), details)
+
+
+def _tell(session: Session, event: Event, campaign: Campaign, details: dict[str, Any]) -> None:
+    shared_with = select(Share.account_id).where(Share.campaign_id == campaign.id)
     told = session.scalars(
         select(Webhook)
         .join(Account, Webhook.account_id == Account.id)
         .where(
             Webhook.disabled_at.is_(None),
             literal(event) == any_(Webhook.events),
-            or_(Webhook.campaign_id.is_(None), Webhook.campaign_id == campaign_id),
+            or_(Webhook.campaign_id.is_(None), Webhook.campaign_id == campaign.id),
             or_(Account.id == campaign.owner_id, Account.id.in_(shared_with)),
             Account.disabled_at.is_(None),
         )

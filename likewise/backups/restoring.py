@@ -11,7 +11,6 @@ from pathlib import Path
 
 import psycopg
 
-from app.core.revisions import newest_revision
 from app.core.storage import StorageError, all_keys, delete_below, put_object, put_pieces
 from likewise import environment
 from likewise.backups.contents import DATABASE, STORAGE, CannotRestore, Manifest, Part
@@ -89,7 +88,7 @@ class Place:
             postgres.start()
             url = postgres.create_database("likewise")
             _load(backup, url)
-            _migrate(url, backup.manifest)
+            _migrate(url)
         finally:
             postgres.stop()
 
@@ -137,7 +136,7 @@ def restore_backup(file: Path, folder: Path) -> Manifest:
         except (OSError, StorageError, psycopg.Error) as error:
             raise CannotRestore(f"Nothing was restored: {str(error).strip()}") from error
         if place.database_url:
-            _migrate(place.database_url, backup.manifest)
+            _migrate(place.database_url)
         return backup.manifest
 
 
@@ -186,9 +185,9 @@ def _major(connection: psycopg.Connection) -> int:
     return connection.info.server_version // 10_000
 
 
-def _migrate(url: str, manifest: Manifest) -> None:
-    if manifest.revision == newest_revision():
-        return
+def _migrate(url: str) -> None:
+    """Also where nothing is to be migrated: backups hold policies, and not the role that they hold
+    for, which is the server's and gets its rights after migrations."""
     done = subprocess.run(
         [sys.executable, "-m", "likewise.cli", "migrate"],
         env={**os.environ, "DATABASE_URL": url},

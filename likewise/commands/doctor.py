@@ -10,7 +10,6 @@ import typer
 
 from likewise import environment
 
-SHORTEST_KEY = 32
 MOST_SKEW_SECONDS = 2.0
 MOST_WAITING_SECONDS = 60.0
 
@@ -25,11 +24,13 @@ def doctor() -> None:
         ("PostgreSQL", _postgres),
         ("clock", _clock),
         ("migrations", _migrations),
+        ("wall", _wall),
         ("Redis", _redis),
         ("queue", _queue),
         ("storage", _storage),
         ("backup", _backup),
         ("features", _features),
+        ("pages", _pages),
     ]
     healthy = True
     for name, check in checks:
@@ -62,13 +63,10 @@ def _settings() -> str:
 
 
 def _secret_key() -> str:
-    length = len(os.environ["LIKEWISE_SECRET_KEY"])
-    if length < SHORTEST_KEY:
-        raise RuntimeError(
-            f"LIKEWISE_SECRET_KEY has {length} characters and may be guessed; "
-            f"{SHORTEST_KEY} or more are needed. See docs/operations.md, Keys, before changing it"
-        )
-    return f"{length} characters"
+    key = os.environ["LIKEWISE_SECRET_KEY"]
+    environment.require_strong_key(key)
+    n_old = len(os.environ.get("LIKEWISE_OLD_SECRET_KEYS", "").split())
+    return f"{len(key)} characters" + (f", {n_old} older ones are read" if n_old else "")
 
 
 def _postgres() -> str:
@@ -126,6 +124,22 @@ def _migrations() -> str:
     return f"at {current}"
 
 
+def _wall() -> str:
+    from app.core.database import transaction
+    from app.core.wall import breaches
+    from app.tables import metadata
+
+    with transaction() as session:
+        found = breaches(session, metadata)
+    if found:
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        raise RuntimeError(
+            f"requesters are kept apart by the application alone: {'; '.join(found[:3])}{more}. "
+            "Run `likewise migrate`, which says what it may not do itself"
+        )
+    return f"{len(metadata.tables)} tables, requests of requesters take on a role of their own"
+
+
 def _redis() -> str:
     from redis import Redis
 
@@ -167,3 +181,16 @@ def _features() -> str:
     from app.features.custom import custom_address, load_custom
 
     return load_custom().address if custom_address() else "built in"
+
+
+def _pages() -> str:
+    from app.core.database import transaction
+    from app.operations.violations import latest_violations
+
+    with transaction() as session:
+        found = latest_violations(session, 1)
+    if not found:
+        return "no browser told of anything blocked"
+    one = found[0]
+    when = one.last_at.strftime("%Y-%m-%d")
+    return f"last blocked {when}: {one.directive} {one.blocked} on {one.page}, {one.n} times"

@@ -59,6 +59,25 @@ def token(
     typer.echo(text)
 
 
+@cli.command("sign-out")
+def sign_out(
+    email: str,
+    factor: Annotated[bool, typer.Option(help="Remove the second factor, too.")] = False,
+) -> None:
+    """End all sessions of an account; with --factor for who has lost the second factor."""
+    environment.load()
+    from app.accounts.service import account_by_email, remove_second_factor
+    from app.accounts.sessions import end_all
+    from app.core.database import transaction
+
+    with transaction() as session:
+        account = account_by_email(session, email)
+        if factor:
+            remove_second_factor(session, None, account)
+        end_all(session, account)
+    typer.echo(f"{email} is signed out everywhere")
+
+
 @cli.command("list")
 def list_accounts() -> None:
     """Show all accounts."""

@@ -9,6 +9,7 @@ from sqlalchemy import select
 from app.annotation.models import Answer
 from app.campaigns.models import Campaign, Grid
 from app.core.database import transaction
+from tests.support.acceptance_results import keep
 from tests.support.builders import a_campaign, a_collection, an_account
 from tests.support.people import Person, a_person, at_once
 from tests.support.scale import FULL
@@ -32,6 +33,8 @@ def test_as_many_leases_as_places_however_many_ask_at_once(web: System) -> None:
             keys = [f"claiming-{run:02d}-{k:05d}" for k in range(SLOTS + TOO_MANY)]
             claim_all(at_once(10, partial(a_person, http, campaign), keys))
             check(campaign)
+    figures = {"clients": CLIENTS, "places": SLOTS, "runs": RUNS, "leases_too_many": 0}
+    keep("claims", figures)
 
 
 def claim_all(people: list[Person]) -> None:

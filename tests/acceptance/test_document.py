@@ -1,22 +1,20 @@
-"""The table of acceptance tests names tests that exist."""
+"""The tables of acceptance tests name tests that exist."""
 
 import ast
-import re
 
+from bench.reliability.statements import statements
 from tests.support.servers import ROOT
-
-NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
-ROW = re.compile(r"^\| (\d+) \|(.*)\|(.*)\|(.*)\|(.*)\|(.*)\|$", re.MULTILINE)
 
 
 def test_every_named_test_exists_and_every_statement_has_one_or_is_missing() -> None:
-    rows = ROW.findall((ROOT / "docs" / "acceptance.md").read_text())
-    assert [int(number) for number, *_ in rows] == list(range(1, 26))
-    for number, _, tests, _, _, lacking in rows:
-        named = NAMED.findall(tests)
-        assert named or lacking.strip() == "missing", number
-        for path, name in named:
-            assert name in names_in(path), f"{number}: {path}::{name}"
+    rows = statements()
+    assert [one.name for one in rows[:25]] == [str(number) for number in range(1, 26)]
+    assert len({one.name for one in rows}) == len(rows)
+    for one in rows:
+        assert one.tests or one.lacking == "missing", one.name
+        for test in one.tests:
+            path, _, name = test.partition("::")
+            assert name in names_in(path), f"{one.name}: {test}"
 
 
 def names_in(path: str) -> set[str]:

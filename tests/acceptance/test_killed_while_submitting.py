@@ -21,6 +21,7 @@ from app.core.database import transaction
 from app.core.outbox import OutboxMessage
 from app.jobs.models import Job
 from likewise.embedded import free_port
+from tests.support.acceptance_results import keep
 from tests.support.builders import a_campaign, reloaded
 from tests.support.people import Person, a_person
 from tests.support.scale import FULL
@@ -171,10 +172,12 @@ def test_one_answer_and_one_message_wherever_the_server_dies(web: CrashingWeb) -
     # What only reads, changes nothing; `make acceptance` dies there, too.
     chosen = [k for k, one in enumerate(moments, 1) if FULL or not one.startswith("after SELECT")]
     assert len(chosen) >= 10
-    for number in range(max(len(chosen), TRIALS)):
+    n_trials = max(len(chosen), TRIALS)
+    for number in range(n_trials):
         sent = trials.cut_short(chosen[number % len(chosen)], sent)
     web.start(NEVER)
     trials.repeat(sent)
+    keep("killed_while_submitting", {"trials": n_trials, "moments": len(chosen)})
 
 
 def check_moments(moments: list[str]) -> None:

@@ -1,18 +1,15 @@
 """PostgreSQL and Valkey go away in mid-campaign (tests 4 and 5 of docs/acceptance.md)."""
 
 import random
-import signal
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
-import psycopg
 import pytest
 from sqlalchemy import func, select
 
@@ -23,11 +20,13 @@ from app.jobs.models import Job
 from app.results.models import Model
 from likewise.simulation import CrowdRun
 from tests.conftest import settings_over, used_here
+from tests.support.acceptance_results import keep
 from tests.support.builders import a_campaign, a_collection, an_account
+from tests.support.chaos import stop_at_once
 from tests.support.fault_proxy import FaultProxy, proxied
 from tests.support.people import Person, a_person
 from tests.support.scale import FULL
-from tests.support.servers import Servers, running_servers
+from tests.support.servers import Servers
 from tests.support.system import System, running_system, wait_until
 from tests.system.test_loop import a_crowd, check_log_against_database, is_finished
 
@@ -76,28 +75,6 @@ def playing(run: CrowdRun) -> Iterator[None]:
 # --- PostgreSQL ---------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def own_servers() -> Iterator[Servers]:
-    """A PostgreSQL that no other test needs, and that keeps what it has confirmed: others of these
-    tests would lose by its sudden end what was not yet written."""
-    with tempfile.TemporaryDirectory(prefix="likewise-", dir="/tmp") as folder:
-        Path(folder).chmod(0o755)
-        with running_servers(Path(folder)) as servers:
-            with psycopg.connect(servers.postgres.uri, autocommit=True) as connection:
-                connection.execute("ALTER SYSTEM RESET synchronous_commit")
-                connection.execute("SELECT pg_reload_conf()")
-            yield servers
-
-
-def stop_at_once(servers: Servers) -> None:
-    """`pg_ctl stop -m immediate`: nobody is told, nothing is tidied up."""
-    assert servers.postgres._server is not None
-    process = servers.postgres._server.get_postmaster_info().process
-    assert process is not None
-    process.send_signal(signal.SIGQUIT)
-    process.wait(20)
-
-
 @dataclass
 class Visitor:
     """Somebody who asks the web server for work all the time, and notes when it failed."""
@@ -140,6 +117,7 @@ def test_postgresql_stopped_at_once_under_load_loses_no_acknowledged_answer(
         pids = {name: one.pid for name, one in system.processes.items()}
         with httpx.Client(base_url=system.base_url, timeout=30) as http:
             visitor = Visitor(a_person(http, other, "asking-all-the-time"))
+            resumed: list[float] = []
             with visitor.asking(), playing(run):
                 for number in range(1, OUTAGES + 1):
                     wait_for_answers(run, number * BUDGET // (2 * OUTAGES))
@@ -147,21 +125,27 @@ def test_postgresql_stopped_at_once_under_load_loses_no_acknowledged_answer(
                     time.sleep(AWAY_SECONDS)
                     assert visitor.failed
                     assert own_servers.postgres.ensure_running()
-                    check_service_resumed(visitor, time.monotonic())
+                    resumed.append(check_service_resumed(visitor, time.monotonic()))
         wait_until("the campaign to end", lambda: is_finished(campaign))
         check_log_against_database(run, campaign)
         check_one_model_a_job(campaign)
         assert {name: one.pid for name, one in system.processes.items()} == pids
         assert all(one.poll() is None for one in system.processes.values())
+    keep(
+        "postgresql_stopped",
+        {"answers": len(run.log), "stops": OUTAGES, "last_error_after_return_s": max(resumed)},
+    )
 
 
-def check_service_resumed(visitor: Visitor, back: float) -> None:
-    """Within 15 seconds there is service without an error, and it stays so."""
+def check_service_resumed(visitor: Visitor, back: float) -> float:
+    """Within 15 seconds there is service without an error, and it stays so. The seconds from the
+    return to the last error."""
     wait_until(
         "service without errors for two seconds",
         lambda: time.monotonic() - max([back, *visitor.failed]) > 2 and visitor.went[-1] > back,
         RESUMED_SECONDS,
     )
+    return round(max(0.0, max(visitor.failed) - back), 2)
 
 
 def check_one_model_a_job(campaign: Campaign) -> None:
@@ -196,7 +180,9 @@ def test_valkey_killed_and_emptied_again_and_again_loses_nothing(
         wait_until("the campaign to end", lambda: is_finished(campaign))
         check_log_against_database(run, campaign)
         check_one_model_a_job(campaign)
-        check_started_in_time(campaign, back)
+        waited = check_started_in_time(campaign, back)
+    figures = {"answers": len(run.log), "losses": OUTAGES, "longest_wait_for_a_training_s": waited}
+    keep("valkey_lost", figures)
 
 
 def wait_for_answers(run: CrowdRun, n: int) -> None:
@@ -213,14 +199,17 @@ def lose_valkey(system: System, run: CrowdRun) -> None:
     system.valkey.start()
 
 
-def check_started_in_time(campaign: Campaign, back: list[datetime]) -> None:
-    """No training that was due when Valkey came back waited for longer than a minute."""
+def check_started_in_time(campaign: Campaign, back: list[datetime]) -> float:
+    """No training that was due when Valkey came back waited for longer than a minute: seconds."""
     with transaction() as session:
         jobs = session.scalars(select(Job).where(Job.campaign_id == campaign.id)).all()
+    waited = [0.0]
     for one in jobs:
         assert one.started_at is not None
         due = max([one.created_at, *(at for at in back if at < one.started_at)])
-        assert one.started_at - due < timedelta(seconds=RETRAINED_SECONDS)
+        waited.append((one.started_at - due).total_seconds())
+    assert max(waited) < RETRAINED_SECONDS
+    return round(max(waited), 1)
 
 
 @pytest.fixture

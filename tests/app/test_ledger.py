@@ -21,6 +21,7 @@ from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, S
 from emulators.mturk.faults import Faults
 from emulators.mturk.server import Emulator, running
 from tests.conftest import forget_settings
+from tests.support.acceptance_results import keep
 from tests.support.bonuses import (
     FAULTS,
     ledger_cents,
@@ -32,6 +33,7 @@ from tests.support.bonuses import (
 )
 from tests.support.builders import a_campaign, an_account
 from tests.support.recruits import SECRET, an_account_on
+from tests.support.scale import FULL
 
 ROUNDS = 12
 # With its fee a bonus of a dollar costs what a place does.
@@ -58,7 +60,7 @@ def campaign(owner: Account) -> Campaign:
     return a_campaign(owner, budget=40, grids_per_assignment=2, reward_cents=100)
 
 
-@pytest.mark.parametrize(("people", "each"), [(50, 4)])
+@pytest.mark.parametrize(("people", "each"), [(250, 4) if FULL else (50, 4)])
 def test_bonuses_are_paid_once_whatever_fails_before_or_after_its_effect(
     turk: Emulator, owner: Account, campaign: Campaign, people: int, each: int
 ) -> None:
@@ -77,6 +79,14 @@ def test_bonuses_are_paid_once_whatever_fails_before_or_after_its_effect(
     assert Decimal(ledger_cents(campaign.id)) / 100 == total(turk, "bonus")
     struck = Counter(one["outcome"] for one in turk.state.calls if one["operation"] == "SendBonus")
     assert all(struck[rule.kind] for rule in FAULTS.calls)
+    keep(
+        "bonuses",
+        {
+            "bonuses": len(owed),
+            "paid": len(paid),
+            "calls_that_went_wrong": struck.total() - struck["ok"],
+        },
+    )
 
 
 def test_a_recruitment_is_opened_once_however_many_ask(owner: Account, campaign: Campaign) -> None:

@@ -209,7 +209,7 @@ def test_a_preview_makes_no_rows_and_only_mturk_may_frame_it(
     assert "frame-ancestors https://worker.mturk.com https://www.mturk.com" in policy
     assert turk.endpoint_url in policy.partition("form-action")[2]
     # In a frame without an origin, to WebKit 'self' is nobody.
-    assert "script-src 'self' http://testserver;" in policy
+    assert "'strict-dynamic' 'self' http://testserver; worker-src 'self' http://tests" in policy
     with transaction() as session:
         for table in (Annotator, Assignment, Answer):
             assert session.scalar(select(func.count()).select_from(table)) == 0

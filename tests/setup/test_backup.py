@@ -18,11 +18,13 @@ from app.annotation.models import Answer
 from app.campaigns.models import Campaign
 from app.campaigns.service import annotator_link
 from app.core.database import locked, transaction
+from app.core.wall import breaches
 from app.jobs.models import Job
 from app.jobs.service import active_job, claim_job, request_job
 from app.recruitment.accounts import credentials_of
 from app.recruitment.models import ChannelAccount
 from app.results.models import Model
+from app.tables import metadata
 from likewise.backups.reading import opened
 from likewise.simulation import SimulatedAnnotator
 from tests.conftest import used_here
@@ -179,6 +181,7 @@ def test_a_system_goes_on_from_a_backup_made_while_it_ran(
             # As of one moment, though answers came all the time.
             assert stored_answers() == told.rows["answer"]
             with transaction() as session:
+                assert breaches(session, metadata) == []
                 account = session.scalars(select(ChannelAccount)).one()
                 assert (credentials_of(account).secret or {})["access_key_id"] == "emulator"
 

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from app.accounts import passwords
-from app.core import database, events, settings, storage
+from app.core import database, events, settings, storage, throttle
 
 
 @contextmanager
@@ -28,5 +27,5 @@ def forget_settings() -> None:
     database.session_factory.cache_clear()
     storage._store.cache_clear()
     events._redis.cache_clear()
-    passwords._storage.cache_clear()
-    passwords._memory.cache_clear()
+    throttle._storage.cache_clear()
+    throttle._memory.cache_clear()

@@ -3,7 +3,7 @@
 from collections import Counter
 from datetime import timedelta
 from statistics import mean
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import func, select
 
@@ -17,7 +17,7 @@ from app.planning.crowd import CrowdTraits, make_crowd, read_images
 from app.results.insight import set_focus
 from app.results.models import EmbeddedImage, Model
 from learning.simulation import AttributeCrowd
-from likewise.simulation import CrowdRun
+from likewise.simulation import CrowdRun, Stored
 from tests.support.builders import (
     a_campaign,
     a_collection,
@@ -50,7 +50,13 @@ def is_finished(campaign: Campaign) -> bool:
     return reloaded(campaign.id).state == "finished"
 
 
-def check_log_against_database(run: CrowdRun, campaign: Campaign) -> None:
+class Logged(Protocol):
+    """Whoever has played annotators, and knows what was acknowledged."""
+
+    log: list[Stored]
+
+
+def check_log_against_database(run: Logged, campaign: Campaign) -> None:
     """Every acknowledged answer is there, as its annotator gave it, and no other is."""
     with transaction() as session:
         rows = session.execute(

@@ -93,8 +93,15 @@ async function send(path: string, options: RequestOptions): Promise<Response> {
     if (signal?.aborted) throw error;
     throw new ApiError('network', 0, 'The server cannot be reached. Check your connection.');
   }
-  if (!response.ok) throw await problemOf(response);
-  return response;
+  if (response.ok) return response;
+  const problem = await problemOf(response);
+  if (problem.code === 'confirmation_required') {
+    // Loaded when it is needed: annotators never do.
+    const { confirmIdentity } = await import('./confirm');
+    const reason = 'This matters, and it is a while since you signed in.';
+    if (await confirmIdentity(reason)) return send(path, options);
+  }
+  throw problem;
 }
 
 async function problemOf(response: Response): Promise<ApiError> {

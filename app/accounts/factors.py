@@ -1,0 +1,173 @@
+"""The second factor: codes of an app (TOTP, RFC 6238), and recovery codes for who has lost it."""
+
+import base64
+import secrets
+import time
+from datetime import UTC, datetime
+
+import pyotp
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account, RecoveryCode
+from app.core.database import locked
+from app.core.errors import Conflict, InvalidInput, LikewiseError
+from app.core.security import hash_token, seal, unseal
+from app.core.settings import get_settings
+
+ISSUER = "Likewise"
+SEAL = "totp"
+STEP_SECONDS = 30
+# Clocks of phones go wrong a little: the code before and the one after are good, too.
+STEPS_OFF = 1
+N_RECOVERY_CODES = 10
+RECOVERY_BYTES = 15
+GROUP = 6
+
+
+class BadCode(LikewiseError):
+    """The code is wrong, too old, or was used before."""
+
+    code = "bad_code"
+    status = 403
+
+
+class SecondFactorRequired(LikewiseError):
+    """This server asks for a second factor, and the account has none."""
+
+    code = "second_factor_required"
+    status = 403
+
+
+def begin(session: Session, account: Account) -> str:
+    """A new seed, which counts once a code of it was given (`finish`); Base32, shown this once.
+
+    Raises Conflict where there is a second factor already.
+    """
+    if account.totp_since is not None:
+        raise Conflict("There is a second factor. Remove it before you set up another.")
+    seed = pyotp.random_base32()
+    account.totp_secret = seal(SEAL, seed.encode())
+    account.totp_step = None
+    session.flush()
+    return seed
+
+
+def address_of(account: Account, seed: str) -> str:
+    """`otpauth://…`, which apps for codes open."""
+    return pyotp.TOTP(seed).provisioning_uri(name=account.email, issuer_name=ISSUER)
+
+
+def pending_seed(account: Account) -> str | None:
+    """The seed that was begun and not finished yet."""
+    return _seed(account) if account.totp_since is None else None
+
+
+def finish(session: Session, account: Account, code: str) -> list[str]:
+    """The second factor counts from now on; returns the recovery codes, shown this once.
+
+    Raises BadCode, Conflict where nothing was begun.
+    """
+    if pending_seed(account) is None:
+        raise Conflict("Begin to set up the second factor first.")
+    _spend_totp(session, account, code)
+    account.totp_since = datetime.now(UTC)
+    return renew_recovery_codes(session, account)
+
+
+def remove(session: Session, account: Account) -> None:
+    """Without a second factor from now on."""
+    account.totp_secret = account.totp_since = account.totp_step = None
+    session.execute(delete(RecoveryCode).where(RecoveryCode.account_id == account.id))
+
+
+def renew_recovery_codes(session: Session, account: Account) -> list[str]:
+    """New codes in the place of all earlier ones: `ABCDEF-…`, 120 bits each."""
+    session.execute(delete(RecoveryCode).where(RecoveryCode.account_id == account.id))
+    codes = [
+        base64.b32encode(secrets.token_bytes(RECOVERY_BYTES)).decode()
+        for _ in range(N_RECOVERY_CODES)
+    ]
+    session.add_all(RecoveryCode(account_id=account.id, code_hash=hash_token(one)) for one in codes)
+    session.flush()
+    return ["-".join(one[at : at + GROUP] for at in range(0, len(one), GROUP)) for one in codes]
+
+
+def n_recovery_codes(session: Session, account: Account) -> int:
+    """How many are left."""
+    unused = (RecoveryCode.account_id == account.id, RecoveryCode.used_at.is_(None))
+    return session.scalar(select(func.count()).where(*unused)) or 0
+
+
+def spend_code(session: Session, account: Account, given: str) -> str:
+    """Use a code of the app, or a recovery code, up; returns which: `totp` or `recovery`.
+
+    Raises BadCode, also for one that was used before.
+    """
+    plain = given.replace(" ", "").replace("-", "").upper()
+    if len(plain) == RECOVERY_BYTES * 8 // 5:
+        _spend_recovery(session, account, plain)
+        return "recovery"
+    _spend_totp(session, account, plain)
+    return "totp"
+
+
+def require_for_payers(account: Account) -> None:
+    """Raises SecondFactorRequired where those who pay must have one."""
+    if get_settings().second_factor != "offered" and account.totp_since is None:
+        raise SecondFactorRequired(
+            "Recruiting and paying needs a second factor here. Set one up under Account."
+        )
+
+
+def require_for_all(account: Account) -> None:
+    """Raises SecondFactorRequired where everybody must have one."""
+    if get_settings().second_factor == "everybody" and account.totp_since is None:
+        raise SecondFactorRequired(
+            "This server needs a second factor of everybody. Set one up under Account."
+        )
+
+
+def _spend_recovery(session: Session, account: Account, plain: str) -> None:
+    spent = session.execute(
+        update(RecoveryCode)
+        .where(
+            RecoveryCode.account_id == account.id,
+            RecoveryCode.code_hash == hash_token(plain),
+            RecoveryCode.used_at.is_(None),
+        )
+        .values(used_at=datetime.now(UTC))
+        .returning(RecoveryCode.id)
+    ).scalar()
+    if spent is None:
+        raise BadCode("This recovery code is not right, or was used before.")
+
+
+def _spend_totp(session: Session, account: Account, given: str) -> None:
+    # Two requests with one code at once: the second one waits here, and then finds it used.
+    locked(session, Account, account.id)
+    seed = _seed(account)
+    if seed is None:
+        raise BadCode("There is no second factor to give a code of.")
+    now = int(time.time()) // STEP_SECONDS
+    code = given.replace(" ", "")
+    totp = pyotp.TOTP(seed)
+    for step in range(now - STEPS_OFF, now + STEPS_OFF + 1):
+        unused = account.totp_step is None or step > account.totp_step
+        if unused and pyotp.utils.strings_equal(totp.at(step * STEP_SECONDS), code):
+            account.totp_step = step
+            session.flush()
+            return
+    raise BadCode("The code is not right, or was used before. Wait for the next one.")
+
+
+def _seed(account: Account) -> str | None:
+    if account.totp_secret is None:
+        return None
+    opened = unseal(SEAL, account.totp_secret)
+    if opened is None:
+        raise InvalidInput(
+            "The second factor was sealed with another LIKEWISE_SECRET_KEY. An admin removes it.",
+            code="sealed_otherwise",
+        )
+    return opened.decode()

@@ -1,0 +1,43 @@
+"""How often somebody may try something: counted in Valkey for all web servers together."""
+
+import logging
+from collections.abc import Callable
+from functools import lru_cache
+
+from limits import RateLimitItem
+from limits.errors import StorageError
+from limits.storage import MemoryStorage, RedisStorage
+from limits.strategies import SlidingWindowCounterRateLimiter
+
+from app.core.settings import get_settings
+
+logger = logging.getLogger(__name__)
+
+
+def hit(limit: RateLimitItem, purpose: str, key: str) -> bool:
+    """Count once more; whether that is within the limit still."""
+    return _limited(lambda limiter: limiter.hit(limit, purpose, key))
+
+
+def may_try(limit: RateLimitItem, purpose: str, key: str) -> bool:
+    """Whether once more would be within the limit; counts nothing."""
+    return _limited(lambda limiter: limiter.test(limit, purpose, key))
+
+
+def _limited(ask: Callable[[SlidingWindowCounterRateLimiter], bool]) -> bool:
+    try:
+        return ask(SlidingWindowCounterRateLimiter(_storage()))
+    except StorageError:
+        # Without Valkey each web process counts for itself.
+        logger.warning("attempts are counted in memory", exc_info=True)
+        return ask(SlidingWindowCounterRateLimiter(_memory()))
+
+
+@lru_cache
+def _storage() -> RedisStorage:
+    return RedisStorage(get_settings().redis_url, wrap_exceptions=True, socket_timeout=0.5)
+
+
+@lru_cache
+def _memory() -> MemoryStorage:
+    return MemoryStorage()

@@ -1,0 +1,171 @@
+"""The second wall between requesters, in the database (docs/decisions/0023).
+
+A requester's request takes on a role that does not own the tables, so that their policies hold for
+it: whatever a service forgets to ask for, rows of other accounts are not there. Everybody else
+(annotators, workers, the dispatcher, the command line) works as the owner, past all policies.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+from psycopg.errors import DuplicateObject, InsufficientPrivilege
+from psycopg.pq import TransactionStatus
+from sqlalchemy import Connection, MetaData, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from app.core.copying import raw
+from app.core.errors import LikewiseError
+
+ROLE = "likewise_requester"
+# Tables without policies, and what the role may do with them.
+OUTSIDE = {
+    "outbox": ("INSERT", "Requests leave messages for workers there, and never read any."),
+    "discard": ("INSERT", "Notes of objects to be removed; requests never read any."),
+    "csp_violation": ("", "What browsers told to have blocked; reports come without an account."),
+}
+_CONFINED = "confined_to"
+
+_TAKE_ON = text(
+    "SELECT set_config('likewise.account_id', :account, true), "
+    "set_config('likewise.admin', :admin, true), set_config('role', :role, true)"
+)
+_PUT_OFF = text("SELECT set_config('role', 'none', true)")
+_TABLES = text(
+    "SELECT relname, relrowsecurity, "
+    "EXISTS (SELECT FROM pg_policy WHERE polrelid = c.oid AND polcmd IN ('r', '*')) "
+    "FROM pg_class c WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')"
+)
+# From PostgreSQL 16 on who made a role is its member, and may yet not take it on.
+_MAY_TAKE_ON = text(
+    "SELECT pg_has_role(current_user, :role, CASE WHEN "
+    "current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)"
+)
+_POWERS = text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = :role")
+
+
+class NoWall(LikewiseError):
+    """The role of requesters is not as it must be; the message says what to do."""
+
+    code = "no_wall"
+
+
+def confine(session: Session, account_id: UUID, *, admin: bool = False) -> None:
+    """Until its transaction ends, this session reaches what this account may reach, and no more.
+    A session has one transaction (app.core.database.transaction).
+
+    admin: the account manages accounts; campaigns of others stay as closed to it as to anybody
+    """
+    session.info[_CONFINED] = {
+        "account": str(account_id),
+        "admin": "on" if admin else "off",
+        "role": ROLE,
+    }
+    session.execute(_TAKE_ON, session.info[_CONFINED])
+
+
+@contextmanager
+def beyond_the_wall(session: Session) -> Iterator[None]:
+    """Within the block a confined session reaches everything: for what one account's doing means to
+    others, as telling their webhooks. Each use says why, and asks for no more than it needs."""
+    confined = session.info.get(_CONFINED)
+    if confined is None:
+        yield
+        return
+    session.flush()
+    session.execute(_PUT_OFF)
+    try:
+        yield
+        session.flush()
+    finally:
+        # What ended in an error is rolled back, to before the role was put off.
+        if raw(session).info.transaction_status == TransactionStatus.INTRANS:
+            session.execute(_TAKE_ON, confined)
+
+
+def raise_wall(connection: Connection) -> None:
+    """Make the role if there is none, and let it reach every table that has policies.
+
+    Called after every migration and after a restored backup; does nothing before there are
+    policies. Raises NoWall when the database's user may not do it, with what an administrator does.
+    """
+    tables = connection.execute(_TABLES).all()
+    if not any(secured for _, secured, _ in tables):
+        return
+    _ensure_role(connection)
+    connection.execute(text(f"GRANT USAGE ON SCHEMA {_schema(connection)} TO {ROLE}"))
+    for name, secured, _ in tables:
+        allowed, _ = OUTSIDE.get(name, ("", ""))
+        connection.execute(text(f'REVOKE ALL ON "{name}" FROM {ROLE}'))
+        if secured:
+            allowed = "SELECT, INSERT, UPDATE, DELETE"
+        if allowed:
+            connection.execute(text(f'GRANT {allowed} ON "{name}" TO {ROLE}'))
+    # Rows of archives get their numbers before they are inserted.
+    sequences = f"ALL SEQUENCES IN SCHEMA {_schema(connection)}"
+    connection.execute(text(f"GRANT USAGE ON {sequences} TO {ROLE}"))
+
+
+def _schema(connection: Connection) -> str:
+    return str(connection.scalar(text("SELECT quote_ident(current_schema())")))
+
+
+def _ensure_role(connection: Connection) -> None:
+    user = str(connection.scalar(text("SELECT quote_ident(current_user)")))
+    create, grant = f"CREATE ROLE {ROLE} NOLOGIN", f"GRANT {ROLE} TO {user}"
+    missing: list[str] = []
+    powers = connection.scalar(_POWERS, {"role": ROLE})
+    if powers is None and not _done(connection, create):
+        missing.append(create)
+    if powers:
+        raise NoWall(
+            f"The database role {ROLE} is a superuser or bypasses row-level security, and would "
+            f"see everything. An administrator of PostgreSQL runs: ALTER ROLE {ROLE} NOSUPERUSER "
+            "NOBYPASSRLS;"
+        )
+    may = not missing and connection.scalar(_MAY_TAKE_ON, {"role": ROLE})
+    if not may and (missing or not _done(connection, grant)):
+        missing.append(grant)
+    if missing:
+        raise NoWall(
+            f"The database's user {user} may not set up the role {ROLE}, which keeps requesters "
+            "apart. An administrator of PostgreSQL runs this once, and then it goes on: "
+            + "".join(f"{one}; " for one in missing).strip()
+        )
+
+
+def _done(connection: Connection, statement: str) -> bool:
+    """Whether it could be done; also where another database's migration was quicker."""
+    try:
+        with connection.begin_nested():
+            connection.execute(text(statement))
+    except DBAPIError as error:
+        if isinstance(error.orig, InsufficientPrivilege):
+            return False
+        # Roles are the whole server's: somebody else made it at the same moment.
+        if not isinstance(error.orig, DuplicateObject) and "unique" not in str(error.orig):
+            raise
+    return True
+
+
+def breaches(session: Session, metadata: MetaData) -> list[str]:
+    """What is not as it must be, in words; empty when the wall stands."""
+    powers = session.scalar(_POWERS, {"role": ROLE})
+    if powers is None:
+        return [f"there is no role {ROLE}"]
+    found = [f"the role {ROLE} bypasses row-level security"] if powers else []
+    if not session.scalar(_MAY_TAKE_ON, {"role": ROLE}):
+        found.append(f"the database's user may not take on the role {ROLE}")
+    rows = {name: (secured, policies) for name, secured, policies in session.execute(_TABLES)}
+    for name in sorted(metadata.tables):
+        walled = all(rows.get(name, (False, False)))
+        reads = session.scalar(
+            text("SELECT has_table_privilege(:role, quote_ident(:name), 'SELECT')"),
+            {"role": ROLE, "name": name},
+        )
+        if name not in OUTSIDE and not walled:
+            found.append(f"{name} has no row-level security")
+        if bool(reads) != (name not in OUTSIDE):
+            found.append(f"{name} can{'' if reads else 'not'} be read by {ROLE}")
+    return found

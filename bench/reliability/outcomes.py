@@ -1,0 +1,46 @@
+"""How tests ended, from the files that pytest writes in JUnit's format."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from defusedxml.ElementTree import parse
+
+
+@dataclass
+class Outcome:
+    """Of one test function, over all its parameters."""
+
+    ends: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    reasons: set[str] = field(default_factory=set)
+
+    @property
+    def passed(self) -> bool:
+        """At least one of its cases passed and none failed; skipped ones are told apart."""
+        return self.ends["passed"] > 0 and self.ends["failed"] == 0
+
+
+def outcomes(files: Iterable[Path]) -> dict[str, Outcome]:
+    """By `path::name`; of a test that stands in several files, its newest run counts."""
+    found: dict[str, Outcome] = {}
+    for file in sorted(files, key=lambda one: one.stat().st_mtime):
+        run: dict[str, Outcome] = {}
+        for case in parse(file).iter("testcase"):
+            path = str(case.get("classname")).replace(".", "/") + ".py"
+            name = f"{path}::{str(case.get('name')).partition('[')[0]}"
+            one = run.setdefault(name, Outcome())
+            one.seconds += float(case.get("time") or 0)
+            kinds = {child.tag for child in case}
+            if kinds & {"failure", "error"}:
+                one.ends["failed"] += 1
+            elif "skipped" in kinds:
+                one.ends["skipped"] += 1
+                one.reasons.update(
+                    str(child.get("message")) for child in case if child.tag == "skipped"
+                )
+            else:
+                one.ends["passed"] += 1
+        found.update(run)
+    return found

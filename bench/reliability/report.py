@@ -1,0 +1,102 @@
+"""`docs/benchmarks/reliability.md`: every statement, how its tests ended, what they measured."""
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench.reliability.outcomes import Outcome
+from bench.reliability.statements import Statement
+
+TITLES = {
+    "claims": "1: claims at once",
+    "killed_while_submitting": "3: killed while submitting",
+    "valkey_lost": "4: Valkey lost",
+    "postgresql_stopped": "5: PostgreSQL stopped",
+    "sigterm": "9: a worker asked to stop",
+    "many_trainings": "11: many trainings in one worker",
+    "bonuses": "13: bonuses on a marketplace that fails",
+    "uploads": "21: hostile files",
+    "load": "25: many people at once",
+    "schemathesis": "25: schemathesis",
+    "soak": "Soak: every process killed each minute",
+    "hostile": "Hostile inputs",
+    "backup": "Backup and restore",
+}
+
+
+def report(
+    statements: list[Statement], ended: Mapping[str, Outcome], figures: Mapping[str, Any]
+) -> str:
+    lines = [
+        "# Reliability",
+        "",
+        "Made by `make acceptance`: the tests of [docs/acceptance.md](../acceptance.md) at full "
+        "size, against real processes, and what they measured.",
+        "",
+        f"Machine: {os.cpu_count()} cores, {psutil.virtual_memory().total / 2**30:.0f} GiB, "
+        f"{platform.system()}, Python {platform.python_version()}. Everything runs on it: "
+        "PostgreSQL, Valkey, web server, worker, dispatcher, and those who ask.",
+        "",
+        "| # | statement | tests | outcome | s | size | lacking |",
+        "|---|---|---|---|---|---|---|",
+        *(_row(one, ended) for one in statements),
+        "",
+        "## Figures",
+        "",
+    ]
+    for name, title in TITLES.items():
+        if name in figures:
+            lines += [f"### {title}", "", *_table(figures[name]), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _row(one: Statement, ended: Mapping[str, Outcome]) -> str:
+    runs = [ended[test] for test in one.tests if test in ended]
+    seconds = f"{sum(run.seconds for run in runs):.0f}" if runs else ""
+    told = _outcome(one, ended)
+    return (
+        f"| {one.name} | {one.text} | {len(one.tests)} | {told} | {seconds} "
+        f"| {one.full} | {one.lacking} |"
+    )
+
+
+def _outcome(one: Statement, ended: Mapping[str, Outcome]) -> str:
+    """“held” only where every named test ran and none of its cases failed."""
+    if not one.tests:
+        return "no test"
+    absent = [test for test in one.tests if test not in ended]
+    failed = [test for test in one.tests if test in ended and ended[test].ends["failed"]]
+    if failed:
+        return "**FAILED**: " + ", ".join(f"`{test.partition('::')[2]}`" for test in failed)
+    if absent:
+        return f"{len(absent)} of {len(one.tests)} tests not run"
+    empty = [test for test in one.tests if not ended[test].passed]
+    if empty:
+        return "skipped: " + "; ".join(sorted(set().union(*(ended[t].reasons for t in empty))))
+    skipped = sum(ended[test].ends["skipped"] for test in one.tests)
+    return "held" + (f" ({skipped} cases skipped)" if skipped else "")
+
+
+def _table(figures: Any) -> list[str]:
+    rows = [f"| {name.replace('_', ' ')} | {_value(value)} |" for name, value in figures.items()]
+    return ["| figure | measured |", "|---|---|", *rows]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {_value(one)}" for name, one in value.items())
+    if isinstance(value, list):
+        return "; ".join(_value(one) for one in value) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
+
+
+def figures_in(folder: Path) -> dict[str, Any]:
+    """What the tests have kept (tests/support/acceptance_results.py)."""
+    return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}

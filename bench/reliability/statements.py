@@ -1,0 +1,32 @@
+"""What Likewise is to hold, and by which tests: the tables of `docs/acceptance.md`."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+TABLE = Path(__file__).parents[2] / "docs" / "acceptance.md"
+ROW = re.compile(
+    r"^\| ([\w-]+) \| ([^|]*) \| ([^|]*)\| ([^|]*)\| ([^|]*)\| ([^|]*)\|$", re.MULTILINE
+)
+TEST = re.compile(r"`(tests/[\w/]+\.py::test_\w+)`")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One row. tests: `path::name`; lacking: what no test holds yet, "missing" if none does."""
+
+    name: str
+    text: str
+    tests: tuple[str, ...]
+    usual: str
+    full: str
+    lacking: str
+
+
+def statements(table: str = "") -> list[Statement]:
+    """All rows in order. Without `table`, of the document."""
+    rows = ROW.findall(table or TABLE.read_text())
+    return [
+        Statement(name, text, tuple(TEST.findall(tests)), *(one.strip() for one in rest))
+        for name, text, tests, *rest in rows
+    ]

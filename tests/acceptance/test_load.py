@@ -1,0 +1,103 @@
+"""Many people at work while a model is trained without a pause (test 25): no request fails, nothing
+is counted wrongly; how long claims and submissions take is told in the report, not asserted."""
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from app.accounts.models import Account
+from app.campaigns.models import Campaign
+from app.campaigns.service import annotator_link
+from app.core.database import transaction
+from app.jobs.models import Job
+from app.planning.crowd import CrowdTraits, make_crowd, read_images
+from tests.conftest import settings_over, used_here
+from tests.support.acceptance_results import keep
+from tests.support.builders import a_campaign, a_collection, an_account
+from tests.support.invariants import broken_invariants
+from tests.support.scale import FULL
+from tests.support.servers import Servers
+from tests.support.system import System, running_system, wait_until
+from tests.support.traffic import Traffic, percentiles
+from tests.system.test_loop import check_log_against_database
+
+# Half of the people that are wanted on four cores: these tests are for two.
+PEOPLE, MINUTES = (250, 30.0) if FULL else (40, 0.5)
+# A person takes longer over 24 images: 45 seconds to a minute and a half.
+THINK_SECONDS = 30.0 if FULL else 4.0
+LEARN_EVERY = 100 if FULL else 20
+SETTLED_SECONDS = 600.0
+
+
+def test_many_people_at_work_while_a_model_is_trained(own_servers: Servers, tmp_path: Path) -> None:
+    values = settings_over(own_servers, own_servers.new_database(), tmp_path)
+    with running_system(values, tmp_path) as system, used_here(system.environment):
+        campaign, traffic = a_crowd_at_work(system, an_account())
+        began = datetime.now(UTC)
+        with traffic.going():
+            time.sleep(60 * MINUTES)
+        ended = datetime.now(UTC)
+        wait_until("the training to end", lambda: not trainings(campaign, "running"),
+                   SETTLED_SECONDS)  # fmt: skip
+        keep("load", told(campaign, traffic, began, ended))
+        failed = [one for one in traffic.recorder.calls if one.status == 0 or one.status >= 400]
+        assert failed == []
+        check_log_against_database(traffic, campaign)
+        assert broken_invariants() == {}
+        assert trainings(campaign, "done")
+
+
+def a_crowd_at_work(system: System, owner: Account) -> tuple[Campaign, Traffic]:
+    campaign = a_campaign(
+        owner,
+        a_collection(owner, n=90),
+        budget=30_000,
+        rounds=10,
+        grid_size=24,
+        grids_per_assignment=10,
+        learn_every=LEARN_EVERY,
+    )
+    with transaction() as session:
+        table = read_images(session, campaign)
+    return campaign, Traffic(
+        system.base_url,
+        annotator_link(campaign, "").removeprefix("/a/"),
+        campaign.kind,
+        campaign.max_groups,
+        make_crowd(table, ["colour"], CrowdTraits(PEOPLE, 0.1)),
+        THINK_SECONDS,
+    )
+
+
+def trainings(campaign: Campaign, state: str) -> list[Job]:
+    with transaction() as session:
+        query = select(Job).where(Job.campaign_id == campaign.id, Job.state == state)
+        return list(session.scalars(query))
+
+
+def told(campaign: Campaign, traffic: Traffic, began: datetime, ended: datetime) -> dict[str, Any]:
+    calls = traffic.recorder.calls
+    jobs = trainings(campaign, "done")
+    trained = sum(
+        (min(one.finished_at, ended) - one.started_at).total_seconds()
+        for one in jobs
+        if one.started_at and one.finished_at and one.started_at < ended
+    )
+    seconds = (ended - began).total_seconds()
+    return {
+        "full": FULL,
+        "people": PEOPLE,
+        "minutes": round(seconds / 60, 1),
+        "think_seconds": THINK_SECONDS,
+        "requests": len(calls),
+        "answers": len(traffic.log),
+        "trainings": len(jobs),
+        "share_of_time_training": round(trained / seconds, 3),
+        "errors": sum(one.status == 0 or one.status >= 500 for one in calls),
+        **{kind: percentiles([one for one in calls if one.kind == kind])
+           for kind in ("claim", "submit", "draft", "session")},
+        "broken_invariants": broken_invariants(),
+    }  # fmt: skip

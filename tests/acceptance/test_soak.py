@@ -1,0 +1,235 @@
+"""People on a link and on a marketplace, learning, and every process killed each minute: nothing
+acknowledged is lost, nobody is paid twice, and what is back serves without an error."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import func, select
+
+from app.accounts.models import Account
+from app.campaigns.models import Campaign
+from app.campaigns.service import annotator_link
+from app.core.database import transaction
+from app.jobs.models import Job
+from app.planning.crowd import CrowdTraits, make_crowd, read_images
+from app.results.models import Model
+from emulators.mturk.faults import Faults, FaultSettings
+from emulators.mturk.server import Emulator, running
+from likewise.marketplace import Habits, MarketPlay
+from tests.conftest import settings_over, used_here
+from tests.support.acceptance_results import keep
+from tests.support.books import Requester, owed_to_workers, paid_by_ledger, paid_by_mturk
+from tests.support.builders import a_campaign, a_collection, an_account, an_api_token
+from tests.support.chaos import Chaos
+from tests.support.invariants import broken_invariants
+from tests.support.recruits import SECRET, an_account_on
+from tests.support.scale import FULL
+from tests.support.servers import Servers
+from tests.support.system import System, running_system, wait_until
+from tests.support.traffic import Traffic, percentiles
+from tests.system.test_loop import check_log_against_database
+from tests.system.test_recruiting_faults import CALLS, a_play, agrees, new_people
+
+PERIODS, PERIOD = (20, 60.0) if FULL else (1, 30.0)
+ON_LINK, ON_MARKET, PLACES = (160, 40, 630) if FULL else (20, 9, 18)
+THINK_SECONDS = 20.0 if FULL else 3.0
+LEARN_EVERY = 250 if FULL else 40
+REWARD, FEE, EXTRA = 50, 10, 7
+SETTLED_SECONDS = 600.0
+
+
+@dataclass
+class Market:
+    """New workers of an emulated MTurk who come in groups as long as there is time."""
+
+    turk: Emulator
+    play: MarketPlay
+    failed: list[BaseException] = field(default_factory=list)
+
+    @contextmanager
+    def going(self) -> Iterator[None]:
+        over = threading.Event()
+
+        def come() -> None:
+            try:
+                while not over.is_set():
+                    self.play.play(new_people(self.turk, ON_MARKET))
+            except BaseException as error:
+                self.failed.append(error)
+
+        thread = threading.Thread(target=come)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+        assert self.failed == []
+
+
+@pytest.fixture
+def turk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
+    """A marketplace that fails in a fifth of the calls."""
+    with running() as emulator:
+        emulator.state.faults = Faults(FaultSettings(seed=7, calls=CALLS, hold_seconds=0.1))
+        yield emulator
+        assert emulator.state.violations == []
+
+
+def quick(turk: Emulator) -> dict[str, str]:
+    """What is noticed, looked at and tried again within seconds, not minutes."""
+    return {
+        "LIKEWISE_MTURK_ENDPOINT": turk.endpoint_url,
+        "LIKEWISE_MTURK_WORKER_SITE": turk.endpoint_url,
+        "LIKEWISE_POLL_SECONDS": "5",
+        "LIKEWISE_CLAIM_SECONDS": "5",
+        "LIKEWISE_PRESENCE_SECONDS": "2",
+        "LIKEWISE_JOB_LEASE_SECONDS": "6",
+        "LIKEWISE_REDISPATCH_SECONDS": "5",
+    }
+
+
+def test_everything_is_killed_again_and_again_and_nothing_is_lost(
+    own_servers: Servers, turk: Emulator, tmp_path: Any
+) -> None:
+    url = own_servers.new_database()
+    values = {**settings_over(own_servers, url, tmp_path), **quick(turk)}
+    with running_system(values, tmp_path) as system, used_here(system.environment):
+        owner = an_account()
+        on_link, traffic = on_a_link(system, owner)
+        campaign, requester, market = on_a_marketplace(system, turk, owner)
+        recruitment = opened(requester, owner)
+        wait_until("the HITs", lambda: len(turk.state.hits) >= PLACES // 9)
+        chaos = Chaos(system, own_servers, PERIOD)
+        with market.going(), traffic.going():
+            chaos.reign(PERIODS)
+        left = people_leave(turk, requester, recruitment)
+        owed = owed_to_workers(market.play.log)
+        wait_until("the books", lambda: agrees(requester, recruitment, owed.total()), 300)
+        wait_until("quiet", nothing_is_running, SETTLED_SECONDS)
+        figures = told(chaos, traffic, market, left)
+        keep("soak", figures)
+        check_log_against_database(traffic, on_link)
+        check(chaos, traffic, turk, campaign, owed)
+        assert figures["models"] > 0
+
+
+def on_a_link(system: System, owner: Account) -> tuple[Campaign, Traffic]:
+    campaign = a_campaign(
+        owner,
+        a_collection(owner, n=60),
+        budget=20_000,
+        rounds=20,
+        grid_size=12,
+        grids_per_assignment=10,
+        learn_every=LEARN_EVERY,
+    )
+    with transaction() as session:
+        table = read_images(session, campaign)
+    return campaign, Traffic(
+        system.base_url,
+        annotator_link(campaign, "").removeprefix("/a/"),
+        campaign.kind,
+        campaign.max_groups,
+        make_crowd(table, ["colour"], CrowdTraits(ON_LINK, 0.1)),
+        THINK_SECONDS,
+    )
+
+
+def on_a_marketplace(
+    system: System, turk: Emulator, owner: Account
+) -> tuple[Campaign, Requester, Market]:
+    campaign = a_campaign(
+        owner,
+        a_collection(owner, n=30),
+        budget=10_000,
+        rounds=10,
+        grids_per_assignment=2,
+        learn_every=LEARN_EVERY,
+        reward_cents=REWARD,
+    )
+    requester = Requester(
+        httpx.Client(base_url=system.base_url, timeout=60), an_api_token(owner), campaign.id
+    )
+    play = a_play(system, turk, campaign)
+    play.habits = Habits(returns=0.1, abandons=0.05, twice=0.2, extras=0.5, greedy=0.1)
+    play.at_once, play.pace = ON_MARKET, THINK_SECONDS
+    return campaign, requester, Market(turk, play)
+
+
+def opened(requester: Requester, owner: Account) -> str:
+    plan = {
+        "channel": "mturk",
+        "channel_account_id": str(an_account_on(owner, "mturk", SECRET).id),
+        "places": PLACES,
+        "reward_cents": REWARD,
+        "spend_limit_cents": PLACES * (REWARD + FEE + 2 * (EXTRA + 2)),
+        "settings": {"extra_grids": 2, "extra_cents": EXTRA, "minutes_allowed": 30},
+    }
+    made = requester.post("/recruitments", plan)
+    requester.post(f"/recruitments/{made['id']}/open")
+    return str(made["id"])
+
+
+def people_leave(turk: Emulator, requester: Requester, recruitment: str) -> int:
+    """The end: nobody new is let in, and who walked away loses the place. How many did."""
+    requester.post(f"/recruitments/{recruitment}/stop")
+    with turk.state.lock:
+        held = sum(one.state == "Accepted" for one in turk.state.assignments.values())
+        turk.state.clock.advance(31 * 60)
+    return held
+
+
+def nothing_is_running() -> bool:
+    with transaction() as session:
+        query = select(func.count()).where(Job.state.in_(("queued", "running")))
+        busy = session.scalar(query)
+    return not busy and "nothing waits in the outbox" not in broken_invariants()
+
+
+def told(chaos: Chaos, traffic: Traffic, market: Market, left: int) -> dict[str, Any]:
+    calls = traffic.recorder.calls
+    with transaction() as session:
+        jobs = Counter(session.scalars(select(Job.state)))
+        models = session.scalar(select(func.count()).select_from(Model))
+    ends = Counter(one.end for one in market.play.log)
+    return {
+        "full": FULL,
+        "minutes": PERIODS * PERIOD / 60,
+        "people": ON_LINK + ON_MARKET,
+        "think_seconds": THINK_SECONDS,
+        "kills": dict(Counter(one.name for one in chaos.outages)),
+        "requests": len(calls),
+        "answers_acknowledged": len(traffic.log),
+        "stints": dict(ends),
+        "walked_away": left,
+        "jobs": dict(jobs),
+        "models": models,
+        "failed_requests": dict(
+            Counter(str(one.status) for one in calls if one.status == 0 or one.status >= 500)
+        ),
+        "unexplained": [str(one) for one in chaos.unexplained(calls)[:10]],
+        "trouble_after_postgresql_s": round(chaos.longest_trouble(calls, "postgresql"), 2),
+        "trouble_after_web_s": round(chaos.longest_trouble(calls, "web"), 2),
+        "longest_request_s": round(max(one.seconds for one in calls), 2),
+        "claim": percentiles([one for one in calls if one.kind == "claim"]),
+        "submit": percentiles([one for one in calls if one.kind == "submit"]),
+        "broken_invariants": broken_invariants(),
+    }
+
+
+def check(
+    chaos: Chaos, traffic: Traffic, turk: Emulator, campaign: Campaign, owed: Counter[Any]
+) -> None:
+    assert {one.name for one in chaos.outages} == set(chaos._victims())
+    assert chaos.unexplained(traffic.recorder.calls) == []
+    assert paid_by_ledger(campaign.id) == owed
+    assert paid_by_mturk(turk.state) == owed
+    assert max(owed.values()) == 1
+    assert broken_invariants() == {}

@@ -1,0 +1,60 @@
+"""Another secret key: what the old one signed, sealed and hashed is good still."""
+
+import pytest
+from itsdangerous import URLSafeSerializer
+
+from app.core import security
+from app.core.settings import get_settings
+from likewise.environment import WeakKey, require_strong_key
+from tests.conftest import forget_settings
+
+OLD, NEW = "the-old-key-of-this-server-1234567890", "quite-another-key-0987654321-abcdefgh"
+
+
+def use(monkeypatch: pytest.MonkeyPatch, key: str, *old: str) -> None:
+    monkeypatch.setenv("LIKEWISE_SECRET_KEY", key)
+    monkeypatch.setenv("LIKEWISE_OLD_SECRET_KEYS", " ".join(old))
+    forget_settings()
+
+
+def test_what_an_old_key_made_is_read_while_it_is_named(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, OLD)
+    signed, timed = security.sign("p", [1]), security.sign_timed("p", "x")
+    sealed, address = security.seal("p", b"secret"), security.signature("p", "image")
+    person = security.pseudonym("p", "worker")
+
+    use(monkeypatch, NEW, "one-in-between", OLD)
+    assert security.unsign("p", signed) == [1]
+    assert security.unsign_timed("p", timed, 60) == "x"
+    assert security.unseal("p", sealed) == b"secret"
+    assert security.signature_fits("p", "image", address)
+    assert security.pseudonym("p", "worker") == person
+    newer = security.sign("p", [1]), security.seal("p", b"secret"), security.signature("p", "image")
+
+    # What is written goes by the new key alone.
+    use(monkeypatch, NEW)
+    assert security.unsign("p", newer[0]) == [1]
+    assert security.unseal("p", newer[1]) == b"secret"
+    assert security.signature_fits("p", "image", newer[2])
+    assert security.unsign("p", signed) is None
+    assert security.unsign_timed("p", timed, 60) is None
+    assert security.unseal("p", sealed) is None
+    assert not security.signature_fits("p", "image", address)
+    assert not security.signature_fits("p", "image", "é")
+
+
+def test_links_from_before_sha_256_are_good(environment: dict[str, str]) -> None:
+    key = get_settings().secret_key.get_secret_value()
+    before = str(URLSafeSerializer(key, salt="p").dumps([1]))
+    assert len(before) < len(security.sign("p", [1]))
+    assert security.unsign("p", before) == [1]
+    assert security.unsign("q", before) is None
+
+
+@pytest.mark.parametrize("key", ["", "short", "a" * 64, "ab" * 30, "changeme-changeme-changeme"])
+def test_keys_that_could_be_guessed_start_nothing(key: str) -> None:
+    with pytest.raises(WeakKey, match="LIKEWISE_OLD_SECRET_KEYS"):
+        require_strong_key(key)
+    require_strong_key(NEW)

@@ -1,0 +1,386 @@
+"""Row-level security: what one requester's request reaches of another's, whatever services forget.
+
+The first wall, services that ask for what is the account's own, is walked in test_accounts.py.
+"""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import RowMapping, func, insert, inspect, select, text, tuple_
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+from sqlalchemy.schema import Table
+
+from app.accounts.models import Account, AuditEvent
+from app.accounts.service import create_account, record_audit
+from app.campaigns import service
+from app.campaigns.models import Campaign, Grid, Share
+from app.campaigns.service import finish_campaign, get_campaign
+from app.campaigns.sharing import end_share, share_campaign
+from app.collections.models import Collection, Image
+from app.core.database import transaction
+from app.core.errors import Conflict, NotFound
+from app.core.outbox import OutboxMessage, send_after_commit
+from app.core.wall import OUTSIDE, ROLE, beyond_the_wall, breaches, confine
+from app.recruitment.accounts import remove_account, renew_secret
+from app.recruitment.models import ChannelAccount, Payment, Recruitment
+from app.results.live import progress_json
+from app.tables import metadata
+from app.webhooks.models import Delivery
+from tests.support.builders import (
+    a_campaign,
+    a_payment,
+    a_recruitment,
+    a_submission,
+    a_webhook,
+    an_account,
+    an_api_token,
+    sign_in,
+)
+from tests.support.everything import an_account_with_everything
+
+Keys = dict[str, set[tuple[Any, ...]]]
+WALLED = [one for one in metadata.sorted_tables if one.name not in OUTSIDE]
+
+
+@contextmanager
+def as_requester(account: Account, *, admin: bool = False) -> Iterator[Session]:
+    with transaction() as session:
+        confine(session, account.id, admin=admin)
+        yield session
+
+
+def keys_in(session: Session) -> Keys:
+    """Primary keys of all rows that there are for this session, without any filter."""
+    return {
+        one.name: {tuple(row) for row in session.execute(select(*one.primary_key.columns))}
+        for one in WALLED
+    }
+
+
+def all_keys() -> Keys:
+    with transaction() as session:
+        return keys_in(session)
+
+
+def versions(keys: Keys) -> dict[str, set[Any]]:
+    """The versions of these rows, each of which is another after any change."""
+    with transaction() as session:
+        return {
+            one.name: {
+                str(row)
+                for row in session.execute(
+                    select(text("xmin, ctid"))
+                    .select_from(one)
+                    .where(tuple_(*one.primary_key.columns).in_(keys[one.name]))
+                )
+            }
+            for one in WALLED
+        }
+
+
+def less(keys: Keys, others: Keys) -> Keys:
+    return {name: found - others[name] for name, found in keys.items()}
+
+
+def test_every_table_stands_behind_the_wall_or_says_why_not(environment: dict[str, str]) -> None:
+    with transaction() as session:
+        assert breaches(session, metadata) == []
+        secured = session.scalars(
+            text("SELECT relname FROM pg_class WHERE relrowsecurity AND relkind = 'r'")
+        )
+        assert set(secured) == {one.name for one in WALLED}
+        commands = session.execute(
+            text(
+                "SELECT relname, string_agg(polcmd::text, '' ORDER BY polcmd) "
+                "FROM pg_policy JOIN pg_class c ON c.oid = polrelid GROUP BY relname"
+            )
+        )
+        # Removed, added, seen, changed.
+        assert dict(commands.all()) == {one.name: "adrw" for one in WALLED}
+    assert all(len(reason) > 20 for _, reason in OUTSIDE.values())
+
+
+def test_a_breach_is_named(environment: dict[str, str]) -> None:
+    with transaction() as session:
+        session.execute(text("ALTER TABLE answer DISABLE ROW LEVEL SECURITY"))
+        session.execute(text("CREATE TABLE forgotten (id integer)"))
+        session.execute(text(f"GRANT SELECT ON outbox TO {ROLE}"))
+        known = metadata.tables["answer"].metadata
+        assert breaches(session, known) == [
+            "answer has no row-level security",
+            f"outbox can be read by {ROLE}",
+        ]
+        session.execute(text("DROP POLICY seen ON grid"))
+        assert "grid has no row-level security" in breaches(session, known)
+        session.rollback()
+
+
+def test_a_request_sees_all_of_its_accounts_rows_and_none_of_others(
+    environment: dict[str, str],
+) -> None:
+    an_account("friend@example.org")
+    before = all_keys()
+    ada, _ = an_account_with_everything("ada@example.org", "friend@example.org")
+    of_ada = less(all_keys(), before)
+    bob, campaign = an_account_with_everything("bob@example.org", "friend@example.org")
+    of_bob = less(less(all_keys(), before), of_ada)
+    assert [name for name, found in of_bob.items() if not found] == []
+    with transaction() as session:
+        # Accounts are made by nobody in particular.
+        ownerless = select(AuditEvent.id).where(AuditEvent.account_id.is_(None))
+        made = {tuple(row) for row in session.execute(ownerless)}
+
+    with as_requester(ada) as session:
+        seen = keys_in(session)
+    assert {
+        name: found & of_bob[name] for name, found in seen.items() if found & of_bob[name]
+    } == {}
+    of_ada["audit_event"] -= made
+    assert [name for name, found in seen.items() if of_ada[name] - found] == []
+    # An admin manages accounts, and sees no more of campaigns.
+    with as_requester(ada, admin=True) as session:
+        seen = keys_in(session)
+    assert {name for name, found in seen.items() if found & of_bob[name]} == {
+        "account", "sign_in_link", "browser_session", "audit_event",
+    }  # fmt: skip
+
+    before_changes = versions(of_bob)
+    with as_requester(ada) as session:
+        changed = {one.name: _change_all(session, one) for one in WALLED}
+        # Rows of Ada's own are changed, or the test would say nothing.
+        assert changed["campaign"] == 1
+        assert changed["answer"] == 1
+    with as_requester(ada) as session:
+        session.execute(text("UPDATE answer SET state = 'returned'"))
+        for one in reversed(WALLED):
+            session.execute(one.delete())
+        assert session.scalar(select(func.count()).select_from(Grid)) == 0
+    assert versions(of_bob) == before_changes
+
+    with transaction() as session:
+        rows = {one.name: _one_of(session, one, of_bob) for one in WALLED}
+    with as_requester(ada) as session:
+        for one in WALLED:
+            with pytest.raises(DBAPIError, match=f'policy for table "{one.name}"'):
+                _insert(session, one, rows[one.name])
+    assert get_campaign_as(bob, campaign.id).id == campaign.id
+
+
+def _change_all(session: Session, table: Table) -> int:
+    """Give every row the value that it has; returns how many rows that were."""
+    column = next(one for one in reversed(table.columns.values()) if one.identity is None)
+    return session.connection().execute(table.update().values({column: column})).rowcount
+
+
+def _one_of(session: Session, table: Table, keys: Keys) -> RowMapping:
+    first = min(keys[table.name])
+    query = select(table).where(tuple_(*table.primary_key.columns).in_([first]))
+    return session.execute(query).mappings().one()
+
+
+def _insert(session: Session, table: Table, row: RowMapping) -> None:
+    """A row as it is there already: policies are asked before uniqueness."""
+    given = {name: value for name, value in row.items() if table.c[name].identity is None}
+    with session.begin_nested():
+        session.execute(insert(table).values(given))
+
+
+def get_campaign_as(account: Account, campaign_id: UUID) -> Campaign:
+    with as_requester(account) as session:
+        return get_campaign(session, account, campaign_id)
+
+
+def test_a_campaign_cannot_be_pointed_at_somebody_elses_collection(
+    environment: dict[str, str],
+) -> None:
+    """Whoever may see a campaign sees its images."""
+    ada, bob = an_account(), an_account("bob@example.org")
+    campaign, foreign = a_campaign(ada), a_campaign(bob)
+    refused = 'policy for table "campaign"'
+    with pytest.raises(DBAPIError, match=refused), as_requester(ada) as session:
+        session.get_one(Campaign, campaign.id).collection_id = foreign.collection_id
+    given = {
+        column.key: getattr(campaign, column.key)
+        for column in inspect(Campaign).column_attrs
+        if column.key not in ("id", "link_token", "collection_id")
+    }
+    with pytest.raises(DBAPIError, match=refused), as_requester(ada) as session:
+        session.add(Campaign(**given, link_token="x", collection_id=foreign.collection_id))
+    with as_requester(ada) as session:
+        session.add(Campaign(**given, link_token="x", collection_id=campaign.collection_id))
+
+
+def test_a_service_that_forgets_its_filter_finds_nothing(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob = an_account(), an_account("bob@example.org")
+    own, foreign = a_campaign(ada), a_campaign(bob)
+    with as_requester(ada) as session:
+        assert session.get(Campaign, own.id) is not None
+        assert session.get(Campaign, foreign.id) is None
+        assert session.get(Collection, foreign.collection_id) is None
+        assert list(session.scalars(select(Campaign.id))) == [own.id]
+        assert session.scalar(select(func.count()).select_from(Image)) == 30
+    # The service takes every campaign that it finds for the account's own.
+    monkeypatch.setattr(service, "access_of", lambda *_: "own")
+    with transaction() as session:
+        assert get_campaign(session, ada, foreign.id).name == "Campaign"
+    sign_in(client, ada)
+    addresses = [f"/api/v1/campaigns/{one.id}" for one in (own, foreign)]
+    assert [client.get(one).status_code for one in addresses] == [200, 404]
+    assert client.post(f"{addresses[1]}/actions/pause").status_code == 404
+    assert client.get(f"{addresses[1]}/export/answers.csv").status_code == 404
+    client.cookies.clear()
+    bearer = {"Authorization": f"Bearer {an_api_token(ada)}"}
+    assert [client.get(one, headers=bearer).status_code for one in addresses] == [200, 404]
+    assert progress_json(own.id, ada.id) is not None
+    assert progress_json(foreign.id, ada.id) is None
+
+
+def test_the_role_ends_with_its_transaction(environment: dict[str, str]) -> None:
+    ada = an_account()
+    a_campaign(an_account("bob@example.org"))
+    who = text(
+        "SELECT pg_backend_pid(), current_user, current_setting('likewise.account_id', true)"
+    )
+    with transaction() as session:
+        process, owner, _ = session.execute(who).one()
+    with as_requester(ada) as session:
+        assert tuple(session.execute(who).one()) == (process, ROLE, str(ada.id))
+        assert session.scalar(select(func.count()).select_from(Campaign)) == 0
+    with transaction() as session:
+        assert tuple(session.execute(who).one()) == (process, owner, "")
+        assert session.scalar(select(func.count()).select_from(Campaign)) == 1
+    with pytest.raises(DBAPIError, match="division by zero"), as_requester(ada) as session:
+        session.execute(text("SELECT 1 / 0"))
+    with transaction() as session:
+        assert tuple(session.execute(who).one()) == (process, owner, "")
+
+
+def test_beyond_the_wall_is_left_again_whatever_happens(environment: dict[str, str]) -> None:
+    ada = an_account()
+    a_campaign(an_account("bob@example.org"))
+    count = select(func.count()).select_from(Campaign)
+    with as_requester(ada) as session:
+        with beyond_the_wall(session):
+            assert session.scalar(count) == 1
+        assert session.scalar(count) == 0
+        with pytest.raises(NotFound), beyond_the_wall(session):
+            raise NotFound("Not there.")
+        assert session.scalar(count) == 0
+        with pytest.raises(DBAPIError), session.begin_nested(), beyond_the_wall(session):
+            session.execute(text("SELECT 1 / 0"))
+        assert session.scalar(count) == 0
+        # What is under way is written as the requester that asked for it.
+        session.add(Share(campaign_id=uuid.uuid4(), account_id=ada.id, access="view"))
+        with pytest.raises(DBAPIError, match='policy for table "share"'), beyond_the_wall(session):
+            pass
+        session.rollback()
+
+
+def test_shared_campaigns_are_seen_and_changed_as_shared(environment: dict[str, str]) -> None:
+    ada, friend = an_account(), an_account("friend@example.org")
+    campaign = a_campaign(ada)
+    renamed = text("UPDATE campaign SET name = 'Renamed'")
+    taken = text("UPDATE campaign SET owner_id = :account").bindparams(account=friend.id)
+    with as_requester(ada) as session:
+        share_campaign(session, ada, session.get_one(Campaign, campaign.id), friend.email, "view")
+    with as_requester(friend) as session:
+        assert session.get(Campaign, campaign.id) is not None
+        assert session.scalar(select(func.count()).select_from(Image)) == 30
+        assert session.scalars(select(Account.email).order_by(Account.email)).all() == [
+            ada.email,
+            friend.email,
+        ]
+        assert session.connection().execute(renamed).rowcount == 0
+        assert session.connection().execute(text("UPDATE grid SET number = number")).rowcount == 0
+    with as_requester(ada) as session:
+        share_campaign(session, ada, session.get_one(Campaign, campaign.id), friend.email, "edit")
+    with as_requester(friend) as session:
+        assert session.connection().execute(renamed).rowcount == 1
+        assert session.connection().execute(text("UPDATE image SET position = 0")).rowcount == 0
+        assert session.connection().execute(text("DELETE FROM share")).rowcount == 0
+    with as_requester(ada) as session:
+        end_share(session, ada, session.get_one(Campaign, campaign.id), friend.id)
+    with as_requester(friend) as session:
+        assert session.get(Campaign, campaign.id) is None
+        assert session.connection().execute(taken).rowcount == 0
+
+
+def test_webhooks_of_others_are_told_of_what_a_requester_does(environment: dict[str, str]) -> None:
+    ada, friend = an_account(), an_account("friend@example.org")
+    campaign = a_campaign(ada)
+    a_webhook(friend)
+    with as_requester(ada) as session:
+        share_campaign(session, ada, session.get_one(Campaign, campaign.id), friend.email, "view")
+        finish_campaign(session, ada, campaign.id)
+    with as_requester(ada) as session:
+        assert session.scalar(select(func.count()).select_from(Delivery)) == 0
+    with as_requester(friend) as session:
+        [told] = session.scalars(select(Delivery.event))
+    assert told == "campaign.finished"
+
+
+def test_credentials_are_kept_and_renewed_for_campaigns_no_longer_shared(
+    environment: dict[str, str],
+) -> None:
+    """The friend's account on the platform owes money there, although the campaign is gone."""
+    ada, friend = an_account(), an_account("friend@example.org")
+    campaign = a_campaign(ada)
+    with as_requester(ada) as session:
+        share_campaign(session, ada, session.get_one(Campaign, campaign.id), friend.email, "edit")
+    recruitment = a_recruitment(friend, campaign)
+    payment = a_payment(recruitment, a_submission(recruitment))
+    with transaction() as session:
+        waiting = session.get_one(Payment, payment.id)
+        waiting.state, waiting.due_at = "due", datetime.now(UTC) + timedelta(days=1)
+    with as_requester(ada) as session:
+        # Whose account it is may be seen by whom it recruits for, not used.
+        assert session.get(ChannelAccount, recruitment.channel_account_id) is not None
+        assert session.connection().execute(text("DELETE FROM channel_account")).rowcount == 0
+        end_share(session, ada, session.get_one(Campaign, campaign.id), friend.id)
+    account_id = recruitment.channel_account_id
+    assert account_id is not None
+    with as_requester(friend) as session:
+        assert session.get(Recruitment, recruitment.id) is None
+        with pytest.raises(Conflict):
+            remove_account(session, friend, account_id)
+        renew_secret(session, friend, account_id, {"access_key_id": "a", "secret_access_key": "b"})
+        assert session.get(Recruitment, recruitment.id) is None
+    with transaction() as session:
+        assert session.get_one(Payment, payment.id).due_at <= datetime.now(UTC)
+
+
+def test_messages_are_left_and_never_read(environment: dict[str, str]) -> None:
+    ada = an_account()
+    with as_requester(ada) as session:
+        send_after_commit(session, "likewise.test", {})
+    with pytest.raises(DBAPIError, match="permission denied"), as_requester(ada) as session:
+        session.execute(select(OutboxMessage.id))
+    with transaction() as session:
+        assert session.scalars(select(OutboxMessage.task)).all() == ["likewise.test"]
+
+
+def test_what_was_done_is_only_ever_added_to(environment: dict[str, str]) -> None:
+    ada, bob = an_account(), an_account("bob@example.org")
+    with as_requester(ada) as session:
+        record_audit(session, ada.id, "test", "account", ada.id)
+        session.flush()
+        for statement in ("UPDATE audit_event SET action = 'x'", "DELETE FROM audit_event"):
+            assert session.connection().execute(text(statement)).rowcount == 0
+    with pytest.raises(DBAPIError, match="audit_event"), as_requester(ada) as session:
+        record_audit(session, bob.id, "test", "account", bob.id)
+    with (
+        pytest.raises(DBAPIError, match='policy for table "account"'),
+        as_requester(ada) as session,
+    ):
+        create_account(session, "eve@example.org")
+    with as_requester(ada, admin=True) as session:
+        create_account(session, "eve@example.org")

@@ -1,0 +1,191 @@
+"""Headers of every route: policies with nonces, no sniffing, no caches, no strange hosts."""
+
+import re
+
+import pytest
+from fastapi.testclient import TestClient
+from httpx2 import Response
+from sqlalchemy import select
+
+from app.collections.media import image_url
+from app.collections.models import Image
+from app.core.database import transaction
+from tests.app.test_accounts import an_admin
+from tests.conftest import forget_settings
+from tests.support.builders import a_campaign, an_account
+
+ALWAYS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+MTURK = "https://worker.mturk.com https://www.mturk.com https://workersandbox.mturk.com"
+NIL = "00000000-0000-0000-0000-000000000000"
+NONCE = re.compile(r"'nonce-([\w-]{43})'")
+SCRIPT = re.compile(r"<script\b[^>]*>")
+
+
+def directives(reply: Response) -> dict[str, str]:
+    parts = reply.headers["content-security-policy"].split(";")
+    return {name: rest for name, _, rest in (part.strip().partition(" ") for part in parts)}
+
+
+def is_page(reply: Response) -> bool:
+    return bool(reply.headers.get("content-type", "").startswith("text/html"))
+
+
+def check(reply: Response) -> None:
+    """What holds for every reply, whoever asks for what."""
+    address = str(reply.request.url)
+    for name, value in ALWAYS.items():
+        assert reply.headers[name] == value, address
+    assert "camera=()" in reply.headers["permissions-policy"], address
+    assert reply.headers["cross-origin-resource-policy"] in ("same-origin", "cross-origin")
+    policy = directives(reply)
+    assert policy["object-src"] == policy["base-uri"] == "'none'", address
+    framed = "'none'" if "/a/mturk/" not in address or not is_page(reply) else MTURK
+    assert policy["frame-ancestors"] == framed or "/preview" in address, address
+    assert "unsafe" not in reply.headers["content-security-policy"], address
+    if "/static/" not in address:
+        assert re.search("no-store|private", reply.headers["cache-control"]), address
+    if is_page(reply):
+        check_page(reply)
+    else:
+        assert policy["default-src"] in ("'none'", "'self'"), address
+
+
+def check_page(reply: Response) -> None:
+    policy = directives(reply)
+    found = NONCE.search(policy["script-src"])
+    assert found, policy
+    assert policy["report-uri"] == "/csp-reports"
+    for tag in SCRIPT.findall(reply.text):
+        assert "application/json" in tag or f'nonce="{found.group(1)}"' in tag, tag
+    assert not re.search(r"<[^>]+\s(style|on\w+)=", reply.text), reply.request.url
+    assert "<style" not in reply.text
+
+
+@pytest.fixture
+def addresses(client: TestClient) -> list[str]:
+    """One of every route with GET, with ids of a campaign and nonsense for the rest."""
+    root = an_admin(client)
+    campaign = a_campaign(root)
+    with transaction() as session:
+        picture = session.scalars(select(Image).limit(1)).one()
+    known = {"campaign_id": campaign.id, "collection_id": campaign.collection_id}
+    paths = [*client.get("/api/v1/openapi.json").json()["paths"], *PAGES]
+    made = [
+        re.sub(r"{(\w+)}", lambda match: str(known.get(match.group(1), NIL)), path)
+        for path in paths
+        # Events go on for as long as somebody listens.
+        if not path.endswith("/events")
+    ]
+    return [*made, image_url(picture), "/static/favicon.svg", "/nowhere", "/api/v1/nowhere"]
+
+
+PAGES = (
+    "/", "/sign-in", "/sign-in/code", "/sign-in/nothing", "/account", "/account/confirm",
+    "/account/platforms", "/account/webhooks", "/accounts", "/collections/new", "/campaigns/new",
+    "/collections/{collection_id}", "/collections/{collection_id}/delete",
+    "/campaigns/{campaign_id}", "/campaigns/{campaign_id}/annotation",
+    "/campaigns/{campaign_id}/preview", "/campaigns/{campaign_id}/recruit",
+    "/campaigns/{campaign_id}/exports", "/docs/api", "/a/nothing", "/a/mturk/nothing",
+    "/a/prolific/nothing", "/archives/import", "/healthz", "/readyz", "/metrics",
+)  # fmt: skip
+
+
+def test_every_route_has_the_headers_signed_in_or_not(
+    client: TestClient, addresses: list[str]
+) -> None:
+    browser = {"accept": "text/html"}
+    statuses = set()
+    for address in addresses:
+        replies = [client.get(address, headers=browser, follow_redirects=False)]
+        replies.append(client.post(address, headers=browser, follow_redirects=False))
+        for reply in replies:
+            check(reply)
+            statuses.add(reply.status_code)
+    client.cookies.clear()
+    for address in addresses:
+        check(client.get(address, headers=browser, follow_redirects=False))
+    assert {200, 303, 404, 405, 422} <= statuses
+
+
+def test_nonces_are_new_each_time(client: TestClient) -> None:
+    pages = [client.get("/sign-in") for _ in range(2)]
+    nonces = [NONCE.findall(page.headers["content-security-policy"]) for page in pages]
+    assert nonces[0] != nonces[1]
+
+
+def test_an_error_of_ours_has_the_headers_too(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is answered outside of all middleware."""
+    monkeypatch.setenv("DATABASE_URL", "postgresql+psycopg://127.0.0.1:1/none?bogus=1")
+    forget_settings()
+    with TestClient(client.app, raise_server_exceptions=False) as quiet:
+        quiet.cookies.set("likewise", "x")
+        reply = quiet.get("/account", headers={"accept": "text/html"})
+    assert reply.status_code in (500, 503)
+    check(reply)
+
+
+def test_hsts_comes_with_https_alone(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "strict-transport-security" not in client.get("/sign-in").headers
+    monkeypatch.setenv("LIKEWISE_BASE_URL", "https://testserver")
+    forget_settings()
+    for path in ("/sign-in", "/nowhere", "/static/favicon.svg", "/api/v1/campaigns"):
+        said = client.get(path).headers["strict-transport-security"]
+        assert said == "max-age=31536000; includeSubDomains", path
+
+
+def test_reports_go_by_both_ways_over_https_and_by_the_old_one_without(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Browsers that find `report-to` do not look at `report-uri`, and http has no endpoints."""
+    page = client.get("/sign-in")
+    assert "report-to" not in directives(page)
+    assert "reporting-endpoints" not in page.headers
+    monkeypatch.setenv("LIKEWISE_BASE_URL", "https://testserver")
+    forget_settings()
+    page = client.get("/sign-in")
+    assert directives(page)["report-to"] == "csp"
+    assert directives(page)["report-uri"] == "/csp-reports"
+    assert page.headers["reporting-endpoints"] == 'csp="/csp-reports"'
+
+
+def test_hosts_that_are_none_of_ours_are_refused(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strange = {"host": "evil.example"}
+    refused = client.get("/sign-in", headers=strange)
+    assert (refused.status_code, refused.json()["code"]) == (400, "unknown_host")
+    check(refused)
+    for host in ("testserver", "testserver:8000", "TESTSERVER", "localhost:1", "[::1]:8000"):
+        assert client.get("/sign-in", headers={"host": host}).status_code == 200, host
+    for host in ("testserver.evil.example", "evil.example:80@testserver", ""):
+        assert client.get("/sign-in", headers={"host": host}).status_code == 400, host
+    assert client.get("/healthz", headers=strange).status_code == 200
+    monkeypatch.setenv("LIKEWISE_ALLOWED_HOSTS", "other.example, evil.example")
+    forget_settings()
+    assert client.get("/sign-in", headers=strange).status_code == 200
+
+
+def test_nobody_is_sent_elsewhere_by_an_address(client: TestClient) -> None:
+    account = an_account()
+    a_campaign(account)
+    for path in ("/", "/account", "/campaigns", "/sign-in", "//evil.example/", "/account/"):
+        for name in ("next", "url", "redirect", "return_to"):
+            reply = client.get(
+                f"{path}?{name}=https://evil.example/",
+                headers={"accept": "text/html"},
+                follow_redirects=False,
+            )
+            assert "evil" not in reply.headers.get("location", "").partition("?")[0], path
+
+
+def test_what_is_sent_is_not_echoed_and_nothing_is_listed(client: TestClient) -> None:
+    for path in ("/", "/sign-in", "/api/v1/campaigns"):
+        assert client.request("TRACE", path).status_code == 405
+    for path in ("", "build/", "../core/settings.py", "%2e%2e/main.py", "..%2fmain.py"):
+        assert client.get(f"/static/{path}").status_code == 404

@@ -1,0 +1,51 @@
+"""What matters for security is written down, and says nothing that is secret."""
+
+import logging
+
+import pytest
+from fastapi.testclient import TestClient
+from redis import Redis
+from sqlalchemy import select
+
+from app.accounts.models import AuditEvent
+from app.core.database import transaction
+from app.core.settings import get_settings
+from tests.app.test_accounts import PASSWORD, enter, with_password
+
+
+@pytest.fixture(autouse=True)
+def no_attempts_so_far(environment: dict[str, str]) -> None:
+    Redis.from_url(get_settings().redis_url).flushdb()
+
+
+def test_signing_in_is_written_down_whether_it_works_or_not(
+    client: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    with_password(client)
+    with caplog.at_level(logging.WARNING):
+        enter(client, "a wrong password")
+        for _ in range(10):
+            enter(client, "another wrong one")
+    said = [record.getMessage() for record in caplog.records]
+    assert any("wrong password" in line for line in said)
+    assert any("tried too often" in line for line in said)
+    assert "another wrong one" not in caplog.text
+    assert "ada@example.org" not in caplog.text
+    Redis.from_url(get_settings().redis_url).flushdb()
+    enter(client, PASSWORD)
+    with transaction() as session:
+        query = select(AuditEvent.action, AuditEvent.details).order_by(AuditEvent.id)
+        events = [(action, details.get("by")) for action, details in session.execute(query)]
+    assert ("account.signed_in", "link") in events
+    assert ("account.signed_in", "password") in events
+
+
+def test_refusals_leave_a_line(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "likewise.requests"):
+        client.get("/api/v1/campaigns", headers={"Authorization": "Bearer lw_nonsense-of-mine"})
+        client.post("/sign-out", headers={"sec-fetch-site": "cross-site"})
+        client.get("/sign-in", headers={"host": "evil.example"})
+        client.post("/csp-reports", content="{", headers={"content-type": "text/plain"})
+    told = [getattr(record, "status", None) for record in caplog.records]
+    assert [status for status in told if status] == [401, 403, 400, 422]
+    assert "nonsense" not in caplog.text

@@ -1,0 +1,249 @@
+"""Sessions: cookies, how they end of themselves and by hand, and who must prove who they are."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from fastapi.testclient import TestClient
+from redis import Redis
+from sqlalchemy import func, select, update
+
+from app.accounts.guessable import is_guessable
+from app.accounts.models import AuditEvent, BrowserSession
+from app.accounts.sessions import forget_old_sessions
+from app.core.database import transaction
+from app.core.settings import get_settings
+from tests.app.test_accounts import (
+    PASSWORD,
+    a_token,
+    an_admin,
+    another_browser,
+    enter,
+    is_in,
+    with_password,
+)
+from tests.conftest import forget_settings
+from tests.support.builders import (
+    a_campaign,
+    a_recruitment,
+    a_submission,
+    an_account,
+    an_api_token,
+    sign_in,
+)
+
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+
+
+@pytest.fixture(autouse=True)
+def no_attempts_so_far(environment: dict[str, str]) -> None:
+    Redis.from_url(get_settings().redis_url).flushdb()
+
+
+def age(**ago: float) -> None:
+    """All sessions were last seen and confirmed so long ago."""
+    then = datetime.now(UTC) - timedelta(**ago)
+    with transaction() as session:
+        session.execute(update(BrowserSession).values(seen_at=then, confirmed_at=then))
+
+
+def n_sessions() -> int:
+    with transaction() as session:
+        return session.scalar(select(func.count()).select_from(BrowserSession)) or 0
+
+
+def test_cookies_over_https_are_of_this_host_alone(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_password(client)
+    monkeypatch.setenv("LIKEWISE_BASE_URL", "https://testserver")
+    forget_settings()
+    given = enter(client, PASSWORD).headers["set-cookie"]
+    name, _, rest = given.partition("=")
+    assert name == "__Host-likewise"
+    flags = {part.strip().lower() for part in rest.split(";")[1:]}
+    assert {"secure", "httponly", "samesite=lax", "path=/"} <= flags
+    assert not any(flag.startswith("domain") for flag in flags)
+
+
+def test_a_session_nobody_uses_ends_and_one_in_use_goes_on(client: TestClient) -> None:
+    sign_in(client, an_account())
+    age(hours=71)
+    assert is_in(client)
+    age(hours=0)
+    assert is_in(client)
+    age(hours=73)
+    assert not is_in(client)
+
+
+def test_a_session_ends_after_its_time_however_much_it_is_used(client: TestClient) -> None:
+    sign_in(client, an_account())
+    assert is_in(client)
+    with transaction() as session:
+        begun, ends = session.execute(
+            select(BrowserSession.created_at, BrowserSession.expires_at)
+        ).one()
+        assert timedelta(hours=335) < ends - begun < timedelta(hours=337)
+        session.execute(update(BrowserSession).values(expires_at=datetime.now(UTC)))
+    assert not is_in(client)
+    with transaction() as session:
+        forget_old_sessions(session)
+    assert n_sessions() == 0
+
+
+def test_each_session_is_listed_and_ended(client: TestClient) -> None:
+    account = an_account()
+    sign_in(client, account)
+    with another_browser() as elsewhere:
+        elsewhere.headers["user-agent"] = FIREFOX
+        sign_in(elsewhere, account)
+        page = client.get("/account").text
+        assert "Firefox, Linux" in page
+        assert "this one" in page
+        with transaction() as session:
+            other = session.scalars(
+                select(BrowserSession.id).where(BrowserSession.browser == "Firefox, Linux")
+            ).one()
+        with another_browser() as stranger:
+            sign_in(stranger, an_account("eve@example.org"))
+            assert stranger.post(f"/account/sessions/{other}/end").status_code == 404
+        assert is_in(elsewhere)
+        client.post(f"/account/sessions/{other}/end")
+        assert not is_in(elsewhere)
+    assert is_in(client)
+
+
+def test_signing_out_everywhere_signs_out_everywhere(client: TestClient) -> None:
+    account = an_account()
+    with another_browser() as elsewhere:
+        sign_in(elsewhere, account)
+        sign_in(client, account)
+        out = client.post("/account/sessions/end", follow_redirects=False)
+        assert out.headers["clear-site-data"] == '"cache"'
+        assert not is_in(client)
+        assert not is_in(elsewhere)
+
+
+def test_a_cookie_is_worth_nothing_after_signing_out_or_in_again(client: TestClient) -> None:
+    with_password(client)
+    enter(client, PASSWORD)
+    first = client.cookies["likewise"]
+    enter(client, PASSWORD)
+    second = client.cookies["likewise"]
+    assert first != second
+    client.post("/sign-out")
+    for cookie in (first, second):
+        client.cookies.set("likewise", cookie)
+        assert not is_in(client)
+    assert n_sessions() == 0
+
+
+def test_an_admin_signs_somebody_out(client: TestClient) -> None:
+    eve = an_account("eve@example.org")
+    with another_browser() as other:
+        sign_in(other, eve)
+        an_admin(client)
+        client.post(f"/accounts/{eve.id}/sign-out")
+        assert not is_in(other)
+    with transaction() as session:
+        assert "account.signed_out" in session.scalars(select(AuditEvent.action)).all()
+
+
+def test_tokens_and_accounts_need_a_fresh_proof(client: TestClient) -> None:
+    with_password(client)
+    enter(client, PASSWORD)
+    age(minutes=31)
+    page = {"accept": "text/html"}
+    form = {"name": "robot", "scope": "write"}
+    sent_on = client.post("/account/tokens", data=form, headers=page, follow_redirects=False)
+    assert sent_on.headers["location"] == "/account/confirm"
+    refused = client.post("/account/tokens", data=form)
+    assert (refused.status_code, refused.json()["code"]) == (403, "confirmation_required")
+    old = client.cookies["likewise"]
+    assert client.post("/account/confirm", data={"password": "wrong"}).status_code == 403
+    assert client.post("/account/tokens", data=form).status_code == 403
+    assert client.post("/account/confirm", data={"password": PASSWORD}).status_code == 200
+    assert client.cookies["likewise"] != old
+    assert a_token(client, "read")
+
+
+def test_paying_needs_a_fresh_proof_of_people_and_not_of_tokens(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner)
+    recruitment = a_recruitment(owner, campaign)
+    submission = a_submission(recruitment)
+    sign_in(client, owner)
+    base = f"/api/v1/campaigns/{campaign.id}"
+    asked = [
+        (f"{base}/submissions/{submission.id}/approve", {}),
+        (f"{base}/submissions/{submission.id}/bonus", {"amount_cents": 1, "reason": "x"}),
+        (f"{base}/recruitments/{recruitment.id}/open", None),
+        (f"{base}/recruitments/{recruitment.id}/more", {"places": 1}),
+        ("/api/v1/channel-accounts", {"kind": "mturk"}),
+    ]
+    age(minutes=31)
+    for path, body in asked:
+        refused = client.post(path, json=body)
+        assert (refused.status_code, refused.json()["code"]) == (403, "confirmation_required"), path
+    limited = client.put(
+        f"{base}/recruitments/{recruitment.id}/limit", json={"spend_limit_cents": 1}
+    )
+    assert limited.json()["code"] == "confirmation_required"
+    # Looking needs none.
+    assert client.get(f"{base}/payments").status_code == 200
+    client.cookies.clear()
+    client.headers["Authorization"] = f"Bearer {an_api_token(owner)}"
+    for path, body in asked:
+        assert client.post(path, json=body).json().get("code") != "confirmation_required", path
+
+
+def test_a_password_is_not_chosen_by_whoever_finds_a_browser_open(client: TestClient) -> None:
+    sign_in(client, an_account())
+    age(minutes=31)
+    refused = client.post("/account/password", data={"new": "brand new words"})
+    assert refused.status_code == 403
+    # A link's right to replace a forgotten password ends, too.
+    with_password(client, "bob@example.org")
+    with transaction() as session:
+        session.execute(update(BrowserSession).values(by_link=True))
+    enter(client, PASSWORD, "bob@example.org")
+    age(minutes=31)
+    assert client.post("/account/password", data={"new": "brand new words"}).status_code == 403
+
+
+def test_the_eleventh_wrong_password_within_a_minute_is_too_many(client: TestClient) -> None:
+    with_password(client)
+    assert [enter(client, "wrong").status_code for _ in range(11)] == [403] * 10 + [429]
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "password123", "Passw0rd2024!", "qwertyuiop", "iloveyou12345", "1q2w3e4r5t6y",
+        "letmein!!!!!!", "dragondragon", "12345678901", "Likewise2026", "ada.example1",
+        "abcdefghijkl", "asdfghjkl1234", "starwars1977",
+    ],
+)  # fmt: skip
+def test_passwords_that_are_tried_first_are_refused(client: TestClient, plain: str) -> None:
+    sign_in(client, an_account())
+    refused = client.post("/account/password", data={"new": plain})
+    assert refused.status_code == 422
+    assert "too easy to guess" in refused.text
+
+
+@pytest.mark.parametrize(
+    "good",
+    ["correct horse battery", "x7Kq-9vTz-pL2m", "tulip cadence orbit", "Ñandú über 4 Straßen",
+     "another good one 9", "q" * 5 + "vzm1kpd88w", "w" * 3 + " 漢字かな交じり文です"],
+)  # fmt: skip
+def test_others_are_good(good: str) -> None:
+    assert not is_guessable(good)
+
+
+def test_pages_for_signing_in_and_out(client: TestClient) -> None:
+    page = client.get("/sign-in").text
+    assert re.search(r'<input name="password" type="password"[^>]*"current-password"', page)
+    assert not re.search(r'onpaste|autocomplete="off"', page)
+    sign_in(client, an_account())
+    for path in ("/", "/account", "/campaigns/new", "/account/webhooks", "/account/platforms"):
+        assert 'action="/sign-out"' in client.get(path).text, path

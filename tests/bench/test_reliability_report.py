@@ -1,0 +1,67 @@
+"""The report of the acceptance tests says of each statement no more than its tests showed."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bench.reliability.outcomes import outcomes
+from bench.reliability.report import figures_in, report
+from bench.reliability.statements import statements
+
+TABLE = """
+| # | statement | tests | usual | full | lacking |
+|---|---|---|---|---|---|
+| 1 | Held | `tests/a/test_x.py::test_one`, `tests/a/test_x.py::test_two` | short | long | |
+| 2 | Broken | `tests/a/test_x.py::test_one`, `tests/a/test_y.py::test_three` | short | long | |
+| soak | Half run | `tests/a/test_x.py::test_one`, `tests/a/test_y.py::test_other` | a | b | part |
+| 3 | Nobody looked | | | | missing |
+| 4 | Not here | `tests/a/test_y.py::test_four` | a | b | |
+"""
+CASE = '<testcase classname="tests.a.{}" name="{}" time="{}">{}</testcase>'
+
+
+def a_run(path: Path, *cases: tuple[str, str, float, str]) -> Path:
+    inside = "".join(CASE.format(*case) for case in cases)
+    path.write_text(f"<testsuites><testsuite>{inside}</testsuite></testsuites>")
+    return path
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> dict[str, str]:
+    first = a_run(
+        tmp_path / "1.xml",
+        ("test_x", "test_one[a-1]", 1.0, ""),
+        ("test_x", "test_one[b]", 2.0, '<skipped message="no Firefox"/>'),
+        ("test_x", "test_two", 4.0, ""),
+    )
+    other = a_run(
+        tmp_path / "2.xml",
+        ("test_y", "test_three", 8.0, "<failure/>"),
+        ("test_y", "test_four", 0.1, '<skipped message="no WebKit"/>'),
+    )
+    (tmp_path / "soak.json").write_text('{"kills": {"web": 20}, "unexplained": [], "full": true}')
+    text = report(statements(TABLE), outcomes([first, other]), figures_in(tmp_path))
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    return {row.split(" | ")[0].removeprefix("| "): row for row in rows}
+
+
+def test_a_statement_is_held_only_where_all_its_tests_passed(told: dict[str, str]) -> None:
+    assert "| held (1 cases skipped) | 7 | long |" in told["1"]
+    assert "| **FAILED**: `test_three` | 11 |" in told["2"]
+    assert "| 1 of 2 tests not run |" in told["soak"]
+    assert "| no test |" in told["3"]
+    assert "| skipped: no WebKit |" in told["4"]
+
+
+def test_figures_stand_in_the_report(told: dict[str, str]) -> None:
+    assert told["kills"] == "| kills | web 20 |"
+    assert told["unexplained"] == "| unexplained | none |"
+    assert told["full"] == "| full | yes |"
+
+
+def test_the_newest_run_of_a_test_counts(tmp_path: Path) -> None:
+    old = a_run(tmp_path / "old.xml", ("test_x", "test_one", 1.0, "<failure/>"))
+    new = a_run(tmp_path / "new.xml", ("test_x", "test_one", 1.0, ""))
+    os.utime(old, (1, 1))
+    assert outcomes([new, old])["tests/a/test_x.py::test_one"].passed

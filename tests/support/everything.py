@@ -1,0 +1,129 @@
+"""An account that has something in every table."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.service import create_sign_in_link, start_session
+from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment, Remark
+from app.campaigns.models import Campaign, Grid
+from app.campaigns.sharing import share_campaign
+from app.collections.models import CollectionImport, ImportProblem
+from app.core.database import Base, transaction
+from app.core.idempotency import Keyed, Reply, keep_reply
+from app.jobs.models import Job
+from app.jobs.service import request_job
+from app.planning.models import DryRun
+from app.recruitment.models import ChannelCall, Recruitment, SeenEvent
+from app.results.models import Clustering, EmbeddedImage, Model
+from tests.support.builders import (
+    a_campaign,
+    a_collection,
+    a_delivery,
+    a_payment,
+    a_personal_link,
+    a_recruitment,
+    a_submission,
+    a_webhook,
+    an_account,
+    an_api_token,
+)
+
+NOW = datetime.now(UTC)
+
+
+def an_account_with_everything(email: str, shared_with: str) -> tuple[Account, Campaign]:
+    """The account and its campaign, which another account may look at."""
+    owner = an_account(email)
+    campaign = a_campaign(owner, a_collection(owner, 12))
+    recruitment = a_recruitment(owner, campaign)
+    a_payment(recruitment, a_submission(recruitment))
+    a_personal_link(owner, campaign)
+    a_delivery(a_webhook(owner))
+    an_api_token(owner)
+    with transaction() as session:
+        create_sign_in_link(session, owner, "")
+        start_session(session, owner)
+        share_campaign(session, owner, campaign, shared_with, "view")
+        reply = Reply(200, {}, b"{}")
+        keep_reply(session, Keyed(owner.id, "POST /x", "key-of-a-test", "0" * 64), reply)
+        _answered(session, campaign)
+        a_model(session, campaign)
+        _imported(session, campaign.collection_id)
+        _called(session, session.get_one(Recruitment, recruitment.id))
+    return owner, campaign
+
+
+def _add(session: Session, row: Base) -> None:
+    session.add(row)
+    session.flush()
+
+
+def _answered(session: Session, campaign: Campaign) -> None:
+    who = Annotator(campaign_id=campaign.id, position=0)
+    _add(session, who)
+    identity = AnnotatorIdentity(
+        annotator_id=who.id, campaign_id=campaign.id, channel="link", key_hash="0" * 64
+    )
+    _add(session, identity)
+    assignment = Assignment(
+        campaign_id=campaign.id,
+        annotator_id=who.id,
+        channel="link",
+        target=1,
+        completion_code="CODE",
+    )
+    _add(session, assignment)
+    grid = session.scalars(select(Grid.id).where(Grid.campaign_id == campaign.id)).first()
+    answer = Answer(
+        campaign_id=campaign.id,
+        grid_id=grid,
+        annotator_id=who.id,
+        assignment_id=assignment.id,
+        lease_expires_at=NOW + timedelta(hours=1),
+    )
+    _add(session, answer)
+    _add(session, Remark(campaign_id=campaign.id, annotator_id=who.id, kind="comment"))
+
+
+def a_model(session: Session, campaign: Campaign) -> None:
+    job: Job = request_job(session, campaign.id, 0)
+    _add(session, DryRun(campaign_id=campaign.id, job_id=job.id, asked={}))
+    model = Model(
+        campaign_id=campaign.id,
+        job_id=job.id,
+        version=1,
+        round_number=1,
+        strategy="cen",
+        settings={},
+        metrics={},
+        n_answers=0,
+        artifact_key="models/none",
+    )
+    _add(session, model)
+    _add(session, EmbeddedImage(model_id=model.id, position=0, vector=[0.0, 1.0], x=0.0, y=1.0))
+    clustering = Clustering(
+        model_id=model.id,
+        name="Clusters",
+        algorithm="k-means",
+        parameters={},
+        labels=[0],
+        silhouettes=[0.0],
+        clusters=[],
+    )
+    _add(session, clustering)
+
+
+def _imported(session: Session, collection_id: UUID) -> None:
+    begun = CollectionImport(collection_id=collection_id, kind="prefix", source="s3:")
+    _add(session, begun)
+    problem = ImportProblem(import_id=begun.id, row=1, address="x", code="x", reason="x")
+    _add(session, problem)
+
+
+def _called(session: Session, recruitment: Recruitment) -> None:
+    _add(session, ChannelCall(recruitment_id=recruitment.id, deed="notify"))
+    _add(session, SeenEvent(channel_account_id=recruitment.channel_account_id, event_id="event"))

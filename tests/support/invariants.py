@@ -1,0 +1,74 @@
+"""What must be true of the database when nobody is at work: queries that find what breaks it."""
+
+from sqlalchemy import text
+
+from app.core.database import transaction
+
+# Each finds rows only where its sentence is broken.
+INVARIANTS = {
+    "a grid counts its submitted answers, and has no more than it wants": """
+        SELECT grid.id, grid.n_answers, grid.wanted, count(answer.id) AS submitted FROM grid
+        LEFT JOIN answer ON answer.grid_id = grid.id AND answer.state = 'submitted'
+        WHERE grid.role = 'ask' GROUP BY grid.id
+        HAVING grid.n_answers <> count(answer.id) OR count(answer.id) > grid.wanted""",
+    "a round counts the answers of its grids": """
+        SELECT round.id, round.n_answers, sum(grid.n_answers) FROM round
+        JOIN grid ON grid.round_id = round.id GROUP BY round.id
+        HAVING round.n_answers <> sum(grid.n_answers)""",
+    "a campaign counts its answers and stays within its budget": """
+        SELECT campaign.id, n_answers, n_surplus, budget FROM campaign
+        WHERE n_answers > budget OR n_answers <> (
+            SELECT count(*) FROM answer JOIN grid ON grid.id = grid_id
+            WHERE answer.campaign_id = campaign.id AND answer.state = 'submitted'
+            AND grid.role = 'ask')
+        OR n_surplus <> (
+            SELECT count(*) FROM answer JOIN grid ON grid.id = grid_id
+            WHERE answer.campaign_id = campaign.id AND answer.state = 'surplus'
+            AND grid.role = 'ask')""",
+    "an assignment counts its annotator's answers": """
+        SELECT assignment.id, n_answered, count(answer.id) FROM assignment
+        LEFT JOIN answer ON answer.assignment_id = assignment.id
+            AND answer.state IN ('submitted', 'surplus')
+        GROUP BY assignment.id HAVING n_answered <> count(answer.id)""",
+    "nobody has one grid twice, nor two live leases that are not ahead": """
+        SELECT annotator_id, count(*) FROM answer
+        WHERE state = 'leased' AND lease_expires_at > now() AND NOT ahead
+        GROUP BY annotator_id HAVING count(*) > 1""",
+    "an answer groups the images of its grid": """
+        SELECT answer.id FROM answer JOIN grid ON grid.id = grid_id
+        WHERE groups IS NOT NULL AND cardinality(groups) <> cardinality(images)""",
+    "a finished job has one model, any other none": """
+        SELECT job.id, job.state, count(model.id) FROM job
+        LEFT JOIN model ON model.job_id = job.id WHERE job.kind = 'learn' GROUP BY job.id
+        HAVING count(model.id) <> CASE job.state WHEN 'done' THEN 1 ELSE 0 END""",
+    "a job that failed says why": """
+        SELECT id FROM job WHERE state = 'failed' AND coalesce(error, '') = ''""",
+    "versions of models have no gaps": """
+        SELECT campaign_id, count(*), max(version) FROM model
+        GROUP BY campaign_id HAVING count(*) <> max(version)""",
+    "nothing waits in the outbox": """
+        SELECT id, task FROM outbox WHERE dispatched_at IS NULL""",
+    "a person's work is paid once by each rule": """
+        SELECT coalesce(assignment_id, submission_id), rule, count(*) FROM payment
+        WHERE state <> 'cancelled' GROUP BY 1, 2 HAVING count(*) > 1""",
+    "a submission has one reward": """
+        SELECT submission_id, count(*) FROM payment
+        WHERE kind = 'reward' AND state <> 'cancelled' AND submission_id IS NOT NULL
+        GROUP BY submission_id HAVING count(*) > 1""",
+    "a recruitment keeps to its limit": """
+        SELECT recruitment.id, spend_limit_cents, sum(amount_cents + fee_cents) FROM recruitment
+        JOIN payment ON payment.recruitment_id = recruitment.id
+        WHERE payment.state IN ('due', 'running', 'paid', 'parked')
+        GROUP BY recruitment.id HAVING sum(amount_cents + fee_cents) > spend_limit_cents""",
+}
+
+
+def broken_invariants() -> dict[str, list[str]]:
+    """The sentences that do not hold, with the first rows that break them."""
+    found = {}
+    with transaction() as session:
+        for sentence, query in INVARIANTS.items():
+            rows = session.execute(text(query)).fetchmany(5)
+            if rows:
+                found[sentence] = [str(row._mapping) for row in rows]
+    return found

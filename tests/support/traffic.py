@@ -1,0 +1,167 @@
+"""Annotators at the pace of people, over an HTTP connection that notes how each request went."""
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from statistics import quantiles
+from typing import Any
+
+import httpx
+
+from learning.simulation import Crowd
+from likewise.simulation import SimulatedAnnotator, Stored
+
+# A request is named by the first of these that its method and path match.
+KINDS = {
+    "claim": r"POST .*/annotate/leases",
+    "submit": r"POST .*/annotate/leases/[^/]+/answer",
+    "draft": r"PUT .*/annotate/leases/[^/]+/draft",
+    "session": r"POST .*/annotate/sessions.*",
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request. at: seconds of the monotonic clock when it ended; status 0: no reply came."""
+
+    kind: str
+    at: float
+    seconds: float
+    status: int
+
+
+class Recorder(httpx.HTTPTransport):
+    """The network, with a list of every request."""
+
+    def __init__(self) -> None:
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+        super().__init__(limits=limits)
+        self.calls: list[Call] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        began, status = time.monotonic(), 0
+        try:
+            response = super().handle_request(request)
+            status = response.status_code
+            return response
+        finally:
+            ended = time.monotonic()
+            kind = kind_of(request.method, request.url.path)
+            self.calls.append(Call(kind, ended, ended - began, status))
+
+
+def kind_of(method: str, path: str) -> str:
+    asked = f"{method} {path}"
+    return next((kind for kind, like in KINDS.items() if re.fullmatch(like, asked)), "other")
+
+
+def percentiles(calls: list[Call]) -> dict[str, float]:
+    """Milliseconds at the 50th and 99th percentile, and at most, of what was answered."""
+    seconds = [one.seconds for one in calls if one.status]
+    if len(seconds) < 2:
+        return {}
+    cuts = quantiles(seconds, n=100, method="inclusive")
+    found = {"p50_ms": cuts[49], "p99_ms": cuts[98], "max_ms": max(seconds)}
+    return {name: round(1000 * value, 1) for name, value in found.items()}
+
+
+@dataclass
+class Traffic:
+    """People who work on one campaign until `over` is set.
+
+    think: seconds over a grid in the mean; drafts: how often each is saved on the way
+    reloads: share of the grids at which the page is loaded anew before the answer
+    log: what was acknowledged; sent: leases for which an answer was sent, acknowledged or not
+    """
+
+    base_url: str
+    link: str
+    kind: str
+    max_groups: int
+    crowd: Crowd
+    think: float
+    drafts: int = 2
+    reloads: float = 0.05
+    seed: int = 0
+    recorder: Recorder = field(default_factory=Recorder)
+    over: threading.Event = field(default_factory=threading.Event)
+    log: list[Stored] = field(default_factory=list)
+    sent: set[str] = field(default_factory=set)
+    failed: list[BaseException] = field(default_factory=list)
+
+    @contextmanager
+    def going(self) -> Iterator[None]:
+        """All at work; at the end each finishes the grid at hand. Fails if anybody's work did."""
+        http = httpx.Client(base_url=self.base_url, timeout=60, transport=self.recorder)
+        people = [
+            threading.Thread(target=self._work, args=(http, number))
+            for number in range(self.crowd.n_annotators)
+        ]
+        for one in people:
+            one.start()
+        try:
+            yield
+        finally:
+            self.over.set()
+            for one in people:
+                one.join()
+            http.close()
+        assert self.failed == []
+
+    def _work(self, http: httpx.Client, number: int) -> None:
+        try:
+            _Worker(self, http, number).work()
+        except BaseException as error:
+            self.failed.append(error)
+
+
+class _Worker(SimulatedAnnotator):
+    tries = 90
+
+    def __init__(self, traffic: Traffic, http: httpx.Client, number: int) -> None:
+        self._traffic, self._number = traffic, number
+        self._chance = Random(f"{traffic.seed}-{number}")
+        # People do not come at the same moment.
+        traffic.over.wait(self._chance.uniform(0, traffic.think))
+        super().__init__(http, traffic.link, f"traffic-{traffic.seed:03d}-{number:06d}", [])
+
+    def work(self) -> None:
+        over = self._traffic.over
+        while not over.is_set():
+            lease = self.next_lease(over.is_set)
+            if lease is None:
+                return
+            self._group(lease)
+
+    def _group(self, lease: dict[str, Any]) -> None:
+        traffic = self._traffic
+        images = [shown["image"] for shown in lease["images"]]
+        n_bins = traffic.max_groups if traffic.kind == "bins" else None
+        found = traffic.crowd.answer(self._number, images, traffic.kind, n_bins)
+        groups = [int(group) for group in found.groups]
+        seconds = self._chance.expovariate(1 / traffic.think)
+        for version in range(1, traffic.drafts + 1):
+            if traffic.over.wait(seconds / (traffic.drafts + 1)):
+                break
+            self._save(lease["id"], version, groups)
+        traffic.over.wait(seconds / (traffic.drafts + 1))
+        if self._chance.random() < traffic.reloads:
+            self._open()
+        traffic.sent.add(lease["id"])
+        status = self.submit(lease, images, groups, found.descriptions)
+        traffic.log.append(
+            Stored(self._number, lease["grid_id"], lease["id"], status, images, groups)
+        )
+
+    def _save(self, lease: str, version: int, groups: list[int]) -> None:
+        """As the page does: a draft that could not be saved is saved with the next."""
+        path = f"/api/v1/annotate/leases/{lease}/draft"
+        headers = {"Authorization": f"Bearer {self.token}"}
+        try:
+            self.http.put(path, json={"version": version, "groups": groups}, headers=headers)
+        except httpx.TransportError:
+            return
