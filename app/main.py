@@ -18,6 +18,7 @@ from app.collections import image_routes, import_routes, media
 from app.collections import pages as collection_pages
 from app.collections import routes as collections
 from app.core import api_page, assets, openapi
+from app.core.bodies import BodyLimits
 from app.core.logs import begin_log, log_the_uncaught
 from app.core.middleware import (
     KnownHosts,
@@ -28,7 +29,6 @@ from app.core.middleware import (
 )
 from app.core.problems import install_error_handlers
 from app.core.requests import Requests
-from app.core.settings import get_settings
 from app.core.web import templates
 from app.maps import routes as maps
 from app.maps.layout import LAYOUT_TYPE
@@ -67,10 +67,10 @@ def create_app() -> FastAPI:
         redoc_url=None,
         openapi_url=openapi.ADDRESS,
         generate_unique_id_function=openapi.operation_id,
-        max_body_size=get_settings().max_upload_bytes,
     )
     openapi.describe_api(app)
     install_error_handlers(app)
+    app.add_middleware(BodyLimits)
     app.add_middleware(SameOriginWrites)
     app.add_middleware(OpenToFrames)
     app.add_middleware(

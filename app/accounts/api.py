@@ -1,22 +1,22 @@
 """What all routes of the requester's API share: one prefix, and idempotency keys for POST."""
 
 import hashlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Request
 from fastapi.responses import Response
-from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
 from app.accounts.routes import SignedIn
+from app.core.bodies import Handler, StrictRoute
+from app.core.database import transaction
 from app.core.idempotency import Keyed, Reply, earlier_reply, keep_reply
 from app.core.web import DatabaseSession
 
 PREFIX = "/api/v1"
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class _Answered(Exception):  # ends a request early, is no error
@@ -75,7 +75,18 @@ def _once(
     request.state.keyed = (session, keyed)
 
 
-class ApiRoute(APIRoute):
+def _keep(session: Session, request: Keyed, reply: Reply) -> None:
+    """In the route's transaction; in one of its own where the route gave its connection back to
+    wait for a platform, which no effect depends on."""
+    if session.in_transaction():
+        keep_reply(session, request, reply)
+        return
+    with transaction() as later:
+        if earlier_reply(later, request) is None:
+            keep_reply(later, request, reply)
+
+
+class ApiRoute(StrictRoute):
     """A route whose POST takes an `Idempotency-Key`."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -100,7 +111,7 @@ class ApiRoute(APIRoute):
             if keyed is not None and response.status_code < 300:
                 # Before the session's dependency ends, and with it the transaction.
                 kept = Reply(response.status_code, dict(response.headers), bytes(response.body))
-                await run_in_threadpool(keep_reply, *keyed, kept)
+                await run_in_threadpool(_keep, *keyed, kept)
             return response
 
         return answer_once

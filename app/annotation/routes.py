@@ -31,11 +31,13 @@ from app.annotation.sessions import AnnotatorSession
 from app.annotation.shown import leased_images
 from app.campaigns.models import Grid
 from app.collections.images import SIZES
+from app.core import openapi
+from app.core.bodies import StrictRoute
 from app.core.errors import NotFound
 from app.core.web import DatabaseSession
 from app.recruitment import extras, link_entry
 
-api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"])
+api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=StrictRoute)
 bearer = HTTPBearer(auto_error=False)
 
 
@@ -49,7 +51,11 @@ def _who(
 Who = Annotated[AnnotatorSession, Depends(_who, scope="function")]
 
 
-@api.post("/sessions", status_code=201)
+@api.post(
+    "/sessions",
+    status_code=201,
+    responses={429: openapi.problem("Too many wrong passwords of links from this address.")},
+)
 def open_session(body: OpenSession, request: Request, session: DatabaseSession) -> SessionOut:
     """Begin or go on behind a link; the same key is the same annotator. Refused with 403 where the
     link does not let this person in: see docs/annotator-api.md for the codes."""

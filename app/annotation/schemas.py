@@ -6,8 +6,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, model_validator
 
+from app.core.fields import Whole
+
 Description = Annotated[str, Field(max_length=500)]
-Groups = Annotated[list[int], Field(max_length=100)]
+Groups = Annotated[list[Whole], Field(max_length=100)]
 KindName = Literal["grid", "bins", "select"]
 Descriptions = Literal["required", "optional", "none"]
 
@@ -163,7 +165,7 @@ class OpenProlificSession(BaseModel):
 
 
 class DraftIn(BaseModel):
-    version: int = Field(ge=1, le=2**31 - 1)
+    version: Whole = Field(ge=1, le=2**31 - 1)
     groups: Groups
     descriptions: list[Description] = Field(default_factory=list, max_length=10)
 
@@ -177,10 +179,10 @@ class AnswerIn(BaseModel):
     images: Groups
     groups: Groups
     descriptions: list[Description] = Field(default_factory=list, max_length=10)
-    elapsed_ms: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    elapsed_ms: Whole | None = Field(default=None, ge=0, le=2**31 - 1)
     trace: list[Any] = Field(default_factory=list, max_length=5000)
     device: "Device | None" = None
-    unseen: list[int] = Field(
+    unseen: list[Whole] = Field(
         default_factory=list, max_length=100, description="Images that could not be seen."
     )
 
@@ -188,8 +190,8 @@ class AnswerIn(BaseModel):
 class Device(BaseModel):
     """Size of the page in CSS pixels, pixels per CSS pixel, main pointer, language of the page."""
 
-    width: int = Field(ge=0, le=100_000)
-    height: int = Field(ge=0, le=100_000)
+    width: Whole = Field(ge=0, le=100_000)
+    height: Whole = Field(ge=0, le=100_000)
     ratio: float = Field(ge=0, le=100)
     pointer: Literal["fine", "coarse", "none"]
     language: str = Field(max_length=20)
@@ -224,7 +226,7 @@ class RemarkIn(BaseModel):
     kind: Literal["comment", "broken_image"]
     text: str = Field(default="", max_length=2000)
     lease_id: UUID | None = None
-    image: int | None = None
+    image: Whole | None = None
 
 
 class PracticeOut(BaseModel):
@@ -239,8 +241,8 @@ class PracticeIn(BaseModel):
 
     images: Groups
     groups: Groups
-    number: int | None = Field(default=None, ge=0, le=1000)
-    tries: int | None = Field(default=None, ge=0, le=1000)
+    number: Whole | None = Field(default=None, ge=0, le=1000)
+    tries: Whole | None = Field(default=None, ge=0, le=1000)
 
 
 class PracticeFeedback(BaseModel):

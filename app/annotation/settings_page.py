@@ -17,6 +17,7 @@ from app.campaigns.pages import frame_context
 from app.campaigns.service import add_known_list, get_campaign, set_annotation
 from app.collections.models import Collection
 from app.collections.tables import attribute_names
+from app.core.bodies import takes, uploads
 from app.core.errors import LikewiseError
 from app.core.web import DatabaseSession, templates
 
@@ -59,6 +60,7 @@ def change_from_form(
 
 
 @pages.post("/campaigns/{campaign_id}/known-answers", response_class=HTMLResponse)
+@takes(uploads)
 def add_from_form(
     request: Request,
     campaign_id: UUID,

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 # Nobody expects that a copy hands out grids: it waits for its requester's Resume.
 STATES = {"running": "paused"}
 LONGEST_NAME = 200
-# The last: rows of a campaign or a model that the archive does not hold (app/core/wall.py).
+# The last is the policies' (app/core/wall.py): such rows are nobody's, or somebody else's.
 _REFUSALS = (
     psycopg.errors.DataError,
     psycopg.errors.IntegrityError,
@@ -183,6 +183,8 @@ def _what_the_database_refuses() -> Iterator[None]:
 
 
 def _refused(error: psycopg.Error) -> DamagedArchive:
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        return DamagedArchive("The archive holds rows of a campaign or a model that is not in it.")
     reason = (error.diag.message_primary or str(error)).splitlines()[0]
     return DamagedArchive(f"The archive holds what the database refuses: {reason}.")
 

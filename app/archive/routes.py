@@ -9,6 +9,7 @@ from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.archive.reader import restore_archive
 from app.campaigns.schemas import CampaignOut
+from app.core.bodies import takes, uploads
 from app.core.errors import LikewiseError
 from app.core.settings import get_settings
 from app.core.web import DatabaseSession, templates
@@ -24,6 +25,7 @@ def _most_bytes() -> int:
 
 
 @api.post("/import", status_code=201)
+@takes(uploads)
 def import_archive(
     file: Annotated[UploadFile, File(description="The file `archive.zip` of a campaign.")],
     session: DatabaseSession,
@@ -46,6 +48,7 @@ def import_page(request: Request, account: SignedIn) -> Response:
 
 
 @pages.post("/campaigns/import", response_class=HTMLResponse)
+@takes(uploads)
 def import_from_form(
     request: Request,
     file: UploadFile,

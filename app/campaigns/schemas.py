@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.annotation.settings import AnnotationSettings
 from app.campaigns.models import Campaign
 from app.campaigns.service import CampaignPlan, annotator_link
+from app.core.fields import Whole
 from app.core.settings import get_settings
 from app.planning.settings import PlanSettings
 
@@ -36,13 +37,13 @@ class NewCampaign(BaseModel):
     kind: str = "grid"
     strategy: str = "cen"
     question: str = "Which of these images belong together?"
-    budget: int = Field(default=100, description="Answers wanted in all.")
-    rounds: int | None = None
-    grid_size: int | None = None
-    max_groups: int | None = None
-    answers_per_grid: int = 1
-    grids_per_assignment: int = 10
-    learn_every: int = 50
+    budget: Whole = Field(default=100, description="Answers wanted in all.")
+    rounds: Whole | None = None
+    grid_size: Whole | None = None
+    max_groups: Whole | None = None
+    answers_per_grid: Whole = 1
+    grids_per_assignment: Whole = 10
+    learn_every: Whole = 50
     ready_share: float = Field(
         default=1.0,
         description="Part of a round's grids held ready while the round before is learned, so that "
@@ -54,12 +55,12 @@ class NewCampaign(BaseModel):
     plan: dict[str, Any] = Field(
         default_factory=dict, description="Assumptions of the planner: see PlanSettings."
     )
-    reward_cents: int = Field(
+    reward_cents: Whole = Field(
         default=0, description="For a whole assignment, in hundredths of the currency."
     )
     currency: str = "USD"
     settings: dict[str, Any] = Field(default_factory=dict)
-    seed: int | None = None
+    seed: Whole | None = None
 
     def to_plan(self) -> CampaignPlan:
         return CampaignPlan(**self.model_dump())
@@ -77,20 +78,20 @@ class CampaignChanges(BaseModel, extra="forbid"):
     kind: str = ""
     strategy: str = ""
     question: str = ""
-    budget: int = 0
-    rounds: int | None = None
-    grid_size: int | None = None
-    max_groups: int | None = None
-    answers_per_grid: int = 0
-    grids_per_assignment: int = 0
-    learn_every: int = 0
+    budget: Whole = 0
+    rounds: Whole | None = None
+    grid_size: Whole | None = None
+    max_groups: Whole | None = None
+    answers_per_grid: Whole = 0
+    grids_per_assignment: Whole = 0
+    learn_every: Whole = 0
     ready_share: float = 1.0
     annotation: dict[str, Any] = Field(default_factory=dict)
     plan: dict[str, Any] = Field(default_factory=dict)
-    reward_cents: int = 0
+    reward_cents: Whole = 0
     currency: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
-    seed: int | None = None
+    seed: Whole | None = None
 
 
 class ShareIn(BaseModel):

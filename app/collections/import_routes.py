@@ -13,6 +13,7 @@ from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.collections import imports, service
 from app.collections.models import Collection, CollectionImport, ImportProblem
+from app.core.bodies import takes, uploads
 from app.core.paging import Page, Paged
 from app.core.spreadsheets import csv_line
 from app.core.web import DatabaseSession
@@ -56,6 +57,7 @@ class ProblemOut(BaseModel):
 
 
 @api.post("", status_code=201)
+@takes(uploads)
 def start_import(
     collection_id: UUID,
     session: DatabaseSession,

@@ -15,6 +15,7 @@ from app.collections.image_schemas import ImageOut
 from app.collections.models import Collection
 from app.collections.routes import read_files
 from app.collections.schemas import UploadOut
+from app.core.bodies import takes, uploads
 from app.core.settings import get_settings
 from app.core.web import DatabaseSession, templates
 
@@ -36,6 +37,7 @@ def new_collection_page(request: Request, account: SignedIn) -> Response:
 
 
 @pages.post("/collections", response_class=HTMLResponse)
+@takes(uploads)
 def create_collection_from_form(
     request: Request,
     session: DatabaseSession,
@@ -68,6 +70,7 @@ def collection_page(
 
 
 @pages.post("/collections/{collection_id}/files", response_class=HTMLResponse)
+@takes(uploads)
 def add_files_from_form(
     request: Request,
     collection_id: UUID,

@@ -23,6 +23,7 @@ from app.collections.schemas import (
     NewCollection,
     UploadOut,
 )
+from app.core.bodies import takes, uploads
 from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 
@@ -89,6 +90,7 @@ def delete_collection(
 
 
 @api.post("/{collection_id}/files")
+@takes(uploads)
 def add_files(
     collection_id: UUID,
     files: list[UploadFile],

@@ -1,6 +1,12 @@
 """Fields of settings as people know them."""
 
-from pydantic import BaseModel
+from typing import Annotated
+
+from pydantic import BaseModel, Strict
+
+# A number in the body of a request: neither true, which Python counts as 1, nor text. Of money
+# above all.
+Whole = Annotated[int, Strict()]
 
 
 def field_title(model: type[BaseModel], place: tuple[int | str, ...]) -> str:

@@ -24,7 +24,8 @@ FIELDS = ("method", "route", "status", "milliseconds")
 # One line for each request to a platform: addresses hold ids of people's work.
 TALKATIVE = ("httpx", "httpcore", "botocore", "urllib3")
 # Have handlers of their own, which nothing redacts.
-OF_UVICORN = ("uvicorn", "uvicorn.error", "uvicorn.access")
+ACCESS = "uvicorn.access"
+OF_UVICORN = ("uvicorn", "uvicorn.error", ACCESS)
 
 
 class RedactingFilter(logging.Filter):
@@ -80,6 +81,8 @@ def begin_log(process: str) -> None:
     for name in OF_UVICORN:
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = True
+    # Lines with addresses of people and of pages: uvicorn writes them if anybody would hear.
+    logging.getLogger(ACCESS).propagate = False
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
     # People at a terminal look for what goes wrong, not for every image that is fetched.

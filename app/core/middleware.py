@@ -181,7 +181,11 @@ def _is_cross_site(headers: Headers) -> bool:
     if site is not None:
         return site not in ("same-origin", "none")
     origin = headers.get("origin")
-    return origin is not None and urlsplit(origin).netloc != headers.get("host")
+    try:
+        return origin is not None and urlsplit(origin).netloc != headers.get("host")
+    except ValueError:
+        # No address at all, such as "http://[".
+        return True
 
 
 def _refusal(status: int, code: str, detail: str) -> JSONResponse:

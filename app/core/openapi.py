@@ -15,6 +15,8 @@ Schema = dict[str, Any]
 ADDRESS = "/api/v1/openapi.json"
 ANNOTATORS = "/api/v1/annotate"
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
+# What the framework calls the bodies that it puts together of a form's fields.
+FORMS = "Body_"
 WRITES = ("post", "put", "patch", "delete")
 
 TAGS = {
@@ -45,11 +47,14 @@ DESCRIPTION = """Learns how people see likeness.
 - **POST** takes an `Idempotency-Key`: sent again, a request has its effect once.
 """
 MEANINGS = {
+    "400": "The body cannot be read as what it says it is.",
     "401": "No token or session, or one that is unknown, revoked or too old.",
     "403": "Not allowed: a token that may only read, or a campaign shared to look at.",
     "404": "There is none, or it is not yours.",
     "409": "Not in the state that it is in now.",
+    "413": "The body is too large.",
     "422": "Something in the request is wrong; `errors` names fields where it can.",
+    "503": "Not now: the server is busy, or its database or a platform does not answer. Try again.",
 }
 PROBLEM_SCHEMA: Schema = {
     "title": "Problem",
@@ -140,6 +145,10 @@ def _completed(app: FastAPI) -> Schema:
     for framework in ("HTTPValidationError", "ValidationError"):
         parts["schemas"].pop(framework, None)
     parts["securitySchemes"] = SECURITY
+    for name, part in parts["schemas"].items():
+        if name.startswith(FORMS):
+            fields = part["properties"].items()
+            part["properties"] = {field: _not_null(kind) for field, kind in fields}
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
             _complete(path, method, operation)
@@ -150,19 +159,41 @@ def _completed(app: FastAPI) -> Schema:
     return schema
 
 
+def problem(description: str) -> Schema:
+    """A response of an operation that is an error."""
+    content = {"application/problem+json": {"schema": PROBLEM}}
+    return {"description": description, "content": content}
+
+
 def _complete(path: str, method: str, operation: Schema) -> None:
     text = operation.get("description", "")
     if text:
         summary, _, _ = text.replace("\n", " ").partition(". ")
         operation["summary"] = summary.rstrip(".")
     operation["security"] = _security(path, operation)
+    _without_null(operation)
     codes = ["401"] if operation["security"] else []
     codes += ["403"] if method in WRITES else []
-    codes += ["404"] if "{" in path else []
-    codes += ["409"] if method in WRITES else []
-    for code in [*codes, "422"]:
-        content = {"application/problem+json": {"schema": PROBLEM}}
-        operation["responses"][code] = {"description": MEANINGS[code], "content": content}
+    codes += ["404"] if "{" in path or method in WRITES else []
+    codes += ["400", "413"] if method in WRITES else []
+    has_state = method in WRITES or "{" in path or path.startswith(ANNOTATORS)
+    codes += ["409"] if has_state else []
+    for code in [*codes, "422", "503"]:
+        operation["responses"][code] = problem(MEANINGS[code])
+
+
+def _without_null(operation: Schema) -> None:
+    """What may be left out of an address or a header is never null there."""
+    for parameter in operation.get("parameters", []):
+        parameter["schema"] = _not_null(parameter["schema"])
+
+
+def _not_null(schema: Schema) -> Schema:
+    kinds = [kind for kind in schema.get("anyOf", []) if kind != {"type": "null"}]
+    if len(kinds) == len(schema.get("anyOf", [])):
+        return schema
+    rest = {name: value for name, value in schema.items() if name != "anyOf"}
+    return {**kinds[0], **rest} if len(kinds) == 1 else {**rest, "anyOf": kinds}
 
 
 def _security(path: str, operation: Schema) -> list[dict[str, list[str]]]:

@@ -7,11 +7,13 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.routing import iter_route_contexts
 from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from app.core import openapi
+from app.core.bodies import BodyRefused
 from app.core.errors import LikewiseError, SignInRequired
 from app.core.headers import headers_of
 from app.core.logs import request_id
@@ -22,6 +24,9 @@ logger = logging.getLogger(__name__)
 RETRY_SECONDS = 2
 # Where somebody who sees a page can do what the error asks for.
 SENT_ON = {"confirmation_required": "/account/confirm", "second_factor_required": "/account"}
+# Of a request that does not fit: nobody reads more, and a small request may have thousands.
+MOST_ERRORS = 100
+LONGEST_PLACE = 300
 # Classes of SQLSTATE: connection, gave way to another transaction, no resources, shut down; a lock
 # that was waited for too long, a transaction that was idle too long.
 PASSING_STATES = ("08", "40", "53", "57P", "55P03", "25P03")
@@ -68,8 +73,8 @@ def _on_likewise_error(request: Request, error: Exception) -> Response:
 def _on_validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     errors = [
-        {"where": ".".join(str(part) for part in item["loc"]), "message": item["msg"]}
-        for item in error.errors()
+        {"where": ".".join(map(str, item["loc"]))[:LONGEST_PLACE], "message": item["msg"]}
+        for item in error.errors()[:MOST_ERRORS]
     ]
     detail = "; ".join(f"{item['where']}: {item['message']}" for item in errors[:5])
     return problem(request, 422, "invalid_request", detail, errors=errors)
@@ -77,14 +82,27 @@ def _on_validation_error(request: Request, error: Exception) -> Response:
 
 def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    code = HTTPStatus(error.status_code).name.lower()
+    named = HTTPStatus(error.status_code).name.lower()
+    code = error.code if isinstance(error, BodyRefused) else named
     detail = str(error.detail)
     if detail == HTTPStatus(error.status_code).phrase and request.url.path.startswith("/api/"):
         detail = f"{request.method} {request.url.path}: {detail}. See {openapi.ADDRESS}."
     response = problem(request, error.status_code, code, detail)
-    # Such as Allow, of 405.
     response.headers.update(error.headers or {})
+    if error.status_code == 405:
+        response.headers["Allow"] = ", ".join(_methods_at(request))
     return response
+
+
+def _methods_at(request: Request) -> list[str]:
+    """What all routes of an address take: the framework tells those of the first."""
+    found: set[str] = set()
+    for route in iter_route_contexts(request.app.routes):
+        pattern = getattr(route, "path_regex", None)
+        if pattern is not None and pattern.match(request.url.path):
+            # Mounted are files alone.
+            found |= route.methods or {"GET", "HEAD"}
+    return sorted(found)
 
 
 def _on_data_error(request: Request, error: Exception) -> Response:

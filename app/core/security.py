@@ -89,8 +89,10 @@ def signature(purpose: str, value: str) -> str:
 def signature_fits(purpose: str, value: str, given: str) -> bool:
     """Whether it is the signature of `value` by any of the keys."""
     fitting = (_keyed_hash(key, purpose, value)[:32] for key in _keys())
-    # Bytes, since text that is not ASCII cannot be compared.
-    return any([hmac.compare_digest(one.encode(), given.encode()) for one in fitting])
+    # Compared as bytes: compare_digest takes no text beyond ASCII. What came as halves of surrogate
+    # pairs fits nothing.
+    told = given.encode(errors="surrogatepass")
+    return any([hmac.compare_digest(one.encode(), told) for one in fitting])
 
 
 def _fernet(purpose: str) -> MultiFernet:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
-from psycopg.errors import DuplicateObject, InsufficientPrivilege
+from psycopg.errors import InsufficientPrivilege
 from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection, MetaData, text
 from sqlalchemy.exc import DBAPIError
@@ -23,9 +23,10 @@ ROLE = "likewise_requester"
 OUTSIDE = {
     "outbox": ("INSERT", "Requests leave messages for workers there, and never read any."),
     "discard": ("INSERT", "Notes of objects to be removed; requests never read any."),
-    "csp_violation": ("", "What browsers told to have blocked; reports come without an account."),
 }
 _CONFINED = "confined_to"
+# What PostgreSQL says of roles that two sessions make, or grant, at the same moment.
+AT_ONCE = ("already exists", "duplicate key value", "tuple concurrently updated")
 
 _TAKE_ON = text(
     "SELECT set_config('likewise.account_id', :account, true), "
@@ -144,7 +145,7 @@ def _done(connection: Connection, statement: str) -> bool:
         if isinstance(error.orig, InsufficientPrivilege):
             return False
         # Roles are the whole server's: somebody else made it at the same moment.
-        if not isinstance(error.orig, DuplicateObject) and "unique" not in str(error.orig):
+        if not any(one in str(error.orig) for one in AT_ONCE):
             raise
     return True
 

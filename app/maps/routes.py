@@ -13,6 +13,8 @@ from app.accounts.routes import SignedIn
 from app.annotation.bundles import BUNDLE_TYPE, bundle_of
 from app.campaigns.service import get_campaign
 from app.collections.image_schemas import ImageOut
+from app.core.bodies import long_lists, takes
+from app.core.fields import Whole
 from app.core.paging import Page
 from app.core.web import DatabaseSession
 from app.maps import columns, service
@@ -54,7 +56,7 @@ class ColumnOut(BaseModel):
 
 
 class ChosenIn(BaseModel, extra="forbid"):
-    images: Annotated[list[int], Field(max_length=1_000_000)]
+    images: Annotated[list[Whole], Field(max_length=1_000_000)]
 
 
 @api.get("/models/{version}/map/layout", response_class=Response)
@@ -92,6 +94,7 @@ def read_sheet(
 
 
 @api.post("/models/{version}/map/selection.csv", response_class=Response)
+@takes(long_lists)
 def export_selection(
     campaign_id: UUID,
     version: Version,

@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from app.collections.media import image_url
+from app.core.fields import Whole
 from app.jobs.models import Job
 from app.planning.models import DryRun
 from app.planning.service import Plan
@@ -19,7 +20,7 @@ class DryRunIn(BaseModel, extra="forbid"):
     a likeness that is made up; left out: what the collection has."""
 
     by: list[str] | None = Field(default=None, max_length=10)
-    annotators: int = Field(default=8, ge=1, le=1000)
+    annotators: Whole = Field(default=8, ge=1, le=1000)
     noise: float = Field(
         default=0.1, ge=0, le=1, description="Share of images put into a random group."
     )

@@ -12,6 +12,7 @@ from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
+from app.core.bodies import long_lists, takes
 from app.core.database import snapshot
 from app.core.paging import Page, Paged
 from app.core.wall import confine
@@ -98,6 +99,7 @@ def change_link(
 
 
 @api.post("/links/{link_id}/invitations", status_code=201)
+@takes(long_lists)
 def make_invitations(
     campaign_id: UUID,
     link_id: UUID,

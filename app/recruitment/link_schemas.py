@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field, model_validator
 
 from app.campaigns.models import Campaign
+from app.core.fields import Whole
 from app.core.settings import get_settings
 from app.recruitment.first_link import link_address
 from app.recruitment.invitations import Invited, NewAddress
@@ -28,9 +29,9 @@ class NewLink(BaseModel, extra="forbid"):
     name: str = Field(default="", max_length=100)
     access: Access = "open"
     password: str | None = Password
-    per_device: int = 0
-    places: int = 0
-    reward_cents: int | None = None
+    per_device: Whole = 0
+    places: Whole = 0
+    reward_cents: Whole | None = None
 
 
 class ChangedLink(BaseModel, extra="forbid"):
@@ -39,9 +40,9 @@ class ChangedLink(BaseModel, extra="forbid"):
     name: str | None = Field(default=None, max_length=100)
     access: Access | None = None
     password: str | None = Password
-    per_device: int | None = None
-    places: int | None = None
-    reward_cents: int | None = None
+    per_device: Whole | None = None
+    places: Whole | None = None
+    reward_cents: Whole | None = None
 
     def named(self) -> dict[str, Any]:
         return self.model_dump(exclude_none=True)
@@ -104,7 +105,7 @@ class NewInvitations(BaseModel, extra="forbid"):
     addresses for nobody in particular. One of the two, by the link's access."""
 
     people: str | None = Field(default=None, max_length=4_000_000)
-    number: int | None = None
+    number: Whole | None = None
 
     @model_validator(mode="after")
     def _one_of_them(self) -> "NewInvitations":

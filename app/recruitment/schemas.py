@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from app.core.fields import Whole
 from app.recruitment.estimate import Estimate
 from app.recruitment.ledger import Commitments
 from app.recruitment.models import ChannelAccount, Payment, Posting, Recruitment, Submission
@@ -72,19 +73,19 @@ class NewRecruitment(BaseModel, extra="forbid"):
 
     channel: Platform
     channel_account_id: UUID
-    places: int
+    places: Whole
     name: str = Field(default="", max_length=100)
-    reward_cents: int | None = None
-    spend_limit_cents: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    reward_cents: Whole | None = None
+    spend_limit_cents: Whole | None = Field(default=None, ge=0, le=2**31 - 1)
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
 class MorePlaces(BaseModel, extra="forbid"):
-    places: int
+    places: Whole
 
 
 class NewLimit(BaseModel, extra="forbid"):
-    spend_limit_cents: int = Field(ge=0, le=2**31 - 1)
+    spend_limit_cents: Whole = Field(ge=0, le=2**31 - 1)
 
 
 class PostingOut(BaseModel):
@@ -175,8 +176,8 @@ class EstimateIn(BaseModel, extra="forbid"):
     """A plan without an account. Reward left out: the campaign's."""
 
     channel: Platform
-    places: int = Field(ge=1, le=MOST_PLACES)
-    reward_cents: int | None = Field(default=None, ge=0, le=1_000_000)
+    places: Whole = Field(ge=1, le=MOST_PLACES)
+    reward_cents: Whole | None = Field(default=None, ge=0, le=1_000_000)
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -318,7 +319,7 @@ class RejectionIn(BaseModel, extra="forbid"):
 
 
 class BonusIn(BaseModel, extra="forbid"):
-    amount_cents: int
+    amount_cents: Whole
     reason: str = Field(max_length=1000)
 
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from app.collections.media import image_url
 from app.collections.models import Image
+from app.core.fields import Whole
 from app.results.clusterings import MOST_NAME, mean_silhouette
 from app.results.comparing import ComparedModels, MatchedBy
 from app.results.evidence import Evidence
@@ -190,14 +191,14 @@ class SuggestionOut(BaseModel):
 
 class ClusteringIn(BaseModel, extra="forbid"):
     algorithm: Algorithm = "k-means"
-    n_clusters: int = Field(ge=2, le=MOST_CLUSTERS)
+    n_clusters: Whole = Field(ge=2, le=MOST_CLUSTERS)
     name: Name = ""
 
 
 class MergeIn(BaseModel, extra="forbid"):
     """Numbers of the clusters to be made one, and its name (theirs, joined, unless told)."""
 
-    clusters: list[int] = Field(max_length=MOST_CLUSTERS)
+    clusters: list[Whole] = Field(max_length=MOST_CLUSTERS)
     name: Name = ""
 
 

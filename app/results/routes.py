@@ -28,7 +28,7 @@ from app.results.schemas import (
 )
 
 api = api_router("/campaigns/{campaign_id}", "results")
-Version = Annotated[int, Path(ge=1, le=2**31 - 1)]
+Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 Position = Annotated[
     int | None, Query(ge=0, le=2**31 - 1, description="Its position in the collection.")
 ]

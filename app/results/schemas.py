@@ -9,6 +9,7 @@ from pydantic import BaseModel, model_validator
 
 from app.collections.media import image_url
 from app.collections.models import Image
+from app.core.fields import Whole
 from app.jobs.models import Job
 from app.jobs.service import LEARN
 from app.results.evidence import Counts
@@ -359,8 +360,8 @@ class FocusIn(BaseModel, extra="forbid"):
     """What the rounds to come ask about: one attribute (null: all in turn), or the likes of some
     `images` (none: of all alike). Which of them a strategy takes is its own matter."""
 
-    attribute: int | None = None
-    images: list[int] | None = None
+    attribute: Whole | None = None
+    images: list[Whole] | None = None
 
     @model_validator(mode="after")
     def _one_of_them(self) -> "FocusIn":

@@ -38,6 +38,11 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp ROWS 
     UNION ALL SELECT likewise_shared_campaigns(edit);
 END;
 
+CREATE FUNCTION likewise_models(edit boolean) RETURNS SETOF uuid
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp ROWS 100 BEGIN ATOMIC
+    SELECT id FROM model WHERE campaign_id IN (SELECT likewise_campaigns(edit));
+END;
+
 CREATE FUNCTION likewise_shared_collections(edit boolean) RETURNS SETOF uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp ROWS 20 BEGIN ATOMIC
     SELECT collection_id FROM campaign WHERE id IN (SELECT likewise_shared_campaigns(edit));
@@ -66,6 +71,7 @@ NAMES = (
     "likewise_admin()",
     "likewise_shared_campaigns(boolean)",
     "likewise_campaigns(boolean)",
+    "likewise_models(boolean)",
     "likewise_shared_collections(boolean)",
     "likewise_own_collections()",
     "likewise_known_accounts()",
@@ -93,10 +99,11 @@ BY_CAMPAIGN = (
     "recruitment",
     "payment",
 )
+# Of 10^5 images each: asked for by a set, which is cheap in the planner's eyes, too.
+BY_MODEL = ("embedding", "clustering")
+OF_A_MODEL = "model_id IN (SELECT likewise_models({change}))"
 # Tables whose rows belong to a row of another: its column and that table.
 BY_PARENT = {
-    "embedding": ("model_id", "model"),
-    "clustering": ("model_id", "model"),
     "posting": ("recruitment_id", "recruitment"),
     "submission": ("recruitment_id", "recruitment"),
     "channel_call": ("recruitment_id", "recruitment"),
@@ -119,10 +126,9 @@ class Policies(NamedTuple):
 
 def _policies() -> dict[str, Policies]:
     found: dict[str, Policies] = {}
-    for table in BY_CAMPAIGN:
-        change = OF_A_CAMPAIGN.format(change="true")
-        seen = OF_A_CAMPAIGN.format(change="false")
-        found[table] = Policies(seen, change, change, change)
+    for tables, of in ((BY_CAMPAIGN, OF_A_CAMPAIGN), (BY_MODEL, OF_A_MODEL)):
+        seen, change = (of.format(change=one) for one in ("false", "true"))
+        found |= {table: Policies(seen, change, change, change) for table in tables}
     for table, (column, parent) in BY_PARENT.items():
         # The parent's own policy says whether it may be seen.
         seen = f"SELECT FROM {parent} WHERE {parent}.id = {table}.{column}"

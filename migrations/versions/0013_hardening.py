@@ -12,9 +12,14 @@ down_revision = "0012"
 branch_labels = None
 depends_on = None
 
-# The wall between requesters (0012) of what is new; a session that is confirmed gets a new cookie.
+# The wall between requesters (0012): rows that may be seen, added, changed and removed.
+ADMIN = "(SELECT likewise_admin())"
 OWN = "account_id = (SELECT likewise_account())"
-OWN_OR_ADMIN = f"{OWN} OR (SELECT likewise_admin())"
+WALL = {
+    "recovery_code": (f"{OWN} OR {ADMIN}", OWN, OWN, f"{OWN} OR {ADMIN}"),
+    # Reports come without an account, past the wall; admins look at them.
+    "csp_violation": (ADMIN, "false", "false", "false"),
+}
 
 
 def upgrade() -> None:
@@ -46,8 +51,13 @@ def upgrade() -> None:
         sa.Column("code_hash", sa.String(64), nullable=False, unique=True),
         _time("used_at"),
     )
-    op.execute(f"CREATE POLICY own ON recovery_code USING ({OWN_OR_ADMIN})")
-    op.execute("ALTER TABLE recovery_code ENABLE ROW LEVEL SECURITY")
+    for table, (seen, added, changed, removed) in WALL.items():
+        op.execute(f"CREATE POLICY seen ON {table} FOR SELECT USING ({seen})")
+        op.execute(f"CREATE POLICY added ON {table} FOR INSERT WITH CHECK ({added})")
+        op.execute(f"CREATE POLICY changed ON {table} FOR UPDATE USING ({changed})")
+        op.execute(f"CREATE POLICY removed ON {table} FOR DELETE USING ({removed})")
+        op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+    # A session that is confirmed gets a new cookie, in a row of its own.
     op.execute(f"ALTER POLICY added ON browser_session WITH CHECK ({OWN})")
 
 

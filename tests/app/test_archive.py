@@ -406,7 +406,7 @@ DAMAGES: dict[str, tuple[Callable[[Members], bytes], str]] = {
     "another's files": (with_row("model", artifact_key="models/other"), "'artifact_key'"),
     "another's link": (with_row("campaign", link_token="mine"), "'link_token'"),
     "another's campaign": (
-        with_row("answer", campaign_id="01a1fe8c-ef59-7183-a068-ef9b99835361"), "foreign key",
+        with_row("answer", campaign_id="01a1fe8c-ef59-7183-a068-ef9b99835361"), "not in it",
     ),
     "a hash that is a path": (
         lambda members: packed(

@@ -11,6 +11,8 @@ from app.collections.models import Image
 from app.core.database import transaction
 from app.core.revisions import newest_revision
 from app.core.storage import all_keys, put_object
+from app.core.wall import breaches
+from app.tables import metadata
 from likewise.backups.contents import DATABASE, KEY, MANIFEST, PARTS, BadBackup
 from likewise.backups.restoring import check_backup
 from likewise.backups.writing import write_backup
@@ -159,6 +161,8 @@ def test_into_services_of_one_s_own_once(servers: Servers, whole: Path, tmp_path
         assert {f"storage/{key}" for key in all_keys()} == stored
         with transaction() as session:
             assert session.scalar(select(func.count()).select_from(Image)) == 3
+            # Dumps hold no rights, and so neither those of requesters.
+            assert breaches(session, metadata) == []
     for name, other in (("STORAGE_URL", "empty"), ("DATABASE_URL", "")):
         again = dict(values)
         if other:

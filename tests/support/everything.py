@@ -6,8 +6,10 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.accounts.factors import renew_recovery_codes
 from app.accounts.models import Account
-from app.accounts.service import create_sign_in_link, start_session
+from app.accounts.service import create_sign_in_link
+from app.accounts.sessions import start_session
 from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment, Remark
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.sharing import share_campaign
@@ -16,6 +18,7 @@ from app.core.database import Base, transaction
 from app.core.idempotency import Keyed, Reply, keep_reply
 from app.jobs.models import Job
 from app.jobs.service import request_job
+from app.operations.models import CspViolation
 from app.planning.models import DryRun
 from app.recruitment.models import ChannelCall, Recruitment, SeenEvent
 from app.results.models import Clustering, EmbeddedImage, Model
@@ -47,6 +50,8 @@ def an_account_with_everything(email: str, shared_with: str) -> tuple[Account, C
     with transaction() as session:
         create_sign_in_link(session, owner, "")
         start_session(session, owner)
+        renew_recovery_codes(session, owner)
+        session.add(CspViolation(directive="script-src", blocked="inline", page=email, n=1))
         share_campaign(session, owner, campaign, shared_with, "view")
         reply = Reply(200, {}, b"{}")
         keep_reply(session, Keyed(owner.id, "POST /x", "key-of-a-test", "0" * 64), reply)

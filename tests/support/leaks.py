@@ -31,7 +31,9 @@ SHAPES = {
     "a random token": re.compile(
         r"(?<![\w/.+=-])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{43}(?![\w-])"
     ),
-    "a signed token": re.compile(r"(?<![\w/-])[\w-]{16,}\.(?:[\w-]{6}\.)?(?:[\w-]{27}|[\w-]{43})(?![\w-])"),
+    "a signed token": re.compile(
+        r"(?<![\w/-])[\w-]{16,}\.(?:[\w-]{6}\.)?(?:[\w-]{27}|[\w-]{43})(?![\w-])"
+    ),
     "a password in an address": re.compile(r"://[^\s:/@\[]*:(?!\[redacted\])[^\s/@]+@"),
     "a bearer token": re.compile(r"(?i)\bbearer\s+(?!\[redacted\])[\w.~+/=-]{16,}"),
     "a worker of MTurk": re.compile(r"\bA(?=[A-Z]*\d)[0-9A-Z]{11,20}\b"),

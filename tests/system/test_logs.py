@@ -117,3 +117,12 @@ def test_a_request_may_bring_a_short_safe_id(web: System) -> None:
     for unsafe in ("short", "with blanks in it", "x" * 65, '"quoted-id"'):
         assert answered(unsafe) != unsafe
         assert len(answered(unsafe)) == 32
+
+
+def test_the_server_writes_no_addresses_of_people_or_pages(web: System) -> None:
+    """uvicorn's own lines would have both."""
+    assert httpx.get(f"{web.base_url}/healthz?who=somebody").is_success
+    said = web.log("web")
+    assert "Uvicorn running" in said
+    assert "GET /" not in said.replace("GET /healthz 200", "")
+    assert "uvicorn.access" not in said

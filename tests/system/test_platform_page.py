@@ -196,7 +196,7 @@ def assert_without_cookies(page: Page, base: str) -> None:
     )
     assert seen in ("", "refused")
     own = page.context.new_page()
-    own.goto(f"{base}/healthz")
+    own.goto(f"{base}/sign-in")
     assert own.evaluate("document.cookie") == "probe=1"
     own.close()
 

@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
+from sqlalchemy import update
 
-from app.accounts.models import Account
+from app.accounts.models import Account, BrowserSession
+from app.accounts.passwords import hash_password
 from app.accounts.service import create_sign_in_link
 from app.campaigns.models import Campaign
 from app.core.database import transaction
@@ -25,6 +28,7 @@ from tests.support.system import System, running_system, wait_until
 
 pytestmark = pytest.mark.browser
 SLOW = 20_000
+PASSWORD = "correct horse battery"
 WHY = "No grid was sorted for this assignment."
 
 
@@ -82,7 +86,7 @@ def page(browser: Browser, system: System, owner: Account) -> Iterator[Page]:
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()
     yield page
     context.close()
-    assert complaints == []
+    assert [one for one in complaints if "403" not in one] == []
 
 
 def is_fine(page: Page) -> None:
@@ -104,7 +108,7 @@ def test_from_an_account_to_a_rejection_taken_back(
     real_money_is_confirmed_twice(page, emulator)
     open_for_real(page, emulator)
     hand_in_without_work(emulator)
-    reject_and_take_back(page)
+    reject_and_take_back(page, owner)
     see_the_books(page, emulator, campaign)
 
 
@@ -182,7 +186,28 @@ def hand_in_without_work(emulator: Emulator) -> None:
     crowd.submit(crowd.accept(hit, worker))
 
 
-def reject_and_take_back(page: Page) -> None:
+def signed_in_long_ago(owner: Account) -> None:
+    """With a password, and a fresh proof is asked for."""
+    with transaction() as session:
+        session.get_one(Account, owner.id).password_hash = hash_password(PASSWORD, owner.email)
+        long_ago = datetime.now(UTC) - timedelta(hours=1)
+        session.execute(update(BrowserSession).values(confirmed_at=long_ago))
+
+
+def confirm_that_it_is_me(page: Page) -> None:
+    """A dialog asks; what was asked for is done afterwards, without another click."""
+    dialog = page.get_by_role("dialog", name="Confirm that it is you")
+    expect(dialog).to_be_visible()
+    assert violations(page) == []
+    dialog.get_by_label("Password").fill("a wrong one")
+    dialog.get_by_role("button", name="Confirm").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("not right")
+    dialog.get_by_label("Password").fill(PASSWORD)
+    dialog.get_by_role("button", name="Confirm").click()
+    expect(dialog).to_be_hidden()
+
+
+def reject_and_take_back(page: Page, owner: Account) -> None:
     listed = page.get_by_test_id("attention")
     expect(listed).to_contain_text("Handed in without having worked here", timeout=SLOW)
     is_fine(page)
@@ -194,7 +219,9 @@ def reject_and_take_back(page: Page) -> None:
     expect(listed).to_contain_text("Mechanical Turk is being told")
     rejections = page.get_by_test_id("rejections")
     expect(rejections).to_contain_text(f"“{WHY}”")
+    signed_in_long_ago(owner)
     rejections.get_by_role("button", name="Take back, pay $1.20").click(timeout=SLOW)
+    confirm_that_it_is_me(page)
     expect(page.get_by_test_id("payments")).to_contain_text("paid", timeout=SLOW)
     expect(rejections).to_be_hidden(timeout=SLOW)
 

@@ -1,0 +1,202 @@
+"""What hostile requests know: somebody's own campaign with all that belongs to it, its ids, tokens
+and routes; and a second one of somebody else's, whose ids they know and nothing more."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import numpy as np
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+from sqlalchemy import select, text
+
+from app.accounts.models import Account
+from app.accounts.routes import cookie_name
+from app.accounts.service import create_sign_in_link, use_sign_in_link
+from app.campaigns.models import Campaign
+from app.collections.media import image_url
+from app.collections.models import CollectionImport, Image
+from app.core.database import transaction
+from app.recruitment.calls import link_of
+from app.recruitment.models import Recruitment
+from tests.app.test_insight import a_model
+from tests.support.builders import (
+    a_campaign,
+    a_collection,
+    a_delivery,
+    a_payment,
+    a_personal_link,
+    a_recruitment,
+    a_submission,
+    a_webhook,
+    an_account,
+    an_api_token,
+)
+from tests.support.people import Person, a_grouping, a_person
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A route: its template, the method, its part of the OpenAPI document (or what fields its form
+    has), and names of what it reads from the query."""
+
+    path: str
+    method: str
+    body: Schema | None
+    media_type: str
+    query: tuple[str, ...]
+
+
+def targets_of(app: FastAPI) -> list[Target]:
+    """Every route of the application, with every method that it has."""
+    paths: dict[str, Any] = app.openapi()["paths"]
+    found = []
+    for context in iter_route_contexts(app.routes):
+        path, dependant = context.path, getattr(context, "dependant", None)
+        if path is None:
+            found.append(Target("/static/{file}", "GET", None, "", ()))
+            continue
+        for method in sorted(context.methods or {"GET"}):
+            described = paths.get(path, {}).get(method.lower(), {})
+            content = described.get("requestBody", {}).get("content", {})
+            media_type, body = next(iter(content.items()), ("", None))
+            names = [one["name"] for one in described.get("parameters", ()) if one["in"] == "query"]
+            if dependant is not None and not described:
+                names = [field.alias for field in dependant.query_params]
+                fields = {field.alias: {"type": "string"} for field in dependant.body_params}
+                body = {"schema": {"type": "object", "properties": fields}}
+                media_type = "application/x-www-form-urlencoded" if method == "POST" else ""
+            schema = body["schema"] if body and media_type else None
+            found.append(Target(path, method, schema, media_type, tuple(names)))
+    return found
+
+
+@dataclass(frozen=True)
+class World:
+    """ids: values of the parameters of paths, and of fields of the same name."""
+
+    account: Account
+    campaign: Campaign
+    ids: dict[str, str]
+    images: list[str]
+    cookie: str
+    write_token: str
+    read_token: str
+    person: Person
+    lease: dict[str, Any]
+
+    def is_alive(self, http: httpx.Client) -> bool:
+        """Whether nothing that requests need has been deleted, stopped or signed out."""
+        path, token = f"/api/v1/campaigns/{self.campaign.id}", f"Bearer {self.write_token}"
+        http.post(f"{path}/actions/resume", headers={"Authorization": token})
+        reply = http.get(path, headers={"Cookie": self.cookie})
+        mine = http.get("/api/v1/campaigns", headers={"Authorization": token})
+        return reply.is_success and reply.json()["state"] == "running" and mine.is_success
+
+
+def a_world(http: httpx.Client, name: str) -> World:
+    """A campaign with a model, a webhook, a recruitment with money in it, links and answers, and
+    somebody at work on it."""
+    account = an_account(f"{name}@example.org")
+    campaign = a_campaign(account, a_collection(account, n=12), budget=200, grid_size=6)
+    rng = np.random.default_rng(0)
+    a_model(campaign, rng.normal(size=(campaign.n_images, 4)))
+    person = a_person(http, campaign, f"somebody-of-{name}-0001")
+    assert person.submit(person.lease()).status_code == 200
+    lease = person.lease()
+    with transaction() as session:
+        link = create_sign_in_link(session, account, "")
+        cookie = f"{cookie_name()}={use_sign_in_link(session, link.rpartition('/')[2])}"
+    ids, images = _ids(account, campaign)
+    ids["lease_id"] = lease["id"]
+    tokens = [an_api_token(account, scope) for scope in ("write", "read")]
+    return World(account, campaign, ids, images, cookie, tokens[0], tokens[1], person, lease)
+
+
+def _ids(account: Account, campaign: Campaign) -> tuple[dict[str, str], list[str]]:
+    webhook, recruitment = a_webhook(account), a_recruitment(account, campaign)
+    submission = a_submission(recruitment)
+    link, invitation = a_personal_link(account, campaign)
+    with transaction() as session:
+        begun = CollectionImport(collection_id=campaign.collection_id, kind="prefix", source="s3:")
+        session.add(begun)
+        mine = Image.collection_id == campaign.collection_id
+        images = session.scalars(select(Image).where(mine).limit(3)).all()
+        answer, assignment = session.execute(
+            text("SELECT id, assignment_id FROM answer WHERE campaign_id = :id LIMIT 1"),
+            {"id": campaign.id},
+        ).one()
+        # As if it were open on its platform, so that its people's address leads somewhere.
+        opened = session.get_one(Recruitment, recruitment.id)
+        opened.state = "open"
+        way_in = link_of(opened)
+    ids = {
+        "account_id": account.id, "answer_id": answer, "assignment_id": assignment,
+        "campaign_id": campaign.id, "channel_account_id": recruitment.channel_account_id,
+        "clustering_id": account.id, "collection_id": campaign.collection_id,
+        "delivery_id": a_delivery(webhook), "import_id": begun.id, "invitation_id": invitation.id,
+        "link_id": link.id, "payment_id": a_payment(recruitment, submission).id,
+        "recruitment_id": recruitment.id, "submission_id": submission.id,
+        "webhook_id": webhook.id, "sha256": images[0].sha256, "version": 1, "position": 0,
+        "level": 0, "column": 0, "row": 0, "size": "small", "link": way_in,
+        "email": account.email,
+    }  # fmt: skip
+    return {name: str(value) for name, value in ids.items()}, [image_url(one) for one in images]
+
+
+def fingerprint(campaign: Campaign) -> str:
+    """Of all that belongs to a campaign and its collection, in all tables."""
+    digest = hashlib.sha256()
+    owners = {"campaign_id": campaign.id, "collection_id": campaign.collection_id}
+    columns = text(
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = "
+        "'public' AND column_name IN ('campaign_id', 'collection_id') ORDER BY 1, 2"
+    )
+    with transaction() as session:
+        for table, column in session.execute(columns).all():
+            rows = session.execute(
+                text(f"SELECT t::text FROM {table} t WHERE {column} = :id ORDER BY 1"),
+                {"id": owners[column]},
+            ).scalars()
+            for row in rows:
+                digest.update(f"{table} {row}\n".encode())
+    return digest.hexdigest()
+
+
+BROKEN = {
+    "grids with another number of answers than they say": """
+        SELECT count(*) FROM grid WHERE n_answers <> (SELECT count(*) FROM answer
+        WHERE answer.grid_id = grid.id AND answer.state = 'submitted') AND role = 'ask'""",
+    "campaigns with another number of answers than they say": """
+        SELECT count(*) FROM campaign WHERE n_answers <> (SELECT count(*) FROM answer
+        JOIN grid ON grid.id = grid_id WHERE answer.campaign_id = campaign.id
+        AND answer.state = 'submitted' AND grid.role = 'ask')""",
+    "answers whose groups are not those of their images": """
+        SELECT count(*) FROM answer JOIN grid ON grid.id = grid_id
+        WHERE answer.groups IS NOT NULL AND cardinality(answer.groups) <> cardinality(grid.images)
+        """,
+    "payments on platforms that are paid though no platform was asked": """
+        SELECT count(*) FROM payment JOIN recruitment ON recruitment.id = recruitment_id
+        WHERE payment.state = 'paid' AND channel <> 'link'""",
+}
+
+
+def broken_rules() -> dict[str, int]:
+    """How often each rule of the database is broken; what is kept is left out."""
+    with transaction() as session:
+        found = {rule: session.scalar(text(query)) or 0 for rule, query in BROKEN.items()}
+    return {rule: n for rule, n in found.items() if n}
+
+
+def does_a_task(person: Person) -> None:
+    """A normal task from lease over draft to answer, on a server that should be as good as new."""
+    lease = person.lease()
+    groups = a_grouping(lease)["groups"]
+    draft = {"version": lease["draft_version"] + 1, "groups": groups}
+    path = f"/api/v1/annotate/leases/{lease['id']}/draft"
+    headers = {"Authorization": f"Bearer {person.token}"}
+    person.http.put(path, json=draft, headers=headers).raise_for_status()
+    assert person.submit(lease).json()["status"] == "stored"
