@@ -10,6 +10,8 @@ from pydantic import SecretStr
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.accounts import factors
+from app.accounts.models import Account
 from app.annotation.models import AnnotatorIdentity
 from app.campaigns.models import Campaign
 from app.core.database import transaction
@@ -29,7 +31,9 @@ SHAPES = {
     "a random token": re.compile(
         r"(?<![\w/.+=-])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{43}(?![\w-])"
     ),
-    "a signed token": re.compile(r"(?<![\w/-])[\w-]{16,}\.(?:[\w-]{6}\.)?[\w-]{27}(?![\w-])"),
+    "a signed token": re.compile(
+        r"(?<![\w/-])[\w-]{16,}\.(?:[\w-]{6}\.)?(?:[\w-]{27}|[\w-]{43})(?![\w-])"
+    ),
     "a password in an address": re.compile(r"://[^\s:/@\[]*:(?!\[redacted\])[^\s/@]+@"),
     "a bearer token": re.compile(r"(?i)\bbearer\s+(?!\[redacted\])[\w.~+/=-]{16,}"),
     "a worker of MTurk": re.compile(r"\bA(?=[A-Z]*\d)[0-9A-Z]{11,20}\b"),
@@ -60,6 +64,8 @@ def _of_database(session: Session) -> Iterator[tuple[str, str]]:
             yield "a link's token", token
     for person in session.scalars(select(AnnotatorIdentity.external_id)):
         yield "a worker's id", person or ""
+    for seed in session.scalars(select(Account.totp_secret)):
+        yield "a second factor", (unseal(factors.SEAL, seed) or b"").decode() if seed else ""
     for sealed in session.scalars(select(Webhook.secret)):
         yield "a webhook's secret", (unseal(webhooks.SEAL, sealed) or b"").decode()
     for account in session.scalars(select(ChannelAccount)):
