@@ -12,7 +12,7 @@ from app.accounts.models import Account
 from app.accounts.routes import SignedIn
 from app.campaigns.models import Campaign
 from app.campaigns.service import list_campaigns
-from app.core.errors import LikewiseError
+from app.core.errors import LikewiseError, NotFound
 from app.core.web import DatabaseSession, templates
 from app.webhooks import service
 from app.webhooks.events import EVENTS
@@ -37,6 +37,14 @@ def webhooks_page(request: Request, session: DatabaseSession, account: SignedIn)
     return _page(request, session, account)
 
 
+def _campaign_of(text: str) -> UUID | None:
+    """What was chosen in the form: none is all of them. Raises NotFound for what is no id."""
+    try:
+        return UUID(text) if text else None
+    except ValueError as error:
+        raise NotFound("There is no such campaign.") from error
+
+
 @pages.post(ADDRESS, response_class=HTMLResponse)
 def add_webhook(
     request: Request,
@@ -50,7 +58,7 @@ def add_webhook(
     chosen = events or []
     try:
         with session.begin_nested():
-            about = UUID(campaign) if campaign else None
+            about = _campaign_of(campaign)
             webhook, secret = service.create_webhook(session, account, url, chosen, about)
     except LikewiseError as error:
         filled = {"url": url, "events": chosen, "campaign": campaign}

@@ -71,6 +71,13 @@ def test_a_thousand_mistakes_are_not_all_told(client: TestClient, owner: Account
     assert len(reply.content) < 60_000
 
 
+@pytest.mark.usefixtures("owner")
+@pytest.mark.parametrize("campaign", ["\\", "00000", "0" * 32])
+def test_a_webhook_of_no_campaign_is_refused(client: TestClient, campaign: str) -> None:
+    form = {"url": "https://example.org/hook", "events": "job.failed", "campaign": campaign}
+    assert client.post("/account/webhooks", data=form).status_code == 404
+
+
 @pytest.mark.parametrize("reward", [True, False, "5", 5.5])
 def test_what_is_no_number_is_no_money(client: TestClient, owner: Account, reward: object) -> None:
     campaign = a_campaign(owner)
