@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from bench.reliability.outcomes import outcomes
-from bench.reliability.report import figures_in, report
+from bench.reliability.report import figures_in, keep_size, report, sizes_in
 from bench.reliability.statements import Statement, statements
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,9 @@ def main() -> int:
     for one in known if not options.report else []:
         if not options.only or one.name in options.only:
             worst = max(worst, run(one, done, folder, full=not options.short))
-    REPORT.write_text(report(known, outcomes(folder.glob("*.xml")), figures_in(folder)))
+    REPORT.write_text(
+        report(known, outcomes(folder.glob("*.xml")), figures_in(folder), sizes_in(folder))
+    )
     print(f"==> {REPORT.relative_to(ROOT)}")
     return worst
 
@@ -53,6 +55,7 @@ def run(one: Statement, done: set[str], folder: Path, full: bool) -> int:
         "LIKEWISE_FULL_TESTS": "1" if full else "0",
         "LIKEWISE_ACCEPTANCE_RESULTS": str(folder),
     }
+    keep_size(folder, one.name, "full" if full else "short")
     command = [sys.executable, "-m", "pytest", *tests, f"--junitxml={folder / one.name}.xml"]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 

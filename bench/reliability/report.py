@@ -12,6 +12,7 @@ import psutil
 from bench.reliability.outcomes import Outcome
 from bench.reliability.statements import Statement
 
+SIZES = "sizes.json"
 TITLES = {
     "claims": "1: claims at once",
     "killed_while_submitting": "3: killed while submitting",
@@ -30,21 +31,27 @@ TITLES = {
 
 
 def report(
-    statements: list[Statement], ended: Mapping[str, Outcome], figures: Mapping[str, Any]
+    statements: list[Statement],
+    ended: Mapping[str, Outcome],
+    figures: Mapping[str, Any],
+    sizes: Mapping[str, str],
 ) -> str:
+    """`sizes`: in what form the tests of a statement ran, `full` or `short`."""
     lines = [
         "# Reliability",
         "",
-        "Made by `make acceptance`: the tests of [docs/acceptance.md](../acceptance.md) at full "
-        "size, against real processes, and what they measured.",
+        "Made by `make acceptance`: the tests of [docs/acceptance.md](../acceptance.md) against "
+        "real processes, and what they measured. “Form” says which one ran last: what the full "
+        "and the short one are stands there. Tests that an earlier statement names, too, ran "
+        "with that.",
         "",
         f"Machine: {os.cpu_count()} cores, {psutil.virtual_memory().total / 2**30:.0f} GiB, "
         f"{platform.system()}, Python {platform.python_version()}. Everything runs on it: "
         "PostgreSQL, Valkey, web server, worker, dispatcher, and those who ask.",
         "",
-        "| # | statement | tests | outcome | s | size | lacking |",
+        "| # | statement | tests | form | outcome | s | lacking |",
         "|---|---|---|---|---|---|---|",
-        *(_row(one, ended) for one in statements),
+        *(_row(one, ended, sizes.get(one.name, "")) for one in statements),
         "",
         "## Figures",
         "",
@@ -55,13 +62,13 @@ def report(
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _row(one: Statement, ended: Mapping[str, Outcome]) -> str:
+def _row(one: Statement, ended: Mapping[str, Outcome], size: str) -> str:
     runs = [ended[test] for test in one.tests if test in ended]
     seconds = f"{sum(run.seconds for run in runs):.0f}" if runs else ""
     told = _outcome(one, ended)
     return (
-        f"| {one.name} | {one.text} | {len(one.tests)} | {told} | {seconds} "
-        f"| {one.full} | {one.lacking} |"
+        f"| {one.name} | {one.text} | {len(one.tests)} | {size} | {told} | {seconds} "
+        f"| {one.lacking} |"
     )
 
 
@@ -99,4 +106,16 @@ def _value(value: Any) -> str:
 
 def figures_in(folder: Path) -> dict[str, Any]:
     """What the tests have kept (tests/support/acceptance_results.py)."""
-    return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    files = [path for path in sorted(folder.glob("*.json")) if path.name != SIZES]
+    return {path.stem: json.loads(path.read_text()) for path in files}
+
+
+def sizes_in(folder: Path) -> dict[str, str]:
+    """By statement, the form that ran last."""
+    file = folder / SIZES
+    found: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
+    return found
+
+
+def keep_size(folder: Path, statement: str, size: str) -> None:
+    (folder / SIZES).write_text(json.dumps({**sizes_in(folder), statement: size}))

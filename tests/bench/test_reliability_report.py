@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.reliability.outcomes import outcomes
-from bench.reliability.report import figures_in, report
+from bench.reliability.report import figures_in, keep_size, report, sizes_in
 from bench.reliability.statements import statements
 
 TABLE = """
@@ -40,15 +40,19 @@ def told(tmp_path: Path) -> dict[str, str]:
         ("test_y", "test_three", 8.0, "<failure/>"),
         ("test_y", "test_four", 0.1, '<skipped message="no WebKit"/>'),
     )
+    keep_size(tmp_path, "1", "full")
+    keep_size(tmp_path, "2", "short")
     (tmp_path / "soak.json").write_text('{"kills": {"web": 20}, "unexplained": [], "full": true}')
-    text = report(statements(TABLE), outcomes([first, other]), figures_in(tmp_path))
+    text = report(
+        statements(TABLE), outcomes([first, other]), figures_in(tmp_path), sizes_in(tmp_path)
+    )
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     return {row.split(" | ")[0].removeprefix("| "): row for row in rows}
 
 
 def test_a_statement_is_held_only_where_all_its_tests_passed(told: dict[str, str]) -> None:
-    assert "| held (1 cases skipped) | 7 | long |" in told["1"]
-    assert "| **FAILED**: `test_three` | 11 |" in told["2"]
+    assert "| full | held (1 cases skipped) | 7 |" in told["1"]
+    assert "| short | **FAILED**: `test_three` | 11 |" in told["2"]
     assert "| 1 of 2 tests not run |" in told["soak"]
     assert "| no test |" in told["3"]
     assert "| skipped: no WebKit |" in told["4"]
