@@ -11,6 +11,7 @@ from fastapi.routing import iter_route_contexts
 from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from app.core import openapi
 from app.core.bodies import BodyRefused
@@ -41,6 +42,7 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(OperationalError, _on_database_trouble)
     app.add_exception_handler(PoolTimeout, _on_database_trouble)
     app.add_exception_handler(UnicodeEncodeError, _on_data_error)
+    app.add_exception_handler(ClientDisconnect, _on_lost_client)
     app.add_exception_handler(Exception, _on_unexpected_error)
 
 
@@ -103,6 +105,11 @@ def _methods_at(request: Request) -> list[str]:
             # Mounted are files alone.
             found |= route.methods or {"GET", "HEAD"}
     return sorted(found)
+
+
+def _on_lost_client(request: Request, error: Exception) -> Response:
+    """Whoever asked went away in the middle of the body: no error of ours, and nobody reads this."""
+    return problem(request, 400, "body_cut_off", "The connection was lost within the body.")
 
 
 def _on_data_error(request: Request, error: Exception) -> Response:

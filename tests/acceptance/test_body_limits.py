@@ -67,7 +67,7 @@ def test_what_is_refused_is_not_read(web: System) -> None:
     """A gigabyte is announced: the answer comes before any of it is sent."""
     for path, (content_type, _) in LIMITS.items():
         with socket.create_connection(("127.0.0.1", web.port), timeout=60) as line:
-            head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {content_type}\r\n"
+            head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {content_type}\r\n"
             line.sendall(f"{head}Content-Length: {2**30}\r\n\r\n".encode())
             assert line.recv(100).startswith(b"HTTP/1.1 413 "), path
 
@@ -76,7 +76,7 @@ def test_what_comes_in_chunks_is_not_kept(web: System) -> None:
     """The answer comes at the first byte too many; a hundred megabytes leave the server as it
     was, and lost."""
     process = psutil.Process(web.processes["web"].pid)
-    head = "POST /api/v1/annotate/sessions HTTP/1.1\r\nHost: x\r\n"
+    head = "POST /api/v1/annotate/sessions HTTP/1.1\r\nHost: localhost\r\n"
     head += "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = f"{len(PIECE):x}\r\n".encode() + PIECE + b"\r\n"
     too_many = MOST_BYTES // len(PIECE) + 1

@@ -181,7 +181,7 @@ def test_hostile_requests_are_refused_and_nothing_else_happens(
     assert not record.failures, failures
     assert not still_slow(web, record.slow)
     log = web.log("web")
-    assert "unexpected error" not in log
+    assert "unexpected error" not in log, log[log.index("unexpected error") :][:6000]
     assert "Exception in ASGI" not in log
     assert fingerprint(others.campaign) == kept
     assert broken_rules() == {}
@@ -205,9 +205,7 @@ def still_slow(system: System, slow: list[RawRequest]) -> list[str]:
 def test_half_requests_keep_nobody_out(web: System, http: httpx.Client) -> None:
     """Hundreds who begin a request and never go on (slowloris)."""
     world = a_world(http, "others")
-    head = (
-        "POST /api/v1/annotate/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-    )
+    head = "POST /api/v1/annotate/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     halves = [head, f"{head}Content-Length: 100\r\n\r\n{{", "GET /", f"{head}X-A: "]
     open_lines = []
     for k in range(HALVES):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpcore
 import pytest
@@ -20,15 +21,21 @@ from itsdangerous import URLSafeSerializer, URLSafeTimedSerializer
 from sqlalchemy import select
 
 from app.accounts.models import Account
+from app.accounts.routes import cookie_name
 from app.annotation.models import Annotator, Assignment
 from app.annotation.sessions import TOKEN
 from app.collections import fetch
+from app.collections.importing import run_import
+from app.collections.models import CollectionImport
 from app.core.database import transaction
+from app.core.guard import GuardedNetwork
 from likewise import environment as instance
 from tests.app.test_annotation import a_session
+from tests.app.test_archive import a_played_campaign, archive_of, bring, packed, unpacked
 from tests.app.test_collections import a_collection_id, upload
 from tests.support.builders import a_campaign, a_png, an_account, sign_in
 from tests.support.servers import ROOT
+from tests.support.settings import forget_settings
 from tests.support.system import System
 
 SCRIPT = "<script>alert(1)</script>"
@@ -74,6 +81,38 @@ def inside() -> Iterator[tuple[int, list[str]]]:
     server.server_close()
 
 
+def imported(client: TestClient, *addresses: str) -> list[str]:
+    """Codes of what became of addresses that a list names."""
+    table = "\n".join(["url", *addresses]).encode()
+    root = f"/api/v1/collections/{a_collection_id(client)}/imports"
+    reply = client.post(
+        root,
+        files={"manifest": ("list.csv", table, "text/csv")},
+    )
+    assert reply.status_code in (201, 202), reply.text
+    one = UUID(reply.json()["id"])
+    run_import(one, lambda: False)
+    with transaction() as session:
+        assert session.get_one(CollectionImport, one).n_added == 0
+    problems = client.get(f"{root}/{one}/problems").json()["items"]
+    return [problem["code"] for problem in problems]
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_list_of_images_reaches_nothing_inside(
+    client: TestClient, inside: tuple[int, list[str]]
+) -> None:
+    """CVE-2022-36551, CVE-2023-47116: a server inside, read by an import that names it."""
+    port, asked = inside
+    hosts = ("127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "0.0.0.0")
+    codes = imported(client, *(f"http://{host}:{port}/secret.png" for host in hosts))
+    assert codes == ["private_address"] * len(hosts)
+    # Folders of the server may be a source where the operator names them.
+    codes = imported(client, "file:///etc/passwd", "gopher://127.0.0.1/x")
+    assert codes == ["source_not_allowed", "bad_address"]
+    assert asked == []
+
+
 @pytest.mark.usefixtures("owner")
 def test_a_name_that_changes_its_mind_reaches_nothing_inside(
     client: TestClient, inside: tuple[int, list[str]], monkeypatch: pytest.MonkeyPatch
@@ -98,6 +137,47 @@ def test_a_name_that_changes_its_mind_reaches_nothing_inside(
     with pytest.raises(fetch.PrivateAddress):
         fetch.fetch("http://rebinding.test/1.png", 10**6)
     assert connections == ["93.184.215.14"]
+    assert asked == []
+
+
+class Outside(BaseHTTPRequestHandler):
+    """A public server that sends whoever comes to one inside."""
+
+    target = ""
+
+    def do_GET(self) -> None:
+        self.send_response(302)
+        self.send_header("Location", self.target)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing to the terminal."""
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_redirect_reaches_nothing_inside(
+    client: TestClient, inside: tuple[int, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CVE-2023-47116: a public server that sends on to one inside."""
+    port, asked = inside
+    handler = type("Handler", (Outside,), {"target": f"http://127.0.0.1:{port}/secret.png"})
+    public = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=public.serve_forever, daemon=True).start()
+    real = fetch.checked_addresses
+
+    def checked(host: str, to: int) -> list[str]:
+        # The test's own server stands for a public one.
+        return ["127.0.0.1"] if to == public.server_port else real(host, to)
+
+    pool = httpcore.ConnectionPool(network_backend=GuardedNetwork(checked))
+    monkeypatch.setattr(fetch, "_pool", lambda: pool)
+    try:
+        codes = imported(client, f"http://public.test:{public.server_port}/1.png")
+    finally:
+        public.shutdown()
+        public.server_close()
+    assert codes == ["private_address"]
     assert asked == []
 
 
@@ -227,11 +307,9 @@ def test_no_text_of_the_repository_signs_a_token(
 ) -> None:
     """GHSA-f475-x83m-rx5m: tokens forged with the published key were let in."""
     monkeypatch.setenv("LIKEWISE_SECRET_KEY", secrets.token_urlsafe(48))
-    from tests.conftest import forget_settings
-
     forget_settings()
     campaign = a_campaign()
-    who = a_session(client, campaign, "annotator-1")
+    who = a_session(client, campaign, "annotator-0001-key")
     assert client.post("/api/v1/annotate/leases", headers=who).status_code == 200
     with transaction() as session:
         ids = [str(session.scalars(select(table.id)).one()) for table in (Annotator, Assignment)]
@@ -244,6 +322,38 @@ def test_no_text_of_the_repository_signs_a_token(
 
 
 # --- scripts in data -----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("owner")
+def test_imported_data_is_never_a_page(client: TestClient) -> None:
+    """CVE-2024-26152, CVE-2025-25296, CVE-2025-47783: imported or mirrored text came back as HTML.
+
+    What a browser does with it on the pages is held by test_stored_xss.py.
+    """
+    collection = a_collection_id(client)
+    table = f'filename,"{SCRIPT}"\n{SCRIPT},"{SCRIPT}"\n'.encode()
+    report = upload(client, collection, (SCRIPT, a_png(1)), ("t.csv", table))
+    assert [one["filename"] for one in report["added"]] != []
+    base = f"/api/v1/collections/{collection}"
+    asked = [
+        base,
+        f"{base}/images",
+        f"{base}/images?q={SCRIPT}",
+        f"{base}/images?sort={SCRIPT}",
+        f"{base}/{SCRIPT}",
+        f"/api/v1/{SCRIPT}",
+        f"/api/v1/campaigns?name={SCRIPT}",
+    ]
+    for address in asked:
+        reply = client.get(address, headers={"Accept": "text/html"})
+        assert "html" not in reply.headers["content-type"], address
+        assert reply.headers["x-content-type-options"] == "nosniff"
+    for address in (f"/{SCRIPT}", f"/campaigns/{SCRIPT}", f"/a/{SCRIPT}", f"/?{SCRIPT}={SCRIPT}"):
+        reply = client.get(address, headers={"Accept": "text/html"})
+        assert SCRIPT not in reply.text
+        policy = reply.headers["content-security-policy"]
+        assert "script-src 'nonce-" in policy
+        assert "unsafe-inline" not in policy
 
 
 def test_no_name_and_no_id_opens_the_account_of_another(client: TestClient, owner: Account) -> None:
@@ -262,9 +372,33 @@ def test_no_name_and_no_id_opens_the_account_of_another(client: TestClient, owne
         reply = client.post(f"/accounts/{owner.id}/{deed}", follow_redirects=False)
         assert reply.status_code in (403, 404)
     assert client.get(f"/api/v1/accounts/{owner.id}").status_code in (403, 404)
-    cookies = [one for one in client.cookies.jar if "session" in one.name.lower()]
-    assert cookies
-    assert all(one.has_nonstandard_attr("HttpOnly") for one in cookies)
+    [cookie] = [one for one in client.cookies.jar if one.name == cookie_name()]
+    assert cookie.has_nonstandard_attr("HttpOnly")
 
 
 # --- models that run -----------------------------------------------------------------------------
+
+
+def test_a_model_that_is_a_pickle_is_refused_and_never_run(
+    client: TestClient, tmp_path: Path
+) -> None:
+    """CVE-2025-5173: `torch.load` of a model that somebody brought ran what it held."""
+    campaign = a_played_campaign(client)
+    marker = tmp_path / "it-ran"
+    # Written by hand, as who reads it would run it: os.system("touch ...").
+    pickle = f"cos\nsystem\n(S'touch {marker}'\ntR.".encode()
+    whole = unpacked(archive_of(client, campaign))
+    models = [name for name in whole if name.startswith("models/")]
+    assert models
+    for name in [*models, "models/0001/model.pkl", "models/0001/model.pt"]:
+        reply = bring(client, packed({**whole, name: pickle}))
+        if reply.status_code == 201:
+            look_at(client, reply.json()["id"])
+        assert not marker.exists(), name
+    assert bring(client, packed({**whole, "models/0001/model.pkl": pickle})).status_code == 422
+
+
+def look_at(client: TestClient, campaign: str) -> None:
+    """All files and figures of the newest model, which is when a model is read."""
+    for path in ("exports", "map", "models", "attributes", "clusters"):
+        client.get(f"/api/v1/campaigns/{campaign}/{path}")

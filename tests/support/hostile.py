@@ -149,7 +149,7 @@ class Hostile:
         if query:
             address += ("&" if "?" in address else "?") + query
         named = {name.lower() for name, _ in extra}
-        headers = [] if "host" in named else [("Host", "testserver")]
+        headers = [] if "host" in named else [("Host", "localhost")]
         headers += self._credentials(rng, target.path)
         if rng.random() < 0.3:
             headers.append(("Accept", "text/html"))
@@ -186,7 +186,7 @@ class Hostile:
                 0
             ]
         if who == "cookie":
-            origin = [("Origin", "http://testserver")] if rng.random() < 0.5 else []
+            origin = [("Origin", "http://localhost")] if rng.random() < 0.5 else []
             return [("Cookie", world.cookie), *origin]
         tokens = {"write": world.write_token, "read": world.read_token,
                   "annotator": world.person.token}  # fmt: skip

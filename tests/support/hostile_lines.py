@@ -4,7 +4,7 @@ import random
 
 from tests.support.raw_http import RawRequest
 
-_HOST = "Host: testserver\r\n"
+_HOST = "Host: localhost\r\n"
 _JSON = "Content-Type: application/json\r\n"
 
 
@@ -18,7 +18,7 @@ def broken(rng: random.Random, path: str, route: str) -> RawRequest:
 
 _WHOLE = {
     "both lengths": f"POST PATH HTTP/1.1\r\n{_HOST}{_JSON}Content-Length: 6\r\n"
-    "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+    "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "two lengths": f"POST PATH HTTP/1.1\r\n{_HOST}Content-Length: 2\r\nContent-Length: 3\r\n"
     "\r\n{} ",
     "negative length": f"POST PATH HTTP/1.1\r\n{_HOST}Content-Length: -1\r\n\r\n",
@@ -35,9 +35,9 @@ _WHOLE = {
     f"2;{'x' * 5000}\r\n{{}}\r\n0\r\n\r\n",
     "trailers": f"POST PATH HTTP/1.1\r\n{_HOST}{_JSON}Transfer-Encoding: chunked\r\n\r\n"
     "2\r\n{}\r\n0\r\nCookie: likewise=x\r\n\r\n",
-    "space before colon": "GET PATH HTTP/1.1\r\nHost : testserver\r\n\r\n",
+    "space before colon": "GET PATH HTTP/1.1\r\nHost : localhost\r\n\r\n",
     "folded": f"GET PATH HTTP/1.1\r\n{_HOST}X-A: b\r\n c\r\n\r\n",
-    "bare line feeds": "GET PATH HTTP/1.1\nHost: testserver\n\n",
+    "bare line feeds": "GET PATH HTTP/1.1\nHost: localhost\n\n",
     "bare carriage return": f"GET PATH HTTP/1.1\r\n{_HOST}X-A: b\rX-B: c\r\n\r\n",
     "NUL in a header": f"GET PATH HTTP/1.1\r\n{_HOST}X-A: b\0c\r\n\r\n",
     "no host": "GET PATH HTTP/1.1\r\n\r\n",
