@@ -35,9 +35,11 @@ def settings_over(servers: Servers, database_url: str, folder: Path) -> dict[str
     return {
         "DATABASE_URL": database_url,
         "REDIS_URL": servers.valkey.url,
-        "LIKEWISE_SECRET_KEY": "test-secret",
+        "LIKEWISE_SECRET_KEY": "test-secret-of-many-letters-0123456789",
         "LIKEWISE_DATA": str(folder / "data"),
         "LIKEWISE_BASE_URL": "http://testserver",
+        # Of clients in this process, beside a web server that goes by another name.
+        "LIKEWISE_ALLOWED_HOSTS": "testserver",
     }
 
 

@@ -108,7 +108,7 @@ def _methods_at(request: Request) -> list[str]:
 
 
 def _on_lost_client(request: Request, error: Exception) -> Response:
-    """Whoever asked went away in the middle of the body: no error of ours, and nobody reads this."""
+    """Whoever asked went away within the body: no error of ours, and nobody reads this."""
     return problem(request, 400, "body_cut_off", "The connection was lost within the body.")
 
 

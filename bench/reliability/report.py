@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from bench.reliability.outcomes import Outcome
 from bench.reliability.statements import Statement
 
 SIZES = "sizes.json"
+# Of the document of statements, which lies one folder higher.
+LINK = re.compile(r"\]\((?!https?:|#|\.\.)")
 TITLES = {
     "claims": "1: claims at once",
     "killed_while_submitting": "3: killed while submitting",
@@ -68,7 +71,7 @@ def _row(one: Statement, ended: Mapping[str, Outcome], size: str) -> str:
     told = _outcome(one, ended)
     return (
         f"| {one.name} | {one.text} | {len(one.tests)} | {size} | {told} | {seconds} "
-        f"| {one.lacking} |"
+        f"| {LINK.sub('](../', one.lacking)} |"
     )
 
 

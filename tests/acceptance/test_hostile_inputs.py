@@ -205,7 +205,8 @@ def still_slow(system: System, slow: list[RawRequest]) -> list[str]:
 def test_half_requests_keep_nobody_out(web: System, http: httpx.Client) -> None:
     """Hundreds who begin a request and never go on (slowloris)."""
     world = a_world(http, "others")
-    head = "POST /api/v1/annotate/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head = "POST /api/v1/annotate/sessions HTTP/1.1\r\nHost: localhost\r\n"
+    head += "Content-Type: application/json\r\n"
     halves = [head, f"{head}Content-Length: 100\r\n\r\n{{", "GET /", f"{head}X-A: "]
     open_lines = []
     for k in range(HALVES):

@@ -40,6 +40,8 @@ SHOWN = set(
         "collection.name",
         "collection_import.error",
         "collection_import.source",
+        "csp_violation.blocked",
+        "csp_violation.page",
         "image.attributes",
         "image.filename",
         "import_problem.address",

@@ -61,7 +61,7 @@ def test_secrets_of_settings_and_database_are_known_by_their_text(tmp_path: Path
             )
         )
     secrets = secrets_now()
-    assert secrets["test-secret"] == "setting secret_key"
+    assert secrets["test-secret-of-many-letters-0123456789"] == "setting secret_key"
     assert secrets["worker-seven"] == "a worker's id"
     assert {campaign.link_token, recruitment.link_token} <= set(secrets)
     (tmp_path / "web.log").write_text("fine\nhere comes worker-seven again\n")

@@ -184,7 +184,9 @@ def test_an_older_database_is_migrated(servers: Servers, tmp_path: Path) -> None
     restored = command(tmp_path / "data", "restore", str(file), **values)
     assert restored.returncode == 0, restored.stderr
     assert query(target, "SELECT version_num FROM alembic_version") == [(newest_revision(),)]
-    assert (tmp_path / "data" / "secret_key").read_text() == "test-secret"
+    assert (
+        tmp_path / "data" / "secret_key"
+    ).read_text() == "test-secret-of-many-letters-0123456789"
     servers.drop_database(target)
 
 

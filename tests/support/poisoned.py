@@ -15,6 +15,7 @@ from app.collections.models import Collection, CollectionImport, ImportProblem
 from app.core.database import transaction
 from app.core.security import sign
 from app.jobs.models import Job
+from app.operations.models import CspViolation
 from app.recruitment.calls import LINK
 from app.recruitment.models import (
     ChannelAccount,
@@ -77,6 +78,7 @@ def a_poisoned_requester(base_url: str) -> Poisoned:
     a_delivery(a_webhook(owner))
     with transaction() as session:
         session.get_one(Account, owner.id).role = "admin"
+        session.add_all(_a_report(k) for k in range(TURNS))
         session.execute(
             update(Webhook).values(disabled_at=datetime.now(UTC), disabled_because="gone")
         )
@@ -95,6 +97,11 @@ def a_poisoned_requester(base_url: str) -> Poisoned:
         *_pages_of_platforms(tokens["mturk"], tokens["prolific"]),
     ]
     return Poisoned(owner, planted, pages, links)
+
+
+def _a_report(number: int) -> CspViolation:
+    """What some browser says that it has blocked: anybody may claim anything."""
+    return CspViolation(directive="img-src", blocked="inline", page=f"/{number}", n=1)
 
 
 def _consenting(campaign: Campaign) -> None:
