@@ -55,12 +55,13 @@ SHOWN = set(
     ]
 )
 SETTLED = """() => new Promise(done => {
-  let before = '', same = 0;
+  let before = '', same = 0, looks = 0;
   const look = () => {
     const now = document.body.innerHTML;
     same = now === before && !document.querySelector('[aria-busy=true]') ? same + 1 : 0;
     before = now;
-    same >= 3 ? done(true) : setTimeout(look, 100);
+    // Pages that move all the time are looked at as they are.
+    same >= 3 || ++looks > 100 ? done(true) : setTimeout(look, 100);
   };
   look();
 })"""
@@ -149,6 +150,8 @@ def see(watch: Watch, page: Page, address: str) -> str:
     page.goto(address)
     page.evaluate(SETTLED)
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    # What opens may ask the server first.
+    page.evaluate(SETTLED)
     return watch.look(page)
 
 

@@ -190,7 +190,8 @@ def _own_pages(told: Campaign, labelled: Campaign, draft: Campaign) -> list[tupl
     """Route and address of every page that a requester can open."""
     collection = f"/collections/{told.collection_id}"
     simple = (
-        "/", "/sign-in", "/account", "/accounts", "/account/platforms", "/account/webhooks",
+        "/", "/sign-in", "/sign-in/code", "/account", "/account/confirm", "/account/platforms",
+        "/account/webhooks", "/accounts",
         "/collections/new", "/campaigns/new", "/campaigns/import", "/docs/api",
     )  # fmt: skip
     pages = [(one, one) for one in simple]
