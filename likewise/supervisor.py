@@ -15,7 +15,7 @@ from urllib.request import urlopen
 
 import psutil
 
-from likewise import environment
+from likewise import environment, web_server
 from likewise.embedded import EmbeddedPostgres, EmbeddedValkey, port_is_taken
 from likewise.processes import Child, say
 
@@ -105,7 +105,7 @@ class Supervisor:
             here,
             "--port",
             str(self.port),
-            "--no-access-log",
+            *web_server.OPTIONS,
             "--timeout-graceful-shutdown",
             "3",
         )

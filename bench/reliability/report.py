@@ -99,7 +99,8 @@ def _table(figures: Any) -> list[str]:
 
 def _value(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name.replace('_', ' ')} {_value(one)}" for name, one in value.items())
+        named = (f"{name.replace('_', ' ')} {_value(one)}" for name, one in value.items())
+        return ", ".join(named) or "none"
     if isinstance(value, list):
         return "; ".join(_value(one) for one in value) or "none"
     if isinstance(value, bool):

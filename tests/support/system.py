@@ -17,6 +17,7 @@ from redis import Redis
 from sqlalchemy.exc import OperationalError
 
 from likewise.embedded import EmbeddedValkey, free_port
+from likewise.web_server import OPTIONS
 from tests.support.leaks import leaks_in_logs, secrets_now
 from tests.support.servers import ROOT
 from tests.support.settings import used_here
@@ -58,7 +59,7 @@ class System:
         """`worker-2` is one more worker."""
         commands = {
             "web": ["uvicorn", "--factory", "app.main:served", "--port", str(self.port),
-                    "--no-access-log"],
+                    *OPTIONS],
             "worker": ["celery", "-q", "-A", "workers.celery_app:celery", "worker", "-P", "threads",
                        "-c", "1", "-l", "info", "--without-gossip", "--without-mingle"],
             "dispatcher": ["workers.dispatcher"],

@@ -26,12 +26,14 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Call:
-    """One request. at: seconds of the monotonic clock when it ended; status 0: no reply came."""
+    """One request. at: seconds of the monotonic clock when it ended; status 0: no reply came, for
+    the reason in `error`."""
 
     kind: str
     at: float
     seconds: float
     status: int
+    error: str = ""
 
 
 class Recorder(httpx.HTTPTransport):
@@ -43,15 +45,18 @@ class Recorder(httpx.HTTPTransport):
         self.calls: list[Call] = []
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        began, status = time.monotonic(), 0
+        began, status, problem = time.monotonic(), 0, ""
         try:
             response = super().handle_request(request)
             status = response.status_code
             return response
+        except httpx.TransportError as error:
+            problem = repr(error)
+            raise
         finally:
             ended = time.monotonic()
             kind = kind_of(request.method, request.url.path)
-            self.calls.append(Call(kind, ended, ended - began, status))
+            self.calls.append(Call(kind, ended, ended - began, status, problem))
 
 
 def kind_of(method: str, path: str) -> str:
