@@ -70,7 +70,7 @@ def create_app() -> FastAPI:
     )
     openapi.describe_api(app)
     install_error_handlers(app)
-    app.add_middleware(BodyLimits)
+    app.add_middleware(BodyLimits, admit=accounts.may_send_much)
     app.add_middleware(SameOriginWrites)
     app.add_middleware(OpenToFrames)
     app.add_middleware(

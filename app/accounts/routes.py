@@ -5,10 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy.orm import Session
+from starlette.types import Scope
 
 from app.accounts import factors, service, sessions
 from app.accounts.models import Account
 from app.accounts.tokens import account_of_token
+from app.core.database import transaction
 from app.core.errors import LikewiseError
 from app.core.settings import get_settings
 from app.core.wall import confine
@@ -58,6 +60,13 @@ def _account_of(request: Request, session: Session) -> Account:
     if path not in WITHOUT_FACTOR and not path.startswith(FACTOR):
         factors.require_for_all(account)
     return account
+
+
+def may_send_much(scope: Scope) -> None:
+    """Raises SignInRequired and its kin for whoever would not get past `SignedIn`, in a transaction
+    of its own: before the request's body is read."""
+    with transaction() as session:
+        _account_of(Request(scope), session)
 
 
 SignedIn = Annotated[Account, Depends(_signed_in, scope="function")]

@@ -1,414 +1,28 @@
-"""Laws of a campaign on a marketplace, whatever happens in whatever order: people come, work,
-leave, come late, send again; server and platform fail; and at the end every cent is right.
+"""Laws of a campaign on a marketplace, whatever happens in whatever order.
 
 Payments alone, with dispatchers that die at each step: tests/app/test_payment_laws.py.
 """
 
-import uuid
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator
 
 import pytest
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
-from sqlalchemy import func, select, update
+from hypothesis.stateful import run_state_machine_as_test
 
-from app.accounts.models import Account
-from app.annotation.answers import Submission, submit_answer
-from app.annotation.models import AnnotatorIdentity, Answer
-from app.annotation.sessions import session_of_token
-from app.campaigns.models import Grid
-from app.collections.models import Collection
-from app.core.database import transaction
-from app.recruitment import work
-from app.recruitment.models import Payment, Recruitment
-from app.recruitment.report import reconcile
-from emulators.mturk import market
-from emulators.mturk.faults import FaultRule, Faults, FaultSettings
-from emulators.mturk.server import Emulator, running
+from emulators.mturk.server import running
 from tests.conftest import forget_settings
-from tests.support.builders import a_campaign, a_collection, an_account, reloaded
-from tests.support.recruits import Recruit, do_all_due, look, opened, payments, recruit
+from tests.support.builders import a_collection, an_account
+from tests.support.marketplace import PLACES, Market
 from tests.support.scale import FULL
 
-GRIDS, PLACES, EXTRA = 2, 5, 7
-EXAMPLES, STEPS = (100, 50) if FULL else (3, 12)
-# Of the calls that change something; half of them after their effect.
-FAULTS = [
-    FaultRule(kind="throttle", share=0.1),
-    FaultRule(kind="error_before", share=0.1),
-    FaultRule(kind="error_after", share=0.2),
+EXAMPLES, STEPS = (100, 50) if FULL else (2, 12)
+LAWS = [
+    Market.what_was_acknowledged_is_there_and_nothing_else,
+    Market.no_grid_has_more_than_it_wants,
+    Market.nobody_has_a_grid_twice,
+    Market.nobody_is_paid_twice,
 ]
-PEOPLE = st.integers(0, 9)
-
-
-class Crashed(Exception):
-    """The web server died before its commit."""
-
-
-@dataclass
-class Sent:
-    """A submission as its page remembers it."""
-
-    person: Recruit
-    lease: str
-    body: dict[str, Any]
-    reply: dict[str, Any] | None = None
-
-
-@dataclass
-class At:
-    """Somebody at work, with what they have in hand."""
-
-    person: Recruit
-    lease: dict[str, Any] | None = None
-    sent: list[Sent] = field(default_factory=list)
-    left: bool = False
-    handed_in: bool = False
-
-
-class Market(RuleBasedStateMachine):
-    """One campaign with few places and grids, so that people get in each other's way."""
-
-    owner: ClassVar[Account]
-    collection: ClassVar[Collection]
-    client: ClassVar[TestClient]
-    turk: ClassVar[Emulator]
-
-    @initialize()
-    def begin(self) -> None:
-        self.turk.state.reset()
-        self.people: list[At] = []
-        self.acknowledged: dict[str, Sent] = {}
-        self.n_sent = 0
-        self.campaign = a_campaign(
-            self.owner, self.collection, budget=10, answers_per_grid=2,
-            grids_per_assignment=GRIDS, reward_cents=100,
-        )  # fmt: skip
-        plan = {"extra_grids": 1, "extra_cents": EXTRA, "exclude_former": False}
-        self.recruitment = opened(
-            self.owner, self.campaign, places=PLACES, spend_limit_cents=5_000, settings=plan
-        )
-        for _ in range(PLACES - 1):
-            self.comes()
-
-    # --- people -----------------------------------------------------------------------------
-
-    @precondition(lambda self: self._places_left())
-    @rule()
-    def comes(self) -> None:
-        """A place may have been somebody else's, and its assignment's id with it."""
-        person = recruit(self.client, self.turk)
-        reply = person.enter()
-        assert reply.status_code in (201, 409), reply.text
-        if reply.status_code == 201:
-            self.people.append(At(person))
-        else:
-            person.give_back()
-
-    def _places_left(self) -> bool:
-        with self.turk.state.lock:
-            return any(market.places_left(hit) > 0 for hit in self.turk.state.hits.values())
-
-    def _at_work(self, number: int) -> At | None:
-        there = [one for one in self.people if not one.left and not one.handed_in]
-        return there[number % len(there)] if there else None
-
-    @rule(number=PEOPLE)
-    def claims(self, number: int) -> None:
-        at = self._at_work(number)
-        if at is not None:
-            self._claim(at)
-
-    def _claim(self, at: At) -> None:
-        reply = at.person.ask("POST", "/leases")
-        assert reply.status_code == 200, reply.text
-        at.lease = reply.json()["lease"]
-
-    @rule(number=PEOPLE)
-    def submits(self, number: int) -> None:
-        at = self._at_work(number)
-        if at is not None and at.lease is not None:
-            self._submit(self._grouped(at))
-
-    @rule(number=PEOPLE)
-    def works(self, number: int) -> None:
-        """What usually follows: a grid is asked for and grouped."""
-        self.claims(number)
-        self.submits(number)
-
-    @rule(number=PEOPLE)
-    def comes_late(self, number: int) -> None:
-        """Away for so long that somebody else has had the grid."""
-        self.claims(number)
-        self.is_away_for_long(number)
-        for other in range(len(self.people)):
-            if other != number:
-                self.works(other)
-        self.submits(number)
-
-    def _grouped(self, at: At) -> Sent:
-        """A grouping that no other is like."""
-        assert at.lease is not None
-        self.n_sent += 1
-        images = [one["image"] for one in at.lease["images"]]
-        groups = [(self.n_sent >> k) % 2 for k in range(len(images))]
-        sent = Sent(at.person, at.lease["id"], {"images": images, "groups": groups})
-        at.sent.append(sent)
-        at.lease = None
-        return sent
-
-    def _submit(self, sent: Sent) -> None:
-        reply = self._post(sent)
-        # Who has given the grid back in another window has nothing to submit.
-        assert reply.status_code in (200, 409), reply.text
-        if reply.status_code == 200:
-            earlier = self.acknowledged.setdefault(sent.lease, sent)
-            assert earlier.body == sent.body
-            assert sent.reply is None or sent.reply["status"] == reply.json()["status"]
-            sent.reply = reply.json()
-
-    def _post(self, sent: Sent, **changes: Any) -> Any:
-        headers = {"Idempotency-Key": f"answer-{sent.lease}"}
-        path = f"/leases/{sent.lease}/answer"
-        return sent.person.ask("POST", path, json={**sent.body, **changes}, headers=headers)
-
-    @rule(number=PEOPLE)
-    def submits_to_a_server_that_dies_before_its_commit(self, number: int) -> None:
-        at = self._at_work(number)
-        if at is None or at.lease is None:
-            return
-        sent = self._grouped(at)
-        submission = Submission(**sent.body, descriptions=[], elapsed_ms=None, trace=[])
-        with suppress(Crashed), transaction() as session:
-            who = session_of_token(session, at.person.token)
-            key = f"answer-{sent.lease}"
-            submit_answer(session, who, uuid.UUID(sent.lease), submission, key)
-            raise Crashed
-
-    @rule(number=PEOPLE, which=PEOPLE)
-    def sends_again(self, number: int, which: int) -> None:
-        """Also after the end, and what was lost with a server."""
-        sent = [one for at in self.people if not at.left for one in at.sent]
-        if sent:
-            self._submit(sent[(10 * number + which) % len(sent)])
-
-    @rule(number=PEOPLE)
-    def sends_something_else_with_the_same_key(self, number: int) -> None:
-        known = [one for at in self.people if not at.left for one in at.sent if one.reply]
-        if known:
-            reply = self._post(known[number % len(known)], descriptions=["other"])
-            assert reply.status_code == 422
-
-    @rule(number=PEOPLE)
-    def is_away_for_long(self, number: int) -> None:
-        """A lease runs out; its page knows nothing of it."""
-        at = self._at_work(number)
-        if at is not None and at.lease is not None:
-            past = datetime.now(UTC) - timedelta(seconds=1)
-            with transaction() as session:
-                lease = Answer.id == uuid.UUID(at.lease["id"])
-                session.execute(update(Answer).where(lease).values(lease_expires_at=past))
-
-    @rule(number=PEOPLE)
-    def skips_a_grid(self, number: int) -> None:
-        at = self._at_work(number)
-        if at is not None and at.lease is not None:
-            reply = at.person.ask("POST", f"/leases/{at.lease['id']}/return")
-            assert reply.status_code == 204, reply.text
-            at.lease = None
-
-    @rule(number=PEOPLE)
-    def does_more_and_hands_in(self, number: int) -> None:
-        """A grid beyond the assignment's own, for a bonus."""
-        at = self._at_work(number)
-        if at is None:
-            return
-        self._do_all(at)
-        reply = at.person.ask("POST", "/more")
-        assert reply.status_code in (200, 409), reply.text
-        self._do_all(at)
-        self.hands_in(number)
-
-    def _do_all(self, at: At) -> None:
-        self._claim(at)
-        for _ in range(GRIDS + 1):
-            if at.lease is not None:
-                self._submit(self._grouped(at))
-                self._claim(at)
-
-    @rule(number=PEOPLE)
-    def gives_the_task_back(self, number: int) -> None:
-        at = self._at_work(number)
-        if at is not None:
-            at.left = True
-            at.person.ask("POST", "/presence", json={"left": True})
-            at.person.give_back()
-
-    @rule(number=PEOPLE)
-    def hands_in(self, number: int) -> None:
-        """Once all is done, which is seen to first."""
-        at = self._at_work(number)
-        if at is None:
-            return
-        self._do_all(at)
-        if self._is_whole(at):
-            at.person.hand_in()
-            at.handed_in = True
-
-    def _is_whole(self, at: At) -> bool:
-        status: str = at.person.ask("POST", "/leases").json()["status"]
-        return status == "done"
-
-    # --- the platform and the dispatcher ----------------------------------------------------
-
-    @rule(seed=st.integers(0, 99))
-    def the_platform_fails(self, seed: int) -> None:
-        self.turk.state.faults = Faults(FaultSettings(seed=seed, calls=FAULTS, hold_seconds=0.02))
-
-    @rule()
-    def the_platform_works(self) -> None:
-        self.turk.state.faults = Faults(FaultSettings())
-
-    @rule()
-    def the_platform_is_looked_at_twice(self) -> None:
-        """As when it tells of the same thing twice."""
-        look()
-        look()
-
-    @rule()
-    def pays(self) -> None:
-        do_all_due()
-
-    @rule()
-    def a_dispatcher_dies_with_a_payment_in_hand(self) -> None:
-        for claim in (work.claim_reward, work.claim_bonuses):
-            with transaction() as session:
-                claim(session)
-
-    # --- laws -------------------------------------------------------------------------------
-
-    def _has_begun(self) -> bool:
-        return hasattr(self, "recruitment")
-
-    @invariant()
-    def what_was_acknowledged_is_there_and_nothing_else(self) -> None:
-        if not self._has_begun():
-            return
-        with transaction() as session:
-            rows = session.execute(
-                select(Answer.id, Answer.groups, Answer.state, Grid.images)
-                .join(Grid, Answer.grid_id == Grid.id)
-                .where(Answer.campaign_id == self.campaign.id, Answer.submitted_at.is_not(None))
-            ).all()
-        stored = {str(one): (dict(zip(images, groups or [], strict=True)), state)
-                  for one, groups, state, images in rows}  # fmt: skip
-        said = {"stored": "submitted", "surplus": "surplus"}
-        assert stored == {
-            lease: (
-                dict(zip(sent.body["images"], sent.body["groups"], strict=True)),
-                said[(sent.reply or {})["status"]],
-            )
-            for lease, sent in self.acknowledged.items()
-        }
-
-    @invariant()
-    def no_grid_has_more_than_it_wants(self) -> None:
-        if not self._has_begun():
-            return
-        live = (Answer.state == "leased") & (Answer.lease_expires_at > func.now())
-        with transaction() as session:
-            of = (Answer.grid_id, func.count())
-            here = Answer.campaign_id == self.campaign.id
-            held = dict(session.execute(select(*of).where(here, live).group_by(of[0])).all())
-            submitted = Answer.state == "submitted"
-            done = dict(session.execute(select(*of).where(here, submitted).group_by(of[0])).all())
-            grids = session.scalars(select(Grid).where(Grid.campaign_id == self.campaign.id)).all()
-        for grid in grids:
-            assert grid.n_answers == done.get(grid.id, 0)
-            assert grid.n_answers + held.get(grid.id, 0) <= grid.wanted
-        assert reloaded(self.campaign.id).n_answers == sum(done.values())
-
-    @invariant()
-    def nobody_has_a_grid_twice(self) -> None:
-        if not self._has_begun():
-            return
-        identity = AnnotatorIdentity.annotator_id == Answer.annotator_id
-        with transaction() as session:
-            query = select(Answer.grid_id, AnnotatorIdentity.external_id).join(
-                AnnotatorIdentity, identity
-            )
-            pairs = session.execute(query.where(Answer.campaign_id == self.campaign.id)).all()
-        assert max(Counter(tuple(one) for one in pairs).values(), default=1) == 1
-
-    @invariant()
-    def nobody_is_paid_twice(self) -> None:
-        if self._has_begun():
-            assert max(Counter(self._paid_there()).values(), default=1) == 1
-            there = Counter(self._paid_there())
-            assert not Counter(self._paid_here()) - there, "the books claim what was not paid"
-
-    def _paid_there(self) -> list[tuple[str, str]]:
-        """Kind, and the assignment of a reward or the token of a bonus, in the emulator's books."""
-        return [
-            (one.kind, one.assignment_id if one.kind == "reward" else one.token or "")
-            for one in self.turk.state.journal
-            if one.kind in ("reward", "bonus")
-        ]
-
-    def _paid_here(self) -> list[tuple[str, str]]:
-        paid = [one for one in payments(self.campaign) if one.state == "paid"]
-        return [
-            (one.kind, one.id.hex if one.kind == "bonus" else one.external_id or "") for one in paid
-        ]
-
-    def teardown(self) -> None:
-        """Once nothing fails any more, all who handed in have what they earned, to the cent."""
-        if not self._has_begun():
-            return
-        self.the_platform_works()
-        for number in range(len(self.people)):
-            # What was begun is finished, if there is anything left to do.
-            self.hands_in(number)
-        for _ in range(3):
-            look()
-        self.nobody_is_paid_twice()
-        handed_in = [one for one in self.people if one.handed_in]
-        there = Counter((one.assignment_id, one.worker_id) for one in self.turk.state.journal
-                        if one.kind == "reward")  # fmt: skip
-        assert there == Counter(
-            (at.person.held.assignment_id, at.person.held.worker_id) for at in handed_in
-        )
-        cents = sum(int(one.amount * 100) for one in self.turk.state.journal
-                    if one.kind in ("reward", "bonus"))  # fmt: skip
-        assert cents == sum(one.amount_cents for one in self._payments("paid"))
-        assert {one.state for one in payments(self.campaign)} <= {"paid", "cancelled"}
-        with transaction() as session:
-            found = session.get_one(Recruitment, self.recruitment.id)
-            assert reconcile(session, found).differences == []
-        self._close()
-
-    def _payments(self, state: str) -> list[Payment]:
-        return [one for one in payments(self.campaign) if one.state == state]
-
-    def _close(self) -> None:
-        """The next example's dispatchers have nothing to do with this one."""
-        with transaction() as session:
-            of_this = Recruitment.id == self.recruitment.id
-            session.execute(update(Recruitment).where(of_this).values(poll_at=None))
 
 
 @pytest.fixture
@@ -421,6 +35,74 @@ def laws(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         Market.collection = a_collection(Market.owner)
         yield
         assert turk.state.violations == []
+
+
+def late_after_all(one: Market) -> None:
+    """Away for so long that the others have answered all, then it comes."""
+    one.claims(0)
+    one.is_away_for_long(0)
+    for other in range(1, PLACES - 1):
+        one.does_more_and_hands_in(other)
+    one.submits(0)
+
+
+def late_while_held(one: Market) -> None:
+    """Away; the grid's places are held by others, who have not yet answered."""
+    one.claims(0)
+    one.is_away_for_long(0)
+    for other in range(1, PLACES - 1):
+        one.claims(other)
+    one.submits(0)
+    for other in range(1, PLACES - 1):
+        one.submits(other)
+
+
+def lost_and_sent_again_late(one: Market) -> None:
+    """The lease runs out, the server dies before its commit, and the page tries again, twice."""
+    one.claims(0)
+    one.is_away_for_long(0)
+    one.submits_to_a_server_that_dies_before_its_commit(0)
+    for other in range(1, PLACES - 1):
+        one.works(other)
+    one.sends_again(0, 0)
+    one.sends_again(0, 0)
+    one.sends_something_else_with_the_same_key(0)
+
+
+def paid_while_everything_fails(one: Market) -> None:
+    """Handed in while the platform fails, and dispatchers die with payments in hand."""
+    one.the_platform_fails(7)
+    for _ in range(PLACES - 2):
+        one.does_more_and_hands_in(0)
+        one.a_dispatcher_dies_with_a_payment_in_hand()
+        one.the_platform_is_looked_at_twice()
+        one.pays()
+
+
+def given_back_and_taken_by_another(one: Market) -> None:
+    """A place and its assignment go to the next; what the first has done stays and is not paid."""
+    one.works(0)
+    one.claims(0)
+    one.gives_the_task_back(0)
+    one.comes()
+    one.does_more_and_hands_in(PLACES - 2)
+    one.sends_again(0, 0)
+    one.the_platform_is_looked_at_twice()
+
+
+ORDERS = [late_after_all, late_while_held, lost_and_sent_again_late,
+          paid_while_everything_fails, given_back_and_taken_by_another]  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=lambda order: order.__name__)
+def test_the_laws_hold_in_orders_that_are_rare(laws: None, order: Callable[[Market], None]) -> None:
+    """What chance would take long to find, always."""
+    one = Market()
+    one.begin()
+    order(one)
+    for law in LAWS:
+        law(one)
+    one.teardown()
 
 
 def test_a_campaign_on_a_marketplace_keeps_its_laws(laws: None) -> None:

@@ -1,11 +1,14 @@
 """No text that somebody writes runs as a script on any page: ten payloads in every free text."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute, iter_route_contexts
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import Error as PlaywrightError
 
 from app.accounts.models import Account
 from app.accounts.service import create_sign_in_link
@@ -54,6 +57,8 @@ SHOWN = set(
         "webhook_delivery.history",
     ]
 )
+# And those that stand in some file.
+FILED = {"answer.descriptions", "campaign.question", "image.attributes", "image.filename"}
 SETTLED = """() => new Promise(done => {
   let before = '', same = 0, looks = 0;
   const look = () => {
@@ -166,6 +171,38 @@ def test_no_text_of_anybody_runs_on_any_page(web: System, watch: Watch, poisoned
     assert watch.wrong == []
     assert pages_of_the_application() - visited == set()
     assert SHOWN - shown(poisoned.planted, seen) == set()
+
+
+def test_no_file_that_is_taken_away_is_a_page(
+    web: System, watch: Watch, poisoned: Poisoned, browser: Browser, tmp_path: Path
+) -> None:
+    """Files with payloads are downloads; opened from the disk under their names they run nothing,
+    either."""
+    page = sign_in(watch.context, web, poisoned.owner)
+    context = browser.new_context()
+    of_disk, texts = Watch(context, tmp_path.as_uri()), ""
+    for number, campaign in enumerate(poisoned.campaigns):
+        base = f"{web.base_url}/api/v1/campaigns/{campaign}"
+        told = page.request.get(f"{base}/exports").json()["files"]
+        for name in [one["file"] for one in told if not (number and one["needs"] == "insight")]:
+            path = tmp_path / str(number) / name
+            with page.expect_download() as waiting:
+                page.evaluate("url => { location.href = url }", f"{base}/export/{name}")
+            waiting.value.save_as(path)
+            texts += path.read_bytes().decode(errors="replace")
+            open_file(of_disk, context.new_page(), path)
+    assert watch.wrong == []
+    assert of_disk.wrong == []
+    assert FILED - shown(poisoned.planted, texts.replace('""', '"')) == set()
+    context.close()
+
+
+def open_file(watch: Watch, page: Page, path: Path) -> None:
+    """What a double click does; kinds that Chromium does not show are downloaded once more."""
+    with suppress(PlaywrightError):
+        page.goto(path.as_uri())
+    watch.look(page)
+    page.close()
 
 
 def annotate(watch: Watch, page: Page, link: str, kind: str) -> str:

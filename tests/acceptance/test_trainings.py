@@ -34,6 +34,9 @@ STOPPED_SECONDS = 30.0
 TRAININGS = 50 if FULL else 5
 GROWTH = 1.1
 N_ANSWERS = 30
+# An hour by default; and how long a training goes on.
+VISIBILITY_SECONDS, FROZEN_SECONDS = (20.0, 300.0) if FULL else (2.0, 5.0)
+IMPATIENT = "tests.support.impatient_worker:celery"
 QUICK = {"LIKEWISE_JOB_LEASE_SECONDS": "4", "LIKEWISE_REDISPATCH_SECONDS": "3"}
 
 
@@ -128,6 +131,35 @@ def test_a_message_that_comes_again_during_the_training_starts_nothing(system: S
     wait_until("the model", lambda: models(campaign))
     assert [(one.state, one.attempts, one.epoch) for one in jobs()] == [("done", 1, 1)]
     assert len(models(campaign)) == 1
+
+
+def test_a_message_whose_visibility_runs_out_is_one_training(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Messages are acknowledged when their training begins; what a busy worker has taken beside it
+    is delivered again, and it learns nothing of that."""
+    monkeypatch.setenv("LIKEWISE_TEST_VISIBILITY_SECONDS", f"{VISIBILITY_SECONDS:g}")
+    system.kill("worker")
+    system.start("worker", IMPATIENT)
+    busy, second = an_answered_campaign(), an_answered_campaign("bob@example.org")
+    ask_for_learning(busy)
+    began = time.monotonic()
+    with frozen(the_trainer(system)), Redis.from_url(system.valkey.url) as valkey:
+        ask_for_learning(second)
+        wait_until("the second message to be taken", lambda: valkey.hlen("unacked") == 1)
+        # It sends again what nobody begins, and is to have no part in this.
+        system.kill("dispatcher")
+        system.start("worker-2", IMPATIENT)
+        wait_until("the model of who had it next", lambda: models(second))
+        while time.monotonic() - began < FROZEN_SECONDS:
+            assert len(system.trainers("worker-2")) == 0
+            time.sleep(1)
+        assert [(one.state, one.attempts) for one in jobs(busy)] == [("running", 1)]
+        assert "is not to be had" not in system.log("worker")
+    wait_until("the first model", lambda: models(busy))
+    wait_until("the message's first delivery", lambda: "is not to be had" in system.log("worker"))
+    assert len(models(busy)) == len(models(second)) == 1
+    assert [(one.state, one.attempts, one.epoch) for one in jobs()] == [("done", 1, 1)] * 2
 
 
 def test_a_zombie_publishes_nothing_when_it_wakes_up(system: System) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 from fastapi.testclient import TestClient
 from sqlalchemy import select, update
@@ -49,12 +50,13 @@ TURNS = len(PAYLOADS)
 @dataclass(frozen=True)
 class Poisoned:
     """planted: texts by table and column; pages: addresses by the route that they belong to;
-    links: of annotators' pages, by kind of campaign."""
+    links: of annotators' pages, by kind of campaign; campaigns: those with answers and models."""
 
     owner: Account
     planted: dict[str, list[str]]
     pages: list[tuple[str, str]]
     links: dict[str, str]
+    campaigns: list[UUID]
 
 
 def a_poisoned_requester(base_url: str) -> Poisoned:
@@ -96,7 +98,7 @@ def a_poisoned_requester(base_url: str) -> Poisoned:
         *_own_pages(told, labelled, draft),
         *_pages_of_platforms(tokens["mturk"], tokens["prolific"]),
     ]
-    return Poisoned(owner, planted, pages, links)
+    return Poisoned(owner, planted, pages, links, [told.id, labelled.id])
 
 
 def _a_report(number: int) -> CspViolation:

@@ -55,13 +55,12 @@ class System:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self, name: str) -> None:
-        """`worker-2` is one more worker."""
+    def start(self, name: str, celery: str = "workers.celery_app:celery") -> None:
+        """`worker-2` is one more worker; celery: the application that workers run."""
         commands = {
             "web": ["uvicorn", "--factory", "app.main:served", "--port", str(self.port),
                     *OPTIONS],
-            "worker": ["celery", "-q", "-A", "workers.celery_app:celery", "worker", "-P", "threads",
-                       "-c", "1", "-l", "info", "--without-gossip", "--without-mingle"],
+            "worker": ["celery", "-q", "-A", celery, "worker", "-P", "threads", "-c", "1", "-l", "info", "--without-gossip", "--without-mingle"],
             "dispatcher": ["workers.dispatcher"],
         }  # fmt: skip
         with (self.folder / f"{name}.log").open("ab") as log:
