@@ -43,7 +43,7 @@ LEARN_EVERY = 250 if FULL else 40
 REWARD, FEE, EXTRA = 50, 10, 7
 SETTLED_SECONDS = 600.0
 # What workers are told for reasons of the marketplace: nobody's session may get lost.
-REFUSALS = {"taken_part"}
+REFUSALS = {"took_part_before"}
 
 
 @dataclass

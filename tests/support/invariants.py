@@ -46,11 +46,9 @@ INVARIANTS = {
         SELECT job.id, job.state, count(model.id) FROM job
         LEFT JOIN model ON model.job_id = job.id WHERE job.kind = 'learn' GROUP BY job.id
         HAVING count(model.id) <> CASE job.state WHEN 'done' THEN 1 ELSE 0 END""",
-    "a campaign has one active job of a kind, and only such a one is wanted again": """
+    "a campaign has one active job of a kind": """
         SELECT campaign_id, kind, count(*) FROM job WHERE state IN ('queued', 'running')
-        GROUP BY campaign_id, kind HAVING count(*) > 1
-        UNION ALL SELECT campaign_id, kind, 0 FROM job
-        WHERE rerun_wanted AND state NOT IN ('queued', 'running')""",
+        GROUP BY campaign_id, kind HAVING count(*) > 1""",
     "a job has no more attempts than it may": """
         SELECT id, attempts, max_attempts FROM job WHERE attempts > max_attempts""",
     "nothing runs whose worker was lost": """
