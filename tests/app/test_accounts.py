@@ -59,9 +59,9 @@ def enter(client: TestClient, password: str, email: str = "ada@example.org") -> 
 
 
 def another_browser() -> TestClient:
-    from app.main import create_app
+    from app.main import app
 
-    return TestClient(create_app())
+    return TestClient(app)
 
 
 def is_in(client: TestClient) -> bool:

@@ -108,9 +108,9 @@ def test_a_role_that_got_lost_is_told_and_nobody_is_let_in(
     user, url = plain_owner
     by_an_administrator(servers, "GRANT {} TO {}", ROLE, user)
     moved_to(url, monkeypatch)
-    from app.main import create_app
+    from app.main import app
 
-    with TestClient(create_app()) as client:
+    with TestClient(app) as client:
         sign_in(client, an_account())
         assert client.get("/api/v1/campaigns").status_code == 200
         assert check_readiness().checks["database"] == "ok"
