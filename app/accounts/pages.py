@@ -37,6 +37,9 @@ def choose_password(
     try:
         with session.begin_nested():
             renewed = service.set_password(session, account, cookie_of(request), old, new)
+    except sessions.ConfirmationRequired:
+        # Pages are sent to where they can confirm.
+        raise
     except LikewiseError as error:
         return account_page_of(request, session, account, error=error)
     shown = account_page_of(request, session, account, said="Your password is set.")

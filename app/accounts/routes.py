@@ -127,7 +127,7 @@ def sign_in_by_code(
 ) -> Response:
     try:
         with session.begin_nested():
-            cookie = service.give_code(session, cookie_of(request), code, address_of(request))
+            cookie = service.give_code(session, cookie_of(request), code)
     except LikewiseError as error:
         context, page = {"error": error}, "accounts/code.html"
         return templates.TemplateResponse(request, page, context, status_code=error.status)
@@ -162,10 +162,9 @@ def confirm(
     password: Annotated[str, Form(max_length=1000)] = "",
     code: Annotated[str, Form(max_length=100)] = "",
 ) -> Response:
-    cookie, address = cookie_of(request), address_of(request)
     try:
         with session.begin_nested():
-            renewed = service.confirm(session, account, cookie, password, code, address)
+            renewed = service.confirm(session, account, cookie_of(request), password, code)
     except LikewiseError as error:
         if not wants_page(request):
             raise

@@ -131,8 +131,11 @@ def require_confirmed(session: Session, cookie: str | None) -> None:
         )
 
 
-def renew(session: Session, old: BrowserSession, account: Account) -> str:
-    """A new cookie for this browser in the place of the old one, fully signed in."""
+def renew(session: Session, old: BrowserSession, account: Account, *, proved: bool) -> str:
+    """A new cookie for this browser in the place of the old one, fully signed in.
+
+    proved: all factors that the account has were given just now; else the proof is as old as it was
+    """
     cookie, now = new_token(), datetime.now(UTC)
     session.add(
         BrowserSession(
@@ -141,7 +144,7 @@ def renew(session: Session, old: BrowserSession, account: Account) -> str:
             # Confirming does not make a session longer; giving the code begins it.
             expires_at=now + lifetime() if old.awaits_code else old.expires_at,
             seen_at=now,
-            confirmed_at=now,
+            confirmed_at=now if proved else old.confirmed_at,
             by_link=old.by_link,
             browser=old.browser,
         )

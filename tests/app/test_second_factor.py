@@ -1,6 +1,7 @@
 """The second factor: set up, asked for by every way in, used once, lost and removed."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pyotp
 import pytest
@@ -9,10 +10,11 @@ from redis import Redis
 from sqlalchemy import select, update
 
 from app.accounts import factors
-from app.accounts.models import Account, RecoveryCode
+from app.accounts.models import Account, BrowserSession, RecoveryCode
 from app.core.database import transaction
 from app.core.settings import get_settings
 from tests.app.test_accounts import PASSWORD, an_admin, another_browser, enter, is_in, with_password
+from tests.app.test_sessions import age
 from tests.conftest import forget_settings
 from tests.support.builders import a_campaign, a_recruitment, an_api_token, sign_in
 
@@ -102,6 +104,53 @@ def test_guessing_is_limited(client: TestClient) -> None:
     codes = [give(client, f"{number:06}") for number in range(12)]
     assert codes[-1] == 429
     assert not is_in(client)
+
+
+def test_who_knows_the_address_alone_shuts_nobody_out(client: TestClient) -> None:
+    account, totp, _ = set_up(client)
+    enter(client, PASSWORD)
+    with another_browser() as stranger:
+        codes = [enter(stranger, "wrong").status_code for _ in range(25)]
+    assert codes[-1] == 429
+    assert give(client, fresh(account, totp)) == 303
+    both = {"password": PASSWORD, "code": fresh(account, totp)}
+    assert client.post("/account/confirm", data=both).status_code == 200
+    client.post("/sign-out")
+    sign_in(client, account)
+    assert give(client, fresh(account, totp)) == 303
+
+
+def test_a_new_password_is_no_way_around_the_phone(client: TestClient) -> None:
+    account, totp, _ = set_up(client)
+    enter(client, PASSWORD)
+    give(client, fresh(account, totp))
+    age(minutes=31)
+    form = {"old": PASSWORD, "new": "another good one 9"}
+    refused = client.post("/account/password", data=form)
+    assert (refused.status_code, refused.json()["code"]) == (403, "confirmation_required")
+    page = {"accept": "text/html"}
+    sent_on = client.post("/account/password", data=form, headers=page, follow_redirects=False)
+    assert sent_on.headers["location"] == "/account/confirm"
+    both = {"password": PASSWORD, "code": fresh(account, totp)}
+    client.post("/account/confirm", data=both)
+    assert client.post("/account/password", data=form).status_code == 200
+
+
+def test_changing_password_or_factor_makes_no_proof_younger(client: TestClient) -> None:
+    account, totp, _ = set_up(client)
+    enter(client, PASSWORD)
+    give(client, fresh(account, totp))
+    age(minutes=29)
+    form = {"old": PASSWORD, "new": "another good one 9"}
+    assert client.post("/account/password", data=form).status_code == 200
+    assert since_the_proof() > timedelta(minutes=28)
+    assert client.post("/account/factor/remove").status_code == 200
+    assert since_the_proof() > timedelta(minutes=28)
+
+
+def since_the_proof() -> timedelta:
+    with transaction() as session:
+        return datetime.now(UTC) - session.scalars(select(BrowserSession.confirmed_at)).one()
 
 
 def test_a_code_without_a_password_is_nothing(client: TestClient) -> None:
