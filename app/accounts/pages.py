@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.accounts import factors, service, sessions, tokens
 from app.accounts.models import Account, AuditEvent
 from app.accounts.routes import Confirmed, SignedIn, cookie_of, signed_out, with_cookie
-from app.core.errors import InvalidInput, LikewiseError
+from app.core.errors import InvalidInput, LikewiseError, SignInRequired
 from app.core.mail import can_send, send_mail
 from app.core.settings import get_settings
 from app.core.web import DatabaseSession, templates
@@ -37,8 +37,8 @@ def choose_password(
     try:
         with session.begin_nested():
             renewed = service.set_password(session, account, cookie_of(request), old, new)
-    except sessions.ConfirmationRequired:
-        # Pages are sent to where they can confirm.
+    except (sessions.ConfirmationRequired, SignInRequired):
+        # Browsers are sent to where they can do so.
         raise
     except LikewiseError as error:
         return account_page_of(request, session, account, error=error)
@@ -74,6 +74,8 @@ def change_factor(
     try:
         with session.begin_nested():
             shown, keep = _change_factor(request, session, account, deed, code)
+    except SignInRequired:
+        raise
     except LikewiseError as error:
         return account_page_of(request, session, account, error=error)
     return keeping(account_page_of(request, session, account, **shown), keep)

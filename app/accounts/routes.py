@@ -11,7 +11,7 @@ from app.accounts import factors, service, sessions
 from app.accounts.models import Account
 from app.accounts.tokens import account_of_token
 from app.core.database import transaction
-from app.core.errors import LikewiseError
+from app.core.errors import LikewiseError, SignInRequired
 from app.core.settings import get_settings
 from app.core.wall import confine
 from app.core.web import DatabaseSession, templates, wants_page
@@ -165,6 +165,8 @@ def confirm(
     try:
         with session.begin_nested():
             renewed = service.confirm(session, account, cookie_of(request), password, code)
+    except SignInRequired:
+        raise
     except LikewiseError as error:
         if not wants_page(request):
             raise

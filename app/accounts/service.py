@@ -219,10 +219,7 @@ def set_password(
     account.password_hash = hash_password(new, account.email)
     end_all(session, account, but=here)
     record_audit(session, account.id, "account.password_set", "account", account.id)
-    if here is None:
-        return None
-    here.by_link = False
-    return renew(session, here, account, proved=False)
+    return renew(session, here, account, proved=False, by_link=False) if here else None
 
 
 def _require_password(account: Account, given: str, refusal: str) -> None:

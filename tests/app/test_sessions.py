@@ -1,6 +1,8 @@
 """Sessions: cookies, how they end of themselves and by hand, and who must prove who they are."""
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,8 +11,8 @@ from redis import Redis
 from sqlalchemy import func, select, update
 
 from app.accounts.guessable import is_guessable
-from app.accounts.models import AuditEvent, BrowserSession
-from app.accounts.sessions import forget_old_sessions
+from app.accounts.models import Account, AuditEvent, BrowserSession
+from app.accounts.sessions import end_all, forget_old_sessions, renew, session_of
 from app.core.database import transaction
 from app.core.settings import get_settings
 from tests.app.test_accounts import (
@@ -135,6 +137,44 @@ def test_a_cookie_is_worth_nothing_after_signing_out_or_in_again(client: TestCli
     for cookie in (first, second):
         client.cookies.set("likewise", cookie)
         assert not is_in(client)
+    assert n_sessions() == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [
+        ("/account/confirm", {"password": PASSWORD}),
+        ("/account/password", {"old": PASSWORD, "new": "another good one 9"}),
+    ],
+)
+def test_a_session_that_was_ended_meanwhile_is_not_replaced(
+    client: TestClient, path: str, form: dict[str, str]
+) -> None:
+    with_password(client)
+    enter(client, PASSWORD)
+    with ThreadPoolExecutor(1) as pool, transaction() as session:
+        account = session.scalars(select(Account)).one()
+        end_all(session, account)
+        replacing = pool.submit(client.post, path, data=form, follow_redirects=False)
+        time.sleep(1)
+        assert not replacing.done()
+        session.commit()
+        assert replacing.result(10).status_code == 401
+    assert n_sessions() == 0
+
+
+def test_signing_out_everywhere_finds_a_session_that_is_being_replaced(client: TestClient) -> None:
+    with_password(client)
+    enter(client, PASSWORD)
+    with ThreadPoolExecutor(1) as pool, transaction() as session:
+        here = session_of(session, client.cookies["likewise"])
+        assert here is not None
+        account = session.get_one(Account, here.account_id)
+        renew(session, here, account, proved=True)
+        ending = pool.submit(client.post, "/account/sessions/end", follow_redirects=False)
+        time.sleep(1)
+        session.commit()
+        assert ending.result(10).status_code == 303
     assert n_sessions() == 0
 
 
