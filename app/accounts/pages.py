@@ -95,7 +95,7 @@ def _change_factor(
         factors.remove(session, account)
         kept = service.factor_changed(session, account, cookie, "removed")
         return {"said": "There is no second factor any more."}, kept
-    return {"codes": factors.renew_recovery_codes(session, account)}, None
+    return {"codes": service.renew_recovery_codes(session, account)}, None
 
 
 def keeping(response: Response, cookie: str | None) -> Response:
@@ -150,7 +150,7 @@ def account_page_of(
         "tokens": tokens.list_tokens(session, account),
         "sessions": sessions.list_sessions(session, account),
         "here": sessions.session_of(session, cookie_of(request)),
-        "pending_seed": factors.pending_seed(account),
+        "begun": factors.pending_seed(account) is not None,
         "address_of": factors.address_of,
         "n_codes": factors.n_recovery_codes(session, account),
         **shown,

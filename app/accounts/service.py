@@ -26,6 +26,7 @@ from app.accounts.sessions import (
     session_of,
     start_session,
 )
+from app.core.database import transaction
 from app.core.errors import Conflict, InvalidInput, LikewiseError, NotFound, SignInRequired
 from app.core.security import hash_token, new_token
 
@@ -132,7 +133,7 @@ def use_sign_in_link(session: Session, token: str, browser: str = "") -> str:
             "This sign-in link was used already or has run out. Sign in with your password, ask "
             "an admin for a new link, or print one with `likewise user link EMAIL`."
         )
-    record_audit(session, account.id, "account.signed_in", "account", account.id, by="link")
+    _record_first_step(session, account, "link")
     return start_session(session, account, by_link=True, browser=browser)
 
 
@@ -153,8 +154,14 @@ def sign_in_by_password(
         raise BadCredentials("E-mail address and password do not fit together.")
     if stored is not None and needs_new_hash(stored):
         account.password_hash = hash_again(password)
-    record_audit(session, account.id, "account.signed_in", "account", account.id, by="password")
+    _record_first_step(session, account, "password")
     return start_session(session, account, browser=browser)
+
+
+def _record_first_step(session: Session, account: Account, by: str) -> None:
+    """Signed in, or with a second factor on the way to it: whoever has a password alone is not."""
+    action = f"account.{by}_given" if account.totp_since is not None else "account.signed_in"
+    record_audit(session, account.id, action, "account", account.id, by=by)
 
 
 def give_code(session: Session, cookie: str | None, code: str) -> str:
@@ -169,8 +176,11 @@ def give_code(session: Session, cookie: str | None, code: str) -> str:
     if account.disabled_at is not None:
         raise SignInRequired("This account is disabled.")
     count_proof(account.id)
-    by = factors.spend_code(session, account, code)
-    record_audit(session, account.id, "account.code_given", "account", account.id, by=by)
+    factor = _spend_code(session, account, code, "sign_in")
+    by = "link" if here.by_link else "password"
+    record_audit(
+        session, account.id, "account.signed_in", "account", account.id, by=by, factor=factor
+    )
     return renew(session, here, account, proved=True)
 
 
@@ -194,7 +204,7 @@ def confirm(
     if account.password_hash:
         _require_password(account, password, "The password is not right.")
     if account.totp_since is not None:
-        factors.spend_code(session, account, code)
+        _spend_code(session, account, code, "confirm")
     record_audit(session, account.id, "account.confirmed", "account", account.id)
     return renew(session, here, account, proved=True)
 
@@ -222,6 +232,19 @@ def set_password(
     return renew(session, here, account, proved=False, by_link=False) if here else None
 
 
+def _spend_code(session: Session, account: Account, code: str, step: str) -> str:
+    """Which factor it was of. Raises BadCode for a wrong one, which is written down in its own
+    transaction: that of the request is rolled back."""
+    try:
+        return factors.spend_code(session, account, code)
+    except factors.BadCode:
+        logger.warning("code refused: not right, or used before, of account %s", account.id)
+        with transaction() as apart:
+            event = "account.code_refused"
+            record_audit(apart, account.id, event, "account", account.id, step=step)
+        raise
+
+
 def _require_password(account: Account, given: str, refusal: str) -> None:
     """Raises BadCredentials; who calls it has counted the attempt."""
     if not password_fits(account.password_hash, given):
@@ -236,6 +259,13 @@ def factor_changed(session: Session, account: Account, cookie: str | None, how: 
     end_all(session, account, but=here)
     record_audit(session, account.id, f"account.second_factor_{how}", "account", account.id)
     return renew(session, here, account, proved=False) if here is not None else None
+
+
+def renew_recovery_codes(session: Session, account: Account) -> list[str]:
+    """New codes in the place of all earlier ones. Raises Conflict without a second factor."""
+    codes = factors.renew_recovery_codes(session, account)
+    record_audit(session, account.id, "account.recovery_codes_renewed", "account", account.id)
+    return codes
 
 
 def list_accounts(session: Session) -> list[Account]:
