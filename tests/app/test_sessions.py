@@ -3,6 +3,7 @@
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,6 +16,8 @@ from app.accounts.models import Account, AuditEvent, BrowserSession
 from app.accounts.sessions import end_all, forget_old_sessions, renew, session_of
 from app.core.database import transaction
 from app.core.settings import get_settings
+from app.recruitment import accounts
+from app.recruitment.channel import Checked
 from tests.app.test_accounts import (
     PASSWORD,
     a_token,
@@ -219,6 +222,7 @@ def test_paying_needs_a_fresh_proof_of_people_and_not_of_tokens(client: TestClie
         (f"{base}/submissions/{submission.id}/bonus", {"amount_cents": 1, "reason": "x"}),
         (f"{base}/recruitments/{recruitment.id}/open", None),
         (f"{base}/recruitments/{recruitment.id}/more", {"places": 1}),
+        (f"{base}/recruitments/{recruitment.id}/resume", None),
         ("/api/v1/channel-accounts", {"kind": "mturk"}),
     ]
     age(minutes=31)
@@ -235,6 +239,28 @@ def test_paying_needs_a_fresh_proof_of_people_and_not_of_tokens(client: TestClie
     client.headers["Authorization"] = f"Bearer {an_api_token(owner)}"
     for path, body in asked:
         assert client.post(path, json=body).json().get("code") != "confirmation_required", path
+
+
+def test_pages_and_api_ask_for_the_same_proof_for_accounts_on_platforms(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounts, "check_account", lambda *_: asdict(Checked(None, "", "")))
+    owner = an_account()
+    account = a_recruitment(owner, a_campaign(owner)).channel_account_id
+    sign_in(client, owner)
+    age(minutes=31)
+    page, api = f"/account/platforms/{account}", f"/api/v1/channel-accounts/{account}"
+    html = {"accept": "text/html"}
+    for path in (f"{page}/remove", f"{page}/secret"):
+        sent_on = client.post(path, headers=html, follow_redirects=False)
+        assert sent_on.headers["location"] == "/account/confirm", path
+    refused = [client.delete(api), client.put(f"{api}/secret", json={"secret": {}})]
+    assert [one.json()["code"] for one in refused] == ["confirmation_required"] * 2
+    # Asking whether it works commits nothing.
+    checked = client.post(f"{page}/check", headers=html, follow_redirects=False)
+    assert checked.headers["location"] == f"/account/platforms#account-{account}"
+    assert client.post(f"{api}/check").status_code == 200
+    assert client.get("/account/platforms").status_code == 200
 
 
 def test_a_password_is_not_chosen_by_whoever_finds_a_browser_open(client: TestClient) -> None:
