@@ -1,5 +1,6 @@
 """Sessions: cookies, how they end of themselves and by hand, and who must prove who they are."""
 
+import asyncio
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,11 +14,15 @@ from sqlalchemy import func, select, update
 
 from app.accounts.guessable import is_guessable
 from app.accounts.models import Account, AuditEvent, BrowserSession
+from app.accounts.service import set_disabled
 from app.accounts.sessions import end_all, forget_old_sessions, renew, session_of
+from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.settings import get_settings
 from app.recruitment import accounts
 from app.recruitment.channel import Checked
+from app.results import live
+from app.results.live import progress_events
 from tests.app.test_accounts import (
     PASSWORD,
     a_token,
@@ -261,6 +266,43 @@ def test_pages_and_api_ask_for_the_same_proof_for_accounts_on_platforms(
     assert checked.headers["location"] == f"/account/platforms#account-{account}"
     assert client.post(f"{api}/check").status_code == 200
     assert client.get("/account/platforms").status_code == 200
+
+
+def kinds_told(campaign: Campaign, account: Account, disable: bool = False) -> list[str]:
+    """What the live events of a campaign are until they end; after the first one the account may be
+    disabled."""
+
+    async def listen() -> list[str]:
+        told = []
+        async for event in progress_events(campaign.id, account.id):
+            told.append(event["event"])
+            if disable:
+                with transaction() as session:
+                    root = Account(email="root@example.org", role="admin")
+                    set_disabled(session, root, session.get_one(Account, account.id), True)
+        return told
+
+    async def within_time() -> list[str]:
+        return await asyncio.wait_for(listen(), 20)
+
+    return asyncio.run(within_time())
+
+
+def test_live_events_end_when_the_account_is_disabled(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "POLL_SECONDS", 0.2)
+    owner = an_account()
+    assert kinds_told(a_campaign(owner), owner, disable=True) == ["progress"]
+
+
+def test_live_events_end_after_a_while_so_that_who_signed_out_is_not_let_in_again(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "POLL_SECONDS", 0.2)
+    monkeypatch.setattr(live, "LONGEST_SECONDS", 1.0)
+    owner = an_account()
+    assert kinds_told(a_campaign(owner), owner) == ["progress", "again"]
 
 
 def test_a_password_is_not_chosen_by_whoever_finds_a_browser_open(client: TestClient) -> None:
