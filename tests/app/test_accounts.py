@@ -121,6 +121,18 @@ def test_changing_a_password_asks_for_the_old_one_and_signs_others_out(
     assert enter(client, new).status_code == 303
 
 
+def test_the_old_password_is_not_guessed_from_an_open_browser(client: TestClient) -> None:
+    with_password(client)
+    enter(client, PASSWORD)
+    form = {"new": "another good one 9", "old": "wrong"}
+    codes = [client.post("/account/password", data=form).status_code for _ in range(11)]
+    assert codes == [403] * 10 + [429]
+    right = client.post("/account/password", data={**form, "old": PASSWORD})
+    assert right.status_code == 429
+    with another_browser() as elsewhere:
+        assert enter(elsewhere, PASSWORD).status_code == 303
+
+
 def test_a_forgotten_password_is_replaced_by_way_of_a_link(client: TestClient) -> None:
     account = with_password(client)
     sign_in(client, account)
