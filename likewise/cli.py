@@ -98,7 +98,10 @@ def migrate(
 
 
 def _load_checked() -> None:
+    """For a process of a server, beside services that run for long: something keeps its log, and
+    only lines of JSON have times and ids of requests."""
     environment.load()
+    os.environ.setdefault("LIKEWISE_LOG_FORMAT", "json")
     environment.require_strong_key(os.environ["LIKEWISE_SECRET_KEY"])
 
 

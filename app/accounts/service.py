@@ -1,6 +1,7 @@
 """Accounts: signing in by one-time link or password, and the session cookie that follows."""
 
 import logging
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -33,6 +34,8 @@ from app.core.security import hash_token, new_token
 LINK_LIFETIME = timedelta(hours=24)
 FIRST_EMAIL = "admin@localhost"
 ROLES = ("requester", "admin")
+# One address and nothing else: no header's end, no second recipient, no group of them.
+ADDRESS = re.compile(r"""[^\s,;:<>()\[\]\\"@]+@[^\s,;:<>()\[\]\\"@]+""")
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +77,7 @@ def record_audit(
 def create_account(session: Session, email: str, role: str = "requester") -> Account:
     """A new account; raises InvalidInput for a bad address, a bad role or a taken address."""
     email = email.strip().lower()
-    if "@" not in email or len(email) > 320:
+    if not ADDRESS.fullmatch(email) or not email.isprintable() or len(email) > 320:
         raise InvalidInput(f"{email!r} is not an e-mail address.", code="bad_email")
     if role not in ROLES:
         raise InvalidInput(f"The role is one of {', '.join(ROLES)}, not {role!r}.", code="bad_role")

@@ -4,6 +4,7 @@
 """
 
 import logging
+import re
 import sys
 import threading
 from contextvars import ContextVar
@@ -26,6 +27,8 @@ TALKATIVE = ("httpx", "httpcore", "botocore", "urllib3")
 # Have handlers of their own, which nothing redacts.
 ACCESS = "uvicorn.access"
 OF_UVICORN = ("uvicorn", "uvicorn.error", ACCESS)
+# What ends a line, somewhere, or tells a terminal what to do.
+CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class RedactingFilter(logging.Filter):
@@ -67,13 +70,30 @@ class JsonFormatter(logging.Formatter):
         return orjson.dumps(told, default=str).decode()
 
 
+class TextFormatter(logging.Formatter):
+    """Level, logger and message on one line; lines of an error stand further in.
+
+    So no text of anybody's begins a line: what looks like an entry of the log is one.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        lines = [f"{record.levelname} {record.name}: {_on_one_line(record.getMessage())}"]
+        for more in (record.exc_text, record.stack_info):
+            lines += [f"  {_on_one_line(line)}" for line in (more or "").split("\n") if line]
+        return "\n".join(lines)
+
+
+def _on_one_line(text: str) -> str:
+    """With `\\n` for the end of a line, and the like."""
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def begin_log(process: str) -> None:
     """Everything from INFO on goes to the terminal; `process`: web, worker or dispatcher."""
     as_json = get_settings().log_format == "json"
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(RedactingFilter())
-    text = logging.Formatter("%(levelname)s %(name)s: %(message)s")
-    handler.setFormatter(JsonFormatter(process) if as_json else text)
+    handler.setFormatter(JsonFormatter(process) if as_json else TextFormatter())
     root = logging.getLogger()
     root.handlers = [one for one in root.handlers if not _writes_to_terminal(one)] + [handler]
     root.setLevel(logging.INFO)

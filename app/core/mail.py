@@ -25,9 +25,9 @@ def can_send() -> bool:
 def send_mail(to: str, subject: str, text: str) -> None:
     """Send one plain message; raises MailFailed with the server's reason."""
     message = EmailMessage()
-    message["From"], message["To"], message["Subject"] = get_settings().mail_from, to, subject
-    message.set_content(text)
     try:
+        message["From"], message["To"], message["Subject"] = get_settings().mail_from, to, subject
+        message.set_content(text)
         with _connected() as server:
             server.send_message(message)
     except (OSError, smtplib.SMTPException, ValueError) as error:

@@ -1,8 +1,10 @@
 """Bodies that are too large or too deep (test 23 of docs/acceptance.md)."""
 
 import json
+import re
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -117,6 +119,39 @@ def test_what_is_refused_is_not_read(web: System) -> None:
             head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {content_type}\r\n"
             line.sendall(f"{head}Content-Length: {2**30}\r\n\r\n".encode())
             assert line.recv(100).startswith(b"HTTP/1.1 413 "), path
+
+
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def replies_to(web: System, data: bytes) -> list[bytes]:
+    """The status of each reply on one connection, until nothing more comes."""
+    with socket.create_connection(("127.0.0.1", web.port), timeout=2) as line:
+        line.sendall(data)
+        told = b""
+        with suppress(TimeoutError, ConnectionResetError):
+            while piece := line.recv(65_536):
+                told += piece
+    return re.findall(rb"HTTP/1\.1 (\d{3}) ", told)
+
+
+def test_two_lengths_are_no_way_to_hide_a_request(web: System) -> None:
+    """Request smuggling: what one server takes for a body, another takes for the next request."""
+    post = b"POST /api/v1/annotate/sessions HTTP/1.1\r\nHost: localhost\r\n"
+    assert replies_to(web, HEALTH + HEALTH) == [b"200", b"200"]
+    lengths = b"Content-Length: 0\r\nContent-Length: %d\r\n\r\n" % len(HEALTH)
+    assert replies_to(web, post + lengths + HEALTH) == [b"400"]
+    # Chunks win over a length, whatever that says (RFC 9112, 6.3): what comes behind is a request.
+    for length in (0, 5, 5 + len(HEALTH)):
+        both = b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" % length
+        first, second = replies_to(web, post + both + HEALTH)
+        assert (first[:1], second) == (b"4", b"200")
+    # And a request within a chunk is none.
+    chunk = b"%x\r\n%s\r\n0\r\n\r\n" % (len(HEALTH), HEALTH)
+    assert len(replies_to(web, post + b"Transfer-Encoding: chunked\r\n\r\n" + chunk)) == 1
+    for coding in (b"xchunked", b"chunked, identity", b"identity"):
+        told = replies_to(web, post + b"Transfer-Encoding: %s\r\n\r\n0\r\n\r\n" % coding + HEALTH)
+        assert told in ([b"400"], [b"501"]), coding
 
 
 def test_what_comes_in_chunks_is_not_kept(web: System) -> None:

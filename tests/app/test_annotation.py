@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 
+from app.annotation import sessions
 from app.annotation.models import Answer
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.service import annotator_link
@@ -199,6 +200,15 @@ def test_a_forged_token_and_a_forged_link_are_refused(client: TestClient) -> Non
     assert client.post("/api/v1/annotate/leases", headers=forged).status_code == 401
     body = {"link": "ImFiYyI.forged", "annotator_key": "x" * 20}
     assert client.post("/api/v1/annotate/sessions", json=body).status_code == 404
+
+
+def test_an_annotators_token_runs_out(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    who = a_session(client, a_campaign())
+    assert client.post("/api/v1/annotate/leases", headers=who).status_code == 200
+    monkeypatch.setattr(sessions, "TOKEN_SECONDS", -1)
+    refused = client.post("/api/v1/annotate/leases", headers=who)
+    assert refused.status_code == 401
+    assert "run out" in refused.json()["detail"]
 
 
 def test_a_draft_is_kept_and_an_older_one_is_refused(client: TestClient) -> None:

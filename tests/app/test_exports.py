@@ -20,6 +20,7 @@ from app.jobs.service import request_job
 from app.results.models import EmbeddedImage, Model
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_insight import INSIGHT
+from tests.app.test_security_headers import check_type
 from tests.support.builders import a_campaign, a_png, an_account, sign_in
 
 EVIL = ["=1+1", "+1", "-1", "@x", "\tx", "\rx"]
@@ -44,6 +45,26 @@ def test_answers_are_exported_whole_without_identities(client: TestClient) -> No
     assert [row["description"] for row in rows[:2]] == ["'=HYPERLINK()", "<b>bold</b>"]
     assert [int(row["image"]) for row in rows] == record["images"]
     assert "annotator-secret-key" not in client.get(f"{base}/answers.jsonl").text
+
+
+def test_a_file_is_named_by_us_whatever_a_campaign_is_called(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner)
+    with transaction() as session:
+        found = session.get_one(Campaign, campaign.id)
+        found.name = 'a"; filename=x.html\r\nX: y/../Ünder\u202e'
+    sign_in(client, owner)
+    base = f"/api/v1/campaigns/{campaign.id}/export"
+    named = {"archive.zip": "a-filename-x-html-x-y-nder-archive.zip", "answers.csv": "answers.csv"}
+    for file, name in named.items():
+        reply = client.get(f"{base}/{file}")
+        assert reply.status_code == 200, reply.text
+        assert reply.headers["content-disposition"] == f'attachment; filename="{name}"'
+        assert "x" not in reply.headers
+    for file in ("answers.html", "..%2f..%2fsecret_key", "archive.zip%0d%0aX:y"):
+        reply = client.get(f"{base}/{file}")
+        assert reply.status_code in (404, 422)
+        assert "content-disposition" not in reply.headers
 
 
 def a_model(client: TestClient) -> tuple[Campaign, NDArray[np.float32]]:
@@ -177,9 +198,15 @@ def test_no_cell_of_any_file_is_a_formula(client: TestClient) -> None:
     base = f"/api/v1/campaigns/{campaign.id}"
     seen = 0
     for one in client.get(f"{base}/exports").json()["files"]:
+        reply = client.get(f"{base}/export/{one['file']}")
+        if reply.is_success:
+            check_type(reply)
+            assert f'filename="{one["file"]}"' in reply.headers["content-disposition"] or (
+                one["group"] == "everything"
+            )
         if one["kind"] not in ("csv", "tsv"):
             continue
-        text = client.get(f"{base}/export/{one['file']}").text
+        text = reply.text
         marks = {"csv": ",", "tsv": "\t"}[one["kind"]]
         for line in csv.reader(io.StringIO(text), delimiter=marks):
             for content in line:

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from app.core.logs import JsonFormatter, RedactingFilter
+from app.core.logs import JsonFormatter, RedactingFilter, TextFormatter
 from app.core.redaction import redacted
 
 
@@ -62,9 +62,35 @@ def test_arguments_and_errors_are_redacted_too() -> None:
         given = (type(error), error, error.__traceback__)
     record = logging.LogRecord("x", 30, "x.py", 1, "at %s", ("/page?SECRET",), given)
     assert RedactingFilter().filter(record)
-    for formatter in (logging.Formatter("%(message)s"), JsonFormatter("web")):
+    for formatter in (TextFormatter(), JsonFormatter("web")):
         line = formatter.format(record)
         assert "SECRET" not in line
         assert "at /page?[redacted]" in line
         assert "Traceback" in line
     assert "\n" not in JsonFormatter("web").format(record)
+
+
+FORGERIES = ("a\nERROR forged", "a\r\nERROR forged", "a\x85ERROR\u2028forged", "a\x1b[2K\rERROR x")
+
+
+@pytest.mark.parametrize("text", FORGERIES)
+@pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter("web")])
+def test_nobody_forges_an_entry(formatter: logging.Formatter, text: str) -> None:
+    record = logging.LogRecord("x", 30, "x.py", 1, "%s", (text,), None)
+    assert RedactingFilter().filter(record)
+    line = formatter.format(record)
+    assert "forged" in line or "ERROR x" in line
+    assert not {"\n", "\r", "\x1b"} & set(line)
+
+
+def test_nobody_forges_an_entry_by_an_error() -> None:
+    try:
+        raise ValueError("no such name: a\nERROR likewise: forged")
+    except ValueError as error:
+        given = (type(error), error, error.__traceback__)
+    record = logging.LogRecord("x", 40, "x.py", 1, "failed", (), given)
+    assert RedactingFilter().filter(record)
+    first, *lines = TextFormatter().format(record).split("\n")
+    assert first == "ERROR x: failed"
+    assert "  ERROR likewise: forged" in lines
+    assert all(line.startswith("  ") for line in lines)

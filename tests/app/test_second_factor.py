@@ -1,5 +1,6 @@
 """The second factor: set up, asked for by every way in, used once, lost and removed."""
 
+import base64
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -104,6 +105,41 @@ def test_a_recovery_code_is_good_once_and_stored_hashed(client: TestClient) -> N
         enter(client, PASSWORD)
         assert give(client, given) == status
         assert is_in(client) is (status == 303)
+
+
+def test_recovery_codes_have_120_bits_of_chance(client: TestClient) -> None:
+    account, _, first = set_up(client)
+    codes = list(first)
+    with transaction() as session:
+        found = session.get_one(Account, account.id)
+        for _ in range(20):
+            codes += factors.renew_recovery_codes(session, found)
+    assert len(set(codes)) == len(codes) == 210
+    raw = [base64.b32decode(one.replace("-", "")) for one in codes]
+    assert {len(one) * 8 for one in raw} == {120}
+    assert all(len({one[at] for one in raw}) > 60 for at in range(15))
+
+
+def test_setting_it_up_and_removing_it_signs_all_others_out(client: TestClient) -> None:
+    account = with_password(client)
+    with another_browser() as elsewhere:
+        enter(client, PASSWORD)
+        enter(elsewhere, PASSWORD)
+        client.post("/account/factor/begin")
+        assert is_in(elsewhere)
+        with transaction() as session:
+            seed = factors.pending_seed(session.get_one(Account, account.id))
+        assert seed is not None
+        totp = pyotp.TOTP(seed)
+        client.post("/account/factor/finish", data={"code": totp.now()})
+        assert is_in(client)
+        assert not is_in(elsewhere)
+        enter(elsewhere, PASSWORD)
+        assert give(elsewhere, fresh(account, totp)) == 303
+        assert is_in(elsewhere)
+        client.post("/account/factor/remove")
+        assert is_in(client)
+        assert not is_in(elsewhere)
 
 
 def test_guessing_is_limited(client: TestClient) -> None:

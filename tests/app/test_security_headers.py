@@ -2,6 +2,7 @@
 
 import re
 
+import psycopg
 import pytest
 from fastapi.testclient import TestClient
 from httpx2 import Response
@@ -12,13 +13,14 @@ from app.collections.models import Image
 from app.core.database import transaction
 from tests.app.test_accounts import an_admin
 from tests.conftest import forget_settings
-from tests.support.builders import a_campaign, an_account
+from tests.support.builders import a_campaign, an_account, sign_in
 
 ALWAYS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
+JSON = ("application/json", "application/problem+json", "application/jsonl")
 MTURK = "https://worker.mturk.com https://www.mturk.com https://workersandbox.mturk.com"
 NIL = "00000000-0000-0000-0000-000000000000"
 NONCE = re.compile(r"'nonce-([\w-]{43})'")
@@ -43,8 +45,7 @@ def check(reply: Response) -> None:
     assert reply.headers["cross-origin-resource-policy"] in ("same-origin", "cross-origin")
     policy = directives(reply)
     assert policy["object-src"] == policy["base-uri"] == "'none'", address
-    framed = "'none'" if "/a/mturk/" not in address or not is_page(reply) else MTURK
-    assert policy["frame-ancestors"] == framed or "/preview" in address, address
+    assert policy["frame-ancestors"] == framers(reply), address
     assert "unsafe" not in reply.headers["content-security-policy"], address
     if "/static/" not in address:
         assert re.search("no-store|private", reply.headers["cache-control"]), address
@@ -52,6 +53,31 @@ def check(reply: Response) -> None:
         check_page(reply)
     else:
         assert policy["default-src"] in ("'none'", "'self'"), address
+        # But scripts, which workers are made of, for what is opened by itself.
+        assert ("sandbox" in policy) is (policy["default-src"] == "'none'"), address
+        assert policy["default-src"] == "'none'" or "javascript" in reply.headers["content-type"]
+    check_type(reply)
+
+
+def framers(reply: Response) -> str:
+    """Who may show the reply in a frame: MTurk its people's page, this site its previews."""
+    path = reply.request.url.path
+    if not is_page(reply):
+        return "'none'"
+    if path.startswith("/a/mturk/"):
+        return MTURK
+    own = path.startswith("/campaigns/") and path.endswith("/preview")
+    return "'self'" if own else "'none'"
+
+
+def check_type(reply: Response) -> None:
+    """Whatever has content says of what type, and text of what encoding."""
+    kind = reply.headers.get("content-type", "")
+    assert kind or not reply.content, reply.request.url
+    if kind.startswith(("text/", "image/svg")):
+        assert kind.startswith("image/svg") or "charset=utf-8" in kind.lower(), reply.request.url
+    elif reply.content[:1] in (b"{", b"["):
+        assert kind in JSON, reply.request.url
 
 
 def check_page(reply: Response) -> None:
@@ -128,6 +154,45 @@ def test_an_error_of_ours_has_the_headers_too(
         reply = quiet.get("/account", headers={"accept": "text/html"})
     assert reply.status_code in (500, 503)
     check(reply)
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/json"])
+def test_an_error_of_ours_tells_nothing_of_itself(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, accept: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise psycopg.ProgrammingError("SELECT gold FROM cellar")
+
+    sign_in(client, an_account())
+    monkeypatch.setattr("app.accounts.sessions.list_sessions", fail)
+    with TestClient(client.app, raise_server_exceptions=False) as quiet:
+        quiet.cookies.update(client.cookies)
+        reply = quiet.get("/account", headers={"accept": accept})
+    assert reply.status_code == 500
+    check(reply)
+    told = f"{reply.text}{reply.headers}"
+    for word in ("gold", "cellar", "Traceback", "psycopg", "ProgrammingError", "list_sessions"):
+        assert word not in told
+    assert "Something went wrong on our side" in reply.text
+    assert re.fullmatch(r"[0-9a-f]{32}", reply.headers["x-request-id"])
+
+
+def test_frames_without_an_origin_may_fetch_what_annotators_need_and_others_nothing(
+    client: TestClient,
+) -> None:
+    def asked(method: str, origin: str, path: str) -> Response:
+        told = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+        return client.request(method, path, headers=told)
+
+    leases = "/api/v1/annotate/leases"
+    for method in ("OPTIONS", "GET"):
+        for origin in ("https://evil.example", "http://testserver", "https://null"):
+            assert "access-control-allow-origin" not in asked(method, origin, leases).headers
+        reply = asked(method, "null", leases)
+        assert reply.headers["access-control-allow-origin"] == "null"
+        assert "access-control-allow-credentials" not in reply.headers
+        for path in ("/api/v1/campaigns", "/account", "/"):
+            assert "access-control-allow-origin" not in asked(method, "null", path).headers
 
 
 def test_hsts_comes_with_https_alone(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,16 +1,19 @@
 """What matters for security is written down, and says nothing that is secret."""
 
 import logging
+import os
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from redis import Redis
 from sqlalchemy import select
+from typer.testing import CliRunner
 
 from app.accounts.models import AuditEvent
 from app.core.database import transaction
 from app.core.settings import get_settings
+from likewise import cli as command_line
 from tests.app.test_accounts import PASSWORD, enter, with_password
 from tests.app.test_second_factor import fresh, give, set_up
 from tests.support.builders import sign_in
@@ -85,3 +88,21 @@ def test_refusals_leave_a_line(client: TestClient, caplog: pytest.LogCaptureFixt
     told = [getattr(record, "status", None) for record in caplog.records]
     assert [status for status in told if status] == [401, 403, 400, 422]
     assert "nonsense" not in caplog.text
+
+
+@pytest.mark.parametrize("command", ["serve", "worker", "dispatcher"])
+@pytest.mark.parametrize(("given", "used"), [("", "json"), ("text", "text")])
+def test_processes_of_a_server_write_json_unless_they_are_told(
+    monkeypatch: pytest.MonkeyPatch, command: str, given: str, used: str
+) -> None:
+    """Lines for people have no times, and tell of no refused request."""
+    formats: list[str] = []
+    monkeypatch.setattr(
+        command_line, "_become", lambda *_: formats.append(os.environ["LIKEWISE_LOG_FORMAT"])
+    )
+    monkeypatch.setenv("LIKEWISE_LOG_FORMAT", given)
+    if not given:
+        monkeypatch.delenv("LIKEWISE_LOG_FORMAT")
+    done = CliRunner().invoke(command_line.cli, [command])
+    assert done.exit_code == 0, done.output
+    assert formats == [used]

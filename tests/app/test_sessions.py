@@ -18,6 +18,7 @@ from app.accounts.service import set_disabled
 from app.accounts.sessions import end_all, forget_old_sessions, renew, session_of
 from app.campaigns.models import Campaign
 from app.core.database import transaction
+from app.core.security import hash_token
 from app.core.settings import get_settings
 from app.recruitment import accounts
 from app.recruitment.channel import Checked
@@ -138,6 +139,11 @@ def test_a_cookie_is_worth_nothing_after_signing_out_or_in_again(client: TestCli
     with_password(client)
     enter(client, PASSWORD)
     first = client.cookies["likewise"]
+    with transaction() as session:
+        assert session.scalars(select(BrowserSession.token_hash)).all() == [hash_token(first)]
+    assert hash_token(first) != first
+    for path in ("/", "/account"):
+        assert first not in client.get(path).text
     enter(client, PASSWORD)
     second = client.cookies["likewise"]
     assert first != second
@@ -213,6 +219,23 @@ def test_tokens_and_accounts_need_a_fresh_proof(client: TestClient) -> None:
     assert client.post("/account/confirm", data={"password": PASSWORD}).status_code == 200
     assert client.cookies["likewise"] != old
     assert a_token(client, "read")
+
+
+def test_nothing_that_lets_somebody_in_changes_without_a_fresh_proof(client: TestClient) -> None:
+    eve = an_account("eve@example.org")
+    an_admin(client)
+    age(minutes=31)
+    asked = [f"/account/factor/{deed}" for deed in ("begin", "finish", "remove", "codes")]
+    asked += [f"/accounts/{eve.id}/{deed}" for deed in ("link", "disable", "factor", "admin")]
+    for path in ("/accounts", *asked):
+        refused = client.post(path, data={"email": "mallory@example.org", "code": "000000"})
+        assert (refused.status_code, refused.json()["code"]) == (403, "confirmation_required"), path
+    with transaction() as session:
+        accounts = {one.email: one for one in session.scalars(select(Account))}
+        assert set(accounts) == {"eve@example.org", "root@example.org"}
+        found = accounts["eve@example.org"]
+        assert (found.role, found.disabled_at) == ("requester", None)
+        assert accounts["root@example.org"].totp_secret is None
 
 
 def test_paying_needs_a_fresh_proof_of_people_and_not_of_tokens(client: TestClient) -> None:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from app.core.headers import HSTS
 from app.core.settings import Settings
 from tests.setup.test_compose import commands, dockerfile
 from tests.support.servers import ROOT
@@ -88,3 +89,16 @@ def test_the_address_caddy_saw_is_believed_and_no_other(services: dict[str, Any]
     for of_docker in ("172.18.0.7", "192.168.16.3", "127.0.0.1"):
         assert seen(of_docker) == ("https", "203.0.113.9")
     assert seen("198.51.100.4") == ("http", "198.51.100.4")
+
+
+def test_browsers_are_told_to_come_by_https_as_likewise_tells_them() -> None:
+    lines = [line.split(maxsplit=3) for line in caddyfile().splitlines()]
+    told = [line[3] for line in lines if line[2:3] == [">Strict-Transport-Security"]]
+    assert told == [f'"{HSTS}"']
+    assert "@named not host localhost" in caddyfile()
+
+
+def test_versions_and_ciphers_of_tls_are_caddy_s_own() -> None:
+    for directive in ("tls", "protocols", "ciphers", "curves", "auto_https", "local_certs"):
+        assert not re.search(rf"\b{directive}\b", caddyfile()), directive
+    assert "http://" not in caddyfile()

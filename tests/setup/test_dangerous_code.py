@@ -44,6 +44,10 @@ PYTHON = {
     "pickles of arrays": "numpy.load(path, allow_pickle=True)",
     "a shell": "subprocess.run(words, shell=True)",
     "a template that escapes nothing": "Environment(autoescape=False)",
+    "TLS to anybody": "httpx.Client(verify=False)",
+    "TLS without certificates": "context.verify_mode = ssl.CERT_NONE",
+    "TLS for another name": "context.check_hostname = False",
+    "TLS as it was once": "ssl._create_unverified_context()",
     "SQL made of text": "session.execute(text(f'SELECT {words}'))",
 }
 TEMPLATES = {
@@ -107,6 +111,7 @@ def test_a_template_that_does_not_escape_is_found(code: str) -> None:
 
 def test_harmless_code_is_not_found() -> None:
     assert dangerous_in("app/one.py", "numpy.load(path, allow_pickle=False)\nas_text(f'{a}')") == []
+    assert dangerous_in("app/one.py", "verify(a)\nssl.create_default_context()\nverify=True") == []
     assert dangerous_in("frontend/src/one.ts", "page.evaluate(it); model.eval()") == []
 
 

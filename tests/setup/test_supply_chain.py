@@ -1,20 +1,23 @@
 """Pins, locks and the report of licences agree with each other; the audit never praises unasked."""
 
 import json
+import os
 import re
 import subprocess
 import sys
 from base64 import b64decode
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 
 from tests.support.servers import ROOT
-from tools.supply import audit, files, licences
+from tools.supply import audit, files, licences, sbom
 from tools.supply.lock import ELSEWHERE, NEEDS_OF_TORCH, wishes
 
 # Locks that are installed into one environment.
 TOGETHER = ("app", "dev", "acceptance", "torch")
+CYCLONEDX = ROOT / ".venv-audit" / "bin" / "cyclonedx-py"
 
 
 def locked(*names: str) -> set[str]:
@@ -112,6 +115,33 @@ def test_every_direct_npm_package_is_pinned_to_one_version() -> None:
     packages = files.npm_packages()
     for name, version in direct.items():
         assert packages[f"node_modules/{name}"]["version"] == version
+
+
+def test_the_bill_of_the_frontend_names_every_package(tmp_path: Path) -> None:
+    bill = tmp_path / "npm.json"
+    sbom.npm_bill(bill)
+    listed = {place.rpartition("node_modules/")[2] for place in files.npm_packages()}
+    assert sbom.components(bill) == listed
+
+
+@pytest.mark.skipif(not CYCLONEDX.exists(), reason="`make sbom` installs it")
+def test_the_bill_of_python_names_what_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{CYCLONEDX.parent}:{os.environ['PATH']}")
+    bill = tmp_path / "python.json"
+    sbom.python_bill(sys.executable, bill)
+    listed = {re.sub(r"[-_.]+", "-", name).lower() for name in sbom.components(bill)}
+    assert len(listed & locked("app")) > 30
+    installed = {one.name.lower() for one in distributions()}
+    assert {re.sub(r"[-_.]+", "-", name) for name in installed} - listed <= {"likewise"}
+
+
+def test_what_is_no_bill_is_not_counted(tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text('{"components": []}')
+    with pytest.raises(ValueError, match="no bill"):
+        sbom.components(other)
 
 
 def test_the_report_of_licences_is_of_the_pinned_packages() -> None:

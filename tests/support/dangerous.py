@@ -24,6 +24,11 @@ PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
         re.compile(r"\ballow_pickle\s*=\s*(?!False\b)\S+"),
         re.compile(r"\bshell\s*=\s*(?!False\b)\S+"),
         re.compile(r"\bautoescape\s*=\s*(?:False|None)\b"),
+        # TLS that believes anybody.
+        re.compile(r"\bverify\s*=\s*False\b"),
+        re.compile(r"\bCERT_NONE\b"),
+        re.compile(r"\bcheck_hostname\s*=\s*False\b"),
+        re.compile(r"\b_create_unverified_context\b"),
         # SQL put together from parts; values are bound, names come from the tables themselves.
         re.compile(r"\btext\(\s*[rR]?[fF][\"'][^\"']*[\"']"),
     ),

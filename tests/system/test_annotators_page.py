@@ -436,12 +436,43 @@ def test_the_server_killed_before_the_answer_and_the_page_reloaded(
     assert answer.groups.count(0) == len(images)
 
 
+# All that a browser keeps for a page, as text.
+KEPT = """async () => {
+  const told = (asked) => new Promise((done) => { asked.onsuccess = () => done(asked.result); });
+  const kept = [document.cookie, {...localStorage}, {...sessionStorage}];
+  for (const {name} of await indexedDB.databases()) {
+    const database = await told(indexedDB.open(name));
+    for (const store of database.objectStoreNames) {
+      const rows = database.transaction(store).objectStore(store);
+      kept.push(name, ...await Promise.all([told(rows.getAllKeys()), told(rows.getAll())]));
+    }
+    database.close();
+  }
+  return JSON.stringify(kept);
+}"""
+
+
 def test_thirty_seconds_offline_lose_no_move(browser: Browser, web: System) -> None:
-    page = at_work(browser, link_of(a_campaign(grid_size=12, budget=4), web))
+    campaign = a_campaign(grid_size=12, budget=4)
+    tokens: set[str] = set()
+    context = browser.new_context(viewport={"width": 1366, "height": 768})
+    context.on("request", lambda asked: tokens.add(asked.headers.get("authorization", "")))
+    page = visit(context, link_of(campaign, web))
+    page.get_by_test_id("start").click()
+    expect(page.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
     page.context.set_offline(True)
     began = time.monotonic()
     sort_some(page, 3)
     expect(page.get_by_test_id("save-state")).to_have_attribute("data-state", "local", timeout=SLOW)
+    # The draft is kept in the browser, and who works there is not but by a random key.
+    kept = page.evaluate(KEPT)
+    assert "groups" in kept
+    (token,) = {one.removeprefix("Bearer ") for one in tokens} - {""}
+    assert token not in kept
+    with transaction() as session:
+        ids = session.scalars(select(Annotator.id)).all()
+    assert len(ids) == 1
+    assert str(ids[0]) not in kept
     sort_some(page, 6, group=1)
     finish(page)
     expect(page.get_by_role("alert").first).to_contain_text("No connection", timeout=SLOW)

@@ -35,6 +35,7 @@ def lines(system: System, name: str) -> list[dict[str, Any]]:
     for line in found:
         assert {"time", "level", "logger", "process", "message"} <= set(line), line
         assert line["process"] == name
+        assert line["time"].endswith("+00:00"), line
     return found
 
 
