@@ -41,8 +41,10 @@ def serve(
 ) -> None:
     """Run the web server alone (with DATABASE_URL, REDIS_URL and LIKEWISE_SECRET_KEY set)."""
     _load_checked()
-    from likewise.web_server import OPTIONS
+    from likewise.web_server import OPTIONS, VARIABLES
 
+    for name, value in VARIABLES.items():
+        os.environ.setdefault(name, value)
     address = ("--host", host, "--port", str(port))
     _become("uvicorn", "--factory", "app.main:served", *address, *OPTIONS)
 

@@ -140,7 +140,7 @@ class Supervisor:
         valkey.wait_ready(valkey.folder / "valkey.log")
 
     def _child(self, name: str, *command: str) -> None:
-        variables = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        variables = {**web_server.VARIABLES, **os.environ, "PYTHONUNBUFFERED": "1"}
         child = Child(name, list(command), variables)
         child.start()
         self.children.append(child)

@@ -5,3 +5,7 @@
 KEEP_ALIVE_SECONDS = 130
 
 OPTIONS = ("--no-access-log", "--timeout-keep-alive", str(KEEP_ALIVE_SECONDS))
+
+# glibc gives threads heaps of their own, sixteen on two cores, and each keeps what its largest
+# request took: 20,000 hostile requests grow two heaps by 2 %, sixteen by 7 %.
+VARIABLES = {"MALLOC_ARENA_MAX": "2"}

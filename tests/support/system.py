@@ -17,7 +17,7 @@ from redis import Redis
 from sqlalchemy.exc import OperationalError
 
 from likewise.embedded import EmbeddedValkey, free_port
-from likewise.web_server import OPTIONS
+from likewise.web_server import OPTIONS, VARIABLES
 from tests.support.leaks import leaks_in_logs, secrets_now
 from tests.support.servers import ROOT
 from tests.support.settings import used_here
@@ -68,7 +68,7 @@ class System:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", *commands[name.partition("-")[0]]],
                 cwd=ROOT,
-                env={**os.environ, **self.environment},
+                env={**VARIABLES, **os.environ, **self.environment},
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
