@@ -45,15 +45,27 @@ def write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
+def is_weak(key: str) -> bool:
+    """Whether a secret key could be guessed."""
+    return len(key) < SHORTEST_KEY or len(set(key)) < LEAST_LETTERS
+
+
 def require_strong_key(key: str) -> None:
     """Raises WeakKey for a secret key that could be guessed."""
-    if len(key) < SHORTEST_KEY or len(set(key)) < LEAST_LETTERS:
+    if is_weak(key):
         raise WeakKey(
             f"LIKEWISE_SECRET_KEY has {len(key)} characters, {len(set(key))} different ones, and "
             f"may be guessed; it needs {SHORTEST_KEY} and {LEAST_LETTERS}. Make one with `python3 "
             '-c "import secrets; print(secrets.token_urlsafe(48))"`, and put the one you have into '
-            "LIKEWISE_OLD_SECRET_KEYS so that links and credentials stay good."
+            "LIKEWISE_OLD_SECRET_KEYS so that links and credentials stay good. Take it out again "
+            "as soon as you can: while it is named, what was made with it is believed, and whoever "
+            "guesses it makes links and opens seals (docs/operations.md, Another secret key)."
         )
+
+
+def weak_old_keys() -> int:
+    """How many of `LIKEWISE_OLD_SECRET_KEYS` could be guessed."""
+    return sum(is_weak(key) for key in os.environ.get("LIKEWISE_OLD_SECRET_KEYS", "").split())
 
 
 def save(values: dict[str, str]) -> None:

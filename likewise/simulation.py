@@ -173,7 +173,12 @@ class AnnotatorClient:
 
 
 class SimulatedAnnotator(AnnotatorClient):
-    """An annotator who comes by a campaign's link, for as many assignments as there are."""
+    """An annotator who comes by a campaign's link, for as many assignments as there are.
+
+    patience: seconds after which whoever waits asks again, whatever the server asks for
+    """
+
+    patience = 1.0
 
     def __init__(self, http: httpx.Client, link: str, key: str, handouts: list[Handout]) -> None:
         super().__init__(http)
@@ -205,5 +210,5 @@ class SimulatedAnnotator(AnnotatorClient):
                     # No new assignment was opened: the campaign has ended.
                     return None
                 continue
-            time.sleep(min(1.0, handout["retry_after_seconds"]))
+            time.sleep(min(self.patience, handout["retry_after_seconds"]))
         return None

@@ -15,6 +15,9 @@ def run() -> None:
     with get_engine().connect() as connection:
         context.configure(connection=connection, target_metadata=metadata)
         with context.begin_transaction():
+            # A replica waits for another's migration, however long that takes.
+            context.execute("SET LOCAL lock_timeout = 0")
+            context.execute("SET LOCAL statement_timeout = 0")
             context.execute("SELECT pg_advisory_xact_lock(7259104)")
             context.run_migrations()
             raise_wall(connection)

@@ -55,10 +55,11 @@ def environment(servers: Servers, tmp_path: Path) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def client(environment: dict[str, str]) -> Iterator[TestClient]:
-    """The application, called in-process."""
-    from app.main import create_app
+    """The application, called in-process. One for all tests: its routes are built by its first
+    request."""
+    from app.main import app
 
-    with TestClient(create_app(), raise_server_exceptions=True) as test_client:
+    with TestClient(app, raise_server_exceptions=True) as test_client:
         yield test_client
 
 

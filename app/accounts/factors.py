@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account, RecoveryCode
 from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput, LikewiseError
-from app.core.security import hash_token, seal, unseal
+from app.core.security import hash_token, is_sealed_newly, seal, unseal
 from app.core.settings import get_settings
 
 ISSUER = "Likewise"
@@ -59,8 +59,12 @@ def address_of(account: Account, seed: str) -> str:
 
 
 def pending_seed(account: Account) -> str | None:
-    """The seed that was begun and not finished yet."""
-    return _seed(account) if account.totp_since is None else None
+    """The seed that was begun and not finished yet; None also for one that no key reads, which is
+    begun anew."""
+    if account.totp_since is not None or account.totp_secret is None:
+        return None
+    opened = unseal(SEAL, account.totp_secret)
+    return opened.decode() if opened is not None else None
 
 
 def finish(session: Session, account: Account, code: str) -> list[str]:
@@ -82,7 +86,12 @@ def remove(session: Session, account: Account) -> None:
 
 
 def renew_recovery_codes(session: Session, account: Account) -> list[str]:
-    """New codes in the place of all earlier ones: `ABCDEF-…`, 120 bits each."""
+    """New codes in the place of all earlier ones: `ABCDEF-…`, 120 bits each.
+
+    Raises Conflict without a second factor.
+    """
+    if account.totp_since is None:
+        raise Conflict("There is no second factor. Set one up first.")
     session.execute(delete(RecoveryCode).where(RecoveryCode.account_id == account.id))
     codes = [
         base64.b32encode(secrets.token_bytes(RECOVERY_BYTES)).decode()
@@ -156,9 +165,25 @@ def _spend_totp(session: Session, account: Account, given: str) -> None:
         unused = account.totp_step is None or step > account.totp_step
         if unused and pyotp.utils.strings_equal(totp.at(step * STEP_SECONDS), code):
             account.totp_step = step
+            _seal_anew(account, seed)
             session.flush()
             return
     raise BadCode("The code is not right, or was used before. Wait for the next one.")
+
+
+def _seal_anew(account: Account, seed: str) -> None:
+    """With the newest secret key, so that earlier ones can be taken out in time."""
+    if account.totp_secret is None or not is_sealed_newly(SEAL, account.totp_secret):
+        account.totp_secret = seal(SEAL, seed.encode())
+
+
+def count_seals(session: Session) -> tuple[int, int, int]:
+    """Of second factors in use: how many there are, how many the newest secret key alone does not
+    read, and how many no key reads."""
+    query = select(Account.totp_secret).where(Account.totp_since.is_not(None))
+    sealed = [one for one in session.scalars(query) if one is not None]
+    old = [one for one in sealed if not is_sealed_newly(SEAL, one)]
+    return len(sealed), len(old), sum(unseal(SEAL, one) is None for one in old)
 
 
 def _seed(account: Account) -> str | None:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.accounts import factors, service, sessions, tokens
 from app.accounts.models import Account, AuditEvent
 from app.accounts.routes import Confirmed, SignedIn, cookie_of, signed_out, with_cookie
-from app.core.errors import InvalidInput, LikewiseError
+from app.core.errors import InvalidInput, LikewiseError, SignInRequired
 from app.core.mail import can_send, send_mail
 from app.core.settings import get_settings
 from app.core.web import DatabaseSession, templates
@@ -37,6 +37,9 @@ def choose_password(
     try:
         with session.begin_nested():
             renewed = service.set_password(session, account, cookie_of(request), old, new)
+    except (sessions.ConfirmationRequired, SignInRequired):
+        # Browsers are sent to where they can do so.
+        raise
     except LikewiseError as error:
         return account_page_of(request, session, account, error=error)
     shown = account_page_of(request, session, account, said="Your password is set.")
@@ -71,6 +74,8 @@ def change_factor(
     try:
         with session.begin_nested():
             shown, keep = _change_factor(request, session, account, deed, code)
+    except SignInRequired:
+        raise
     except LikewiseError as error:
         return account_page_of(request, session, account, error=error)
     return keeping(account_page_of(request, session, account, **shown), keep)
@@ -90,7 +95,7 @@ def _change_factor(
         factors.remove(session, account)
         kept = service.factor_changed(session, account, cookie, "removed")
         return {"said": "There is no second factor any more."}, kept
-    return {"codes": factors.renew_recovery_codes(session, account)}, None
+    return {"codes": service.renew_recovery_codes(session, account)}, None
 
 
 def keeping(response: Response, cookie: str | None) -> Response:
@@ -145,7 +150,7 @@ def account_page_of(
         "tokens": tokens.list_tokens(session, account),
         "sessions": sessions.list_sessions(session, account),
         "here": sessions.session_of(session, cookie_of(request)),
-        "pending_seed": factors.pending_seed(account),
+        "begun": factors.pending_seed(account) is not None,
         "address_of": factors.address_of,
         "n_codes": factors.n_recovery_codes(session, account),
         **shown,

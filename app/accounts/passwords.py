@@ -2,6 +2,7 @@
 
 import logging
 import re
+from uuid import UUID
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -86,6 +87,20 @@ def count_attempt(email: str, address: str) -> None:
         logger.warning("sign-in refused: tried too often")
         raise TooManyAttempts(
             "Signing in was tried too often. Wait a while, or use a one-time link."
+        )
+
+
+def count_proof(account_id: UUID) -> None:
+    """Count a password or code that somebody gives who is past the first step of signing in; raises
+    TooManyAttempts beyond the limits.
+
+    Apart from `count_attempt`, which anybody can drive to its limit who knows the address.
+    """
+    limits = (PER_ACCOUNT, PER_ACCOUNT_AND_HOUR)
+    if not all(_hit(limit, f"proof/{account_id}") for limit in limits):
+        logger.warning("proof refused: tried too often for account %s", account_id)
+        raise TooManyAttempts(
+            "A password or code was tried too often. Wait up to an hour, then try again."
         )
 
 

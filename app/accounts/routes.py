@@ -11,7 +11,7 @@ from app.accounts import factors, service, sessions
 from app.accounts.models import Account
 from app.accounts.tokens import account_of_token
 from app.core.database import transaction
-from app.core.errors import LikewiseError
+from app.core.errors import LikewiseError, SignInRequired
 from app.core.settings import get_settings
 from app.core.wall import confine
 from app.core.web import DatabaseSession, templates, wants_page
@@ -127,7 +127,7 @@ def sign_in_by_code(
 ) -> Response:
     try:
         with session.begin_nested():
-            cookie = service.give_code(session, cookie_of(request), code, address_of(request))
+            cookie = service.give_code(session, cookie_of(request), code)
     except LikewiseError as error:
         context, page = {"error": error}, "accounts/code.html"
         return templates.TemplateResponse(request, page, context, status_code=error.status)
@@ -162,10 +162,11 @@ def confirm(
     password: Annotated[str, Form(max_length=1000)] = "",
     code: Annotated[str, Form(max_length=100)] = "",
 ) -> Response:
-    cookie, address = cookie_of(request), address_of(request)
     try:
         with session.begin_nested():
-            renewed = service.confirm(session, account, cookie, password, code, address)
+            renewed = service.confirm(session, account, cookie_of(request), password, code)
+    except SignInRequired:
+        raise
     except LikewiseError as error:
         if not wants_page(request):
             raise

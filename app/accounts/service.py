@@ -12,6 +12,7 @@ from app.accounts import factors
 from app.accounts.models import Account, AuditEvent, SignInLink
 from app.accounts.passwords import (
     count_attempt,
+    count_proof,
     hash_again,
     hash_password,
     needs_new_hash,
@@ -25,6 +26,7 @@ from app.accounts.sessions import (
     session_of,
     start_session,
 )
+from app.core.database import transaction
 from app.core.errors import Conflict, InvalidInput, LikewiseError, NotFound, SignInRequired
 from app.core.security import hash_token, new_token
 
@@ -131,7 +133,7 @@ def use_sign_in_link(session: Session, token: str, browser: str = "") -> str:
             "This sign-in link was used already or has run out. Sign in with your password, ask "
             "an admin for a new link, or print one with `likewise user link EMAIL`."
         )
-    record_audit(session, account.id, "account.signed_in", "account", account.id, by="link")
+    _record_first_step(session, account, "link")
     return start_session(session, account, by_link=True, browser=browser)
 
 
@@ -152,11 +154,17 @@ def sign_in_by_password(
         raise BadCredentials("E-mail address and password do not fit together.")
     if stored is not None and needs_new_hash(stored):
         account.password_hash = hash_again(password)
-    record_audit(session, account.id, "account.signed_in", "account", account.id, by="password")
+    _record_first_step(session, account, "password")
     return start_session(session, account, browser=browser)
 
 
-def give_code(session: Session, cookie: str | None, code: str, address: str) -> str:
+def _record_first_step(session: Session, account: Account, by: str) -> None:
+    """Signed in, or with a second factor on the way to it: whoever has a password alone is not."""
+    action = f"account.{by}_given" if account.totp_since is not None else "account.signed_in"
+    record_audit(session, account.id, action, "account", account.id, by=by)
+
+
+def give_code(session: Session, cookie: str | None, code: str) -> str:
     """The second step of signing in; the cookie of the session that begins now.
 
     Raises SignInRequired where no first step came before, BadCode, TooManyAttempts.
@@ -167,14 +175,17 @@ def give_code(session: Session, cookie: str | None, code: str, address: str) -> 
     account = session.get_one(Account, here.account_id)
     if account.disabled_at is not None:
         raise SignInRequired("This account is disabled.")
-    count_attempt(account.email, address)
-    by = factors.spend_code(session, account, code)
-    record_audit(session, account.id, "account.code_given", "account", account.id, by=by)
-    return renew(session, here, account)
+    count_proof(account.id)
+    factor = _spend_code(session, account, code, "sign_in")
+    by = "link" if here.by_link else "password"
+    record_audit(
+        session, account.id, "account.signed_in", "account", account.id, by=by, factor=factor
+    )
+    return renew(session, here, account, proved=True)
 
 
 def confirm(
-    session: Session, account: Account, cookie: str | None, password: str, code: str, address: str
+    session: Session, account: Account, cookie: str | None, password: str, code: str
 ) -> str:
     """Whoever sits there is still the account's owner: all factors that it has are asked for.
     The cookie that takes the old one's place.
@@ -184,19 +195,18 @@ def confirm(
     here = session_of(session, cookie)
     if here is None:
         raise SignInRequired("Sign in first, with your password or a one-time link.")
-    count_attempt(account.email, address)
+    count_proof(account.id)
     if account.password_hash is None and account.totp_since is None:
         raise BadCredentials(
             "There is neither a password nor a second factor to confirm with: sign in again with a "
             "new one-time link."
         )
-    if account.password_hash and not password_fits(account.password_hash, password):
-        logger.warning("confirmation refused: wrong password of account %s", account.id)
-        raise BadCredentials("The password is not right.")
+    if account.password_hash:
+        _require_password(account, password, "The password is not right.")
     if account.totp_since is not None:
-        factors.spend_code(session, account, code)
+        _spend_code(session, account, code, "confirm")
     record_audit(session, account.id, "account.confirmed", "account", account.id)
-    return renew(session, here, account)
+    return renew(session, here, account, proved=True)
 
 
 def set_password(
@@ -205,22 +215,41 @@ def set_password(
     """Choose a password and sign every other browser out; this one's new cookie.
 
     The old one is asked for unless there is none, or this browser signed in by a one-time link.
-    Raises BadCredentials, InvalidInput.
+    Raises BadCredentials, ConfirmationRequired, InvalidInput, TooManyAttempts.
     """
     here = session_of(session, cookie)
     by_link = here is not None and here.by_link and is_confirmed(here)
-    if not account.password_hash:
-        # Else whoever finds the browser open takes the account over.
+    if not account.password_hash or account.totp_since is not None:
+        # Else whoever finds the browser open takes the account over: without a password at once,
+        # and with it past the second factor.
         require_confirmed(session, cookie)
-    elif not by_link and not password_fits(account.password_hash, old):
-        raise BadCredentials("The old password is not right.")
+    if account.password_hash and not by_link:
+        count_proof(account.id)
+        _require_password(account, old, "The old password is not right.")
     account.password_hash = hash_password(new, account.email)
     end_all(session, account, but=here)
     record_audit(session, account.id, "account.password_set", "account", account.id)
-    if here is None:
-        return None
-    here.by_link = False
-    return renew(session, here, account)
+    return renew(session, here, account, proved=False, by_link=False) if here else None
+
+
+def _spend_code(session: Session, account: Account, code: str, step: str) -> str:
+    """Which factor it was of. Raises BadCode for a wrong one, which is written down in its own
+    transaction: that of the request is rolled back."""
+    try:
+        return factors.spend_code(session, account, code)
+    except factors.BadCode:
+        logger.warning("code refused: not right, or used before, of account %s", account.id)
+        with transaction() as apart:
+            event = "account.code_refused"
+            record_audit(apart, account.id, event, "account", account.id, step=step)
+        raise
+
+
+def _require_password(account: Account, given: str, refusal: str) -> None:
+    """Raises BadCredentials; who calls it has counted the attempt."""
+    if not password_fits(account.password_hash, given):
+        logger.warning("proof refused: wrong password of account %s", account.id)
+        raise BadCredentials(refusal)
 
 
 def factor_changed(session: Session, account: Account, cookie: str | None, how: str) -> str | None:
@@ -229,7 +258,14 @@ def factor_changed(session: Session, account: Account, cookie: str | None, how: 
     here = session_of(session, cookie)
     end_all(session, account, but=here)
     record_audit(session, account.id, f"account.second_factor_{how}", "account", account.id)
-    return renew(session, here, account) if here is not None else None
+    return renew(session, here, account, proved=False) if here is not None else None
+
+
+def renew_recovery_codes(session: Session, account: Account) -> list[str]:
+    """New codes in the place of all earlier ones. Raises Conflict without a second factor."""
+    codes = factors.renew_recovery_codes(session, account)
+    record_audit(session, account.id, "account.recovery_codes_renewed", "account", account.id)
+    return codes
 
 
 def list_accounts(session: Session) -> list[Account]:

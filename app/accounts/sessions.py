@@ -131,8 +131,20 @@ def require_confirmed(session: Session, cookie: str | None) -> None:
         )
 
 
-def renew(session: Session, old: BrowserSession, account: Account) -> str:
-    """A new cookie for this browser in the place of the old one, fully signed in."""
+def renew(
+    session: Session, old: BrowserSession, account: Account, *, proved: bool, by_link: bool = True
+) -> str:
+    """A new cookie for this browser in the place of the old one, fully signed in.
+
+    proved: all factors that the account has were given just now; else the proof is as old as it was
+    by_link: that it was begun by a one-time link goes on to count
+    Raises SignInRequired where the session was ended meanwhile.
+    """
+    _alone(session, account)
+    # Ended by another browser while this request went on: it must not rise from the dead.
+    found = select(BrowserSession.id).where(BrowserSession.id == old.id).with_for_update()
+    if session.scalar(found) is None:
+        raise SignInRequired("This session was ended meanwhile. Sign in again.")
     cookie, now = new_token(), datetime.now(UTC)
     session.add(
         BrowserSession(
@@ -141,14 +153,21 @@ def renew(session: Session, old: BrowserSession, account: Account) -> str:
             # Confirming does not make a session longer; giving the code begins it.
             expires_at=now + lifetime() if old.awaits_code else old.expires_at,
             seen_at=now,
-            confirmed_at=now,
-            by_link=old.by_link,
+            confirmed_at=now if proved else old.confirmed_at,
+            by_link=old.by_link and by_link,
             browser=old.browser,
         )
     )
     session.delete(old)
     session.flush()
     return cookie
+
+
+def _alone(session: Session, account: Account) -> None:
+    """Sessions are ended and replaced one after the other: a deletion that waited for a session to
+    be replaced would not see the one in its place."""
+    row = select(Account.id).where(Account.id == account.id)
+    session.execute(row.with_for_update(key_share=True))
 
 
 def list_sessions(session: Session, account: Account) -> list[BrowserSession]:
@@ -167,6 +186,7 @@ def end_session(session: Session, cookie: str | None) -> None:
 
 def end_one(session: Session, account: Account, session_id: UUID) -> None:
     """Sign one of the account's browsers out; raises NotFound."""
+    _alone(session, account)
     found = session.get(BrowserSession, session_id)
     if found is None or found.account_id != account.id:
         raise NotFound("There is no such session.")
@@ -175,6 +195,7 @@ def end_one(session: Session, account: Account, session_id: UUID) -> None:
 
 def end_all(session: Session, account: Account, but: BrowserSession | None = None) -> None:
     """Sign all of the account's browsers out, or all but one."""
+    _alone(session, account)
     own = delete(BrowserSession).where(BrowserSession.account_id == account.id)
     session.execute(own.where(BrowserSession.id != but.id) if but is not None else own)
 

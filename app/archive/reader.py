@@ -184,6 +184,9 @@ def _what_the_database_refuses() -> Iterator[None]:
 
 def _refused(error: psycopg.Error) -> DamagedArchive:
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        # Any other privilege that is missing is missing to us, not to the archive.
+        if "row-level security" not in str(error):
+            raise error
         return DamagedArchive("The archive holds rows of a campaign or a model that is not in it.")
     reason = (error.diag.message_primary or str(error)).splitlines()[0]
     return DamagedArchive(f"The archive holds what the database refuses: {reason}.")

@@ -21,7 +21,7 @@ from app.collections.image_schemas import (
     SelectionUseOut,
 )
 from app.collections.search import ImageFilter
-from app.core.database import transaction
+from app.core.database import snapshot
 from app.core.paging import Page, Paged
 from app.core.wall import confine
 from app.core.web import DatabaseSession
@@ -132,7 +132,7 @@ def download_attributes(
 
     def lines() -> Iterator[str]:
         # The request's session ends before the body is sent.
-        with transaction() as own:
+        with snapshot() as own:
             confine(own, account.id)
             yield from tables.attributes_csv(own, collection)
 

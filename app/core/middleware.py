@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from http import HTTPStatus
 from urllib.parse import urlsplit
@@ -65,10 +66,16 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with_headers)
 
 
-class PatientBodies:
-    """Ends requests whose body stands still: else a few that send a byte a minute hold all places.
+# Bytes a second: any line that people upload by is faster.
+SLOWEST = 5_000
 
-    The application then sees a client that has gone.
+
+class PatientBodies:
+    """Ends requests whose body stands still, or creeps: else a few that send a byte now and then
+    hold all places.
+
+    The application then sees a client that has gone. seconds: that nothing may come for, and that
+    all of a body may be waited for beyond what SLOWEST allows it.
     """
 
     def __init__(self, app: ASGIApp, seconds: float = 30.0) -> None:
@@ -79,18 +86,21 @@ class PatientBodies:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        is_whole = False
+        is_whole, read, waited = False, 0, 0.0
 
         async def receive_in_time() -> Message:
-            nonlocal is_whole
+            nonlocal is_whole, read, waited
             if is_whole:
                 # From here on only the end of the connection is waited for.
                 return await receive()
+            left, began = self._seconds + read / SLOWEST - waited, time.monotonic()
             try:
-                message = await asyncio.wait_for(receive(), self._seconds)
+                message = await asyncio.wait_for(receive(), min(self._seconds, left))
             except TimeoutError:
                 logger.warning("gave up on a body that stood still")
                 return {"type": "http.disconnect"}
+            read += len(message.get("body", b""))
+            waited += time.monotonic() - began
             is_whole = not message.get("more_body", False)
             return message
 

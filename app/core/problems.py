@@ -33,6 +33,11 @@ LONGEST_PLACE = 300
 PASSING_STATES = ("08", "40", "53", "57P", "55P03", "25P03")
 
 
+# What cannot be stored: NUL, bytes that are no text, too long, beyond a number's or a date's range.
+# Without a state: what the driver refuses to send.
+UNSTORABLE_STATES = (None, "22001", "22003", "22008", "22021", "22P02", "22P05")
+
+
 def install_error_handlers(app: FastAPI) -> None:
     """Answer every error of the hierarchy, of validation and of routing in one shape."""
     app.add_exception_handler(LikewiseError, _on_likewise_error)
@@ -114,6 +119,8 @@ def _on_lost_client(request: Request, error: Exception) -> Response:
 
 def _on_data_error(request: Request, error: Exception) -> Response:
     # What PostgreSQL cannot hold although JSON can: NUL characters, half surrogate pairs.
+    if getattr(getattr(error, "orig", None), "sqlstate", None) not in UNSTORABLE_STATES:
+        return _on_unexpected_error(request, error)
     logger.warning("data refused by the database at %s", route_of(request.scope), exc_info=error)
     detail = "The request holds characters or numbers that cannot be stored, such as NUL."
     return problem(request, 422, "cannot_be_stored", detail)

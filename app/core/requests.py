@@ -9,6 +9,7 @@ import re
 import time
 from uuid import uuid4
 
+from h11 import LocalProtocolError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -46,19 +47,32 @@ class Requests:
         # unexpected errors, which comes after this, names the request, too.
         request_id.set(identity)
         started = time.perf_counter()
-        status, seconds = 500, None
+        status, seconds, is_over = 500, None, False
 
         async def send_with_id(message: Message) -> None:
-            nonlocal status, seconds
+            nonlocal status, seconds, is_over
             if message["type"] == "http.response.start":
                 status, seconds = message["status"], time.perf_counter() - started
                 MutableHeaders(scope=message)[HEADER] = identity
-            await send(message)
+                is_over = not await _has_begun(send, message)
+            elif not is_over:
+                await send(message)
 
         try:
             await self.app(scope, receive, send_with_id)
         finally:
             _note(scope, status, time.perf_counter() - started if seconds is None else seconds)
+
+
+async def _has_begun(send: Send, message: Message) -> bool:
+    """Begin a reply. False where the server has answered by itself and closes the connection: what
+    came behind the request's head was no HTTP, while the application was at work."""
+    try:
+        await send(message)
+    except LocalProtocolError as error:
+        logger.info("a reply came too late, the server has refused the body: %s", error)
+        return False
+    return True
 
 
 def _note(scope: Scope, status: int, seconds: float) -> None:

@@ -95,8 +95,8 @@ def signature_fits(purpose: str, value: str, given: str) -> bool:
     return any([hmac.compare_digest(one.encode(), told) for one in fitting])
 
 
-def _fernet(purpose: str) -> MultiFernet:
-    derived = (bytes.fromhex(_keyed_hash(key, "seal", purpose)) for key in _keys())
+def _fernet(purpose: str, keys: list[str] | None = None) -> MultiFernet:
+    derived = (bytes.fromhex(_keyed_hash(key, "seal", purpose)) for key in keys or _keys())
     return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in derived])
 
 
@@ -111,3 +111,12 @@ def unseal(purpose: str, sealed: bytes) -> bytes | None:
         return _fernet(purpose).decrypt(sealed)
     except InvalidToken:
         return None
+
+
+def is_sealed_newly(purpose: str, sealed: bytes) -> bool:
+    """Whether the newest key alone reads it: then it needs none of the old ones."""
+    try:
+        _fernet(purpose, _keys()[:1]).decrypt(sealed)
+    except InvalidToken:
+        return False
+    return True

@@ -24,10 +24,17 @@ OUTSIDE = {
     "outbox": ("INSERT", "Requests leave messages for workers there, and never read any."),
     "discard": ("INSERT", "Notes of objects to be removed; requests never read any."),
 }
+# Columns that no request changes, whatever a policy says of the row.
+FIXED = {"campaign": ("id", "owner_id"), "collection": ("id", "owner_id")}
 _CONFINED = "confined_to"
 # What PostgreSQL says of roles that two sessions make, or grant, at the same moment.
 AT_ONCE = ("already exists", "duplicate key value", "tuple concurrently updated")
 
+# Where a schema has the user's name, "$user" is another one once the role is taken on.
+_STAY = text(
+    "SELECT set_config('search_path', concat_ws(', ', quote_ident(current_schema()), "
+    "nullif(current_setting('search_path'), '')), true)"
+)
 _TAKE_ON = text(
     "SELECT set_config('likewise.account_id', :account, true), "
     "set_config('likewise.admin', :admin, true), set_config('role', :role, true)"
@@ -36,7 +43,25 @@ _PUT_OFF = text("SELECT set_config('role', 'none', true)")
 _TABLES = text(
     "SELECT relname, relrowsecurity, "
     "EXISTS (SELECT FROM pg_policy WHERE polrelid = c.oid AND polcmd IN ('r', '*')) "
-    "FROM pg_class c WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')"
+    "FROM pg_class c WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') "
+    "AND pg_has_role(current_user, relowner, 'USAGE')"
+)
+_COLUMNS = text(
+    "SELECT attname FROM pg_attribute WHERE attrelid = quote_ident(:table)::regclass "
+    "AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+)
+_SEQUENCES = text(
+    "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace "
+    "AND relkind = 'S' AND pg_has_role(current_user, relowner, 'USAGE')"
+)
+# Archives are read through temporary tables, vectors have operators; both are everybody's unless an
+# administrator took them away.
+_LACKING = text(
+    "SELECT format('GRANT TEMPORARY ON DATABASE %I TO ' || :role, current_database()) "
+    "WHERE NOT has_database_privilege(:role, current_database(), 'TEMPORARY') "
+    "UNION ALL SELECT format('GRANT USAGE ON SCHEMA %I TO ' || :role, nspname) "
+    "FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace "
+    "WHERE extname = 'vector' AND NOT has_schema_privilege(:role, n.oid, 'USAGE')"
 )
 # From PostgreSQL 16 on who made a role is its member, and may yet not take it on.
 _MAY_TAKE_ON = text(
@@ -46,10 +71,15 @@ _MAY_TAKE_ON = text(
 _POWERS = text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = :role")
 
 
+# SQLSTATE where a role is taken on that does not exist, or is not for this user.
+_NO_ROLE = ("22023", "42501")
+
+
 class NoWall(LikewiseError):
     """The role of requesters is not as it must be; the message says what to do."""
 
     code = "no_wall"
+    status = 503
 
 
 def confine(session: Session, account_id: UUID, *, admin: bool = False) -> None:
@@ -57,20 +87,33 @@ def confine(session: Session, account_id: UUID, *, admin: bool = False) -> None:
     A session has one transaction (app.core.database.transaction).
 
     admin: the account manages accounts; campaigns of others stay as closed to it as to anybody
+    Raises NoWall where the database has no such role.
     """
     session.info[_CONFINED] = {
         "account": str(account_id),
         "admin": "on" if admin else "off",
         "role": ROLE,
     }
-    session.execute(_TAKE_ON, session.info[_CONFINED])
+    session.execute(_STAY)
+    try:
+        session.execute(_TAKE_ON, session.info[_CONFINED])
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) not in _NO_ROLE:
+            raise
+        raise NoWall(
+            f"The database's role {ROLE}, which keeps requesters apart, is missing or not granted. "
+            "Whoever runs this server runs `likewise migrate`, which makes it, and `likewise "
+            "doctor`, which says whether all is well."
+        ) from error
 
 
 @contextmanager
 def beyond_the_wall(session: Session) -> Iterator[None]:
     """Within the block a confined session reaches everything: for what one account's doing means to
-    others, as telling their webhooks. Each use says why, and asks for no more than it needs."""
-    confined = session.info.get(_CONFINED)
+    others, as telling their webhooks. Each use says why, and asks for no more than it needs.
+
+    A block within a block changes nothing: the outer one ends it."""
+    confined = session.info.pop(_CONFINED, None)
     if confined is None:
         yield
         return
@@ -80,6 +123,7 @@ def beyond_the_wall(session: Session) -> Iterator[None]:
         yield
         session.flush()
     finally:
+        session.info[_CONFINED] = confined
         # What ended in an error is rolled back, to before the role was put off.
         if raw(session).info.transaction_status == TransactionStatus.INTRANS:
             session.execute(_TAKE_ON, confined)
@@ -100,12 +144,21 @@ def raise_wall(connection: Connection) -> None:
         allowed, _ = OUTSIDE.get(name, ("", ""))
         connection.execute(text(f'REVOKE ALL ON "{name}" FROM {ROLE}'))
         if secured:
-            allowed = "SELECT, INSERT, UPDATE, DELETE"
+            allowed = f"SELECT, INSERT, DELETE, UPDATE{_changeable(connection, name)}"
         if allowed:
             connection.execute(text(f'GRANT {allowed} ON "{name}" TO {ROLE}'))
     # Rows of archives get their numbers before they are inserted.
-    sequences = f"ALL SEQUENCES IN SCHEMA {_schema(connection)}"
-    connection.execute(text(f"GRANT USAGE ON {sequences} TO {ROLE}"))
+    for name in connection.scalars(_SEQUENCES).all():
+        connection.execute(text(f'GRANT USAGE ON "{name}" TO {ROLE}'))
+    _grant_the_usual(connection)
+
+
+def _changeable(connection: Connection, table: str) -> str:
+    """The columns that may be changed, where those are not all."""
+    if table not in FIXED:
+        return ""
+    columns = connection.scalars(_COLUMNS, {"table": table}).all()
+    return "({})".format(", ".join(f'"{one}"' for one in columns if one not in FIXED[table]))
 
 
 def _schema(connection: Connection) -> str:
@@ -136,6 +189,18 @@ def _ensure_role(connection: Connection) -> None:
         )
 
 
+def _grant_the_usual(connection: Connection) -> None:
+    for statement in connection.scalars(_LACKING, {"role": ROLE}).all():
+        _done(connection, statement)
+    # PostgreSQL only warns of what could not be granted.
+    if missing := connection.scalars(_LACKING, {"role": ROLE}).all():
+        raise NoWall(
+            f"The role {ROLE} may not do what the application needs. An administrator of "
+            "PostgreSQL runs this once, and then it goes on: "
+            + " ".join(f"{one};" for one in missing)
+        )
+
+
 def _done(connection: Connection, statement: str) -> bool:
     """Whether it could be done; also where another database's migration was quicker."""
     try:
@@ -150,6 +215,12 @@ def _done(connection: Connection, statement: str) -> bool:
     return True
 
 
+def is_manned(session: Session) -> bool:
+    """Whether there is the role, and this user may take it on."""
+    exists = session.scalar(_POWERS, {"role": ROLE}) is not None
+    return exists and bool(session.scalar(_MAY_TAKE_ON, {"role": ROLE}))
+
+
 def breaches(session: Session, metadata: MetaData) -> list[str]:
     """What is not as it must be, in words; empty when the wall stands."""
     powers = session.scalar(_POWERS, {"role": ROLE})
@@ -158,6 +229,7 @@ def breaches(session: Session, metadata: MetaData) -> list[str]:
     found = [f"the role {ROLE} bypasses row-level security"] if powers else []
     if not session.scalar(_MAY_TAKE_ON, {"role": ROLE}):
         found.append(f"the database's user may not take on the role {ROLE}")
+    found += [f"missing: {one}" for one in session.scalars(_LACKING, {"role": ROLE})]
     rows = {name: (secured, policies) for name, secured, policies in session.execute(_TABLES)}
     for name in sorted(metadata.tables):
         walled = all(rows.get(name, (False, False)))

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from fastapi import Path, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, FailFast, Field
 
 from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
@@ -56,7 +56,8 @@ class ColumnOut(BaseModel):
 
 
 class ChosenIn(BaseModel, extra="forbid"):
-    images: Annotated[list[Whole], Field(max_length=1_000_000)]
+    # A million mistakes are not all made out, for the first hundred to be told.
+    images: Annotated[list[Whole], Field(max_length=1_000_000), FailFast()]
 
 
 @api.get("/models/{version}/map/layout", response_class=Response)

@@ -14,6 +14,7 @@ from app.core.database import transaction
 from app.core.events import ping_redis
 from app.core.revisions import database_revision, newest_revision
 from app.core.storage import check_storage
+from app.core.wall import is_manned
 
 logger = logging.getLogger(__name__)
 PATIENCE_SECONDS = 3.0
@@ -37,9 +38,11 @@ class Readiness:
 
 def _database() -> None:
     with transaction() as session:
-        current = database_revision(session)
+        current, is_walled = database_revision(session), is_manned(session)
     if current != newest_revision():
         raise NotReady(f"migrated to {current}, this code needs {newest_revision()}")
+    if not is_walled:
+        raise NotReady("the role that keeps requesters apart is missing: run `likewise migrate`")
 
 
 CHECKS: dict[str, Callable[[], None]] = {

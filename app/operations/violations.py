@@ -148,11 +148,12 @@ def record(session: Session, found: Counter[Violation]) -> None:
     """Add to what is counted; beyond MOST_ROWS new ones share the row of `other`."""
     is_full = (session.scalar(select(func.count()).select_from(CspViolation)) or 0) >= MOST_ROWS
     now = datetime.now(UTC)
+    kept: Counter[Violation] = Counter()
+    for key, n in found.items():
+        is_new = is_full and session.get(CspViolation, key) is None
+        kept[(key[0], OTHER, OTHER) if is_new else key] += n
     # In one order, so that two requests at once do not wait for each other in a circle.
-    for (directive, blocked, page), n in sorted(found.items()):
-        key = (directive, blocked, page)
-        if is_full and session.get(CspViolation, key) is None:
-            key = (directive, OTHER, OTHER)
+    for key, n in sorted(kept.items()):
         values = dict(zip(("directive", "blocked", "page"), key, strict=True))
         statement = insert(CspViolation).values(**values, n=n, first_at=now, last_at=now)
         update = {"n": CspViolation.n + n, "last_at": now}

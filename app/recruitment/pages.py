@@ -110,7 +110,7 @@ def renew_secret(
 
 @pages.post(ADDRESS + "/{channel_account_id}/remove", response_class=HTMLResponse)
 def remove_account(
-    request: Request, session: DatabaseSession, account: SignedIn, channel_account_id: UUID
+    request: Request, session: DatabaseSession, account: Paying, channel_account_id: UUID
 ) -> Response:
     found = accounts.get_account(session, account, channel_account_id)
     try:
@@ -122,7 +122,9 @@ def remove_account(
 
 
 @pages.post(ADDRESS + "/{channel_account_id}/check")
-def check_account(session: DatabaseSession, account: Paying, channel_account_id: UUID) -> Response:
+def check_account(
+    session: DatabaseSession, account: SignedIn, channel_account_id: UUID
+) -> Response:
     """What the platform says is kept with the account, where the page shows it."""
     found = accounts.get_account(session, account, channel_account_id)
     account_id, channel_account_id = account.id, found.id

@@ -164,14 +164,23 @@ def poll_now(
     return Response(status_code=204)
 
 
+@api.post("/{recruitment_id}/resume")
+def resume_recruitment(
+    campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: Paying
+) -> RecruitmentOut:
+    """Go on after a pause: people come again, and are paid."""
+    _of_campaign(session, account, campaign_id, recruitment_id)
+    return recruitment_out(session, service.act(session, account, recruitment_id, "resume"))
+
+
 @api.post("/{recruitment_id}/{deed}")
 def act_on_recruitment(
     campaign_id: UUID,
     recruitment_id: UUID,
-    deed: Literal["pause", "resume", "stop"],
+    deed: Literal["pause", "stop"],
     session: DatabaseSession,
     account: SignedIn,
 ) -> RecruitmentOut:
-    """Pause, resume or stop: nobody new takes part; those at work hand in and are paid."""
+    """Pause or stop: nobody new takes part; those at work hand in and are paid."""
     _of_campaign(session, account, campaign_id, recruitment_id)
     return recruitment_out(session, service.act(session, account, recruitment_id, deed))

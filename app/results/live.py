@@ -6,6 +6,7 @@ the same is read every few seconds, so a page is late at worst.
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from starlette.concurrency import run_in_threadpool
 
+from app.accounts.models import Account
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.events import channel_of
@@ -24,12 +26,17 @@ from app.results.service import read_progress
 logger = logging.getLogger(__name__)
 POLL_SECONDS = 3.0
 PAUSE_SECONDS = 0.5
+# Whether a browser is signed in is asked when it connects.
+LONGEST_SECONDS = 600.0
 
 
 def progress_json(campaign_id: UUID, account_id: UUID) -> str | None:
     """The progress object of the API as JSON text, in a transaction of its own; None once the
-    account may not see the campaign any more."""
+    account is gone or disabled, or may not see the campaign any more."""
     with transaction() as session:
+        account = session.get(Account, account_id)
+        if account is None or account.disabled_at is not None:
+            return None
         confine(session, account_id)
         campaign = session.get(Campaign, campaign_id)
         if campaign is None:
@@ -41,11 +48,12 @@ async def progress_events(campaign_id: UUID, account_id: UUID) -> AsyncIterator[
     """Events `progress`, the first at once, then one per change, at most two a second.
 
     `changed` without data: something changed that is not part of the progress, such as a payment.
-    Ends when the account may not see the campaign any more.
+    Ends when the account may not see the campaign any more. Ends with `again` after some minutes:
+    who signed out, or whose session ended, is not let in again.
     """
-    last = ""
+    last, ends = "", time.monotonic() + LONGEST_SECONDS
     async with _Changes(campaign_id) as changes:
-        while True:
+        while time.monotonic() < ends:
             current = await run_in_threadpool(progress_json, campaign_id, account_id)
             if current is None:
                 return
@@ -55,6 +63,7 @@ async def progress_events(campaign_id: UUID, account_id: UUID) -> AsyncIterator[
             await asyncio.sleep(PAUSE_SECONDS)
             if await changes.wait():
                 yield {"event": "changed", "data": ""}
+        yield {"event": "again", "data": ""}
 
 
 class _Changes:

@@ -46,7 +46,7 @@ def read_progress(campaign_id: UUID, session: DatabaseSession, account: SignedIn
 def follow_progress(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> EventSourceResponse:
-    """The same whenever it changes, as server-sent events."""
+    """The same whenever it changes, as server-sent events; after ten minutes connect again."""
     campaign = get_campaign(session, account, campaign_id)
     return EventSourceResponse(progress_events(campaign.id, account.id), ping=15)
 

@@ -14,6 +14,10 @@ MOST_SKEW_SECONDS = 2.0
 MOST_WAITING_SECONDS = 60.0
 
 
+class ShouldNotStay(Exception):
+    """Works, but is less than safe."""
+
+
 def doctor() -> None:
     """Check the machine, the servers, storage and migrations; exits 1 when something is wrong."""
     checks: list[tuple[str, Callable[[], str]]] = [
@@ -25,6 +29,7 @@ def doctor() -> None:
         ("clock", _clock),
         ("migrations", _migrations),
         ("wall", _wall),
+        ("factors", _factors),
         ("Redis", _redis),
         ("queue", _queue),
         ("storage", _storage),
@@ -36,6 +41,8 @@ def doctor() -> None:
     for name, check in checks:
         try:
             typer.echo(f"ok    {name:<12} {check()}")
+        except ShouldNotStay as warning:
+            typer.echo(f"WARN  {name:<12} {warning}")
         except Exception as error:
             # Whatever a check raises is its finding; the others are still made.
             healthy = False
@@ -65,6 +72,13 @@ def _settings() -> str:
 def _secret_key() -> str:
     key = os.environ["LIKEWISE_SECRET_KEY"]
     environment.require_strong_key(key)
+    weak = environment.weak_old_keys()
+    if weak:
+        raise ShouldNotStay(
+            f"{weak} of LIKEWISE_OLD_SECRET_KEYS may be guessed, and what was made with it is "
+            "believed while it is named: take it out as soon as nothing needs it "
+            "(docs/operations.md, Another secret key)"
+        )
     n_old = len(os.environ.get("LIKEWISE_OLD_SECRET_KEYS", "").split())
     return f"{len(key)} characters" + (f", {n_old} older ones are read" if n_old else "")
 
@@ -145,6 +159,23 @@ def _wall() -> str:
             "Run `likewise migrate`, which says what it may not do itself"
         )
     return f"{len(metadata.tables)} tables, requests of requesters take on a role of their own"
+
+
+def _factors() -> str:
+    from app.accounts.factors import count_seals
+    from app.core.database import transaction
+
+    with transaction() as session:
+        n, old, lost = count_seals(session)
+    if lost:
+        raise RuntimeError(
+            f"no key reads {lost} of {n} second factors, so that their owners cannot sign in with "
+            "a code: name the key they were sealed with in LIKEWISE_OLD_SECRET_KEYS, or remove "
+            "them (`likewise user sign-out EMAIL --factor`)"
+        )
+    if old:
+        return f"{n} second factors, {old} of them need a key of LIKEWISE_OLD_SECRET_KEYS"
+    return f"{n} second factors, the newest key reads all"
 
 
 def _redis() -> str:

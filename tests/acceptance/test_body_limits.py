@@ -1,14 +1,17 @@
 """Bodies that are too large or too deep (test 23 of docs/acceptance.md)."""
 
+import json
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
+import orjson
 import psutil
 import pytest
 
-from app.core.bodies import DEEPEST, MOST_BYTES, MOST_BYTES_OF_LISTS
-from tests.support.builders import a_campaign, an_account, an_api_token
+from app.core.bodies import DEEPEST, MOST_BYTES, MOST_BYTES_OF_LISTS, is_deeper
+from tests.support.builders import a_campaign, an_account, an_api_token, sign_in
 from tests.support.people import a_person
 from tests.support.system import System
 
@@ -53,6 +56,7 @@ def test_a_body_that_is_too_large_is_413(web: System, path: str, how: str) -> No
     content_type, limit = LIMITS[path]
     headers = {"Content-Type": content_type}
     with httpx.Client(base_url=web.base_url, timeout=60) as http:
+        sign_in(http, an_account())
         for size, is_refused in ((limit, False), (limit + 1, True)):
             body = a_body(content_type, size)
             declared = {"Content-Length": str(size)} if how == "declared" else {}
@@ -61,6 +65,49 @@ def test_a_body_that_is_too_large_is_413(web: System, path: str, how: str) -> No
             assert reply.status_code < 500
         assert reply.headers["content-type"] == "application/problem+json"
         assert reply.json()["code"] == "body_too_large"
+
+
+@pytest.mark.parametrize("path", [path for path in LIMITS if LIMITS[path][1] > MOST_BYTES])
+def test_strangers_send_no_more_than_a_form(web: System, path: str) -> None:
+    """Files would lie on the disk, and long lists in memory, before a route asks who sends them."""
+    content_type, limit = LIMITS[path]
+    sent = 0
+
+    def body() -> Iterator[bytes]:
+        nonlocal sent
+        for piece in a_body(content_type, limit):
+            sent += len(piece)
+            yield piece
+
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {content_type}\r\n"
+    with socket.create_connection(("127.0.0.1", web.port), timeout=60) as line:
+        # Of what is announced nothing has to come.
+        line.sendall(f"{head}Content-Length: {limit}\r\n\r\n".encode())
+        assert line.recv(100).startswith(b"HTTP/1.1 401 ")
+    with socket.create_connection(("127.0.0.1", web.port), timeout=60) as line:
+        line.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+        for piece in body():
+            line.sendall(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            if sent > MOST_BYTES:
+                break
+        assert line.recv(100).startswith(b"HTTP/1.1 401 ")
+
+
+@pytest.mark.parametrize(
+    ("body", "depth"),
+    [
+        ({}, 1),
+        ([[], [[]]], 3),
+        ({"a": "[[[[{{\\", 'b"]': [{"c": "}]"}]}, 3),
+        ([{"[": {"{": []}}] * 3, 4),
+        ("[[[[", 0),
+        (7, 0),
+    ],
+)
+def test_depth_is_that_of_lists_and_objects_not_of_text(body: Any, depth: int) -> None:
+    for text in (orjson.dumps(body), json.dumps(body, indent=2).encode()):
+        assert not is_deeper(text, depth)
+        assert depth == 0 or is_deeper(text, depth - 1)
 
 
 def test_what_is_refused_is_not_read(web: System) -> None:

@@ -17,7 +17,8 @@ from app.collections.media import image_url
 from app.collections.models import Image
 from app.core.database import transaction
 from tests.app.test_collections import a_collection_id, upload
-from tests.support.bombs import CASES, SCRIPT, TAKEN
+from tests.support.archive_bombs import CASES
+from tests.support.bombs import SCRIPT, TAKEN
 from tests.support.builders import a_png, an_account, sign_in
 from tests.support.servers import ROOT
 

@@ -60,9 +60,9 @@ def enter(client: TestClient, password: str, email: str = "ada@example.org") -> 
 
 
 def another_browser() -> TestClient:
-    from app.main import create_app
+    from app.main import app
 
-    return TestClient(create_app())
+    return TestClient(app)
 
 
 def is_in(client: TestClient) -> bool:
@@ -120,6 +120,18 @@ def test_changing_a_password_asks_for_the_old_one_and_signs_others_out(
     client.post("/sign-out")
     assert enter(client, PASSWORD).status_code == 403
     assert enter(client, new).status_code == 303
+
+
+def test_the_old_password_is_not_guessed_from_an_open_browser(client: TestClient) -> None:
+    with_password(client)
+    enter(client, PASSWORD)
+    form = {"new": "another good one 9", "old": "wrong"}
+    codes = [client.post("/account/password", data=form).status_code for _ in range(11)]
+    assert codes == [403] * 10 + [429]
+    right = client.post("/account/password", data={**form, "old": PASSWORD})
+    assert right.status_code == 429
+    with another_browser() as elsewhere:
+        assert enter(elsewhere, PASSWORD).status_code == 303
 
 
 def test_a_forgotten_password_is_replaced_by_way_of_a_link(client: TestClient) -> None:

@@ -83,7 +83,7 @@ def another_server(
     servers: Servers, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[TestClient]:
     """With a database, a storage and a key of its own; its first account is signed in."""
-    from app.main import create_app
+    from app.main import app
 
     url = servers.new_database()
     with monkeypatch.context() as patch:
@@ -92,7 +92,7 @@ def another_server(
         patch.setenv("LIKEWISE_SECRET_KEY", "another")
         database.get_engine().dispose()
         forget_settings()
-        with TestClient(create_app()) as client:
+        with TestClient(app) as client:
             sign_in(client, an_account("bob@example.org"))
             yield client
         database.get_engine().dispose()

@@ -2,9 +2,11 @@
 
 import pytest
 from itsdangerous import URLSafeSerializer
+from typer.testing import CliRunner
 
 from app.core import security
 from app.core.settings import get_settings
+from likewise.cli import cli
 from likewise.environment import WeakKey, require_strong_key
 from tests.conftest import forget_settings
 
@@ -55,6 +57,19 @@ def test_links_from_before_sha_256_are_good(environment: dict[str, str]) -> None
 
 @pytest.mark.parametrize("key", ["", "short", "a" * 64, "ab" * 30, "changeme-changeme-changeme"])
 def test_keys_that_could_be_guessed_start_nothing(key: str) -> None:
-    with pytest.raises(WeakKey, match="LIKEWISE_OLD_SECRET_KEYS"):
+    with pytest.raises(WeakKey, match=r"LIKEWISE_OLD_SECRET_KEYS.*Take it out again"):
         require_strong_key(key)
     require_strong_key(NEW)
+
+
+def test_doctor_warns_while_a_key_that_could_be_guessed_is_believed(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> str:
+        lines = CliRunner().invoke(cli, ["doctor"]).output.splitlines()
+        return next(line for line in lines if "secret key" in line)
+
+    use(monkeypatch, NEW, OLD)
+    assert told().startswith("ok ")
+    use(monkeypatch, NEW, OLD, "guess-me")
+    assert told().startswith("WARN  secret key   1 of LIKEWISE_OLD_SECRET_KEYS may be guessed")

@@ -71,6 +71,14 @@ def test_a_thousand_mistakes_are_not_all_told(client: TestClient, owner: Account
     assert len(reply.content) < 60_000
 
 
+def test_a_long_list_of_mistakes_is_left_at_the_first(client: TestClient, owner: Account) -> None:
+    """Made out one by one, a million would take a gigabyte."""
+    path = f"/api/v1/campaigns/{a_campaign(owner).id}/models/1/map/selection.csv"
+    reply = client.post(path, json={"images": ["x"] * 1_000})
+    assert reply.status_code == 422
+    assert [one["where"] for one in reply.json()["errors"]] == ["body.images.0"]
+
+
 @pytest.mark.usefixtures("owner")
 @pytest.mark.parametrize("campaign", ["\\", "00000", "0" * 32])
 def test_a_webhook_of_no_campaign_is_refused(client: TestClient, campaign: str) -> None:

@@ -139,7 +139,7 @@ def test_a_dry_run_foretells_a_draft(client: TestClient, monkeypatch: pytest.Mon
 def test_a_dry_run_of_votes_foretells_the_share_of_labels_right(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.planning.dry_run.VOTES_LADDER", (1, 3))
+    monkeypatch.setattr("app.planning.dry_run.VOTES_LADDER", (3,))
     campaign = a_draft(
         kind="select",
         strategy="neucrowd",

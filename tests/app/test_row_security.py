@@ -273,6 +273,8 @@ def test_beyond_the_wall_is_left_again_whatever_happens(environment: dict[str, s
     count = select(func.count()).select_from(Campaign)
     with as_requester(ada) as session:
         with beyond_the_wall(session):
+            with beyond_the_wall(session):
+                assert session.scalar(count) == 1
             assert session.scalar(count) == 1
         assert session.scalar(count) == 0
         with pytest.raises(NotFound), beyond_the_wall(session):
@@ -308,13 +310,27 @@ def test_shared_campaigns_are_seen_and_changed_as_shared(environment: dict[str, 
         share_campaign(session, ada, session.get_one(Campaign, campaign.id), friend.email, "edit")
     with as_requester(friend) as session:
         assert session.connection().execute(renamed).rowcount == 1
+        with pytest.raises(DBAPIError, match="permission denied"), session.begin_nested():
+            session.execute(taken)
         assert session.connection().execute(text("UPDATE image SET position = 0")).rowcount == 0
         assert session.connection().execute(text("DELETE FROM share")).rowcount == 0
     with as_requester(ada) as session:
         end_share(session, ada, session.get_one(Campaign, campaign.id), friend.id)
     with as_requester(friend) as session:
         assert session.get(Campaign, campaign.id) is None
-        assert session.connection().execute(taken).rowcount == 0
+        assert session.connection().execute(renamed).rowcount == 0
+
+
+def test_nobody_raises_themselves(environment: dict[str, str]) -> None:
+    ada = an_account()
+    for change in ("role = 'admin'", "disabled_at = now()"):
+        with (
+            pytest.raises(DBAPIError, match='policy for table "account"'),
+            as_requester(ada) as session,
+        ):
+            session.execute(text(f"UPDATE account SET {change}"))  # noqa: S608
+    with as_requester(ada, admin=True) as session:
+        assert session.connection().execute(text("UPDATE account SET role = 'admin'")).rowcount == 1
 
 
 def test_webhooks_of_others_are_told_of_what_a_requester_does(environment: dict[str, str]) -> None:

@@ -1,20 +1,26 @@
 """The second factor: set up, asked for by every way in, used once, lost and removed."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pyotp
 import pytest
 from fastapi.testclient import TestClient
 from redis import Redis
 from sqlalchemy import select, update
+from typer.testing import CliRunner
 
 from app.accounts import factors
-from app.accounts.models import Account, RecoveryCode
+from app.accounts.models import Account, AuditEvent, BrowserSession, RecoveryCode
 from app.core.database import transaction
 from app.core.settings import get_settings
+from likewise.cli import cli
 from tests.app.test_accounts import PASSWORD, an_admin, another_browser, enter, is_in, with_password
+from tests.app.test_sessions import age
 from tests.conftest import forget_settings
 from tests.support.builders import a_campaign, a_recruitment, an_api_token, sign_in
+
+ANOTHER_KEY = "another-key-of-this-server-0123456789"
 
 
 @pytest.fixture(autouse=True)
@@ -22,19 +28,24 @@ def no_attempts_so_far(environment: dict[str, str]) -> None:
     Redis.from_url(get_settings().redis_url).flushdb()
 
 
-def set_up(client: TestClient) -> tuple[Account, pyotp.TOTP, list[str]]:
+def set_up(
+    client: TestClient, account: Account | None = None
+) -> tuple[Account, pyotp.TOTP, list[str]]:
     """An account with password and second factor, its codes and recovery codes; signed out."""
-    account = with_password(client)
-    enter(client, PASSWORD)
-    page = client.post("/account/factor/begin").text
-    seed = re.search(r'value="([A-Z2-7]{32})"', page)
-    assert seed, page
-    totp = pyotp.TOTP(seed.group(1))
+    account = account or with_password(client)
+    enter(client, PASSWORD, account.email)
+    totp = pyotp.TOTP(seed_in(client.post("/account/factor/begin").text))
     page = client.post("/account/factor/finish", data={"code": totp.now()}).text
     codes = re.findall(r"\b(?:[A-Z2-7]{6}-){3}[A-Z2-7]{6}\b", page)
     assert len(codes) == 10
     client.post("/sign-out")
     return account, totp, codes
+
+
+def seed_in(page: str) -> str:
+    found = re.search(r'value="([A-Z2-7]{32})"', page)
+    assert found, page
+    return found.group(1)
 
 
 def fresh(account: Account, totp: pyotp.TOTP) -> str:
@@ -102,6 +113,127 @@ def test_guessing_is_limited(client: TestClient) -> None:
     codes = [give(client, f"{number:06}") for number in range(12)]
     assert codes[-1] == 429
     assert not is_in(client)
+
+
+def test_who_knows_the_address_alone_shuts_nobody_out(client: TestClient) -> None:
+    account, totp, _ = set_up(client)
+    enter(client, PASSWORD)
+    with another_browser() as stranger:
+        codes = [enter(stranger, "wrong").status_code for _ in range(25)]
+    assert codes[-1] == 429
+    assert give(client, fresh(account, totp)) == 303
+    both = {"password": PASSWORD, "code": fresh(account, totp)}
+    assert client.post("/account/confirm", data=both).status_code == 200
+    client.post("/sign-out")
+    sign_in(client, account)
+    assert give(client, fresh(account, totp)) == 303
+
+
+def test_a_new_password_is_no_way_around_the_phone(client: TestClient) -> None:
+    account, totp, _ = set_up(client)
+    enter(client, PASSWORD)
+    give(client, fresh(account, totp))
+    age(minutes=31)
+    form = {"old": PASSWORD, "new": "another good one 9"}
+    refused = client.post("/account/password", data=form)
+    assert (refused.status_code, refused.json()["code"]) == (403, "confirmation_required")
+    page = {"accept": "text/html"}
+    sent_on = client.post("/account/password", data=form, headers=page, follow_redirects=False)
+    assert sent_on.headers["location"] == "/account/confirm"
+    both = {"password": PASSWORD, "code": fresh(account, totp)}
+    client.post("/account/confirm", data=both)
+    assert client.post("/account/password", data=form).status_code == 200
+
+
+def test_changing_password_or_factor_makes_no_proof_younger(client: TestClient) -> None:
+    account, totp, _ = set_up(client)
+    enter(client, PASSWORD)
+    give(client, fresh(account, totp))
+    age(minutes=29)
+    form = {"old": PASSWORD, "new": "another good one 9"}
+    assert client.post("/account/password", data=form).status_code == 200
+    assert since_the_proof() > timedelta(minutes=28)
+    assert client.post("/account/factor/remove").status_code == 200
+    assert since_the_proof() > timedelta(minutes=28)
+
+
+def since_the_proof() -> timedelta:
+    with transaction() as session:
+        return datetime.now(UTC) - session.scalars(select(BrowserSession.confirmed_at)).one()
+
+
+def test_the_key_is_shown_when_it_is_made_and_not_again(client: TestClient) -> None:
+    with_password(client)
+    enter(client, PASSWORD)
+    seed = seed_in(client.post("/account/factor/begin").text)
+    again = client.get("/account").text
+    assert seed not in again
+    assert 'action="/account/factor/finish"' in again
+    typo = client.post("/account/factor/finish", data={"code": "000000"})
+    assert typo.status_code == 403
+    assert seed not in typo.text
+    newer = seed_in(client.post("/account/factor/begin").text)
+    assert newer != seed
+    code = {"code": pyotp.TOTP(newer).now()}
+    assert "On since" in client.post("/account/factor/finish", data=code).text
+
+
+def test_a_factor_that_was_begun_under_another_key_is_begun_anew(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_password(client)
+    enter(client, PASSWORD)
+    client.post("/account/factor/begin")
+    monkeypatch.setenv("LIKEWISE_SECRET_KEY", ANOTHER_KEY)
+    forget_settings()
+    page = client.get("/account")
+    assert page.status_code == 200
+    assert 'action="/account/factor/begin"' in page.text
+    assert client.post("/account/factor/finish", data={"code": "000000"}).status_code == 409
+    assert seed_in(client.post("/account/factor/begin").text)
+
+
+def test_after_a_key_was_exchanged_a_code_seals_the_factor_anew(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account, totp, _ = set_up(client)
+    before = get_settings().secret_key.get_secret_value()
+    monkeypatch.setenv("LIKEWISE_SECRET_KEY", ANOTHER_KEY)
+    assert "no key reads 1 of 1" in of_doctor("factors")
+    monkeypatch.setenv("LIKEWISE_OLD_SECRET_KEYS", before)
+    assert "1 of them need a key of LIKEWISE_OLD_SECRET_KEYS" in of_doctor("factors")
+    enter(client, PASSWORD)
+    assert give(client, fresh(account, totp)) == 303
+    assert "the newest key reads all" in of_doctor("factors")
+    monkeypatch.delenv("LIKEWISE_OLD_SECRET_KEYS")
+    forget_settings()
+    client.post("/sign-out")
+    enter(client, PASSWORD)
+    assert give(client, fresh(account, totp)) == 303
+
+
+def of_doctor(check: str) -> str:
+    forget_settings()
+    told = CliRunner().invoke(cli, ["doctor"]).output.splitlines()
+    return next(line for line in told if line.split()[1:2] == [check])
+
+
+def test_new_recovery_codes_are_for_who_has_a_factor_and_written_down(client: TestClient) -> None:
+    with_password(client)
+    enter(client, PASSWORD)
+    assert client.post("/account/factor/codes").status_code == 409
+    with transaction() as session:
+        assert session.scalars(select(RecoveryCode)).all() == []
+    client.post("/sign-out")
+    account, totp, codes = set_up(client, with_password(client, "bob@example.org"))
+    enter(client, PASSWORD, "bob@example.org")
+    assert give(client, fresh(account, totp)) == 303
+    page = client.post("/account/factor/codes")
+    assert page.status_code == 200
+    assert codes[0] not in page.text
+    with transaction() as session:
+        actions = session.scalars(select(AuditEvent.action)).all()
+    assert actions.count("account.recovery_codes_renewed") == 1
 
 
 def test_a_code_without_a_password_is_nothing(client: TestClient) -> None:

@@ -1,6 +1,7 @@
 """What matters for security is written down, and says nothing that is secret."""
 
 import logging
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -11,6 +12,8 @@ from app.accounts.models import AuditEvent
 from app.core.database import transaction
 from app.core.settings import get_settings
 from tests.app.test_accounts import PASSWORD, enter, with_password
+from tests.app.test_second_factor import fresh, give, set_up
+from tests.support.builders import sign_in
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +41,39 @@ def test_signing_in_is_written_down_whether_it_works_or_not(
         events = [(action, details.get("by")) for action, details in session.execute(query)]
     assert ("account.signed_in", "link") in events
     assert ("account.signed_in", "password") in events
+
+
+def test_who_has_not_given_the_code_is_not_written_down_as_signed_in(
+    client: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    account, totp, codes = set_up(client)
+    seen = len(events())
+    enter(client, PASSWORD)
+    with caplog.at_level(logging.WARNING):
+        give(client, "000000")
+    give(client, fresh(account, totp))
+    wrong = {"password": PASSWORD, "code": "111111"}
+    assert client.post("/account/confirm", data=wrong).status_code == 403
+    client.cookies.clear()
+    sign_in(client, account)
+    give(client, codes[0])
+    assert events()[seen:] == [
+        ("account.password_given", {"by": "password"}),
+        ("account.code_refused", {"step": "sign_in"}),
+        ("account.signed_in", {"by": "password", "factor": "totp"}),
+        ("account.code_refused", {"step": "confirm"}),
+        ("account.link_given", {"by": "link"}),
+        ("account.signed_in", {"by": "link", "factor": "recovery"}),
+    ]
+    assert "code refused" in caplog.text
+    assert "000000" not in caplog.text
+
+
+def events() -> list[tuple[str, dict[str, Any]]]:
+    """Of signing in and proving, in their order; the details of each."""
+    with transaction() as session:
+        query = select(AuditEvent.action, AuditEvent.details).order_by(AuditEvent.id)
+        return [(action, details) for action, details in session.execute(query)]
 
 
 def test_refusals_leave_a_line(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,6 +1,10 @@
 """Sessions: cookies, how they end of themselves and by hand, and who must prove who they are."""
 
+import asyncio
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,10 +13,16 @@ from redis import Redis
 from sqlalchemy import func, select, update
 
 from app.accounts.guessable import is_guessable
-from app.accounts.models import AuditEvent, BrowserSession
-from app.accounts.sessions import forget_old_sessions
+from app.accounts.models import Account, AuditEvent, BrowserSession
+from app.accounts.service import set_disabled
+from app.accounts.sessions import end_all, forget_old_sessions, renew, session_of
+from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.settings import get_settings
+from app.recruitment import accounts
+from app.recruitment.channel import Checked
+from app.results import live
+from app.results.live import progress_events
 from tests.app.test_accounts import (
     PASSWORD,
     a_token,
@@ -138,6 +148,44 @@ def test_a_cookie_is_worth_nothing_after_signing_out_or_in_again(client: TestCli
     assert n_sessions() == 0
 
 
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [
+        ("/account/confirm", {"password": PASSWORD}),
+        ("/account/password", {"old": PASSWORD, "new": "another good one 9"}),
+    ],
+)
+def test_a_session_that_was_ended_meanwhile_is_not_replaced(
+    client: TestClient, path: str, form: dict[str, str]
+) -> None:
+    with_password(client)
+    enter(client, PASSWORD)
+    with ThreadPoolExecutor(1) as pool, transaction() as session:
+        account = session.scalars(select(Account)).one()
+        end_all(session, account)
+        replacing = pool.submit(client.post, path, data=form, follow_redirects=False)
+        time.sleep(1)
+        assert not replacing.done()
+        session.commit()
+        assert replacing.result(10).status_code == 401
+    assert n_sessions() == 0
+
+
+def test_signing_out_everywhere_finds_a_session_that_is_being_replaced(client: TestClient) -> None:
+    with_password(client)
+    enter(client, PASSWORD)
+    with ThreadPoolExecutor(1) as pool, transaction() as session:
+        here = session_of(session, client.cookies["likewise"])
+        assert here is not None
+        account = session.get_one(Account, here.account_id)
+        renew(session, here, account, proved=True)
+        ending = pool.submit(client.post, "/account/sessions/end", follow_redirects=False)
+        time.sleep(1)
+        session.commit()
+        assert ending.result(10).status_code == 303
+    assert n_sessions() == 0
+
+
 def test_an_admin_signs_somebody_out(client: TestClient) -> None:
     eve = an_account("eve@example.org")
     with another_browser() as other:
@@ -179,6 +227,7 @@ def test_paying_needs_a_fresh_proof_of_people_and_not_of_tokens(client: TestClie
         (f"{base}/submissions/{submission.id}/bonus", {"amount_cents": 1, "reason": "x"}),
         (f"{base}/recruitments/{recruitment.id}/open", None),
         (f"{base}/recruitments/{recruitment.id}/more", {"places": 1}),
+        (f"{base}/recruitments/{recruitment.id}/resume", None),
         ("/api/v1/channel-accounts", {"kind": "mturk"}),
     ]
     age(minutes=31)
@@ -195,6 +244,65 @@ def test_paying_needs_a_fresh_proof_of_people_and_not_of_tokens(client: TestClie
     client.headers["Authorization"] = f"Bearer {an_api_token(owner)}"
     for path, body in asked:
         assert client.post(path, json=body).json().get("code") != "confirmation_required", path
+
+
+def test_pages_and_api_ask_for_the_same_proof_for_accounts_on_platforms(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounts, "check_account", lambda *_: asdict(Checked(None, "", "")))
+    owner = an_account()
+    account = a_recruitment(owner, a_campaign(owner)).channel_account_id
+    sign_in(client, owner)
+    age(minutes=31)
+    page, api = f"/account/platforms/{account}", f"/api/v1/channel-accounts/{account}"
+    html = {"accept": "text/html"}
+    for path in (f"{page}/remove", f"{page}/secret"):
+        sent_on = client.post(path, headers=html, follow_redirects=False)
+        assert sent_on.headers["location"] == "/account/confirm", path
+    refused = [client.delete(api), client.put(f"{api}/secret", json={"secret": {}})]
+    assert [one.json()["code"] for one in refused] == ["confirmation_required"] * 2
+    # Asking whether it works commits nothing.
+    checked = client.post(f"{page}/check", headers=html, follow_redirects=False)
+    assert checked.headers["location"] == f"/account/platforms#account-{account}"
+    assert client.post(f"{api}/check").status_code == 200
+    assert client.get("/account/platforms").status_code == 200
+
+
+def kinds_told(campaign: Campaign, account: Account, disable: bool = False) -> list[str]:
+    """What the live events of a campaign are until they end; after the first one the account may be
+    disabled."""
+
+    async def listen() -> list[str]:
+        told = []
+        async for event in progress_events(campaign.id, account.id):
+            told.append(event["event"])
+            if disable:
+                with transaction() as session:
+                    root = Account(email="root@example.org", role="admin")
+                    set_disabled(session, root, session.get_one(Account, account.id), True)
+        return told
+
+    async def within_time() -> list[str]:
+        return await asyncio.wait_for(listen(), 20)
+
+    return asyncio.run(within_time())
+
+
+def test_live_events_end_when_the_account_is_disabled(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "POLL_SECONDS", 0.2)
+    owner = an_account()
+    assert kinds_told(a_campaign(owner), owner, disable=True) == ["progress"]
+
+
+def test_live_events_end_after_a_while_so_that_who_signed_out_is_not_let_in_again(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "POLL_SECONDS", 0.2)
+    monkeypatch.setattr(live, "LONGEST_SECONDS", 1.0)
+    owner = an_account()
+    assert kinds_told(a_campaign(owner), owner) == ["progress", "again"]
 
 
 def test_a_password_is_not_chosen_by_whoever_finds_a_browser_open(client: TestClient) -> None:

@@ -94,3 +94,42 @@ def test_a_body_that_stands_still_is_given_up() -> None:
     whole = {"type": "http.request", "body": b"x"}
     assert asyncio.run(run([part])) == ["http.request", "http.disconnect"]
     assert asyncio.run(run([part, whole])) == ["http.request", "http.request"]
+
+
+def test_a_body_that_creeps_is_given_up() -> None:
+    """A byte now and then is no upload, however long it goes on."""
+    told: list[str] = []
+
+    async def receive() -> Any:
+        await asyncio.sleep(0.02)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        while not told or told[-1] != "http.disconnect":
+            told.append((await receive())["type"])
+
+    async def run() -> None:
+        await PatientBodies(application, seconds=0.1)({"type": "http"}, receive, None)  # type: ignore[arg-type]
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+    assert 2 <= len(told) < 20
+
+
+def test_a_large_body_at_the_pace_of_a_line_is_taken() -> None:
+    told: list[int] = []
+    parts = 20
+
+    async def receive() -> Any:
+        await asyncio.sleep(0.02)
+        told.append(1)
+        return {"type": "http.request", "body": b"x" * 1000, "more_body": len(told) < parts}
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive()).get("more_body"):
+            continue
+
+    async def run() -> None:
+        await PatientBodies(application, seconds=0.1)({"type": "http"}, receive, None)  # type: ignore[arg-type]
+
+    asyncio.run(run())
+    assert len(told) == parts

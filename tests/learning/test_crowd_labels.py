@@ -29,6 +29,7 @@ from learning.quality import Agreement
 from learning.redundancy import expected_error, gain_per_vote
 from learning.select_queries import covering_selections, telling_selections
 from learning.simulation import VoteCrowd
+from tests.support.scale import FULL
 
 QUICK: dict[str, Any] = {"candidates": [{}], "n_networks": 1, "parameters": {"n_epochs": 12}}
 VOTES = st.lists(st.sampled_from([YES, NO]), min_size=20, max_size=20)
@@ -206,11 +207,12 @@ def adaptive(seed: int) -> tuple[float, float, float, float]:
 
 
 def test_adaptive_redundancy_is_as_good_as_five_votes_with_fewer() -> None:
-    found = np.array([adaptive(seed) for seed in range(2)])
+    n_collections = 2 if FULL else 1
+    found = np.array([adaptive(seed) for seed in range(n_collections)])
     majority, dawid_skene, right, n_votes = found.mean(axis=0)
     assert n_votes <= 0.6 * 5
-    # Two collections of 400: a standard error of 0.008.
-    assert right >= max(majority, dawid_skene) - 0.01, found
+    # A collection of 400 has a standard error of 0.011.
+    assert right >= max(majority, dawid_skene) - 0.015 / n_collections**0.5, found
 
 
 def test_features_that_tell_nothing_leave_the_votes_to_decide() -> None:

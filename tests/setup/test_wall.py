@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from fastapi.testclient import TestClient
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import select, text
@@ -13,11 +14,12 @@ from app.campaigns.models import Campaign
 from app.core import database
 from app.core.database import transaction
 from app.core.wall import ROLE, breaches
+from app.operations.readiness import check_readiness
 from app.tables import metadata
 from tests.app.test_row_security import as_requester
 from tests.conftest import forget_settings
 from tests.setup.test_migrations import alembic, migrate, query
-from tests.support.builders import a_campaign, an_account
+from tests.support.builders import a_campaign, an_account, sign_in
 from tests.support.servers import Servers
 
 
@@ -66,6 +68,19 @@ def plain_owner(servers: Servers) -> Iterator[tuple[str, str]]:
         connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(user)))
 
 
+def by_an_administrator(servers: Servers, statement: str, *names: str) -> None:
+    with psycopg.connect(servers.postgres.uri, autocommit=True) as connection:
+        connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+
+
+def moved_to(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Migrate this database, and use it from here on."""
+    alembic(url, "upgrade", "head")
+    database.get_engine().dispose()
+    monkeypatch.setenv("DATABASE_URL", url)
+    forget_settings()
+
+
 def test_an_owner_who_may_make_no_role_is_told_what_to_do(
     environment: dict[str, str],
     servers: Servers,
@@ -79,13 +94,8 @@ def test_an_owner_who_may_make_no_role_is_told_what_to_do(
     assert "NoWall" in said
     assert "An administrator of PostgreSQL runs this once" in said
     assert f"GRANT {ROLE} TO {user};" in said
-    with psycopg.connect(servers.postgres.uri, autocommit=True) as connection:
-        statement = sql.SQL("GRANT {} TO {}").format(sql.Identifier(ROLE), sql.Identifier(user))
-        connection.execute(statement)
-    alembic(url, "upgrade", "head")
-    database.get_engine().dispose()
-    monkeypatch.setenv("DATABASE_URL", url)
-    forget_settings()
+    by_an_administrator(servers, "GRANT {} TO {}", ROLE, user)
+    moved_to(url, monkeypatch)
     ada, bob = an_account(), an_account("bob@example.org")
     campaign, foreign = a_campaign(ada), a_campaign(bob)
     with transaction() as session:
@@ -94,3 +104,66 @@ def test_an_owner_who_may_make_no_role_is_told_what_to_do(
     with as_requester(ada) as session:
         assert session.get(Campaign, campaign.id) is not None
         assert session.get(Campaign, foreign.id) is None
+
+
+def test_a_role_that_got_lost_is_told_and_nobody_is_let_in(
+    environment: dict[str, str],
+    servers: Servers,
+    plain_owner: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    user, url = plain_owner
+    by_an_administrator(servers, "GRANT {} TO {}", ROLE, user)
+    moved_to(url, monkeypatch)
+    from app.main import app
+
+    with TestClient(app) as client:
+        sign_in(client, an_account())
+        assert client.get("/api/v1/campaigns").status_code == 200
+        assert check_readiness().checks["database"] == "ok"
+        by_an_administrator(servers, "REVOKE {} FROM {}", ROLE, user)
+        refused = client.get("/api/v1/campaigns")
+        assert (refused.status_code, refused.json()["code"]) == (503, "no_wall")
+        assert "likewise migrate" in refused.json()["detail"]
+    assert "likewise migrate" in check_readiness().checks["database"]
+
+
+def test_what_everybody_may_elsewhere_is_granted_where_it_was_taken_away(
+    environment: dict[str, str],
+    servers: Servers,
+    plain_owner: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No temporary tables for everybody, and tables in a schema of the user's own name."""
+    user, url = plain_owner
+    name = url.partition("?")[0].rpartition("/")[2]
+    by_an_administrator(servers, "GRANT {} TO {}", ROLE, user)
+    by_an_administrator(servers, "REVOKE ALL ON DATABASE {} FROM PUBLIC", name)
+    address = url.replace("postgresql+psycopg://", "postgresql://")
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(user)))
+    moved_to(url, monkeypatch)
+    ada, bob = an_account(), an_account("bob@example.org")
+    campaign, foreign = a_campaign(ada), a_campaign(bob)
+    with transaction() as session:
+        assert session.scalar(text("SELECT current_schema()")) == user
+        assert breaches(session, metadata) == []
+    with as_requester(ada) as session:
+        session.execute(text("CREATE TEMPORARY TABLE scratch (a int) ON COMMIT DROP"))
+        assert session.get(Campaign, campaign.id) is not None
+        assert session.get(Campaign, foreign.id) is None
+
+
+def test_what_is_missing_and_not_ours_to_give_is_told(
+    environment: dict[str, str], servers: Servers, plain_owner: tuple[str, str]
+) -> None:
+    user, url = plain_owner
+    name = url.partition("?")[0].rpartition("/")[2]
+    by_an_administrator(servers, "GRANT {} TO {}", ROLE, user)
+    by_an_administrator(servers, "ALTER DATABASE {} OWNER TO postgres", name)
+    by_an_administrator(servers, "REVOKE TEMPORARY ON DATABASE {} FROM PUBLIC", name)
+    with pytest.raises(AssertionError) as refused:
+        alembic(url, "upgrade", "head")
+    assert f"GRANT TEMPORARY ON DATABASE {name} TO {ROLE};" in str(refused.value)
+    by_an_administrator(servers, "GRANT TEMPORARY ON DATABASE {} TO {}", name, ROLE)
+    alembic(url, "upgrade", "head")

@@ -5,6 +5,7 @@ import zipfile
 from collections.abc import Sequence
 from uuid import UUID
 
+import httpx
 import numpy as np
 from fastapi.testclient import TestClient
 from PIL import Image
@@ -187,7 +188,7 @@ def reloaded(campaign_id: UUID) -> Campaign:
         return session.get_one(Campaign, campaign_id)
 
 
-def sign_in(client: TestClient, account: Account) -> None:
+def sign_in(client: TestClient | httpx.Client, account: Account) -> None:
     """Sign a test client in as a browser would: by a one-time link."""
     with transaction() as session:
         link = create_sign_in_link(session, account, "")

@@ -2,6 +2,7 @@
 
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -12,18 +13,22 @@ from tests.support.servers import Servers
 from tests.support.system import System
 from tests.support.traffic import Call
 
-# How long an outage of these may be noticed by who asks the web server, once it is back; of the
-# others, nothing may be.
-NOTICED_SECONDS = {"web": 2.0, "postgresql": 15.0}
+# How an outage of these may be noticed by who asks the web server: the status of its reply (0:
+# there was none), and how long once it is back. Of the others, nothing may be.
+NOTICED = {"web": (0, 2.0), "postgresql": (503, 15.0)}
+# A trainer is there while a model is trained, and awaited for so long.
+TRAINER_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class Outage:
-    """Monotonic seconds. back: when whoever supervises it had it running again."""
+    """Monotonic seconds. back: when whoever supervises it had it running again; n: processes that
+    were there to be killed."""
 
     name: str
     killed: float
     back: float
+    n: int = 1
 
 
 @dataclass
@@ -49,20 +54,21 @@ class Chaos:
                 self._strike(name, away=chance.uniform(0, 3), forgetful=chance.random() < 0.5)
         time.sleep(max(0.0, began + periods * self.period - time.monotonic()))
 
-    def _victims(self) -> dict[str, Callable[[], None]]:
+    def _victims(self) -> dict[str, Callable[[], int]]:
+        """How each is killed; how many processes that were."""
         return {
-            "web": lambda: self.system.kill("web"),
-            "worker": lambda: self.system.kill("worker"),
-            "dispatcher": lambda: self.system.kill("dispatcher"),
+            "web": lambda: self._kill("web"),
+            "worker": lambda: self._kill("worker"),
+            "dispatcher": lambda: self._kill("dispatcher"),
             "trainer": self._kill_trainers,
-            "valkey": self.system.kill_redis,
+            "valkey": self._kill_valkey,
             "postgresql": self._stop_postgresql,
         }
 
     def _strike(self, name: str, away: float, forgetful: bool) -> None:
         """`forgetful`: a Valkey that comes back has nothing left of what it held."""
-        killed = time.monotonic()
-        self._victims()[name]()
+        began = time.monotonic()
+        n = self._victims()[name]()
         time.sleep(away)
         if name == "valkey":
             for file in self.system.valkey.folder.rglob("*.aof*") if forgetful else ():
@@ -72,39 +78,66 @@ class Chaos:
             self.servers.postgres.ensure_running()
         elif name != "trainer":
             self.system.start(name)
-        self.outages.append(Outage(name, killed, time.monotonic()))
+        self.outages.append(Outage(name, began, time.monotonic(), n))
 
-    def _kill_trainers(self) -> None:
-        """Whatever trains at this moment, if anything does."""
-        for one in self.system.trainers():
-            try:
-                one.kill()
-            except psutil.NoSuchProcess:
-                continue
+    def _kill(self, name: str) -> int:
+        self.system.kill(name)
+        return 1
 
-    def _stop_postgresql(self) -> None:
+    def _kill_valkey(self) -> int:
+        self.system.kill_redis()
+        return 1
+
+    def _kill_trainers(self) -> int:
+        """The next one that trains, if any does soon."""
+        end = time.monotonic() + TRAINER_SECONDS
+        while time.monotonic() < end:
+            if (killed := sum(_killed(one) for one in self.system.trainers())) > 0:
+                return killed
+            time.sleep(0.1)
+        return 0
+
+    def _stop_postgresql(self) -> int:
         stop_at_once(self.servers)
+        return 1
+
+    @property
+    def kills(self) -> dict[str, int]:
+        found: Counter[str] = Counter()
+        for one in self.outages:
+            found[one.name] += one.n
+        return dict(found)
+
+    def excused(self, call: Call) -> bool:
+        """Whether it failed as somebody's who asks while something they need is away."""
+        return any(
+            call.status == status
+            and one.killed <= call.at
+            and call.at - call.seconds <= one.back + seconds
+            for one in self.outages
+            if one.name in NOTICED
+            for status, seconds in [NOTICED[one.name]]
+        )
+
+    def excusing_seconds(self) -> float:
+        """For how long failures of some kind are excused, overlaps counted once."""
+        total = end = 0.0
+        for one in sorted(self.outages, key=lambda one: one.killed):
+            if one.name in NOTICED:
+                back = one.back + NOTICED[one.name][1]
+                total += max(0.0, back - max(end, one.killed))
+                end = max(end, back)
+        return total
 
     def unexplained(self, calls: list[Call]) -> list[Call]:
-        """Requests that failed although nothing they need was away, or long after it was back."""
-        windows = [
-            (one.killed, one.back + NOTICED_SECONDS[one.name])
-            for one in self.outages
-            if one.name in NOTICED_SECONDS
-        ]
-        return [
-            call
-            for call in calls
-            if (call.status == 0 or call.status >= 500)
-            and not any(
-                begin <= call.at and call.at - call.seconds <= end for begin, end in windows
-            )
-        ]
+        """Requests that failed although nothing they need was away, or long after it was back, or
+        in another way than it explains."""
+        return [one for one in calls if has_failed(one) and not self.excused(one)]
 
     def longest_trouble(self, calls: list[Call], name: str) -> float:
         """Seconds from the return of `name` to the last request that failed before anything else
         went away."""
-        bad = [one.at for one in calls if one.status == 0 or one.status >= 500]
+        bad = [one.at for one in calls if has_failed(one)]
         ends = [one.killed for one in self.outages[1:]] + [float("inf")]
         return max(
             (
@@ -115,6 +148,19 @@ class Chaos:
             ),
             default=0.0,
         )
+
+
+def has_failed(call: Call) -> bool:
+    return call.status == 0 or call.status >= 500
+
+
+def _killed(process: psutil.Process) -> bool:
+    """False for one that has just ended by itself."""
+    try:
+        process.kill()
+    except psutil.NoSuchProcess:
+        return False
+    return True
 
 
 def stop_at_once(servers: Servers) -> None:

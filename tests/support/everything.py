@@ -6,8 +6,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.accounts.factors import renew_recovery_codes
-from app.accounts.models import Account
+from app.accounts.models import Account, RecoveryCode
 from app.accounts.service import create_sign_in_link
 from app.accounts.sessions import start_session
 from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment, Remark
@@ -16,6 +15,7 @@ from app.campaigns.sharing import share_campaign
 from app.collections.models import CollectionImport, ImportProblem
 from app.core.database import Base, transaction
 from app.core.idempotency import Keyed, Reply, keep_reply
+from app.core.security import hash_token
 from app.jobs.models import Job
 from app.jobs.service import request_job
 from app.operations.models import CspViolation
@@ -50,7 +50,7 @@ def an_account_with_everything(email: str, shared_with: str) -> tuple[Account, C
     with transaction() as session:
         create_sign_in_link(session, owner, "")
         start_session(session, owner)
-        renew_recovery_codes(session, owner)
+        session.add(RecoveryCode(account_id=owner.id, code_hash=hash_token(email)))
         session.add(CspViolation(directive="script-src", blocked="inline", page=email, n=1))
         share_campaign(session, owner, campaign, shared_with, "view")
         reply = Reply(200, {}, b"{}")

@@ -30,10 +30,15 @@ INVARIANTS = {
         LEFT JOIN answer ON answer.assignment_id = assignment.id
             AND answer.state IN ('submitted', 'surplus')
         GROUP BY assignment.id HAVING n_answered <> count(answer.id)""",
-    "nobody has one grid twice, nor two live leases that are not ahead": """
+    "nobody has two live leases that are not ahead": """
         SELECT annotator_id, count(*) FROM answer
         WHERE state = 'leased' AND lease_expires_at > now() AND NOT ahead
         GROUP BY annotator_id HAVING count(*) > 1""",
+    "submitted and live leases of a grid are no more than it wants": """
+        SELECT grid.id, wanted, count(*) FROM grid JOIN answer ON answer.grid_id = grid.id
+        WHERE grid.role = 'ask' AND (answer.state = 'submitted'
+            OR answer.state = 'leased' AND lease_expires_at > now())
+        GROUP BY grid.id HAVING count(*) > wanted""",
     "an answer groups the images of its grid": """
         SELECT answer.id FROM answer JOIN grid ON grid.id = grid_id
         WHERE groups IS NOT NULL AND cardinality(groups) <> cardinality(images)""",
@@ -41,6 +46,13 @@ INVARIANTS = {
         SELECT job.id, job.state, count(model.id) FROM job
         LEFT JOIN model ON model.job_id = job.id WHERE job.kind = 'learn' GROUP BY job.id
         HAVING count(model.id) <> CASE job.state WHEN 'done' THEN 1 ELSE 0 END""",
+    "a campaign has one active job of a kind": """
+        SELECT campaign_id, kind, count(*) FROM job WHERE state IN ('queued', 'running')
+        GROUP BY campaign_id, kind HAVING count(*) > 1""",
+    "a job has no more attempts than it may": """
+        SELECT id, attempts, max_attempts FROM job WHERE attempts > max_attempts""",
+    "nothing runs whose worker was lost": """
+        SELECT id, lease_until FROM job WHERE state = 'running' AND lease_until < now()""",
     "a job that failed says why": """
         SELECT id FROM job WHERE state = 'failed' AND coalesce(error, '') = ''""",
     "versions of models have no gaps": """
@@ -55,6 +67,12 @@ INVARIANTS = {
         SELECT submission_id, count(*) FROM payment
         WHERE kind = 'reward' AND state <> 'cancelled' AND submission_id IS NOT NULL
         GROUP BY submission_id HAVING count(*) > 1""",
+    "who is paid for a submission is who did its assignment": """
+        SELECT payment.id FROM payment JOIN assignment ON assignment.id = payment.assignment_id
+        WHERE payment.annotator_id IS DISTINCT FROM assignment.annotator_id""",
+    "what was paid says as what, and nobody wonders whether anything was": """
+        SELECT id, state FROM payment
+        WHERE state = 'running' OR state = 'paid' AND kind <> 'bonus' AND external_id IS NULL""",
     "a recruitment keeps to its limit": """
         SELECT recruitment.id, spend_limit_cents, sum(amount_cents + fee_cents) FROM recruitment
         JOIN payment ON payment.recruitment_id = recruitment.id

@@ -64,9 +64,9 @@ class Poisoned:
 
 def a_poisoned_requester(base_url: str) -> Poisoned:
     owner = an_account()
-    from app.main import create_app
+    from app.main import app
 
-    with TestClient(create_app()) as client:
+    with TestClient(app) as client:
         told = a_sorted_campaign(client, owner)
     with transaction() as session:
         collection = session.get_one(Collection, told.collection_id)

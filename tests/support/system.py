@@ -60,7 +60,8 @@ class System:
         commands = {
             "web": ["uvicorn", "--factory", "app.main:served", "--port", str(self.port),
                     *OPTIONS],
-            "worker": ["celery", "-q", "-A", celery, "worker", "-P", "threads", "-c", "1", "-l", "info", "--without-gossip", "--without-mingle"],
+            "worker": ["celery", "-q", "-A", celery, "worker", "-P", "threads", "-c", "1",
+                       "-l", "info", "--without-gossip", "--without-mingle"],
             "dispatcher": ["workers.dispatcher"],
         }  # fmt: skip
         with (self.folder / f"{name}.log").open("ab") as log:

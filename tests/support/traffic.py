@@ -126,6 +126,8 @@ class Traffic:
 
 class _Worker(SimulatedAnnotator):
     tries = 90
+    # As the page, which asks again when it was told to.
+    patience = 60.0
 
     def __init__(self, traffic: Traffic, http: httpx.Client, number: int) -> None:
         self._traffic, self._number = traffic, number

@@ -36,9 +36,9 @@ def owner(web: System) -> Account:
 
 @pytest.fixture
 def campaign(owner: Account) -> Campaign:
-    from app.main import create_app
+    from app.main import app
 
-    with TestClient(create_app()) as client:
+    with TestClient(app) as client:
         return a_sorted_campaign(client, owner)
 
 

@@ -124,12 +124,18 @@ class Purse:
             thread.join()
 
 
-def a_play(system: System, turk: Emulator, campaign: Campaign) -> MarketPlay:
+def a_play(
+    system: System,
+    turk: Emulator,
+    campaign: Campaign,
+    transport: httpx.BaseTransport | None = None,
+) -> MarketPlay:
+    """transport: of requests to the system, where somebody notes them."""
     with transaction() as session:
         table = read_images(session, campaign)
     return MarketPlay(
         MTurkMarket(httpx.Client(base_url=turk.endpoint_url, timeout=60)),
-        httpx.Client(base_url=system.base_url, timeout=60),
+        httpx.Client(base_url=system.base_url, timeout=60, transport=transport),
         make_crowd(table, ["colour"], CrowdTraits(50, 0.1)),
         campaign.max_groups,
     )

@@ -1,4 +1,4 @@
-"""Sixty people on Prolific, which takes no tokens: everyone who finished is paid, once; a payment
+"""People on Prolific, which takes no tokens: everyone who finished is paid, once; a payment
 of which nobody knows is left to a person, who looks at Prolific's own books."""
 
 import threading
@@ -23,11 +23,13 @@ from likewise.markets import ProlificMarket
 from tests.support.books import Paid, Requester, owed_to_workers, paid_by_ledger
 from tests.support.builders import a_campaign, a_collection, an_account
 from tests.support.recruits import an_account_on
+from tests.support.scale import FULL
 from tests.support.system import System, wait_until
 from tests.system.test_recruiting_faults import a_requester, agrees, fill, kill_on_the_way
 
-# Of 54 people 6 return the study and 6 walk away; 4 do not pass practice. Others get their places.
-FIRST, SCREENED, PLACES = 54, 4, 44
+# Of the first some return the study and as many walk away; some do not pass practice. Others get
+# their places.
+FIRST, LEAVE, SCREENED, PLACES = (54, 6, 4, 44) if FULL else (27, 3, 2, 22)
 REWARD, EXTRA, SCREEN_OUT = 300, 9, 60
 # Every place may come to be paid for, and somebody screened out before it.
 LIMIT = PLACES * (300 + 155 + 60 + 32) + 3_000
@@ -88,11 +90,15 @@ def test_everyone_who_finished_is_paid_once_on_prolific_too(
     tell(prolific, "PUT", "/faults", FAULTS)
     play = a_play(system, prolific, campaign)
     play.habits = Habits(
-        returns=6 / FIRST, abandons=6 / FIRST, careless=SCREENED / FIRST, twice=0.2, extras=0.5
+        returns=LEAVE / FIRST,
+        abandons=LEAVE / FIRST,
+        careless=SCREENED / FIRST,
+        twice=0.2,
+        extras=0.5,
     )
     playing = threading.Thread(target=play.play, args=(list(prolific.state.participants),))
     playing.start()
-    kill_on_the_way(system, play, FIRST - 16)
+    kill_on_the_way(system, play, FIRST - 2 * LEAVE - SCREENED)
     playing.join()
     tell(prolific, "POST", "/clock/advance", {"seconds": MINUTES_ALLOWED * 60})
     fill(play, PLACES, lambda n: by_the_command(prolific, campaign, n))
@@ -195,8 +201,8 @@ def check(prolific: Emulator, campaign: Campaign, play: MarketPlay) -> None:
     assert codes == set()
     assert ends == {
         "handed_in": PLACES,
-        "returned": 6,
-        "abandoned": 6,
+        "returned": LEAVE,
+        "abandoned": LEAVE,
         "screened_out": SCREENED,
     }
     assert paid_by_ledger(campaign.id) == owed(play)

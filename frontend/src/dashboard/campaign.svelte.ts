@@ -25,6 +25,11 @@ export class LiveCampaign {
     events.addEventListener('changed', () => {
       this.changes += 1;
     });
+    // The server asks now and then whether who sees this is signed in still.
+    events.addEventListener('again', () => {
+      events.close();
+      this.connect();
+    });
     events.addEventListener('error', () => {
       // Meanwhile the page says that it may be behind.
       this.connected = false;
