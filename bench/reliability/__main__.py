@@ -8,10 +8,18 @@ import argparse
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.reliability.outcomes import outcomes
-from bench.reliability.report import figures_in, keep_size, report, sizes_in
+from bench.reliability.report import (
+    Run,
+    figures_in,
+    forget_figures,
+    keep_run,
+    report,
+    runs_in,
+)
 from bench.reliability.statements import Statement, statements
 
 ROOT = Path(__file__).parents[2]
@@ -31,20 +39,25 @@ def main() -> int:
         parser.error(f"no such statement: {', '.join(sorted(unknown))}")
     folder: Path = options.results.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    done: set[str] = set()
-    worst = 0
-    for one in known if not options.report else []:
-        if not options.only or one.name in options.only:
-            worst = max(worst, run(one, done, folder, full=not options.short))
+    chosen = [one for one in known if not options.only or one.name in options.only]
+    worst = 0 if options.report else run_all(chosen, folder, full=not options.short)
     REPORT.write_text(
-        report(known, outcomes(folder.glob("*.xml")), figures_in(folder), sizes_in(folder))
+        report(known, outcomes(folder.glob("*.xml")), figures_in(folder), runs_in(folder))
     )
     print(f"==> {REPORT.relative_to(ROOT)}")
     return worst
 
 
+def run_all(chosen: list[Statement], folder: Path, full: bool) -> int:
+    """The worst exit status."""
+    forget_figures(folder, {one.name for one in chosen})
+    done: set[str] = set()
+    return max((run(one, done, folder, full) for one in chosen), default=0)
+
+
 def run(one: Statement, done: set[str], folder: Path, full: bool) -> int:
-    """The tests of one statement that have not run yet; pytest's exit status."""
+    """The tests of one statement that have not run yet; pytest's exit status, or 1 where some test
+    was skipped as a whole: nothing was held to anything."""
     tests = [test for test in one.tests if test not in done]
     if not tests:
         return 0
@@ -55,9 +68,26 @@ def run(one: Statement, done: set[str], folder: Path, full: bool) -> int:
         "LIKEWISE_FULL_TESTS": "1" if full else "0",
         "LIKEWISE_ACCEPTANCE_RESULTS": str(folder),
     }
-    keep_size(folder, one.name, "full" if full else "short")
-    command = [sys.executable, "-m", "pytest", *tests, f"--junitxml={folder / one.name}.xml"]
-    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    now = datetime.now(UTC).date().isoformat()
+    keep_run(folder, one.name, Run("full" if full else "short", commit(), now))
+    file = folder / f"{one.name}.xml"
+    file.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", *tests, f"--junitxml={file}"]
+    status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    return status or int(not all_passed(tests, file))
+
+
+def all_passed(tests: list[str], file: Path) -> bool:
+    """Whether of every test some case passed and none failed."""
+    ended = outcomes([file]) if file.exists() else {}
+    return all(test in ended and ended[test].passed for test in tests)
+
+
+def commit() -> str:
+    """That the tests run on; with a + where files were changed since."""
+    told = ["git", "describe", "--always", "--abbrev=9", "--exclude=*", "--dirty=+"]
+    done = subprocess.run(told, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 if __name__ == "__main__":

@@ -17,6 +17,10 @@ class Outcome:
     reasons: set[str] = field(default_factory=set)
 
     @property
+    def why_skipped(self) -> str:
+        return "; ".join(sorted(self.reasons))
+
+    @property
     def passed(self) -> bool:
         """At least one of its cases passed and none failed; skipped ones are told apart."""
         return self.ends["passed"] > 0 and self.ends["failed"] == 0

@@ -4,7 +4,8 @@ import json
 import os
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +14,43 @@ import psutil
 from bench.reliability.outcomes import Outcome
 from bench.reliability.statements import Statement
 
-SIZES = "sizes.json"
+RUNS = "sizes.json"
 # Of the document of statements, which lies one folder higher.
 LINK = re.compile(r"\]\((?!https?:|#|\.\.)")
-TITLES = {
-    "claims": "1: claims at once",
-    "killed_while_submitting": "3: killed while submitting",
-    "valkey_lost": "4: Valkey lost",
-    "postgresql_stopped": "5: PostgreSQL stopped",
-    "sigterm": "9: a worker asked to stop",
-    "many_trainings": "11: many trainings in one worker",
-    "bonuses": "13: bonuses on a marketplace that fails",
-    "uploads": "21: hostile files",
-    "load": "25: many people at once",
-    "schemathesis": "25: schemathesis",
-    "soak": "Soak: every process killed each minute",
-    "hostile": "Hostile inputs",
-    "backup": "Backup and restore",
+# By the name of its file: the statement that a figure belongs to, and its title.
+FIGURES = {
+    "claims": ("1", "1: claims at once"),
+    "killed_while_submitting": ("3", "3: killed while submitting"),
+    "valkey_lost": ("4", "4: Valkey lost"),
+    "postgresql_stopped": ("5", "5: PostgreSQL stopped"),
+    "sigterm": ("9", "9: a worker asked to stop"),
+    "many_trainings": ("11", "11: many trainings in one worker"),
+    "bonuses": ("13", "13: bonuses on a marketplace that fails"),
+    "uploads": ("21", "21: hostile files"),
+    "load": ("25", "25: many people at once"),
+    "schemathesis": ("25", "25: schemathesis"),
+    "soak": ("soak", "Soak: every process killed each minute"),
+    "hostile": ("hostile", "Hostile inputs"),
+    "backup": ("backup", "Backup and restore"),
 }
+
+
+@dataclass(frozen=True)
+class Run:
+    """In what form the tests of a statement ran last, `full` or `short`; of which commit, when."""
+
+    form: str
+    commit: str = ""
+    date: str = ""
 
 
 def report(
     statements: list[Statement],
     ended: Mapping[str, Outcome],
     figures: Mapping[str, Any],
-    sizes: Mapping[str, str],
+    runs: Mapping[str, Run],
 ) -> str:
-    """`sizes`: in what form the tests of a statement ran, `full` or `short`."""
+    """The whole document. `runs`: the last one of each statement, by its name."""
     lines = [
         "# Reliability",
         "",
@@ -52,25 +63,26 @@ def report(
         f"{platform.system()}, Python {platform.python_version()}. Everything runs on it: "
         "PostgreSQL, Valkey, web server, worker, dispatcher, and those who ask.",
         "",
-        "| # | statement | tests | form | outcome | s | lacking |",
-        "|---|---|---|---|---|---|---|",
-        *(_row(one, ended, sizes.get(one.name, "")) for one in statements),
+        "| # | statement | tests | form | outcome | s | ran | lacking |",
+        "|---|---|---|---|---|---|---|---|",
+        *(_row(one, ended, runs.get(one.name, Run(""))) for one in statements),
         "",
         "## Figures",
         "",
     ]
-    for name, title in TITLES.items():
+    for name, (_, title) in FIGURES.items():
         if name in figures:
             lines += [f"### {title}", "", *_table(figures[name]), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _row(one: Statement, ended: Mapping[str, Outcome], size: str) -> str:
-    runs = [ended[test] for test in one.tests if test in ended]
-    seconds = f"{sum(run.seconds for run in runs):.0f}" if runs else ""
+def _row(one: Statement, ended: Mapping[str, Outcome], run: Run) -> str:
+    tests = [ended[test] for test in one.tests if test in ended]
+    seconds = f"{sum(test.seconds for test in tests):.0f}" if tests else ""
     told = _outcome(one, ended)
+    ran = f"{run.date}, {run.commit}" if run.date else ""
     return (
-        f"| {one.name} | {one.text} | {len(one.tests)} | {size} | {told} | {seconds} "
+        f"| {one.name} | {one.text} | {len(one.tests)} | {run.form} | {told} | {seconds} | {ran} "
         f"| {LINK.sub('](../', one.lacking)} |"
     )
 
@@ -89,7 +101,8 @@ def _outcome(one: Statement, ended: Mapping[str, Outcome]) -> str:
     if empty:
         return "skipped: " + "; ".join(sorted(set().union(*(ended[t].reasons for t in empty))))
     skipped = sum(ended[test].ends["skipped"] for test in one.tests)
-    return "held" + (f" ({skipped} cases skipped)" if skipped else "")
+    why = "; ".join(sorted({ended[test].why_skipped for test in one.tests} - {""}))
+    return "held" + (f" ({skipped} cases skipped: {why})" if skipped else "")
 
 
 def _table(figures: Any) -> list[str]:
@@ -110,16 +123,27 @@ def _value(value: Any) -> str:
 
 def figures_in(folder: Path) -> dict[str, Any]:
     """What the tests have kept (tests/support/acceptance_results.py)."""
-    files = [path for path in sorted(folder.glob("*.json")) if path.name != SIZES]
+    files = [path for path in sorted(folder.glob("*.json")) if path.name != RUNS]
     return {path.stem: json.loads(path.read_text()) for path in files}
 
 
-def sizes_in(folder: Path) -> dict[str, str]:
-    """By statement, the form that ran last."""
-    file = folder / SIZES
-    found: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
-    return found
+def forget_figures(folder: Path, names: Collection[str]) -> None:
+    """Of these statements, before their tests run: figures of earlier runs are not those of one
+    that failed."""
+    for name, (statement, _) in FIGURES.items():
+        if statement in names:
+            (folder / f"{name}.json").unlink(missing_ok=True)
 
 
-def keep_size(folder: Path, statement: str, size: str) -> None:
-    (folder / SIZES).write_text(json.dumps({**sizes_in(folder), statement: size}))
+def runs_in(folder: Path) -> dict[str, Run]:
+    """By statement, its last run."""
+    file = folder / RUNS
+    found = json.loads(file.read_text()) if file.exists() else {}
+    # Earlier reports kept the form alone.
+    return {name: Run(one) if isinstance(one, str) else Run(**one) for name, one in found.items()}
+
+
+def keep_run(folder: Path, statement: str, run: Run) -> None:
+    kept = {**runs_in(folder), statement: run}
+    told = {name: asdict(one) for name, one in kept.items()}
+    (folder / RUNS).write_text(json.dumps(told, indent=1))

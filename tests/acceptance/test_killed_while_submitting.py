@@ -173,11 +173,16 @@ def test_one_answer_and_one_message_wherever_the_server_dies(web: CrashingWeb) -
     chosen = [k for k, one in enumerate(moments, 1) if FULL or not one.startswith("after SELECT")]
     assert len(chosen) >= 10
     n_trials = max(len(chosen), TRIALS)
+    died: set[str] = set()
     for number in range(n_trials):
         sent = trials.cut_short(chosen[number % len(chosen)], sent)
+        died.add(sent.where)
     web.start(NEVER)
     trials.repeat(sent)
-    keep("killed_while_submitting", {"trials": n_trials, "moments": len(chosen)})
+    assert {"before the commit", "after the commit"} <= died
+    assert len(died) >= (10 if FULL else 5)
+    figures = {"trials": n_trials, "moments": len(chosen), "places_of_death": len(died)}
+    keep("killed_while_submitting", figures)
 
 
 def check_moments(moments: list[str]) -> None:

@@ -37,6 +37,13 @@ def laws(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         assert turk.state.violations == []
 
 
+def told_first(one: Market) -> str:
+    """What the first person's page was told of their first answer."""
+    reply = one.people[0].sent[0].reply
+    assert reply is not None
+    return str(reply["status"])
+
+
 def late_after_all(one: Market) -> None:
     """Away for so long that the others have answered all, then it comes."""
     one.claims(0)
@@ -44,6 +51,7 @@ def late_after_all(one: Market) -> None:
     for other in range(1, PLACES - 1):
         one.does_more_and_hands_in(other)
     one.submits(0)
+    assert told_first(one) == "surplus"
 
 
 def late_while_held(one: Market) -> None:
@@ -53,6 +61,7 @@ def late_while_held(one: Market) -> None:
     for other in range(1, PLACES - 1):
         one.claims(other)
     one.submits(0)
+    assert told_first(one) == "surplus"
     for other in range(1, PLACES - 1):
         one.submits(other)
 
@@ -65,6 +74,7 @@ def lost_and_sent_again_late(one: Market) -> None:
     for other in range(1, PLACES - 1):
         one.works(other)
     one.sends_again(0, 0)
+    assert told_first(one) == "surplus"
     one.sends_again(0, 0)
     one.sends_something_else_with_the_same_key(0)
 

@@ -34,6 +34,7 @@ from tests.support.builders import (
     an_api_token,
     sign_in,
 )
+from tests.support.requests_of_routes import body_of, query_of
 
 PASSWORD = "correct horse battery"
 
@@ -389,45 +390,6 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient, by: str
         "assignment_id": uuid.uuid4(),
         "deed": "pause",
     }
-    planned = {
-        "channel": "mturk",
-        "channel_account_id": str(recruitment.channel_account_id),
-        "places": 1,
-    }
-    bodies: dict[str, Any] = {
-        "/people/forget": {},
-        "focus": {"attribute": None},
-        "annotation": {"thanks": "x"},
-        "/clusterings": {"n_clusters": 3},
-        "/merge": {"clusters": [0, 1]},
-        "{clustering_id}": {"name": "x"},
-        "shares": {"email": "ada@example.org", "access": "view"},
-        "{campaign_id}": {"name": "x"},
-        "/secret": {"secret": {}},
-        "/recruitments": planned,
-        "/recruiting/estimate": {"channel": "mturk", "places": 1},
-        "{recruitment_id}": planned,
-        "/more": {"places": 1},
-        "/limit": {"spend_limit_cents": 1},
-        "/approve": {},
-        "/reject": {"reason": "x"},
-        "/dismiss": {},
-        "/bonus": {"amount_cents": 1, "reason": "x"},
-        "/compensate": {"amount_cents": 1, "reason": "x"},
-        "{decision}": {},
-        "/estimate": {"channel": "mturk", "places": 1},
-        "/links": {},
-        "{link_id}": {},
-        "/invitations": {"people": "Ada"},
-        "/owed/paid": {"payment_ids": [str(uuid.uuid4())]},
-        "dry-runs": {},
-        "{webhook_id}": {"enabled": False},
-        "selection.csv": {"images": [0]},
-        "/files/known": {"sha256": []},
-        "/images/dependents": {"sha256": [sha256]},
-        "/images/delete": {"sha256": [sha256]},
-        "/collections/{collection_id}": {"name": "Mine"},
-    }
     walked = 0
     paths = client.get("/api/v1/openapi.json").json()["paths"]
     for path, methods in paths.items():
@@ -435,20 +397,9 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient, by: str
             continue
         decision = "release" if "/payments/" in path else values["decision"]
         address = path.format(**{**values, "decision": decision})
-        if path.endswith("/neighbours"):
-            address += "?image=0"
-        if path.endswith("/evidence"):
-            address += "?image=0&other=1"
-        if path.endswith("/comparison"):
-            address += "?other_version=1"
-        if path.endswith("/collections/{collection_id}"):
-            address += "?name=Collection"
+        address += query_of(path)
         for method in methods:
-            body = next((one for name, one in bodies.items() if path.endswith(name)), None)
-            options: dict[str, Any] = {"json": body} if body is not None else {}
-            if path.endswith(("/files", "/known-answers")):
-                name = "files" if path.endswith("/files") else "file"
-                options = {"files": {name: ("a.csv", b"a,b")}}
+            options = body_of(path, values)
             reply = client.request(method.upper(), address, **options)
             expected = 403 if by == "read" and method != "get" else 404
             assert reply.status_code == expected, (

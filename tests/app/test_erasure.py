@@ -1,5 +1,6 @@
 """Forgetting who people were: nothing of them is left, and everything that was learned is."""
 
+import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from app.accounts.models import Account, AuditEvent
 from app.annotation.models import AnnotatorIdentity, Assignment
 from app.campaigns.models import Campaign
 from app.core.database import Base, locked, transaction
+from app.core.logs import TALKATIVE, RedactingFilter
 from app.core.settings import get_settings
 from app.recruitment import ledger
 from app.recruitment.erasure import forget_old
@@ -95,6 +97,15 @@ def files_with(worker_id: str) -> list[Path]:
     ]
 
 
+def check_that_files_are_read(worker_id: str) -> None:
+    """An id in a file of the storage would be found."""
+    file = get_settings().data / "objects" / "control"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"seen: {worker_id}")
+    assert files_with(worker_id) == [file]
+    file.unlink()
+
+
 def results(client: TestClient, campaign: Campaign) -> dict[str, bytes]:
     base = f"/api/v1/campaigns/{campaign.id}"
     told = {name: client.get(f"{base}/export/{name}") for name in EXPORTS}
@@ -106,11 +117,33 @@ def results(client: TestClient, campaign: Campaign) -> dict[str, bytes]:
     return {name: reply.content for name, reply in told.items()}
 
 
+@pytest.fixture
+def log(client: TestClient) -> Iterator[Path]:
+    """What this process would write to its log, of everything."""
+    file = get_settings().data / "of-this-test.log"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handler, root = logging.FileHandler(file), logging.getLogger()
+    handler.addFilter(RedactingFilter())
+    # As `begin_log` has them.
+    levels = {root.name: logging.INFO, **dict.fromkeys(TALKATIVE, logging.WARNING)}
+    before = {name: logging.getLogger(name).level for name in levels}
+    root.addHandler(handler)
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+    yield file
+    root.removeHandler(handler)
+    for name, level in before.items():
+        logging.getLogger(name).setLevel(level)
+    handler.close()
+
+
 def test_who_is_forgotten_is_in_no_table_file_or_export_and_nothing_else_changes(
-    client: TestClient, campaign: Campaign, people: list[Recruit]
+    log: Path, client: TestClient, campaign: Campaign, people: list[Recruit]
 ) -> None:
     settle()
     ids = [one.held.worker_id for one in people]
+    check_that_files_are_read(ids[0])
+    assert log.stat().st_size > 0
     assert all(rows_with(one) == ["annotator_identity"] for one in ids)
     before = results(client, campaign)
     base = f"/api/v1/campaigns/{campaign.id}/people"

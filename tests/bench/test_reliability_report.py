@@ -5,8 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from bench.reliability.__main__ import all_passed
 from bench.reliability.outcomes import outcomes
-from bench.reliability.report import figures_in, keep_size, report, sizes_in
+from bench.reliability.report import (
+    Run,
+    figures_in,
+    forget_figures,
+    keep_run,
+    report,
+    runs_in,
+)
 from bench.reliability.statements import statements
 
 TABLE = """
@@ -40,18 +48,20 @@ def told(tmp_path: Path) -> dict[str, str]:
         ("test_y", "test_three", 8.0, "<failure/>"),
         ("test_y", "test_four", 0.1, '<skipped message="no WebKit"/>'),
     )
-    keep_size(tmp_path, "1", "full")
-    keep_size(tmp_path, "2", "short")
+    keep_run(tmp_path, "1", Run("full", "0123456789+", "2026-01-02"))
+    keep_run(tmp_path, "2", Run("short"))
     (tmp_path / "soak.json").write_text('{"kills": {"web": 20}, "unexplained": [], "full": true}')
     text = report(
-        statements(TABLE), outcomes([first, other]), figures_in(tmp_path), sizes_in(tmp_path)
+        statements(TABLE), outcomes([first, other]), figures_in(tmp_path), runs_in(tmp_path)
     )
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     return {row.split(" | ")[0].removeprefix("| "): row for row in rows}
 
 
 def test_a_statement_is_held_only_where_all_its_tests_passed(told: dict[str, str]) -> None:
-    assert "| full | held (1 cases skipped) | 7 |" in told["1"]
+    assert (
+        "| full | held (1 cases skipped: no Firefox) | 7 | 2026-01-02, 0123456789+ |" in told["1"]
+    )
     assert "| short | **FAILED**: `test_three` | 11 |" in told["2"]
     assert "| 1 of 2 tests not run |" in told["soak"]
     assert "| no test |" in told["3"]
@@ -69,3 +79,28 @@ def test_the_newest_run_of_a_test_counts(tmp_path: Path) -> None:
     new = a_run(tmp_path / "new.xml", ("test_x", "test_one", 1.0, ""))
     os.utime(old, (1, 1))
     assert outcomes([new, old])["tests/a/test_x.py::test_one"].passed
+
+
+def test_what_was_skipped_as_a_whole_is_no_success(tmp_path: Path) -> None:
+    skipped = a_run(
+        tmp_path / "1.xml",
+        ("test_x", "test_one", 1.0, ""),
+        ("test_y", "test_four", 0.1, '<skipped message="no WebKit"/>'),
+    )
+    one, four = "tests/a/test_x.py::test_one", "tests/a/test_y.py::test_four"
+    assert all_passed([one], skipped)
+    assert not all_passed([one, four], skipped)
+    assert not all_passed([one], tmp_path / "never-written.xml")
+
+
+def test_figures_of_older_runs_do_not_stay(tmp_path: Path) -> None:
+    for name in ("load", "schemathesis", "soak"):
+        (tmp_path / f"{name}.json").write_text("{}")
+    forget_figures(tmp_path, {"25"})
+    assert set(figures_in(tmp_path)) == {"soak"}
+
+
+def test_runs_that_an_earlier_version_kept_are_read(tmp_path: Path) -> None:
+    (tmp_path / "sizes.json").write_text('{"1": "full"}')
+    keep_run(tmp_path, "2", Run("short", "abc", "2026-01-02"))
+    assert runs_in(tmp_path) == {"1": Run("full"), "2": Run("short", "abc", "2026-01-02")}

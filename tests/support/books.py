@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 
 from app.annotation.models import AnnotatorIdentity
 from app.core.database import transaction
@@ -39,8 +39,11 @@ def paid_by_ledger(campaign_id: UUID) -> Paid:
         .join(AnnotatorIdentity, AnnotatorIdentity.annotator_id == Payment.annotator_id)
         .where(Payment.campaign_id == campaign_id)
     )
+    every = select(func.count()).where(Payment.campaign_id == campaign_id)
     with transaction() as session:
         rows = session.execute(query).all()
+        n_payments = session.scalar(every)
+    assert len(rows) == n_payments, "payments without a submission or a person"
     assert {payment.state for payment, _, _ in rows} <= {"paid"}
     return Counter(
         (assignment, worker or "", payment.kind, payment.amount_cents)

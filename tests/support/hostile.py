@@ -10,7 +10,7 @@ from urllib.parse import quote
 from tests.support import hostile_bodies as bodies
 from tests.support import hostile_lines as lines
 from tests.support.hostile_values import TEXTS, Sampler, a_size
-from tests.support.hostile_world import Target, World
+from tests.support.hostile_world import Target, World, name_of
 from tests.support.raw_http import RawRequest
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "FOO")
@@ -163,7 +163,7 @@ class Hostile:
         data = f"{method} {address} HTTP/1.1\r\n{head}\r\n".encode("latin-1", "replace")
         ends_unsure = bool({"upgrade", "transfer-encoding", "expect"} & named)
         return RawRequest(
-            data + (body or b""), method, f"{target.method} {target.path[:60]}", kind,
+            data + (body or b""), method, name_of(target), kind,
             closes=ends_unsure,
         )  # fmt: skip
 

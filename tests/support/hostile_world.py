@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 from sqlalchemy import select, text
 
+from app import tables
 from app.accounts.models import Account
 from app.accounts.routes import cookie_name
 from app.accounts.service import create_sign_in_link, use_sign_in_link
@@ -48,6 +49,11 @@ class Target:
     body: Schema | None
     media_type: str
     query: tuple[str, ...]
+
+
+def name_of(target: Target) -> str:
+    """A route in records."""
+    return f"{target.method} {target.path[:60]}"
 
 
 def targets_of(app: FastAPI) -> list[Target]:
@@ -147,23 +153,51 @@ def _ids(account: Account, campaign: Campaign) -> tuple[dict[str, str], list[str
     return {name: str(value) for name, value in ids.items()}, [image_url(one) for one in images]
 
 
-def fingerprint(campaign: Campaign) -> str:
-    """Of all that belongs to a campaign and its collection, in all tables."""
-    digest = hashlib.sha256()
-    owners = {"campaign_id": campaign.id, "collection_id": campaign.collection_id}
-    columns = text(
-        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = "
-        "'public' AND column_name IN ('campaign_id', 'collection_id') ORDER BY 1, 2"
-    )
+# By which column a row belongs to what, where it names neither the campaign nor its collection.
+BELONGS = {
+    "account_id": "SELECT owner_id FROM campaign WHERE id = :id",
+    "recruitment_id": "SELECT id FROM recruitment WHERE campaign_id = :id",
+    "channel_account_id": "SELECT channel_account_id FROM recruitment WHERE campaign_id = :id",
+    "import_id": "SELECT i.id FROM collection_import i JOIN campaign c USING (collection_id) "
+    "WHERE c.id = :id",
+    "webhook_id": "SELECT w.id FROM webhook w JOIN campaign c ON w.account_id = c.owner_id "
+    "WHERE c.id = :id",
+    "model_id": "SELECT id FROM model WHERE campaign_id = :id",
+    "campaign_id": "SELECT CAST(:id AS uuid)",
+    "collection_id": "SELECT collection_id FROM campaign WHERE id = :id",
+}
+# Rows that are such a thing themselves.
+THEMSELVES = {
+    "account": "account_id",
+    "campaign": "campaign_id",
+    "collection": "collection_id",
+    "channel_account": "channel_account_id",
+}
+# What reading changes too.
+USED = "to_jsonb(t) - ARRAY['last_used_at', 'last_seen_at', 'used_at', 'seen_at']"
+
+
+def rows_of(campaign: Campaign) -> dict[str, list[str]]:
+    """By table, all that belongs to a campaign, to its collection and to whoever owns them."""
+    found: dict[str, list[str]] = {}
     with transaction() as session:
-        for table, column in session.execute(columns).all():
-            rows = session.execute(
-                text(f"SELECT t::text FROM {table} t WHERE {column} = :id ORDER BY 1"),  # noqa: S608
-                {"id": owners[column]},
-            ).scalars()
-            for row in rows:
-                digest.update(f"{table} {row}\n".encode())
-    return digest.hexdigest()
+        for name, table in sorted(tables.metadata.tables.items()):
+            ways = [(one.name, BELONGS[one.name]) for one in table.columns if one.name in BELONGS]
+            if name in THEMSELVES:
+                ways.append(("id", BELONGS[THEMSELVES[name]]))
+            for column, owner in ways:
+                query = f"SELECT ({USED})::text FROM {name} t WHERE {column} IN ({owner})"  # noqa: S608
+                rows = session.execute(text(query), {"id": campaign.id}).scalars().all()
+                found[name] = sorted({*found.get(name, []), *rows})
+    return found
+
+
+def fingerprint(campaign: Campaign) -> dict[str, str]:
+    """Of what `rows_of` finds, by table."""
+    return {
+        name: f"{len(rows)} {hashlib.sha256(chr(10).join(rows).encode()).hexdigest()[:16]}"
+        for name, rows in rows_of(campaign).items()
+    }
 
 
 BROKEN = {

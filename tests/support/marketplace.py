@@ -7,7 +7,6 @@ cent is right.
 import uuid
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
@@ -35,8 +34,9 @@ from app.recruitment.report import reconcile
 from emulators.mturk import market
 from emulators.mturk.faults import FaultRule, Faults, FaultSettings
 from emulators.mturk.server import Emulator
+from tests.support.at_work import At, Sent
 from tests.support.builders import a_campaign, reloaded
-from tests.support.recruits import Recruit, do_all_due, look, opened, payments, recruit
+from tests.support.recruits import do_all_due, look, opened, payments, recruit
 
 GRIDS, PLACES, EXTRA = 2, 5, 7
 # Of the calls that change something; half of them after their effect.
@@ -50,27 +50,6 @@ PEOPLE = st.integers(0, 9)
 
 class Crashed(Exception):
     """The web server died before its commit."""
-
-
-@dataclass
-class Sent:
-    """A submission as its page remembers it."""
-
-    person: Recruit
-    lease: str
-    body: dict[str, Any]
-    reply: dict[str, Any] | None = None
-
-
-@dataclass
-class At:
-    """Somebody at work, with what they have in hand."""
-
-    person: Recruit
-    lease: dict[str, Any] | None = None
-    sent: list[Sent] = field(default_factory=list)
-    left: bool = False
-    handed_in: bool = False
 
 
 class Market(RuleBasedStateMachine):
@@ -233,6 +212,7 @@ class Market(RuleBasedStateMachine):
         self._do_all(at)
         reply = at.person.ask("POST", "/more")
         assert reply.status_code in (200, 409), reply.text
+        at.more += reply.status_code == 200
         self._do_all(at)
         self.hands_in(number)
 
@@ -385,6 +365,11 @@ class Market(RuleBasedStateMachine):
         assert there == Counter(
             (at.person.held.assignment_id, at.person.held.worker_id) for at in handed_in
         )
+        assert self._bonuses() == {
+            at.person.held.assignment_id: EXTRA * at.beyond(GRIDS)
+            for at in handed_in
+            if at.beyond(GRIDS)
+        }
         cents = sum(int(one.amount * 100) for one in self.turk.state.journal
                     if one.kind in ("reward", "bonus"))  # fmt: skip
         assert cents == sum(one.amount_cents for one in self._payments("paid"))
@@ -393,6 +378,14 @@ class Market(RuleBasedStateMachine):
             found = session.get_one(Recruitment, self.recruitment.id)
             assert reconcile(session, found).differences == []
         self._close()
+
+    def _bonuses(self) -> dict[str, int]:
+        """Cents by assignment, in the emulator's books."""
+        bonuses: Counter[str] = Counter()
+        for one in self.turk.state.journal:
+            if one.kind == "bonus":
+                bonuses[one.assignment_id] += int(one.amount * 100)
+        return bonuses
 
     def _payments(self, state: str) -> list[Payment]:
         return [one for one in payments(self.campaign) if one.state == state]

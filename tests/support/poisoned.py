@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
 from app.accounts.models import Account
-from app.annotation.models import Annotator, Answer, Assignment, Remark
+from app.annotation.models import Annotator, Assignment, Remark
 from app.campaigns.models import Campaign
 from app.campaigns.pages import sections_of
 from app.campaigns.service import CampaignPlan, annotator_link, create_campaign
@@ -24,13 +24,14 @@ from app.recruitment.models import (
     Payment,
     Posting,
     Recruitment,
-    Submission,
 )
 from app.results.clusterings import make_clustering
 from app.results.models import Model
 from app.webhooks.models import Webhook
+from tests.app.test_annotation import a_lease, a_session
 from tests.app.test_labels import a_labelled_campaign
 from tests.support.builders import (
+    a_campaign,
     a_delivery,
     a_payment,
     a_personal_link,
@@ -45,12 +46,14 @@ from tests.system.test_insight_page import a_sorted_campaign
 
 # Enough rows of a kind for all payloads to fit, however short a text may be.
 TURNS = len(PAYLOADS)
+TOLD = {"title": "T", "description": "D"}
 
 
 @dataclass(frozen=True)
 class Poisoned:
     """planted: texts by table and column; pages: addresses by the route that they belong to;
-    links: of annotators' pages, by kind of campaign; campaigns: those with answers and models."""
+    links: of annotators' pages, by kind of campaign, "begun" where work waits to be gone on with;
+    campaigns: those with answers and models."""
 
     owner: Account
     planted: dict[str, list[str]]
@@ -69,6 +72,7 @@ def a_poisoned_requester(base_url: str) -> Poisoned:
         collection = session.get_one(Collection, told.collection_id)
     labelled = a_labelled_campaign(owner, collection=collection)
     draft = _a_draft(owner, told)
+    begun = _begun(owner, collection)
     _recruitments(owner, labelled)
     a_personal_link(owner, told)
     _an_import(told)
@@ -89,8 +93,8 @@ def a_poisoned_requester(base_url: str) -> Poisoned:
     planted = plant_everywhere()
     with transaction() as session:
         links = {
-            one.kind: annotator_link(session.get_one(Campaign, one.id), base_url)
-            for one in (told, labelled)
+            name: annotator_link(session.get_one(Campaign, one.id), base_url)
+            for name, one in (("grid", told), ("select", labelled), ("begun", begun))
         }
         found = session.scalars(select(Recruitment).where(Recruitment.channel != "link"))
         tokens = {one.channel: sign(LINK, one.link_token) for one in found}
@@ -120,9 +124,25 @@ def _a_draft(owner: Account, told: Campaign) -> Campaign:
         return create_campaign(session, owner, plan)
 
 
+def _begun(owner: Account, collection: Collection) -> Campaign:
+    """With a grid that somebody has put aside."""
+    campaign = a_campaign(owner, collection)
+    from app.main import create_app
+
+    with TestClient(create_app()) as client:
+        who = a_session(client, campaign)
+        lease = a_lease(client, who)
+        groups = [0] * len(lease["images"])
+        body = {"version": 1, "groups": groups, "descriptions": ["words"]}
+        reply = client.put(f"/api/v1/annotate/leases/{lease['id']}/draft", headers=who, json=body)
+        assert reply.status_code == 200, reply.text
+    return campaign
+
+
 def _recruitments(owner: Account, campaign: Campaign) -> None:
-    a_recruitment(owner, campaign, "prolific", settings={"title": "T", "description": "D"})
-    made = a_recruitment(owner, campaign, settings={"title": "T", "description": "D"})
+    second = a_recruitment(owner, campaign, "prolific", settings=TOLD)
+    a_submission(second, state="rejected", reason="late")
+    made = a_recruitment(owner, campaign, settings=TOLD)
     submission = a_submission(made, flag="unknown_worker", reason="late", code="X")
     a_payment(made, submission)
     with transaction() as session:
@@ -134,18 +154,27 @@ def _recruitments(owner: Account, campaign: Campaign) -> None:
             .values(state="open", opened_at=datetime.now(UTC))
         )
         session.execute(update(Posting).values(state="open"))
-        session.execute(update(ChannelAccount).values(checked_at=datetime.now(UTC)))
+        account = session.get_one(ChannelAccount, made.channel_account_id)
+        account.source, account.secret = "environment", None
         session.execute(update(Payment).values(state="parked", why="unknown", external_id="B1"))
         session.add(
             ChannelCall(
                 recruitment_id=made.id,
-                submission_id=session.scalars(select(Submission.id)).first(),
+                submission_id=submission.id,
                 deed="reject",
                 state="parked",
                 why="unknown",
                 due_at=datetime.now(UTC) + timedelta(days=9),
             )
         )
+        session.add(
+            ChannelCall(recruitment_id=second.id, deed="pause", state="failed", why="no",
+                        ended_at=datetime.now(UTC))
+        )  # fmt: skip
+    # A plan, which its form shows.
+    a_recruitment(owner, campaign, "prolific", settings=TOLD)
+    with transaction() as session:
+        session.execute(update(ChannelAccount).values(checked_at=datetime.now(UTC)))
 
 
 def _an_import(told: Campaign) -> None:
@@ -185,7 +214,6 @@ def _things_gone_wrong(*campaigns: Campaign) -> None:
         for one in campaigns:
             session.add(Job(campaign_id=one.id, kind="learn", state="failed", max_attempts=3,
                             attempts=3, error="broken", finished_at=datetime.now(UTC)))  # fmt: skip
-        session.execute(update(Answer).where(Answer.state == "leased").values(draft=None))
 
 
 def _own_pages(told: Campaign, labelled: Campaign, draft: Campaign) -> list[tuple[str, str]]:
@@ -213,6 +241,9 @@ def _own_pages(told: Campaign, labelled: Campaign, draft: Campaign) -> list[tupl
             (f"/campaigns/{{campaign_id}}/{one}", f"{base}/{one}")
             for one in ("preview", "annotation")
         ]
+    # What an annotator did, played back.
+    played = f"/campaigns/{told.id}/annotators#play-0"
+    pages.append(("/campaigns/{campaign_id}/{section}", played))
     return pages
 
 

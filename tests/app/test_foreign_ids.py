@@ -1,0 +1,209 @@
+"""Ids of somebody else's things, one at a time beside one's own, in every route that takes ids."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from fastapi.routing import iter_route_contexts
+from fastapi.testclient import TestClient
+from sqlalchemy import delete, func, select, update
+
+from app.accounts.models import Account, ApiToken, BrowserSession
+from app.annotation.models import Answer, Assignment
+from app.campaigns.models import Campaign
+from app.collections.models import Collection, CollectionImport, Image
+from app.collections.service import add_files
+from app.core.database import Base, transaction
+from app.planning.models import DryRun
+from app.recruitment.models import (
+    ChannelAccount,
+    Invitation,
+    Payment,
+    Recruitment,
+    Submission,
+)
+from app.results.models import Clustering, Model
+from app.webhooks.models import Delivery, Webhook
+from tests.support.builders import a_png, an_api_token, sign_in
+from tests.support.everything import an_account_with_everything
+from tests.support.hostile_world import fingerprint
+from tests.support.requests_of_routes import body_of, query_of
+
+# Words of Bob's, which nobody else may be told.
+BOBS = "Words-of-Bob"
+# Names of what is chosen from a few, or counted; the same for everybody.
+NO_IDS: dict[str, Any] = {
+    "position": 0, "decision": "stop", "action": "pause", "file": "answers.csv", "level": 0,
+    "column": 0, "row": 0, "size": "small", "deed": "pause", "section": "map",
+}  # fmt: skip
+# What stands in an address instead of a session: whoever has it may come in.
+KEYS = {"link", "token"}
+# Kept by other tests: leases belong to annotators (test_annotators_token…), notifications are
+# signed by the platform, and of one's own second factor there is only one.
+ELSEWHERE = {"/hooks/prolific/{channel_account_id}", "/account/factor/{deed}"}
+SIGNED = "/media/{collection_id}/{sha256}/{size}.webp"
+FORM = {"name": "x", "email": "ada@example.org", "access": "view", "action": "pause"}
+
+
+@dataclass(frozen=True)
+class Somebody:
+    account: Account
+    campaign: Campaign
+    ids: dict[str, Any]
+
+
+def somebody(name: str, email: str) -> Somebody:
+    account, campaign = an_account_with_everything(f"{name}@example.org", email)
+    files = [(f"{name}.png", a_png(sum(name.encode())))]
+    with transaction() as session:
+        add_files(session, account, session.get_one(Collection, campaign.collection_id), files)
+        # Without clusters, an image is in none.
+        session.execute(update(Clustering).values(labels=[], silhouettes=[]))
+        session.execute(delete(DryRun))
+        done = {"state": "submitted", "submitted_at": func.now(), "groups": [0] * 6}
+        session.execute(update(Answer).values(descriptions=["x"], **done))
+    return Somebody(account, campaign, ids_of(account, campaign, name))
+
+
+def ids_of(account: Account, campaign: Campaign, name: str) -> dict[str, Any]:
+    """By the names that routes have for them."""
+    of_campaign, owned = {"campaign_id": campaign.id}, {"account_id": account.id}
+    with transaction() as session:
+        recruitments = session.scalars(select(Recruitment).filter_by(**of_campaign)).all()
+        submission = next(one for one in session.scalars(select(Submission))
+                          if one.recruitment_id in [each.id for each in recruitments])  # fmt: skip
+        recruitment = session.get_one(Recruitment, submission.recruitment_id)
+        link = next(one for one in recruitments if one.channel == "link" and one.id in
+                    session.scalars(select(Invitation.recruitment_id)).all())  # fmt: skip
+        webhook = session.scalars(select(Webhook).filter_by(**owned)).one()
+        model = session.scalars(select(Model).filter_by(**of_campaign)).one()
+
+        def first(kind: type[Base], **by: Any) -> Any:
+            return session.scalars(select(kind).filter_by(**by)).first()
+
+        return {
+            **NO_IDS,
+            "campaign_id": campaign.id,
+            "collection_id": campaign.collection_id,
+            "account_id": account.id,
+            "version": model.version,
+            "clustering_id": first(Clustering, model_id=model.id).id,
+            "answer_id": first(Answer, **of_campaign).id,
+            "assignment_id": first(Assignment, **of_campaign).id,
+            "webhook_id": webhook.id,
+            "delivery_id": first(Delivery, webhook_id=webhook.id).id,
+            "sha256": first(Image, filename=f"{name}.png").sha256,
+            "import_id": first(CollectionImport, collection_id=campaign.collection_id).id,
+            "channel_account_id": first(ChannelAccount, **owned).id,
+            "recruitment_id": recruitment.id,
+            "submission_id": submission.id,
+            "payment_id": first(Payment, recruitment_id=recruitment.id).id,
+            "link_id": link.id,
+            "invitation_id": first(Invitation, recruitment_id=link.id).id,
+            "session_id": first(BrowserSession, **owned).id,
+            "token_id": first(ApiToken, **owned).id,
+        }
+
+
+@pytest.fixture
+def bob(client: TestClient) -> Somebody:
+    found = somebody("bob", "root@example.org")
+    # What he wrote, and his second model, of which the other has none.
+    with transaction() as session:
+        session.execute(update(Campaign).values(name=f"Campaign {BOBS}", question=BOBS))
+        session.execute(update(Collection).values(name=f"Collection {BOBS}"))
+        session.execute(update(Model).values(version=2))
+    return Somebody(found.account, found.campaign, {**found.ids, "version": 2})
+
+
+@pytest.fixture
+def stranger(client: TestClient, bob: Somebody) -> Somebody:
+    found = somebody("stranger", "root@example.org")
+    return found
+
+
+@pytest.fixture(autouse=True)
+def an_admin(client: TestClient) -> None:
+    """With whom both share something."""
+    with transaction() as session:
+        session.add(Account(email="root@example.org", role="admin"))
+
+
+def routes() -> list[tuple[str, str]]:
+    """Method and path of every route with an id."""
+    from app.main import app
+
+    return [
+        (method, str(one.path))
+        for one in iter_route_contexts(app.routes)
+        for method in sorted(one.methods or ())
+        if ids_in(str(one.path)) and str(one.path) not in ELSEWHERE
+    ]
+
+
+def ids_in(path: str) -> list[str]:
+    found = re.findall(r"{(\w+)", path)
+    if KEYS & set(found) or path.startswith("/api/v1/annotate"):
+        return []
+    return [one for one in found if one not in NO_IDS]
+
+
+def ask(client: TestClient, method: str, path: str, ids: dict[str, Any]) -> Any:
+    address = path.format(**{**ids, **deeds(path)}) + query_of(path)
+    if path.startswith("/api/") or path.endswith(("/files", "/known-answers")):
+        return client.request(method, address, **body_of(path, ids))
+    form = FORM if method == "POST" else None
+    return client.request(method, address, data=form, follow_redirects=False)
+
+
+def deeds(path: str) -> dict[str, str]:
+    """Those that a route has beside what is usual."""
+    if "/payments/" in path:
+        return {"decision": "release"}
+    if path.startswith("/account/webhooks"):
+        return {"deed": "ping"}
+    return {"deed": "disable"} if path.startswith("/accounts/") else {}
+
+
+@pytest.mark.parametrize("by", ["cookie", "write"])
+def test_an_id_of_anothers_among_ones_own_leads_nowhere(
+    client: TestClient, bob: Somebody, stranger: Somebody, by: str
+) -> None:
+    """Campaign and collection are one's own, so that every id has to be looked at by itself."""
+    enter(client, stranger, by)
+    before, walked, wrong = fingerprint(bob.campaign), 0, []
+    for method, path in routes():
+        if by != "cookie" and not path.startswith("/api/"):
+            continue
+        for name in ids_in(path):
+            reply = ask(client, method, path, {**stranger.ids, name: bob.ids[name]})
+            walked += 1
+            if reply.status_code != 404 or BOBS in reply.text:
+                wrong.append((method, path, name, reply.status_code, reply.text[:200]))
+    assert wrong == []
+    assert walked > (150 if by == "cookie" else 130)
+    assert fingerprint(bob.campaign) == before
+
+
+def test_ones_own_ids_are_found(client: TestClient, stranger: Somebody) -> None:
+    """So that what is said of foreign ones says something. The made-up model has no labels,
+    clusters of its own or map; pictures are behind signed addresses."""
+    enter(client, stranger, "cookie")
+    lost = {
+        path
+        for method, path in routes()
+        if method == "GET"
+        and not path.endswith("/events")  # which goes on for ever
+        and ask(client, method, path, stranger.ids).status_code == 404
+    }
+    of_things = {path for path in lost if len(ids_in(path)) > 1}
+    assert {path for path in of_things if "{version}" not in path} == {SIGNED}
+    assert not any("{clustering_id}" in path for path in lost)
+
+
+def enter(client: TestClient, who: Somebody, by: str) -> None:
+    if by == "cookie":
+        sign_in(client, who.account)
+    else:
+        client.headers["Authorization"] = f"Bearer {an_api_token(who.account)}"

@@ -1,0 +1,68 @@
+"""Bodies and queries that routes take, so that what refuses a request is not its form."""
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+
+def body_of(path: str, ids: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a request to a route that sends data, for any method; none otherwise."""
+    if path.endswith(("/files", "/known-answers")):
+        name = "files" if path.endswith("/files") else "file"
+        return {"files": {name: ("a.csv", b"a,b")}}
+    body = next((one for name, one in _bodies(ids).items() if path.endswith(name)), None)
+    return {} if body is None else {"json": body}
+
+
+def query_of(path: str) -> str:
+    """What an address must end in."""
+    needed = {
+        "/neighbours": "?image=0",
+        "/evidence": "?image=0&other=1",
+        "/comparison": "?other_version=1",
+        "/collections/{collection_id}": "?name=Collection",
+    }
+    return next((query for end, query in needed.items() if path.endswith(end)), "")
+
+
+def _bodies(ids: Mapping[str, Any]) -> dict[str, Any]:
+    planned = {
+        "channel": "mturk",
+        "channel_account_id": str(ids["channel_account_id"]),
+        "places": 1,
+    }
+    sha256 = {"sha256": [ids["sha256"]]}
+    return {
+        "/people/forget": {},
+        "focus": {"attribute": None},
+        "annotation": {"thanks": "x"},
+        "/clusterings": {"n_clusters": 3},
+        "/merge": {"clusters": [0, 1]},
+        "{clustering_id}": {"name": "x"},
+        "shares": {"email": "ada@example.org", "access": "view"},
+        "{campaign_id}": {"name": "x"},
+        "/secret": {"secret": {}},
+        "/recruitments": planned,
+        "/recruiting/estimate": {"channel": "mturk", "places": 1},
+        "{recruitment_id}": planned,
+        "/more": {"places": 1},
+        "/limit": {"spend_limit_cents": 1},
+        "/approve": {},
+        "/reject": {"reason": "x"},
+        "/dismiss": {},
+        "/bonus": {"amount_cents": 1, "reason": "x"},
+        "/compensate": {"amount_cents": 1, "reason": "x"},
+        "{decision}": {},
+        "/estimate": {"channel": "mturk", "places": 1},
+        "/links": {},
+        "{link_id}": {},
+        "/invitations": {"people": "Ada"},
+        "/owed/paid": {"payment_ids": [str(ids.get("payment_id", uuid.uuid4()))]},
+        "dry-runs": {},
+        "{webhook_id}": {"enabled": False},
+        "selection.csv": {"images": [0]},
+        "/files/known": {"sha256": []},
+        "/images/dependents": sha256,
+        "/images/delete": sha256,
+        "/collections/{collection_id}": {"name": "Mine"},
+    }
