@@ -1,7 +1,7 @@
 """Run the acceptance tests, statement by statement, and write the report.
 
 `python -m bench.reliability` runs all at full size; `--only 4 soak` these alone, and the report
-keeps what earlier runs left in the folder of results; `--report` runs none.
+tells of the others what earlier runs have left; `--report` runs none.
 """
 
 import argparse
@@ -11,15 +11,9 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.reliability.kept import FIGURES, FILE, Kept, Run
 from bench.reliability.outcomes import outcomes
-from bench.reliability.report import (
-    Run,
-    figures_in,
-    forget_figures,
-    keep_run,
-    report,
-    runs_in,
-)
+from bench.reliability.report import report
 from bench.reliability.statements import Statement, statements
 
 ROOT = Path(__file__).parents[2]
@@ -40,19 +34,12 @@ def main() -> int:
     folder: Path = options.results.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     chosen = [one for one in known if not options.only or one.name in options.only]
-    worst = 0 if options.report else run_all(chosen, folder, full=not options.short)
-    REPORT.write_text(
-        report(known, outcomes(folder.glob("*.xml")), figures_in(folder), runs_in(folder))
-    )
+    worst, done = 0, set[str]()
+    for one in [] if options.report else chosen:
+        worst = max(worst, run(one, done, folder, full=not options.short))
+    REPORT.write_text(report(known, Kept.read()))
     print(f"==> {REPORT.relative_to(ROOT)}")
     return worst
-
-
-def run_all(chosen: list[Statement], folder: Path, full: bool) -> int:
-    """The worst exit status."""
-    forget_figures(folder, {one.name for one in chosen})
-    done: set[str] = set()
-    return max((run(one, done, folder, full) for one in chosen), default=0)
 
 
 def run(one: Statement, done: set[str], folder: Path, full: bool) -> int:
@@ -68,12 +55,18 @@ def run(one: Statement, done: set[str], folder: Path, full: bool) -> int:
         "LIKEWISE_FULL_TESTS": "1" if full else "0",
         "LIKEWISE_ACCEPTANCE_RESULTS": str(folder),
     }
-    now = datetime.now(UTC).date().isoformat()
-    keep_run(folder, one.name, Run("full" if full else "short", commit(), now))
+    for name in FIGURES:
+        (folder / f"{name}.json").unlink(missing_ok=True)
     file = folder / f"{one.name}.xml"
     file.unlink(missing_ok=True)
+    kept, now = Kept.read(), datetime.now(UTC).date().isoformat()
+    kept.begin(one.name, Run("full" if full else "short", commit(), now), tests)
     command = [sys.executable, "-m", "pytest", *tests, f"--junitxml={file}"]
     status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    # Written after each, so that hours are not lost with the last.
+    kept.end(outcomes([file]) if file.exists() else {}, folder)
+    kept.write()
+    REPORT.write_text(report(statements(), kept))
     return status or int(not all_passed(tests, file))
 
 
@@ -84,9 +77,16 @@ def all_passed(tests: list[str], file: Path) -> bool:
 
 
 def commit() -> str:
-    """That the tests run on; with a + where files were changed since."""
-    told = ["git", "describe", "--always", "--abbrev=9", "--exclude=*", "--dirty=+"]
-    done = subprocess.run(told, cwd=ROOT, capture_output=True, text=True, check=False)
+    """That the tests run on; with a + where files were changed since, but for what runs write."""
+    own = [f":!{path.relative_to(ROOT)}" for path in (FILE, REPORT)]
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *own)
+    return git("rev-parse", "--short=9", "HEAD") + ("+" if changed else "")
+
+
+def git(*arguments: str) -> str:
+    """Empty where there is no repository."""
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
 

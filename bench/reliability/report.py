@@ -1,56 +1,23 @@
 """`docs/benchmarks/reliability.md`: every statement, how its tests ended, what they measured."""
 
-import json
 import os
 import platform
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import psutil
 
+from bench.reliability.kept import FIGURES, Kept, Run
 from bench.reliability.outcomes import Outcome
 from bench.reliability.statements import Statement
 
-RUNS = "sizes.json"
 # Of the document of statements, which lies one folder higher.
 LINK = re.compile(r"\]\((?!https?:|#|\.\.)")
-# By the name of its file: the statement that a figure belongs to, and its title.
-FIGURES = {
-    "claims": ("1", "1: claims at once"),
-    "killed_while_submitting": ("3", "3: killed while submitting"),
-    "valkey_lost": ("4", "4: Valkey lost"),
-    "postgresql_stopped": ("5", "5: PostgreSQL stopped"),
-    "sigterm": ("9", "9: a worker asked to stop"),
-    "many_trainings": ("11", "11: many trainings in one worker"),
-    "bonuses": ("13", "13: bonuses on a marketplace that fails"),
-    "uploads": ("21", "21: hostile files"),
-    "load": ("25", "25: many people at once"),
-    "schemathesis": ("25", "25: schemathesis"),
-    "soak": ("soak", "Soak: every process killed each minute"),
-    "hostile": ("hostile", "Hostile inputs"),
-    "backup": ("backup", "Backup and restore"),
-}
 
 
-@dataclass(frozen=True)
-class Run:
-    """In what form the tests of a statement ran last, `full` or `short`; of which commit, when."""
-
-    form: str
-    commit: str = ""
-    date: str = ""
-
-
-def report(
-    statements: list[Statement],
-    ended: Mapping[str, Outcome],
-    figures: Mapping[str, Any],
-    runs: Mapping[str, Run],
-) -> str:
-    """The whole document. `runs`: the last one of each statement, by its name."""
+def report(statements: list[Statement], kept: Kept) -> str:
+    """The whole document."""
     lines = [
         "# Reliability",
         "",
@@ -65,18 +32,19 @@ def report(
         "",
         "| # | statement | tests | form | outcome | s | ran | lacking |",
         "|---|---|---|---|---|---|---|---|",
-        *(_row(one, ended, runs.get(one.name, Run(""))) for one in statements),
+        *(_row(one, kept) for one in statements),
         "",
         "## Figures",
         "",
     ]
     for name, (_, title) in FIGURES.items():
-        if name in figures:
-            lines += [f"### {title}", "", *_table(figures[name]), ""]
+        if name in kept.figures:
+            lines += [f"### {title}", "", *_table(kept.figures[name]), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _row(one: Statement, ended: Mapping[str, Outcome], run: Run) -> str:
+def _row(one: Statement, kept: Kept) -> str:
+    ended, run = kept.ended, kept.runs.get(one.name, Run(""))
     tests = [ended[test] for test in one.tests if test in ended]
     seconds = f"{sum(test.seconds for test in tests):.0f}" if tests else ""
     told = _outcome(one, ended)
@@ -119,31 +87,3 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int | float) else str(value)
-
-
-def figures_in(folder: Path) -> dict[str, Any]:
-    """What the tests have kept (tests/support/acceptance_results.py)."""
-    files = [path for path in sorted(folder.glob("*.json")) if path.name != RUNS]
-    return {path.stem: json.loads(path.read_text()) for path in files}
-
-
-def forget_figures(folder: Path, names: Collection[str]) -> None:
-    """Of these statements, before their tests run: figures of earlier runs are not those of one
-    that failed."""
-    for name, (statement, _) in FIGURES.items():
-        if statement in names:
-            (folder / f"{name}.json").unlink(missing_ok=True)
-
-
-def runs_in(folder: Path) -> dict[str, Run]:
-    """By statement, its last run."""
-    file = folder / RUNS
-    found = json.loads(file.read_text()) if file.exists() else {}
-    # Earlier reports kept the form alone.
-    return {name: Run(one) if isinstance(one, str) else Run(**one) for name, one in found.items()}
-
-
-def keep_run(folder: Path, statement: str, run: Run) -> None:
-    kept = {**runs_in(folder), statement: run}
-    told = {name: asdict(one) for name, one in kept.items()}
-    (folder / RUNS).write_text(json.dumps(told, indent=1))

@@ -1,7 +1,6 @@
 """Hostile requests to every route (tests 23 and 25 of docs/acceptance.md): none makes the server
 fail, hang, grow, or change what is somebody else's."""
 
-import json
 import os
 import socket
 import threading
@@ -10,14 +9,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import httpx
 import psutil
 import pytest
 
 from app.main import create_app
+from tests.support.acceptance_results import keep
 from tests.support.hostile import Hostile
 from tests.support.hostile_world import (
     World,
@@ -145,28 +143,28 @@ def resident(system: System) -> float:
     return float(psutil.Process(system.processes["web"].pid).memory_info().rss / 2**20)
 
 
-def told(record: Record, before: float, after: float) -> dict[str, Any]:
-    return {
+def keep_results(record: Record, before: float, after: float) -> None:
+    summary = {
+        "full": FULL,
         "requests": sum(record.by_status.values()),
         "seed": SEED,
+        "routes": len(record.by_route),
         "by_status": {str(status): n for status, n in sorted(record.by_status.items())},
         "slowest_s": round(record.slowest, 2),
         "slow": len(record.slow),
-        "rss_before_mib": round(before, 1),
-        "rss_after_mib": round(after, 1),
+        "memory_before_mib": round(before, 1),
+        "memory_after_mib": round(after, 1),
+        "memory_growth_percent": round(100 * (after / before - 1), 1),
+    }
+    details = {
         "seconds_by_kind": {kind: round(s, 1) for kind, s in sorted(record.seconds.items())},
         "by_kind": {kind: dict(sorted(n.items())) for kind, n in sorted(record.by_kind.items())},
         "by_route": {
             route: dict(sorted(n.items())) for route, n in sorted(record.by_route.items())
         },
     }
-
-
-def write_results(results: dict[str, Any]) -> None:
-    folder = os.environ.get("LIKEWISE_ACCEPTANCE_RESULTS")
-    if folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        (Path(folder) / "hostile.json").write_text(json.dumps(results, indent=1))
+    keep("hostile", summary)
+    keep("hostile_details", details)
 
 
 def test_hostile_requests_are_refused_and_nothing_else_happens(
@@ -181,7 +179,7 @@ def test_hostile_requests_are_refused_and_nothing_else_happens(
     attack.run(warm, REQUESTS)
     after = resident(web)
     record = attack.record
-    write_results(told(record, before, after))
+    keep_results(record, before, after)
     failures = f"{len(record.failures)} failures:\n" + "\n".join(record.failures[:20])
     assert not record.failures, failures
     assert not still_slow(web, record.slow)

@@ -6,15 +6,9 @@ from pathlib import Path
 import pytest
 
 from bench.reliability.__main__ import all_passed
+from bench.reliability.kept import Kept, Run
 from bench.reliability.outcomes import outcomes
-from bench.reliability.report import (
-    Run,
-    figures_in,
-    forget_figures,
-    keep_run,
-    report,
-    runs_in,
-)
+from bench.reliability.report import report
 from bench.reliability.statements import statements
 
 TABLE = """
@@ -48,12 +42,11 @@ def told(tmp_path: Path) -> dict[str, str]:
         ("test_y", "test_three", 8.0, "<failure/>"),
         ("test_y", "test_four", 0.1, '<skipped message="no WebKit"/>'),
     )
-    keep_run(tmp_path, "1", Run("full", "0123456789+", "2026-01-02"))
-    keep_run(tmp_path, "2", Run("short"))
+    kept = Kept(runs={"1": Run("full", "0123456789+", "2026-01-02"), "2": Run("short")})
     (tmp_path / "soak.json").write_text('{"kills": {"web": 20}, "unexplained": [], "full": true}')
-    text = report(
-        statements(TABLE), outcomes([first, other]), figures_in(tmp_path), runs_in(tmp_path)
-    )
+    kept.end(outcomes([first, other]), tmp_path)
+    kept.write(tmp_path / "results.json")
+    text = report(statements(TABLE), Kept.read(tmp_path / "results.json"))
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     return {row.split(" | ")[0].removeprefix("| "): row for row in rows}
 
@@ -93,14 +86,14 @@ def test_what_was_skipped_as_a_whole_is_no_success(tmp_path: Path) -> None:
     assert not all_passed([one], tmp_path / "never-written.xml")
 
 
-def test_figures_of_older_runs_do_not_stay(tmp_path: Path) -> None:
+def test_what_earlier_runs_left_of_a_statement_goes_when_it_runs_again(tmp_path: Path) -> None:
+    """Also where it fails on its way, and leaves nothing."""
+    run = a_run(tmp_path / "1.xml", ("test_x", "test_one", 1.0, ""), ("test_x", "test_two", 1, ""))
     for name in ("load", "schemathesis", "soak"):
         (tmp_path / f"{name}.json").write_text("{}")
-    forget_figures(tmp_path, {"25"})
-    assert set(figures_in(tmp_path)) == {"soak"}
-
-
-def test_runs_that_an_earlier_version_kept_are_read(tmp_path: Path) -> None:
-    (tmp_path / "sizes.json").write_text('{"1": "full"}')
-    keep_run(tmp_path, "2", Run("short", "abc", "2026-01-02"))
-    assert runs_in(tmp_path) == {"1": Run("full"), "2": Run("short", "abc", "2026-01-02")}
+    kept = Kept(runs={"25": Run("full", "abc"), "soak": Run("full", "abc")})
+    kept.end(outcomes([run]), tmp_path)
+    kept.begin("25", Run("short", "def", "2026-01-02"), ["tests/a/test_x.py::test_one"])
+    assert set(kept.figures) == {"soak"}
+    assert set(kept.ended) == {"tests/a/test_x.py::test_two"}
+    assert kept.runs == {"25": Run("short", "def", "2026-01-02"), "soak": Run("full", "abc")}

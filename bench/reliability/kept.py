@@ -1,0 +1,95 @@
+"""What runs have left, of several days: `bench/reliability/results.json`.
+
+All statements at full size take hours. They are run one after the other, on one day or several; the
+report tells of each of which commit and day it is.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.reliability.outcomes import Outcome
+
+FILE = Path(__file__).with_name("results.json")
+# By the name of its file: the statement that a figure belongs to, and its title.
+FIGURES = {
+    "claims": ("1", "1: claims at once"),
+    "killed_while_submitting": ("3", "3: killed while submitting"),
+    "valkey_lost": ("4", "4: Valkey lost"),
+    "postgresql_stopped": ("5", "5: PostgreSQL stopped"),
+    "sigterm": ("9", "9: a worker asked to stop"),
+    "many_trainings": ("11", "11: many trainings in one worker"),
+    "bonuses": ("13", "13: bonuses on a marketplace that fails"),
+    "uploads": ("21", "21: hostile files"),
+    "load": ("25", "25: many people at once"),
+    "schemathesis": ("25", "25: schemathesis"),
+    "soak": ("soak", "Soak: every process killed each minute"),
+    "hostile": ("hostile", "Hostile inputs"),
+    "backup": ("backup", "Backup and restore"),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """In what form the tests of a statement ran last, `full` or `short`; of which commit, when."""
+
+    form: str
+    commit: str = ""
+    date: str = ""
+
+
+@dataclass
+class Kept:
+    """ended: by test, `path::name`; figures: by the name of their file; runs: by statement."""
+
+    ended: dict[str, Outcome] = field(default_factory=dict)
+    figures: dict[str, Any] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, file: Path = FILE) -> "Kept":
+        if not file.exists():
+            return cls()
+        told = json.loads(file.read_text())
+        ended = {
+            name: Outcome(Counter(one["ends"]), one["seconds"], set(one["reasons"]))
+            for name, one in told["ended"].items()
+        }
+        runs = {name: Run(**one) for name, one in told["runs"].items()}
+        return cls(ended, told["figures"], runs)
+
+    def write(self, file: Path = FILE) -> None:
+        told = {
+            "runs": {name: asdict(one) for name, one in sorted(self.runs.items())},
+            "ended": {
+                name: {
+                    "ends": dict(one.ends),
+                    "seconds": round(one.seconds, 1),
+                    "reasons": sorted(one.reasons),
+                }
+                for name, one in sorted(self.ended.items())
+            },
+            "figures": dict(sorted(self.figures.items())),
+        }
+        file.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+
+    def begin(self, statement: str, run: Run, tests: Collection[str]) -> None:
+        """Forget what earlier runs left: it is not that of one that fails on its way."""
+        self.runs[statement] = run
+        for test in tests:
+            self.ended.pop(test, None)
+        for name, (owner, _) in FIGURES.items():
+            if owner == statement:
+                self.figures.pop(name, None)
+
+    def end(self, ended: Mapping[str, Outcome], folder: Path) -> None:
+        """Take in how tests ended, and the figures that they have left in a folder
+        (tests/support/acceptance_results.py)."""
+        self.ended.update(ended)
+        for name in FIGURES:
+            file = folder / f"{name}.json"
+            if file.exists():
+                self.figures[name] = json.loads(file.read_text())
