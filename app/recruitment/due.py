@@ -4,7 +4,7 @@ from typing import Any
 
 from app.core.database import transaction
 from app.core.settings import get_settings
-from app.recruitment import reconcile, work
+from app.recruitment import bonus_work, reconcile, work
 from app.recruitment.channels.mturk_queue import MTurkQueue, TurkEvent
 from app.recruitment.notices import take_turk_events
 
@@ -14,7 +14,7 @@ def work_once() -> bool:
     for claim, do in (
         (work.claim_call, work.do_call),
         (work.claim_reward, work.do_reward),
-        (work.claim_bonuses, work.do_bonuses),
+        (bonus_work.claim_bonuses, bonus_work.do_bonuses),
     ):
         with transaction() as session:
             attempt: Any = claim(session)

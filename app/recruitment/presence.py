@@ -7,13 +7,13 @@ from app.annotation.schemas import OpenMTurkSession, OpenProlificSession
 from app.core.database import transaction
 from app.core.errors import LikewiseError
 from app.recruitment import entry
+from app.recruitment.attempts import speaker_of
 from app.recruitment.calls import page_address
 from app.recruitment.channel import ChannelError, ChannelRefused
 from app.recruitment.channels.prolific import Prolific
 from app.recruitment.entry import Arrival
 from app.recruitment.models import Recruitment
 from app.recruitment.people import posting_ref
-from app.recruitment.work import speaker_of
 
 logger = logging.getLogger(__name__)
 

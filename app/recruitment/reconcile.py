@@ -15,6 +15,7 @@ from app.annotation.models import Assignment
 from app.core.database import locked, transaction
 from app.core.events import campaign_changed
 from app.recruitment import calls, ledger, people
+from app.recruitment.attempts import Speaker, claimed_until, seconds_to_wait, speaker_of
 from app.recruitment.bonuses import owe_bonuses, paid_settings
 from app.recruitment.channel import (
     ChannelError,
@@ -27,7 +28,6 @@ from app.recruitment.channel import (
 from app.recruitment.ledger import Owed
 from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, Submission
 from app.recruitment.settings import ProlificSettings
-from app.recruitment.work import Speaker, claimed_until, seconds_to_wait, speaker_of
 
 # How far a submission has come. A listing that is older than what we know never takes it back.
 _FINAL = ("approved", "screened_out")

@@ -5,6 +5,7 @@ from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
 from app.recruitment import calls, ledger
+from app.recruitment.attempts import speaker_of
 from app.recruitment.bonuses import paid_settings
 from app.recruitment.channel import ChannelError
 from app.recruitment.estimate import estimate_of, sizes_of
@@ -21,7 +22,6 @@ from app.recruitment.schemas import (
     RecruitmentOut,
 )
 from app.recruitment.service import problems_before_opening
-from app.recruitment.work import speaker_of
 
 
 def recruitment_out(session: Session, recruitment: Recruitment) -> RecruitmentOut:

@@ -20,7 +20,7 @@ from app.annotation.models import Annotator, Answer, Assignment
 from app.campaigns.models import Campaign
 from app.campaigns.service import annotator_link, finish_campaign
 from app.core.database import transaction
-from app.recruitment import work
+from app.recruitment import bonus_work, work
 from app.recruitment.models import Invitation, Payment, Recruitment
 from app.recruitment.people_list import read_people
 from app.recruitment.report import reconcile
@@ -443,7 +443,7 @@ def test_platforms_are_never_told_to_pay_what_is_owed_outside(
         session.execute(update(Payment).values(due_at=datetime.now(UTC) - timedelta(days=1)))
     with transaction() as session:
         assert work.claim_reward(session) is None
-        assert work.claim_bonuses(session) is None
+        assert bonus_work.claim_bonuses(session) is None
         link = session.get_one(Recruitment, uuid.UUID(first["id"]))
         assert reconcile(session, link).is_clean
     assert payments()[0][3] == "due"

@@ -29,7 +29,7 @@ from app.annotation.models import Annotator, AnnotatorIdentity, Assignment
 from app.campaigns.models import Campaign
 from app.core.database import locked, transaction
 from app.core.errors import Conflict
-from app.recruitment import ledger, reconcile, work
+from app.recruitment import attempts, bonus_work, ledger, reconcile, work
 from app.recruitment.channel import (
     BonusOrder,
     BonusOutcome,
@@ -126,8 +126,8 @@ class Paying(RuleBasedStateMachine):
     @initialize(repeatable=st.booleans())
     def begin(self, repeatable: bool) -> None:
         self.platform = Platform(repeatable)
-        self.patch.setattr(work, "open_channel", lambda *_: self.platform)
-        self.attempts: list[work.RewardAttempt | work.BonusAttempt] = []
+        self.patch.setattr(attempts, "open_channel", lambda *_: self.platform)
+        self.attempts: list[work.RewardAttempt | bonus_work.BonusAttempt] = []
         made = a_recruitment(
             self.owner, self.campaign, places=PLACES, reward_cents=100, spend_limit_cents=LIMIT
         )
@@ -219,13 +219,13 @@ class Paying(RuleBasedStateMachine):
         """What usually follows: claimed as soon as it may be, and done at once."""
         self.time_passes()
         with transaction() as session:
-            attempt = work.claim_bonuses(session)
+            attempt = bonus_work.claim_bonuses(session)
         if attempt is not None:
             self._perform(attempt, fate)
 
     @rule()
     def claim_bonus(self) -> None:
-        self._keep(work.claim_bonuses)
+        self._keep(bonus_work.claim_bonuses)
 
     def _keep(self, claim: Any) -> None:
         with transaction() as session:
@@ -250,13 +250,13 @@ class Paying(RuleBasedStateMachine):
         """Any claim that somebody still holds, also one that others have taken over since."""
         self._perform(self.attempts.pop(number % len(self.attempts)), fate)
 
-    def _perform(self, attempt: work.RewardAttempt | work.BonusAttempt, fate: Fate) -> None:
+    def _perform(self, attempt: work.RewardAttempt | bonus_work.BonusAttempt, fate: Fate) -> None:
         self.platform.fate = fate
         try:
             if isinstance(attempt, work.RewardAttempt):
                 work.do_reward(attempt)
             else:
-                work.do_bonuses(attempt)
+                bonus_work.do_bonuses(attempt)
         except Died:
             pass
         finally:
@@ -340,7 +340,7 @@ def laws(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     Paying.owner = an_account()
     Paying.campaign = a_campaign(Paying.owner, budget=40, grids_per_assignment=2)
     Paying.patch = monkeypatch
-    monkeypatch.setattr(work, "LOOKS", 4)
+    monkeypatch.setattr(bonus_work, "LOOKS", 4)
 
 
 def test_paying_keeps_its_laws(laws: None) -> None:

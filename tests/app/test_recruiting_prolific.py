@@ -16,7 +16,7 @@ from app.accounts.models import Account
 from app.annotation.models import Annotator, Assignment
 from app.campaigns.models import Campaign
 from app.core.database import transaction
-from app.recruitment import report, work
+from app.recruitment import bonus_work, report
 from app.recruitment.channels.prolific_hooks import signature
 from app.recruitment.models import (
     ChannelAccount,
@@ -49,7 +49,7 @@ def prolific(
     monkeypatch.setenv("LIKEWISE_PROLIFIC_SITE", served.url)
     # Nobody listens there: what is sent to it is not what is tested here.
     monkeypatch.setenv("LIKEWISE_BASE_URL", "http://127.0.0.1:9")
-    monkeypatch.setattr(work, "LOOKS", 3)
+    monkeypatch.setattr(bonus_work, "LOOKS", 3)
     forget_settings()
     httpx.post(f"{served.url}/emulator/reset").raise_for_status()
     yield served

@@ -28,7 +28,7 @@ from app.annotation.sessions import session_of_token
 from app.campaigns.models import Grid
 from app.collections.models import Collection
 from app.core.database import transaction
-from app.recruitment import work
+from app.recruitment import bonus_work, work
 from app.recruitment.models import Payment, Recruitment
 from app.recruitment.report import reconcile
 from emulators.mturk import market
@@ -268,7 +268,7 @@ class Market(RuleBasedStateMachine):
 
     @rule()
     def a_dispatcher_dies_with_a_payment_in_hand(self) -> None:
-        for claim in (work.claim_reward, work.claim_bonuses):
+        for claim in (work.claim_reward, bonus_work.claim_bonuses):
             with transaction() as session:
                 claim(session)
 

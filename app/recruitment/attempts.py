@@ -1,0 +1,129 @@
+"""What every attempt at something on a platform has in common: its claim, its fence, its waits."""
+
+import logging
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import and_, func, select, update
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from app.core.database import transaction
+from app.core.settings import get_settings
+from app.recruitment.accounts import SealedElsewhere, credentials_of
+from app.recruitment.channel import (
+    Channel,
+    ChannelError,
+    ChannelUnavailable,
+    said_by,
+)
+from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruitment
+from app.recruitment.registry import Credentials, open_channel
+
+logger = logging.getLogger(__name__)
+# Seconds after so many attempts; the last is repeated.
+WAITS = (1, 2, 5, 15, 60, 300, 900, 1_800, 3_600)
+WRONG_KEYS_SECONDS = 60.0
+KEPT_HISTORY = 20
+UNFINISHED = ("due", "running")
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """Who speaks to which platform."""
+
+    channel: str
+    credentials: Credentials
+
+    def open(self) -> Channel:
+        return open_channel(self.channel, self.credentials)
+
+
+def claimed_until() -> datetime:
+    """When what is claimed now is anybody's again."""
+    return datetime.now(UTC) + timedelta(seconds=get_settings().claim_seconds)
+
+
+def seconds_to_wait(attempts: int) -> float:
+    """How long to wait after so many failed attempts, with some chance in it."""
+    return WAITS[min(attempts, len(WAITS)) - 1] * random.uniform(1.0, 1.3)
+
+
+def speaker_of(session: Session, recruitment: Recruitment) -> Speaker:
+    """Raises ChannelUnavailable until the credentials can be read (again)."""
+    account = session.get_one(ChannelAccount, recruitment.channel_account_id)
+    try:
+        return Speaker(recruitment.channel, credentials_of(account))
+    except SealedElsewhere as error:
+        raise ChannelUnavailable(str(error)) from error
+
+
+def due_payments() -> Any:
+    return select(Payment).where(and_(Payment.state.in_(UNFINISHED), Payment.due_at <= func.now()))
+
+
+def begin(payment: Payment) -> None:
+    payment.state, payment.due_at = "running", claimed_until()
+    payment.attempts += 1
+    payment.first_tried_at = payment.first_tried_at or datetime.now(UTC)
+
+
+def still_mine(session: Session, payment_id: UUID, number: int) -> Payment | None:
+    payment = session.get(Payment, payment_id, with_for_update=True)
+    if payment is None or payment.state != "running" or payment.attempts != number:
+        return None
+    return payment
+
+
+@contextmanager
+def kept(table: type[ChannelCall] | type[Payment], numbers: dict[UUID, int]) -> Iterator[None]:
+    """Keep claims alive for as long as the block lasts, and no longer than this process."""
+    done = threading.Event()
+
+    def renew() -> None:
+        while not done.wait(get_settings().claim_seconds / 4):
+            try:
+                with transaction() as session:
+                    for row_id, number in numbers.items():
+                        session.execute(
+                            update(table)
+                            .where(
+                                table.id == row_id,
+                                table.state == "running",
+                                table.attempts == number,
+                            )
+                            .values(due_at=claimed_until())
+                        )
+            except DBAPIError as error:
+                logger.warning("a claim could not be kept alive: %s", error)
+
+    thread = threading.Thread(target=renew, name="recruiter-claim", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def again(payment: Payment, error: ChannelError, seconds: float | None = None) -> None:
+    wait = seconds_to_wait(payment.attempts) if seconds is None else seconds
+    payment.state, payment.why = "due", said_by(error)
+    payment.due_at = datetime.now(UTC) + timedelta(seconds=wait)
+
+
+def with_entry(
+    history: list[dict[str, Any]], number: int, error: ChannelError | None
+) -> list[dict[str, Any]]:
+    entry = {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "attempt": number,
+        "said": "done" if error is None else said_by(error)[:500],
+    }
+    return [*history[-(KEPT_HISTORY - 1) :], entry]

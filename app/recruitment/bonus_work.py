@@ -1,0 +1,208 @@
+"""Bonuses that are due: claimed, paid and recorded as all work is (app/recruitment/work.py)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session, aliased
+
+from app.core.database import transaction
+from app.core.events import campaign_changed
+from app.core.settings import get_settings
+from app.recruitment import ledger, people
+from app.recruitment.attempts import (
+    UNFINISHED,
+    WRONG_KEYS_SECONDS,
+    Speaker,
+    again,
+    begin,
+    due_payments,
+    kept,
+    speaker_of,
+    still_mine,
+    with_entry,
+)
+from app.recruitment.channel import (
+    BonusOrder,
+    BonusOutcome,
+    Channel,
+    ChannelError,
+    ChannelRefused,
+    OutcomeUnknown,
+    said_by,
+)
+from app.recruitment.models import Payment, Recruitment
+from app.recruitment.models import Submission as Row
+
+# How often, and for how long, a payment is looked for that a platform may have made.
+LOOKS = 15
+
+
+@dataclass(frozen=True)
+class BonusAttempt:
+    """Payments of one posting. `look`: what an earlier attempt may have paid already."""
+
+    numbers: dict[str, int]
+    speaker: Speaker
+    orders: list[BonusOrder]
+    look: bool
+
+
+def claim_bonuses(session: Session) -> BonusAttempt | None:
+    """The next bonus that is due, with others of its posting where the channel takes several.
+
+    A person's bonuses for one submission go one after the other, so that what a platform shows can
+    be told apart.
+    """
+    first = _lock_bonuses(session, None, 1)
+    if not first:
+        return None
+    [payment] = first
+    recruitment = session.get_one(Recruitment, payment.recruitment_id)
+    try:
+        speaker = speaker_of(session, recruitment)
+        batch = speaker.open().bonus_batch
+        posting_id = session.get_one(Row, payment.submission_id).posting_id
+        look = payment.unsure
+        found = first
+        if batch > 1 and not look:
+            found = [*first, *_lock_bonuses(session, posting_id, batch - 1, besides=payment.id)]
+        orders = [_bonus_order(session, recruitment, one) for one in found]
+    except ChannelError as error:
+        again(payment, error, WRONG_KEYS_SECONDS)
+        return None
+    for one in found:
+        begin(one)
+        one.unsure = True
+    return BonusAttempt({one.id.hex: one.attempts for one in found}, speaker, orders, look)
+
+
+def _lock_bonuses(
+    session: Session, posting_id: UUID | None, limit: int, besides: UUID | None = None
+) -> Sequence[Payment]:
+    other = aliased(Payment)
+    in_flight = (
+        select(other.id)
+        .where(
+            other.submission_id == Payment.submission_id,
+            other.id != Payment.id,
+            other.kind == "bonus",
+            or_(other.state == "running", other.unsure, other.state == "parked"),
+        )
+        .exists()
+    )
+    older = (
+        select(other.id)
+        .where(
+            other.submission_id == Payment.submission_id,
+            other.id < Payment.id,
+            other.kind == "bonus",
+            other.state.in_(UNFINISHED),
+        )
+        .exists()
+    )
+    query = due_payments().where(Payment.kind == "bonus", ~in_flight, ~older)
+    if posting_id is not None:
+        query = query.join(Row, Payment.submission_id == Row.id).where(
+            Row.posting_id == posting_id, ~Payment.unsure, Payment.id != besides
+        )
+    return session.scalars(
+        query.order_by(Payment.due_at).limit(limit).with_for_update(of=Payment, skip_locked=True)
+    ).all()
+
+
+def _bonus_order(session: Session, recruitment: Recruitment, payment: Payment) -> BonusOrder:
+    submission = session.get_one(Row, payment.submission_id)
+    earlier = session.scalars(
+        select(Payment.amount_cents).where(
+            Payment.submission_id == submission.id,
+            Payment.kind == "bonus",
+            Payment.state == "paid",
+        )
+    )
+    return BonusOrder(
+        token=payment.id.hex,
+        submission=people.submission_ref(session, recruitment, submission),
+        amount_cents=payment.amount_cents,
+        currency=payment.currency,
+        reason=payment.reason,
+        earlier_cents=tuple(earlier),
+    )
+
+
+def do_bonuses(attempt: BonusAttempt) -> None:
+    """Pay bonuses, or look whether they were paid; write down how it went."""
+    with kept(Payment, {UUID(hex=token): number for token, number in attempt.numbers.items()}):
+        channel = attempt.speaker.open()
+        outcomes = _look(channel, attempt.orders) if attempt.look else []
+        known = {one.token for one in outcomes}
+        rest = [order for order in attempt.orders if order.token not in known]
+        repeatable = channel.bonuses_repeatable
+        looked_for = attempt.look and not repeatable
+        if rest and not looked_for:
+            outcomes = [*outcomes, *_pay(channel, rest)]
+    with transaction() as session:
+        for one in outcomes:
+            _record_bonus(session, attempt.numbers[one.token], one, repeatable)
+        for order in rest if looked_for else []:
+            _not_found(session, attempt.numbers[order.token], order.token)
+
+
+def _look(channel: Channel, orders: list[BonusOrder]) -> list[BonusOutcome]:
+    """Outcomes of those that were paid, or that could not be looked for."""
+    outcomes = []
+    for order in orders:
+        try:
+            found = channel.find_bonus(order)
+        except ChannelError as error:
+            told = OutcomeUnknown(f"Whether it was paid cannot be seen now: {error}")
+            outcomes.append(BonusOutcome(order.token, error=told))
+            continue
+        if found is not None:
+            outcomes.append(BonusOutcome(order.token, found))
+    return outcomes
+
+
+def _pay(channel: Channel, orders: list[BonusOrder]) -> list[BonusOutcome]:
+    try:
+        return channel.pay_bonuses(orders)
+    except ChannelError as error:
+        return [BonusOutcome(order.token, error=error) for order in orders]
+
+
+def _record_bonus(session: Session, number: int, outcome: BonusOutcome, repeatable: bool) -> None:
+    payment = still_mine(session, UUID(hex=outcome.token), number)
+    if payment is None:
+        return
+    payment.history = with_entry(payment.history, number, outcome.error)
+    if outcome.error is None:
+        ledger.mark_paid(payment, outcome.external_id)
+    elif isinstance(outcome.error, ChannelRefused):
+        payment.state, payment.unsure, payment.why = "failed", False, said_by(outcome.error)
+    elif isinstance(outcome.error, OutcomeUnknown):
+        payment.unsure = True
+        # Where nothing is repeated, the platform gets time to show what it has paid.
+        again(payment, outcome.error, None if repeatable else get_settings().look_seconds)
+    else:
+        payment.unsure = False
+        again(payment, outcome.error)
+    campaign_changed(session, payment.campaign_id)
+
+
+def _not_found(session: Session, number: int, token: str) -> None:
+    """Looked for in vain, and paying again might pay twice: a person decides in the end."""
+    payment = still_mine(session, UUID(hex=token), number)
+    if payment is None:
+        return
+    unknown = OutcomeUnknown(
+        "The platform was told to pay this, but has not confirmed it and does not show it."
+    )
+    payment.history = with_entry(payment.history, number, unknown)
+    payment.looks += 1
+    if payment.looks > LOOKS:
+        payment.state = "parked"
+        payment.why = f"{unknown} Look on the platform, then say whether it was paid."
+    else:
+        again(payment, unknown, get_settings().look_seconds)
+    campaign_changed(session, payment.campaign_id)
