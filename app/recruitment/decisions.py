@@ -15,7 +15,7 @@ from app.campaigns.service import get_campaign
 from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.events import campaign_changed
-from app.recruitment import calls, ledger, reconcile
+from app.recruitment import calls, ledger, settling
 from app.recruitment.accounts import require_payer
 from app.recruitment.ledger import Owed
 from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, Submission
@@ -54,7 +54,7 @@ def approve(
         raise Conflict(f"This submission is {row.state}: there is nothing to approve.")
     assignment = session.get(Assignment, row.assignment_id) if row.assignment_id else None
     text = _reason(message) or "Thank you for your work."
-    payment = reconcile.approve(session, recruitment, row, assignment, text)
+    payment = settling.approve(session, recruitment, row, assignment, text)
     if payment.state == "failed":
         payment = ledger.release(session, payment.id)
     if payment.state == "held":

@@ -1,7 +1,6 @@
-"""What the platform says joined with what we have: who is paid, and what somebody must look at.
+"""Asking platforms where their postings stand, and joining what they say with what we have.
 
-Both sides fit and the work is complete: the reward is owed. Theirs alone, or incomplete: flagged,
-never rejected by itself. Approved there: the reward is in the books, and bonuses are owed.
+What follows of a submission: app/recruitment/settling.py.
 """
 
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from app.core.database import locked, transaction
 from app.core.events import campaign_changed
 from app.recruitment import calls, ledger, people
 from app.recruitment.attempts import Speaker, claimed_until, seconds_to_wait, speaker_of
-from app.recruitment.bonuses import owe_bonuses, paid_settings
+from app.recruitment.bonuses import paid_settings
 from app.recruitment.channel import (
     ChannelError,
     ChannelRefused,
@@ -25,20 +24,16 @@ from app.recruitment.channel import (
     PostingStatus,
     said_by,
 )
-from app.recruitment.ledger import Owed
 from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, Submission
-from app.recruitment.settings import ProlificSettings
+from app.recruitment.settling import settle
 
 # How far a submission has come. A listing that is older than what we know never takes it back.
 _FINAL = ("approved", "screened_out")
 # What nobody will hear more of.
 SETTLED = ("approved", "rejected", "returned", "timed_out", "screened_out")
 HANDED_IN = ("submitted", "approved", "rejected", "screened_out")
-# Who is asked to return a submission and does not is paid by the platform in the end.
-TO_RETURN = timedelta(days=3)
 # Submissions of a posting whose bonuses are compared at a time.
 COMPARED = 50
-COMPENSATION = "compensation"
 LONGEST_WAIT = 600.0
 
 
@@ -307,145 +302,3 @@ def _assignment_of(
             Assignment.external_id == row.external_id,
         )
     )
-
-
-def settle(session: Session, recruitment: Recruitment, row: Submission) -> None:
-    """Decide what follows from a submission's state. The caller holds the recruitment."""
-    assignment = session.get(Assignment, row.assignment_id) if row.assignment_id else None
-    if row.state == "submitted":
-        _settle_submitted(session, recruitment, row, assignment)
-    elif row.state == "approved":
-        _settle_approved(session, recruitment, row, assignment)
-    elif row.state == "screened_out":
-        _settle_screened_out(session, recruitment, row, assignment)
-    elif row.state in ("returned", "timed_out") and assignment is not None:
-        if assignment.state == "open":
-            assignment.state = "returned"
-        _cancel_reward(session, row, "The platform says that the work was given back.")
-        # A reason tells that somebody has looked at it.
-        row.flag = "broken_off" if assignment.n_answered and not row.reason else ""
-    elif row.state == "rejected" and row.decision != "reject":
-        row.flag = row.flag or "rejected_there"
-
-
-def _settle_submitted(
-    session: Session, recruitment: Recruitment, row: Submission, assignment: Assignment | None
-) -> None:
-    if row.decision is not None:
-        return
-    posting = session.get_one(Posting, row.posting_id)
-    settings = paid_settings(recruitment)
-    if assignment is None:
-        row.flag = "unknown_person"
-    elif (ending := _ending_of(session, row)) in ("no_consent", "screened_out"):
-        # The platform has asked them to return it, or pays them by itself.
-        late = row.submitted_at is not None and datetime.now(UTC) - row.submitted_at > TO_RETURN
-        row.flag = "asked_to_return" if late else ""
-    elif ending == "unknown":
-        row.flag = "wrong_code"
-    elif posting.compensates is not None:
-        approve(session, recruitment, row, assignment, "Thank you for your work.")
-    elif not is_complete(session, assignment):
-        row.flag = "incomplete"
-    elif _is_compensated(session, assignment):
-        # The form has arrived after all: somebody decides, so that it is not paid twice.
-        row.flag = "compensated"
-    elif settings.approve == "review":
-        row.flag = "awaits_review"
-    else:
-        approve(session, recruitment, row, assignment, "Thank you for your work.")
-
-
-def _ending_of(session: Session, row: Submission) -> str:
-    """What the completion code says: `complete`, `no_consent`, `screened_out`, or `unknown`; on
-    platforms without codes everything that is handed in is `complete`."""
-    codes = session.get_one(Posting, row.posting_id).details.get("codes", {})
-    if not codes:
-        return "complete"
-    return next((what for what, code in codes.items() if code == row.code), "unknown")
-
-
-def is_complete(session: Session, assignment: Assignment) -> bool:
-    """Whether all was done that there was to do: the target, or what was left of the campaign."""
-    if assignment.n_answered >= assignment.target:
-        return True
-    return assignment.state == "completed" and assignment.n_answered > 0
-
-
-def _is_compensated(session: Session, assignment: Assignment) -> bool:
-    """Whether pay for lost work was put up for it, or paid."""
-    query = select(Posting.id).where(
-        Posting.compensates == assignment.id, Posting.state != "failed"
-    )
-    return session.scalar(query.limit(1)) is not None
-
-
-def approve(
-    session: Session,
-    recruitment: Recruitment,
-    row: Submission,
-    assignment: Assignment | None,
-    message: str,
-) -> Payment:
-    """Owe the reward of a submission; the platform is told by the payment."""
-    row.decision, row.flag, row.reason = "approve", "", message
-    posting = session.get_one(Posting, row.posting_id)
-    rule = "reward" if posting.compensates is None else COMPENSATION
-    owed = Owed("reward", rule, ledger.reward_of(recruitment, posting), message)
-    return ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
-
-
-def _settle_approved(
-    session: Session, recruitment: Recruitment, row: Submission, assignment: Assignment | None
-) -> None:
-    """Approved by us, by the platform after its delay, or on its pages: the books follow."""
-    payment = session.scalar(
-        select(Payment)
-        .where(
-            Payment.submission_id == row.id,
-            Payment.kind == "reward",
-            Payment.state != "cancelled",
-        )
-        .with_for_update()
-    )
-    if payment is None:
-        payment = approve(session, recruitment, row, assignment, "Approved on the platform.")
-    if payment.state in ("held", "due", "failed"):
-        ledger.mark_paid(payment, row.external_id)
-        payment.why = "The platform says that it is paid."
-    is_work = session.get_one(Posting, row.posting_id).compensates is None
-    if payment.state == "paid" and is_work:
-        owe_bonuses(session, recruitment, row)
-
-
-def _settle_screened_out(
-    session: Session, recruitment: Recruitment, row: Submission, assignment: Assignment | None
-) -> None:
-    """The platform has paid the fixed amount for it: the books follow."""
-    _cancel_reward(session, row, "Screened out instead.")
-    settings = paid_settings(recruitment)
-    cents = settings.screen_out_cents if isinstance(settings, ProlificSettings) else None
-    if cents is None:
-        row.flag = "" if row.reason else "screened_out_there"
-        return
-    owed = Owed("screen_out", "screen_out", cents, "Practice was not passed.")
-    payment = ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
-    row.flag = ""
-    if payment.state in ("held", "due", "failed"):
-        ledger.mark_paid(payment, row.external_id)
-        payment.why = "The platform says that it is paid."
-
-
-def _cancel_reward(session: Session, row: Submission, why: str) -> None:
-    payment = session.scalar(
-        select(Payment)
-        .where(
-            Payment.submission_id == row.id,
-            Payment.rule == "reward",
-            Payment.state.in_(("held", "due", "failed")),
-        )
-        .with_for_update()
-    )
-    if payment is not None:
-        payment.state, payment.why = "cancelled", why
-        row.decision, row.reason = None, ""

@@ -15,7 +15,7 @@ from app.annotation.models import Assignment
 from app.core.database import transaction
 from app.recruitment.accounts import SEAL
 from app.recruitment.models import ChannelAccount, Payment, Recruitment, Submission
-from app.recruitment.reconcile import settle
+from app.recruitment.settling import settle
 from app.results.monitor import read_monitor
 from emulators.mturk.server import Emulator
 from emulators.mturk.server import running as running_emulator
