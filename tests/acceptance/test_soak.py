@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -18,6 +19,7 @@ from app.campaigns.service import annotator_link
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.planning.crowd import CrowdTraits, make_crowd, read_images
+from app.recruitment.models import Posting
 from app.results.models import Model
 from emulators.mturk.faults import Faults, FaultSettings
 from emulators.mturk.server import Emulator, running
@@ -113,8 +115,9 @@ def test_everything_is_killed_again_and_again_and_nothing_is_lost(
         on_link, traffic = on_a_link(system, owner)
         campaign, requester, market = on_a_marketplace(system, turk, owner)
         recruitment = opened(requester, owner)
-        # A call that fails twice is made again after a minute.
-        wait_until("the HITs", lambda: len(turk.state.hits) >= PLACES // 18)
+        # A call that fails again and again is made again after minutes; people who come before a
+        # HIT is known here are told to wait.
+        wait_until("the HITs", lambda: all_are_open(recruitment), SETTLED_SECONDS)
         chaos = Chaos(system, own_servers, PERIOD)
         with market.going(), traffic.going():
             chaos.reign(PERIODS)
@@ -131,9 +134,12 @@ def test_everything_is_killed_again_and_again_and_nothing_is_lost(
 
 
 def on_a_link(system: System, owner: Account) -> tuple[Campaign, Traffic]:
+    # Learned within seconds: what takes longer than the killer pauses would never end.
     campaign = a_campaign(
         owner,
         a_collection(owner, n=60),
+        kind="bins",
+        strategy="crowdster",
         budget=20_000,
         rounds=20,
         grid_size=12,
@@ -163,6 +169,7 @@ def on_a_marketplace(
         grids_per_assignment=2,
         learn_every=LEARN_EVERY,
         reward_cents=REWARD,
+        settings={"n_dimensions": 2},
     )
     recorder = Recorder()
     http = httpx.Client(base_url=system.base_url, timeout=60, transport=recorder)
@@ -185,6 +192,13 @@ def opened(requester: Requester, owner: Account) -> str:
     made = requester.post("/recruitments", plan)
     requester.post(f"/recruitments/{made['id']}/open")
     return str(made["id"])
+
+
+def all_are_open(recruitment: str) -> bool:
+    with transaction() as session:
+        query = select(Posting.state).where(Posting.recruitment_id == UUID(recruitment))
+        states = session.scalars(query).all()
+    return len(states) == PLACES // 9 and set(states) == {"open"}
 
 
 def people_leave(turk: Emulator, requester: Requester, recruitment: str) -> int:

@@ -37,12 +37,12 @@ class Call:
 
 
 class Recorder(httpx.HTTPTransport):
-    """The network, with a list of every request."""
+    """The network, with a list of every request; calls: of those who note theirs together."""
 
-    def __init__(self) -> None:
+    def __init__(self, calls: list[Call] | None = None) -> None:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
         super().__init__(limits=limits)
-        self.calls: list[Call] = []
+        self.calls = [] if calls is None else calls
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         began, status, problem = time.monotonic(), 0, ""
@@ -101,9 +101,8 @@ class Traffic:
     @contextmanager
     def going(self) -> Iterator[None]:
         """All at work; at the end each finishes the grid at hand. Fails if anybody's work did."""
-        http = httpx.Client(base_url=self.base_url, timeout=60, transport=self.recorder)
         people = [
-            threading.Thread(target=self._work, args=(http, number))
+            threading.Thread(target=self._work, args=(number,))
             for number in range(self.crowd.n_annotators)
         ]
         for one in people:
@@ -114,12 +113,14 @@ class Traffic:
             self.over.set()
             for one in people:
                 one.join()
-            http.close()
         assert self.failed == []
 
-    def _work(self, http: httpx.Client, number: int) -> None:
+    def _work(self, number: int) -> None:
+        """With connections of their own: a pool that threads share loses one now and then."""
+        recorder = Recorder(self.recorder.calls)
         try:
-            _Worker(self, http, number).work()
+            with httpx.Client(base_url=self.base_url, timeout=60, transport=recorder) as http:
+                _Worker(self, http, number).work()
         except BaseException as error:
             self.failed.append(error)
 
