@@ -133,8 +133,11 @@ class Market(RuleBasedStateMachine):
         self.submits(number)
 
     def _grouped(self, at: At) -> Sent:
-        """A grouping that no other is like."""
+        """A grouping that no other is like; what could not be sent of this lease is sent first."""
         assert at.lease is not None
+        if unsent := [one for one in at.sent if one.lease == at.lease["id"]]:
+            at.lease = None
+            return unsent[0]
         self.n_sent += 1
         images = [one["image"] for one in at.lease["images"]]
         groups = [(self.n_sent >> k) % 2 for k in range(len(images))]
