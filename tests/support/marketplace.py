@@ -246,8 +246,9 @@ class Market(RuleBasedStateMachine):
             at.handed_in = True
 
     def _is_whole(self, at: At) -> bool:
-        status: str = at.person.ask("POST", "/leases").json()["status"]
-        return status == "done"
+        told = at.person.ask("POST", "/leases").json()
+        # Who came when all was done has nothing to hand in.
+        return bool(told["status"] == "done" and told["answered"])
 
     # --- the platform and the dispatcher ----------------------------------------------------
 
