@@ -21,8 +21,10 @@ STEP_SECONDS = 30
 # Clocks of phones go wrong a little: the code before and the one after are good, too.
 STEPS_OFF = 1
 N_RECOVERY_CODES = 10
-RECOVERY_BYTES = 15
-GROUP = 6
+RECOVERY_BYTES = 20
+GROUP = 8
+# Digits of an app's code; what is longer is a recovery code, also one of an earlier length.
+APP_DIGITS = 6
 
 
 class BadCode(LikewiseError):
@@ -86,7 +88,7 @@ def remove(session: Session, account: Account) -> None:
 
 
 def renew_recovery_codes(session: Session, account: Account) -> list[str]:
-    """New codes in the place of all earlier ones: `ABCDEF-…`, 120 bits each.
+    """New codes in the place of all earlier ones: `ABCDEFGH-…`, 160 bits each.
 
     Raises Conflict without a second factor.
     """
@@ -114,7 +116,7 @@ def spend_code(session: Session, account: Account, given: str) -> str:
     Raises BadCode, also for one that was used before.
     """
     plain = given.replace(" ", "").replace("-", "").upper()
-    if len(plain) == RECOVERY_BYTES * 8 // 5:
+    if len(plain) > APP_DIGITS:
         _spend_recovery(session, account, plain)
         return "recovery"
     _spend_totp(session, account, plain)

@@ -16,6 +16,7 @@ from app.annotation.replies import session_out
 from app.annotation.schemas import HandIn, OpenMTurkSession, OpenProlificSession, SessionOut
 from app.campaigns.models import Campaign
 from app.core.bodies import StrictRoute
+from app.core.security import pseudonym
 from app.core.web import DatabaseSession, templates
 from app.recruitment import entry
 from app.recruitment.channels.mturk_sites import BadSubmitAddress, submit_address
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=StrictRoute)
 pages = APIRouter(include_in_schema=False)
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+# Parts of what an address says that tell one assignment of one person from all others.
+TELLING = {"mturk": ("assignment_id", "worker_id"), "prolific": ("session", "participant")}
 
 
 def _address(session: Session, recruitment: Recruitment, turk_submit_to: str) -> str:
@@ -136,9 +139,16 @@ def _page(
         "link": link,
         "channel": channel,
         "entry": given,
+        "place": place_of(channel, given),
     }
     headers = {"Vary": "Accept-Language", "Cache-Control": "no-store"}
     return templates.TemplateResponse(request, "annotation/page.html", context, headers=headers)
+
+
+def place_of(channel: str, given: dict[str, str]) -> str:
+    """What a browser keeps of one assignment of one person is kept under it: ids of platforms do
+    not stay behind in browsers (ASVS 14.3.3)."""
+    return pseudonym(f"place:{channel}", "\0".join(given[name] for name in TELLING[channel]))[:32]
 
 
 @api.post("/sessions/mturk", status_code=201)

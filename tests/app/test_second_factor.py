@@ -37,7 +37,7 @@ def set_up(
     enter(client, PASSWORD, account.email)
     totp = pyotp.TOTP(seed_in(client.post("/account/factor/begin").text))
     page = client.post("/account/factor/finish", data={"code": totp.now()}).text
-    codes = re.findall(r"\b(?:[A-Z2-7]{6}-){3}[A-Z2-7]{6}\b", page)
+    codes = re.findall(r"\b(?:[A-Z2-7]{8}-){3}[A-Z2-7]{8}\b", page)
     assert len(codes) == 10
     client.post("/sign-out")
     return account, totp, codes
@@ -107,7 +107,7 @@ def test_a_recovery_code_is_good_once_and_stored_hashed(client: TestClient) -> N
         assert is_in(client) is (status == 303)
 
 
-def test_recovery_codes_have_120_bits_of_chance(client: TestClient) -> None:
+def test_recovery_codes_have_160_bits_of_chance(client: TestClient) -> None:
     account, _, first = set_up(client)
     codes = list(first)
     with transaction() as session:
@@ -116,8 +116,8 @@ def test_recovery_codes_have_120_bits_of_chance(client: TestClient) -> None:
             codes += factors.renew_recovery_codes(session, found)
     assert len(set(codes)) == len(codes) == 210
     raw = [base64.b32decode(one.replace("-", "")) for one in codes]
-    assert {len(one) * 8 for one in raw} == {120}
-    assert all(len({one[at] for one in raw}) > 60 for at in range(15))
+    assert {len(one) * 8 for one in raw} == {160}
+    assert all(len({one[at] for one in raw}) > 60 for at in range(20))
 
 
 def test_setting_it_up_and_removing_it_signs_all_others_out(client: TestClient) -> None:

@@ -16,6 +16,20 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# All that a browser keeps for a page, as text.
+KEPT = """async () => {
+  const told = (asked) => new Promise((done) => { asked.onsuccess = () => done(asked.result); });
+  const kept = [document.cookie, {...localStorage}, {...sessionStorage}];
+  for (const {name} of await indexedDB.databases()) {
+    const database = await told(indexedDB.open(name));
+    for (const store of database.objectStoreNames) {
+      const rows = database.transaction(store).objectStore(store);
+      kept.push(name, ...await Promise.all([told(rows.getAllKeys()), told(rows.getAll())]));
+    }
+    database.close();
+  }
+  return JSON.stringify(kept);
+}"""
 # What comes at all may come late where the tests share two cores.
 expect.set_options(timeout=30_000)
 

@@ -14,6 +14,7 @@ from app.campaigns.models import Campaign, Grid
 from app.campaigns.service import annotator_link
 from app.core.database import transaction
 from tests.support.axe import violations, violations_of_colours
+from tests.support.browser import KEPT
 from tests.support.builders import COLOURS, a_campaign
 from tests.support.person import SLOW, TILES, Person, Way
 from tests.support.system import System, wait_until
@@ -434,22 +435,6 @@ def test_the_server_killed_before_the_answer_and_the_page_reloaded(
     (answer,) = stored()
     assert answer.groups is not None
     assert answer.groups.count(0) == len(images)
-
-
-# All that a browser keeps for a page, as text.
-KEPT = """async () => {
-  const told = (asked) => new Promise((done) => { asked.onsuccess = () => done(asked.result); });
-  const kept = [document.cookie, {...localStorage}, {...sessionStorage}];
-  for (const {name} of await indexedDB.databases()) {
-    const database = await told(indexedDB.open(name));
-    for (const store of database.objectStoreNames) {
-      const rows = database.transaction(store).objectStore(store);
-      kept.push(name, ...await Promise.all([told(rows.getAllKeys()), told(rows.getAll())]));
-    }
-    database.close();
-  }
-  return JSON.stringify(kept);
-}"""
 
 
 def test_thirty_seconds_offline_lose_no_move(browser: Browser, web: System) -> None:

@@ -1,5 +1,6 @@
 """The annotators' page for people from Prolific, from its emulator and back to it."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -13,7 +14,7 @@ from app.recruitment.service import RecruitmentPlan, open_recruitment, plan_recr
 from emulators.prolific.server import Emulator, running
 from tests.conftest import forget_settings
 from tests.support.axe import violations
-from tests.support.browser import chromium
+from tests.support.browser import KEPT, chromium
 from tests.support.builders import COLOURS, a_campaign, an_account
 from tests.support.person import SLOW, Person
 from tests.support.recruits import an_account_on, do_all_due
@@ -87,8 +88,19 @@ def test_people_of_prolific_come_and_go_back(
     page.get_by_test_id("consent-agree").click()
     page.get_by_test_id("start").click()
     person = Person(page, "mouse", lambda image: image % len(COLOURS))
-    person.images()
+    first, *_ = person.images()
     assert "MTurk" not in page.content()
+    person.press(person.tile(first))
+    expect(page.get_by_test_id("save-state")).to_have_attribute("data-state", "saved")
+    # What the browser keeps of the work says neither whose it is nor which submission's; of
+    # cookies there are those of the emulator, which has the same host.
+    _, *entries = json.loads(page.evaluate(KEPT))
+    kept = json.dumps(entries)
+    assert "draft:" in kept
+    for name in ("PROLIFIC_PID", "SESSION_ID"):
+        [value] = parse_qs(urlsplit(address).query)[name]
+        assert value not in kept
+    person.press(person.tile(first))
 
     # A statement that nobody signed is refused, and does not stay in the address.
     page.goto(f"{address}&prolific_token=e30.e30.e30")

@@ -6,6 +6,7 @@ const entry = (assignment_id: string, worker_id: string) =>
     link: 'l',
     channel: 'mturk',
     entry: JSON.stringify({ assignment_id, hit_id: 'H', worker_id, turk_submit_to: 'https://m' }),
+    place: `place of ${assignment_id.slice(1)}-${worker_id.slice(1)}`,
   });
 
 describe('arrivals', () => {
@@ -15,6 +16,10 @@ describe('arrivals', () => {
     );
     expect(new Set(places).size).toBe(3);
     expect(entry('A1', 'W1').place).toBe(places[0]);
+  });
+
+  it('are kept under what the server says, without ids of platforms', () => {
+    expect(entry('A1', 'W1').place).toBe('l:place of 1-1');
   });
 
   it('behind links are kept as they always were', () => {

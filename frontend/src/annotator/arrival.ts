@@ -8,7 +8,8 @@ export interface Arrival {
   readonly link: string;
   /**
    * What this browser keeps is kept under it: one for each link, or each assignment of a platform
-   * and person, so that two assignments in one browser never mix.
+   * and person, so that two assignments in one browser never mix. The server makes it: ids of
+   * platforms do not stay behind in browsers.
    */
   readonly place: string;
   /** What the platform's address says, as the server wants it; null behind links. */
@@ -17,12 +18,6 @@ export interface Arrival {
 
 /** Names of the platforms, the same in all languages. */
 export const PLATFORM: Record<Channel, string> = { link: '', mturk: 'MTurk', prolific: 'Prolific' };
-/** Parts of what an address says that tell one assignment of one person from all others. */
-const TELLING: Record<Channel, readonly string[]> = {
-  link: [],
-  mturk: ['assignment_id', 'worker_id'],
-  prolific: ['session', 'participant'],
-};
 /** Milliseconds that the token in Prolific's address is good for, less a margin. */
 const TOKEN_AGE = 100_000;
 
@@ -32,12 +27,10 @@ export function arrivalBehindLink(link: string): Arrival {
 
 /** What the server wrote into the page. */
 export function arrivalOf(data: DOMStringMap): Arrival {
-  const { link = '', channel = 'link', entry } = data;
+  const { link = '', channel = 'link', entry, place = '' } = data;
   if (channel === 'link' || !entry) return arrivalBehindLink(link);
   const given = JSON.parse(entry) as Record<string, string>;
-  const from = channel as Channel;
-  const place = [link, ...TELLING[from].map((name) => given[name] ?? '')].join(':');
-  return { channel: from, link, place, given };
+  return { channel: channel as Channel, link, place: `${link}:${place}`, given };
 }
 
 /** Path and body of the request that opens a session on a platform. */
