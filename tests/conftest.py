@@ -1,7 +1,8 @@
 """Fixtures: real PostgreSQL and Valkey; every test has a fresh or an emptied database."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -64,10 +65,35 @@ def client(environment: dict[str, str]) -> Iterator[TestClient]:
 
 
 @pytest.fixture
-def system(environment: dict[str, str], tmp_path: Path) -> Iterator[System]:
-    """All processes, started; this process has the same settings."""
+def own_system(environment: dict[str, str], tmp_path: Path) -> Iterator[System]:
+    """All processes of one test, with its settings; this process has the same ones."""
     with running_system(environment, tmp_path) as running, used_here(running.environment):
         yield running
+
+
+@pytest.fixture(scope="session")
+def whole_system(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    url, folder = servers.new_database(), tmp_path_factory.mktemp("system")
+    with running_system(settings_over(servers, url, folder), folder) as running:
+        yield running
+    servers.drop_database(url)
+
+
+@pytest.fixture
+def system(servers: Servers, whole_system: System) -> Iterator[System]:
+    """All processes, over an empty database: started once, as they take seconds to load."""
+    for name in ("web", "worker", "dispatcher"):
+        whole_system.start_missing(name)
+    servers.empty_database(whole_system.environment["DATABASE_URL"])
+    whole_system.empty_redis()
+    with used_here(whole_system.environment):
+        yield whole_system
+    whole_system.learn_secrets()
+    whole_system.assert_silence()
+    whole_system.forget_logs()
+    if whole_system.trainers():
+        # What it learns is of a database that the next test empties.
+        whole_system.kill("worker")
 
 
 @pytest.fixture(scope="module")
@@ -76,16 +102,37 @@ def web_settings() -> dict[str, str]:
     return {}
 
 
+@pytest.fixture(scope="session")
+def webs(
+    servers: Servers, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[dict[str, str]], System]]:
+    """Web servers by their settings, each started once: it takes seconds to load its libraries."""
+    running: dict[tuple[tuple[str, str], ...], System] = {}
+    with ExitStack() as stack:
+
+        def with_settings(settings: dict[str, str]) -> System:
+            key = tuple(sorted(settings.items()))
+            if key not in running:
+                url, folder = servers.new_database(), tmp_path_factory.mktemp("web")
+                stack.callback(servers.drop_database, url)
+                values = settings_over(servers, url, folder)
+                running[key] = stack.enter_context(
+                    running_system(values, folder, "web", **settings)
+                )
+            return running[key]
+
+        yield with_settings
+
+
 @pytest.fixture(scope="module")
 def web_of_module(
-    servers: Servers, tmp_path_factory: pytest.TempPathFactory, web_settings: dict[str, str]
+    webs: Callable[[dict[str, str]], System], web_settings: dict[str, str]
 ) -> Iterator[System]:
-    """Started once: a web server takes seconds to load its libraries."""
-    url, folder = servers.new_database(), tmp_path_factory.mktemp("web")
-    values = settings_over(servers, url, folder)
-    with running_system(values, folder, "web", **web_settings) as running:
-        yield running
-    servers.drop_database(url)
+    """Its log has what the module's tests made it write, and tells nothing it must not."""
+    system = webs(web_settings)
+    yield system
+    system.assert_silence()
+    system.forget_logs()
 
 
 @pytest.fixture

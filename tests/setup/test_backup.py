@@ -139,34 +139,34 @@ def image_addresses(found: dict[str, bytes]) -> list[str]:
 
 
 def test_a_system_goes_on_from_a_backup_made_while_it_ran(
-    quick_leases: None, system: System, tmp_path: Path
+    quick_leases: None, own_system: System, tmp_path: Path
 ) -> None:
     owner = an_account()
     token = an_api_token(owner)
-    campaign = begun_campaign(system, owner)
+    campaign = begun_campaign(own_system, owner)
     busy, queued, running = (a_campaign(owner, budget=300, **BINS) for _ in range(3))
     a_recruitment(owner, queued)
-    known = annotator(system.base_url, campaign, "annotator-000001")
+    known = annotator(own_system.base_url, campaign, "annotator-000001")
     held = known.next_lease(lambda: False)
     assert held is not None
     for one in (queued, running):
-        answer_once(system.base_url, one)
-    system.kill("worker")
+        answer_once(own_system.base_url, one)
+    own_system.kill("worker")
     ask_for_a_job(queued, claimed=False)
     ask_for_a_job(running, claimed=True)
 
     file = tmp_path / "backup.zip"
-    with answers_all_the_time(system, busy):
-        before = results(system.base_url, campaign, token)
-        made = command(tmp_path, "backup", str(file), **system.environment)
+    with answers_all_the_time(own_system, busy):
+        before = results(own_system.base_url, campaign, token)
+        made = command(tmp_path, "backup", str(file), **own_system.environment)
     assert made.returncode == 0, made.stderr
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     with opened(file) as backup:
         told = backup.manifest
     assert told.rows["campaign"] == 4
     image = image_addresses(before)[0]
-    picture = httpx.get(system.base_url + image).content
-    system.stop()
+    picture = httpx.get(own_system.base_url + image).content
+    own_system.stop()
 
     with a_data_folder() as data:
         restored = command(tmp_path, "restore", str(file), "--into", str(data))

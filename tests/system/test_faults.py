@@ -32,17 +32,17 @@ def n_models() -> int:
 
 
 def test_a_worker_killed_while_learning_is_replaced_and_the_job_done_once(
-    quick_leases: None, system: System
+    quick_leases: None, own_system: System
 ) -> None:
     owner = an_account()
     campaign = a_campaign(owner, a_collection(owner, n=60), budget=120, grid_size=12)
-    run = a_crowd(system, campaign, annotators=12, by="colour", noise=0.1)
+    run = a_crowd(own_system, campaign, annotators=12, by="colour", noise=0.1)
     run.play()
-    trainer = wait_until("a training process", lambda: next(iter(system.trainers()), None))
-    system.kill("worker")
+    trainer = wait_until("a training process", lambda: next(iter(own_system.trainers()), None))
+    own_system.kill("worker")
     wait_until("the training process to follow its worker", lambda: not trainer.is_running())
     assert n_models() == 0
-    system.start("worker")
+    own_system.start("worker")
     wait_until("the campaign to end", lambda: is_finished(campaign))
     assert [(job.state, job.attempts) for job in jobs()] == [("done", 2)]
     assert n_models() == 1
@@ -50,7 +50,7 @@ def test_a_worker_killed_while_learning_is_replaced_and_the_job_done_once(
 
 
 def test_redis_killed_and_emptied_in_mid_campaign_loses_nothing(
-    quick_leases: None, system: System
+    quick_leases: None, own_system: System
 ) -> None:
     owner = an_account()
     campaign = a_campaign(
@@ -63,16 +63,16 @@ def test_redis_killed_and_emptied_in_mid_campaign_loses_nothing(
         grid_size=10,
         learn_every=10,
     )
-    run = a_crowd(system, campaign, annotators=4, by="features")
+    run = a_crowd(own_system, campaign, annotators=4, by="features")
     run.pace = 0.05
     playing = threading.Thread(target=run.play)
     playing.start()
     wait_until("some answers", lambda: len(run.log) > 12)
-    system.kill_redis()
-    for file in system.valkey.folder.rglob("*.aof*"):
+    own_system.kill_redis()
+    for file in own_system.valkey.folder.rglob("*.aof*"):
         file.unlink()
     wait_until("more answers without Redis", lambda: len(run.log) >= 30)
-    system.valkey.start()
+    own_system.valkey.start()
     wait_until("the campaign to end", lambda: is_finished(campaign))
     playing.join()
     check_log_against_database(run, campaign)

@@ -39,7 +39,7 @@ def lines(system: System, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_no_log_holds_a_secret(system: System) -> None:
+def test_no_log_holds_a_secret(own_system: System) -> None:
     owner = an_account()
     campaign = a_campaign(
         owner, a_collection(owner), kind="bins", strategy="crowdster", grid_size=6, budget=6
@@ -54,18 +54,18 @@ def test_no_log_holds_a_secret(system: System) -> None:
         recruitment.link_token,
         "test-secret-of-many-letters-0123456789",
     }
-    with httpx.Client(base_url=system.base_url, timeout=60) as http:
+    with httpx.Client(base_url=own_system.base_url, timeout=60) as http:
         replies = drive(http, link, recruitment.link_token, token)
     assert [one.status_code for one in replies if one.status_code >= 500] == [500]
     secrets |= {value for one in replies for value in one.cookies.values()}
-    run = a_crowd(system, campaign, annotators=2, by="features")
+    run = a_crowd(own_system, campaign, annotators=2, by="features")
     run.play()
-    wait_until("a training", lambda: "attempt 1" in system.log("worker"))
-    found = {name: lines(system, name) for name in ("web", "worker", "dispatcher")}
+    wait_until("a training", lambda: "attempt 1" in own_system.log("worker"))
+    found = {name: lines(own_system, name) for name in ("web", "worker", "dispatcher")}
     for name in found:
         assert found[name], name
         for secret in secrets:
-            assert secret not in system.log(name), (name, secret)
+            assert secret not in own_system.log(name), (name, secret)
     requests = [one for one in found["web"] if one["logger"] == "likewise.requests"]
     by_id = {one["request_id"]: one for one in requests}
     for reply in replies:

@@ -171,7 +171,9 @@ def kill_on_the_way(system: System, play: MarketPlay, places: int) -> None:
         system.start(name)
 
 
-def test_everyone_who_finished_is_paid_once_whatever_fails(turk: Emulator, system: System) -> None:
+def test_everyone_who_finished_is_paid_once_whatever_fails(
+    turk: Emulator, own_system: System
+) -> None:
     owner = an_account()
     campaign = a_campaign(
         owner,
@@ -181,12 +183,12 @@ def test_everyone_who_finished_is_paid_once_whatever_fails(turk: Emulator, syste
         learn_every=120,
         reward_cents=REWARD,
     )
-    requester = a_requester(system, owner, campaign)
+    requester = a_requester(own_system, owner, campaign)
     # There is room for some of the bonuses only: no more extra grids are offered then.
     room = 2 * PLACES
     purse = Purse(turk.state, PLACES * (REWARD + FEE) + room)
     recruitment = opened(requester, owner, purse.limit_cents)
-    play = a_play(system, turk, campaign)
+    play = a_play(own_system, turk, campaign)
     play.habits = Habits(
         returns=LEAVE / FIRST, abandons=LEAVE / FIRST, twice=0.2, extras=0.5, greedy=0.1
     )
@@ -194,7 +196,7 @@ def test_everyone_who_finished_is_paid_once_whatever_fails(turk: Emulator, syste
         wait_until("the HITs", lambda: are_up(turk))
         playing = threading.Thread(target=play.play, args=(new_people(turk, FIRST),))
         playing.start()
-        kill_on_the_way(system, play, FIRST - 2 * LEAVE)
+        kill_on_the_way(own_system, play, FIRST - 2 * LEAVE)
         playing.join()
         time_runs_out(turk)
         fill(play, PLACES, lambda n: by_the_command(turk, campaign, n))
@@ -215,7 +217,7 @@ def test_everyone_who_finished_is_paid_once_whatever_fails(turk: Emulator, syste
     assert purse.passed == []
     assert purse.most * 100 > PLACES * (REWARD + FEE)
     for name in ("web", "dispatcher", "worker"):
-        assert "Traceback" not in system.log(name)
+        assert "Traceback" not in own_system.log(name)
 
 
 def a_requester(system: System, owner: Account, campaign: Campaign) -> Requester:

@@ -69,7 +69,7 @@ def tell(prolific: Emulator, method: str, path: str, body: object) -> None:
 
 
 def test_everyone_who_finished_is_paid_once_on_prolific_too(
-    prolific: Emulator, system: System
+    prolific: Emulator, own_system: System
 ) -> None:
     owner = an_account()
     campaign = a_campaign(
@@ -81,14 +81,14 @@ def test_everyone_who_finished_is_paid_once_on_prolific_too(
         reward_cents=REWARD,
         currency="GBP",
     )
-    requester = a_requester(system, owner, campaign)
+    requester = a_requester(own_system, owner, campaign)
     with_practice(requester, campaign)
     account = an_account_on(owner, "prolific", {"token": prolific.token})
     recruitment = opened(requester, str(account.id))
     [study] = wait_until("the study", lambda: list(prolific.state.studies.values()))
     wait_until("the study to be open", lambda: study.status == "ACTIVE")
     tell(prolific, "PUT", "/faults", FAULTS)
-    play = a_play(system, prolific, campaign)
+    play = a_play(own_system, prolific, campaign)
     play.habits = Habits(
         returns=LEAVE / FIRST,
         abandons=LEAVE / FIRST,
@@ -98,7 +98,7 @@ def test_everyone_who_finished_is_paid_once_on_prolific_too(
     )
     playing = threading.Thread(target=play.play, args=(list(prolific.state.participants),))
     playing.start()
-    kill_on_the_way(system, play, FIRST - 2 * LEAVE - SCREENED)
+    kill_on_the_way(own_system, play, FIRST - 2 * LEAVE - SCREENED)
     playing.join()
     tell(prolific, "POST", "/clock/advance", {"seconds": MINUTES_ALLOWED * 60})
     fill(play, PLACES, lambda n: by_the_command(prolific, campaign, n))
@@ -115,7 +115,7 @@ def test_everyone_who_finished_is_paid_once_on_prolific_too(
     print("settled by hand:", settled)
     check(prolific, campaign, play)
     for name in ("web", "dispatcher", "worker"):
-        assert "Traceback" not in system.log(name)
+        assert "Traceback" not in own_system.log(name)
 
 
 def by_the_command(prolific: Emulator, campaign: Campaign, n: int) -> list[Stint]:
