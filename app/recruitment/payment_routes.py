@@ -13,7 +13,7 @@ from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 from app.recruitment import decisions, ledger
 from app.recruitment.models import Payment, Recruitment, Submission
-from app.recruitment.schemas import (
+from app.recruitment.payment_schemas import (
     BonusIn,
     PaymentOut,
     ReasonIn,

@@ -15,11 +15,11 @@ from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 from app.recruitment import report, service
 from app.recruitment.models import Recruitment
+from app.recruitment.payment_schemas import ReconciliationOut
 from app.recruitment.schemas import (
     MorePlaces,
     NewLimit,
     NewRecruitment,
-    ReconciliationOut,
     RecruitmentDryRunOut,
     RecruitmentOut,
 )

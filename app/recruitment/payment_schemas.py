@@ -1,0 +1,181 @@
+"""Bodies of the API of work and payments. Money is in hundredths of the currency."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from app.core.fields import Whole
+from app.recruitment.models import Payment, Recruitment, Submission
+from app.recruitment.report import Difference, Reconciliation
+from app.recruitment.schemas import MoneyOut
+
+
+class SubmissionOut(BaseModel):
+    """annotator: their number in the campaign, and assignment_id: what they took on there; null:
+    never began here. earned_cents: the part of the reward that what was done is worth. part_paid:
+    whether that part was paid, or is being paid, as a bonus."""
+
+    id: UUID
+    recruitment_id: UUID
+    assignment_id: UUID | None
+    external_id: str
+    state: str
+    annotator: int | None
+    n_answered: int | None
+    target: int | None
+    earned_cents: int | None
+    part_paid: bool
+    flag: str
+    decision: str | None
+    reason: str
+    submitted_at: datetime | None
+    auto_approved_at: datetime | None
+    seen_at: datetime
+
+    @classmethod
+    def of(
+        cls,
+        row: Submission,
+        annotator: int | None,
+        n_answered: int | None,
+        target: int | None,
+        earned_cents: int | None,
+        *,
+        part_paid: bool,
+    ) -> "SubmissionOut":
+        return cls(
+            id=row.id,
+            recruitment_id=row.recruitment_id,
+            assignment_id=row.assignment_id,
+            external_id=row.external_id,
+            state=row.state,
+            annotator=annotator,
+            n_answered=n_answered,
+            target=target,
+            earned_cents=earned_cents,
+            part_paid=part_paid,
+            flag=row.flag,
+            decision=row.decision,
+            reason=row.reason,
+            submitted_at=row.submitted_at,
+            auto_approved_at=row.auto_approved_at,
+            seen_at=row.seen_at,
+        )
+
+
+class ReasonIn(BaseModel, extra="forbid"):
+    reason: str = Field(default="", max_length=1000)
+
+
+class RejectionIn(BaseModel, extra="forbid"):
+    """category: on Prolific one of its own list; anything on MTurk."""
+
+    category: str = Field(default="", max_length=50)
+    reason: str = Field(max_length=1000)
+
+
+class BonusIn(BaseModel, extra="forbid"):
+    amount_cents: Whole
+    reason: str = Field(max_length=1000)
+
+
+class SubmissionBonusIn(BonusIn):
+    """part: it pays for the part that was done of work that is not whole, which is paid once."""
+
+    part: bool = False
+
+
+class PaymentOut(BaseModel):
+    """A row of the ledger. history: of every attempt, when and what the platform said."""
+
+    id: UUID
+    recruitment_id: UUID
+    submission_id: UUID | None
+    annotator: int | None
+    kind: str
+    rule: str
+    amount_cents: int
+    fee_cents: int
+    currency: str
+    reason: str
+    state: str
+    why: str
+    attempts: int
+    paid_at: datetime | None
+    created_at: datetime
+    history: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, payment: Payment, annotator: int | None) -> "PaymentOut":
+        return cls(
+            id=payment.id,
+            recruitment_id=payment.recruitment_id,
+            submission_id=payment.submission_id,
+            annotator=annotator,
+            kind=payment.kind,
+            rule=payment.rule.partition(":")[0],
+            amount_cents=payment.amount_cents,
+            fee_cents=payment.fee_cents,
+            currency=payment.currency,
+            reason=payment.reason,
+            state=payment.state,
+            why=payment.why,
+            attempts=payment.attempts,
+            paid_at=payment.paid_at,
+            created_at=payment.created_at,
+            history=payment.history,
+        )
+
+
+class TotalOut(BaseModel):
+    """Payments of one state and currency; the fees are the platform's, by its published rates."""
+
+    state: str
+    currency: str
+    n: int
+    amount_cents: int
+    fee_cents: int
+
+
+class TotalsOut(BaseModel):
+    totals: list[TotalOut]
+
+
+class DifferenceOut(BaseModel):
+    """earned_cents: of `ours_only`, the part of the reward that what was done is worth."""
+
+    what: str
+    sentence: str
+    submission_id: UUID | None
+    assignment_id: UUID | None
+    payment_id: UUID | None
+    annotator: int | None
+    earned_cents: int | None
+
+    @classmethod
+    def of(cls, found: Difference) -> "DifferenceOut":
+        return cls(**vars(found))
+
+
+class ReconciliationOut(BaseModel):
+    """The ledger against the platform, as it was read last; differences empty: they agree."""
+
+    recruitment_id: UUID
+    polled_at: datetime | None
+    submissions: dict[str, int]
+    payments: dict[str, int]
+    money: MoneyOut
+    differences: list[DifferenceOut]
+
+    @classmethod
+    def of(cls, found: Reconciliation, recruitment: Recruitment) -> "ReconciliationOut":
+        return cls(
+            recruitment_id=found.recruitment_id,
+            polled_at=recruitment.polled_at,
+            submissions=found.submissions,
+            payments=found.payments,
+            money=MoneyOut.of(found.commitments),
+            differences=[DifferenceOut.of(one) for one in found.differences],
+        )
