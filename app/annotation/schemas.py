@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, model_validator
 
-from app.core.fields import Whole
+from app.core.fields import Flag, Whole
 
 Description = Annotated[str, Field(max_length=500)]
 Groups = Annotated[list[Whole], Field(max_length=100)]
@@ -141,7 +141,7 @@ class HandoutOut(BaseModel):
 class PresenceIn(BaseModel):
     """left: the page is being closed."""
 
-    left: bool = False
+    left: Flag = False
 
 
 class OpenMTurkSession(BaseModel):

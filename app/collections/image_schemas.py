@@ -11,7 +11,7 @@ from app.collections.details import Details
 from app.collections.media import image_url
 from app.collections.models import Image
 from app.collections.search import AttributeValues, filter_of
-from app.core.fields import Whole
+from app.core.fields import Flag, Whole
 from app.core.paging import Page
 
 
@@ -88,7 +88,7 @@ class SelectionIn(BaseModel):
     sha256: list[str] = Field(default=[], max_length=10_000)
     filter: FilterIn | None = None
     expected: Whole | None = None
-    unused_only: bool = False
+    unused_only: Flag = False
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:

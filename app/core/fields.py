@@ -7,6 +7,8 @@ from pydantic import BaseModel, Strict
 # A number in the body of a request: neither true, which Python counts as 1, nor text. Of money
 # above all.
 Whole = Annotated[int, Strict()]
+# Yes or no in the body of a request: true or false, neither a number nor text.
+Flag = Annotated[bool, Strict()]
 
 
 def field_title(model: type[BaseModel], place: tuple[int | str, ...]) -> str:

@@ -102,14 +102,16 @@ def _on_http_error(request: Request, error: Exception) -> Response:
 
 
 def _methods_at(request: Request) -> list[str]:
-    """What all routes of an address take: the framework tells those of the first."""
-    found: set[str] = set()
+    """What the routes of an address take: the framework tells those of the first. A neighbour with
+    a parameter in the place of a name that another route has is the route of other addresses."""
+    found: dict[int, set[str]] = {}
     for route in iter_route_contexts(request.app.routes):
         pattern = getattr(route, "path_regex", None)
         if pattern is not None and pattern.match(request.url.path):
             # Mounted are files alone.
-            found |= route.methods or {"GET", "HEAD"}
-    return sorted(found)
+            methods = route.methods or {"GET", "HEAD"}
+            found.setdefault(pattern.groups, set()).update(methods)
+    return sorted(found[min(found)])
 
 
 def _on_lost_client(request: Request, error: Exception) -> Response:

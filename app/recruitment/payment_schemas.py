@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from app.core.fields import Whole
+from app.core.fields import Flag, Whole
 from app.recruitment.models import Payment, Recruitment, Submission
 from app.recruitment.report import Difference, Reconciliation
 from app.recruitment.schemas import MoneyOut
@@ -84,7 +84,7 @@ class BonusIn(BaseModel, extra="forbid"):
 class SubmissionBonusIn(BonusIn):
     """part: it pays for the part that was done of work that is not whole, which is paid once."""
 
-    part: bool = False
+    part: Flag = False
 
 
 class PaymentOut(BaseModel):

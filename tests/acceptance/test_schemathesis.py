@@ -50,11 +50,10 @@ expected-statuses = ["2xx", "3xx", "4xx", "503"]
 max-steps = 6
 
 # A neighbour has {deed} or {sha256} in the place of these names, and takes other methods: it says
-# 422, and these addresses list its methods as well.
+# 422.
 [[operations]]
 include-path-regex = "/(dry-run|limit|reconciliation|images/delete|images/dependents)$"
 phases.coverage.checks.unsupported_method.enabled = false
-phases.coverage.checks.allow_header_conformance.enabled = false
 
 # It takes an id for a wrong one, of which it has sent the good one that is named below.
 [[operations]]

@@ -26,6 +26,7 @@ from tests.app.test_annotation import a_lease, a_session, submit
 from tests.support.builders import (
     a_campaign,
     a_png,
+    a_webhook,
     an_account,
     an_api_token,
 )
@@ -401,6 +402,29 @@ def test_every_error_is_a_problem(
     assert reply.json()["detail"]
     if status == 405:
         assert set(reply.headers["allow"].split(", ")) == {"GET", "POST"}
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        # A neighbour has the campaign's id in the place of this name, and takes others.
+        ("/api/v1/campaigns/import", {"POST"}),
+        (f"/api/v1/campaigns/{uuid.UUID(int=0)}", {"GET", "PATCH", "DELETE"}),
+    ],
+)
+def test_an_address_tells_its_own_methods(client: TestClient, path: str, methods: set[str]) -> None:
+    reply = client.options(path)
+    assert reply.status_code == 405
+    assert set(reply.headers["allow"].split(", ")) == methods
+
+
+@pytest.mark.parametrize("enabled", [0, 1, "true", "no"])
+def test_yes_and_no_are_true_and_false(client: TestClient, owner: Account, enabled: object) -> None:
+    address = f"/api/v1/webhooks/{a_webhook(owner).id}"
+    reply = client.patch(address, json={"enabled": enabled})
+    assert reply.status_code == 422
+    assert [one["where"] for one in reply.json()["errors"]] == ["body.enabled"]
+    assert client.get(address).json()["enabled"] is True
 
 
 @pytest.mark.usefixtures("owner")
