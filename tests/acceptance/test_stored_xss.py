@@ -1,11 +1,14 @@
 """No text that somebody writes runs as a script on any page: ten payloads in every free text."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from zipfile import ZipFile
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute, iter_route_contexts
@@ -37,6 +40,13 @@ SLOW = 60_000
 SHOWN = set(FREE) - set(UNSEEN)
 # And those that stand in some file.
 FILED = {"answer.descriptions", "campaign.question", "image.attributes", "image.filename"}
+# The same in typed tables and arrays, each of which holds these.
+OF_TYPES = {
+    "answers.parquet": {"answer.descriptions", "image.filename"},
+    "embedding.parquet": {"image.attributes", "image.filename"},
+    "embedding.npz": {"image.filename"},
+    "dissimilarities.npz": {"image.filename"},
+}
 # What the first campaign's model, made up, and the second one's, which tells of labels, have not.
 NOT_MADE = {(0, "model.zip"), (1, "attributes.csv"), (1, "annotators.csv")}
 # Buttons that open a part of a page; those in the head of every page stay shut.
@@ -196,7 +206,7 @@ def test_no_file_that_is_taken_away_is_a_page(
     either."""
     page = sign_in(watch.context, web, poisoned.owner)
     context = browser.new_context()
-    of_disk, texts = Watch(context, tmp_path.as_uri()), ""
+    of_disk, texts = Watch(context, tmp_path.as_uri()), defaultdict[str, str](str)
     missing: set[tuple[int, str]] = set()
     for number, campaign in enumerate(poisoned.campaigns):
         base = f"{web.base_url}/api/v1/campaigns/{campaign}"
@@ -209,21 +219,39 @@ def test_no_file_that_is_taken_away_is_a_page(
             with page.expect_download() as waiting:
                 page.evaluate("url => { location.href = url }", f"{base}/export/{name}")
             waiting.value.save_as(path)
-            texts += text_of(path)
+            texts[name] += text_of(path)
             open_file(of_disk, context.new_page(), path)
     assert watch.wrong == []
     assert of_disk.wrong == []
     assert missing == NOT_MADE
-    assert FILED - shown(poisoned.planted, texts.replace('""', '"')) == set()
+    all_of = "".join(texts.values()).replace('""', '"')
+    assert FILED - shown(poisoned.planted, all_of) == set()
+    for name, columns in OF_TYPES.items():
+        assert columns - shown(poisoned.planted, texts[name]) == set(), name
     context.close()
 
 
 def text_of(file: Path) -> str:
     """What stands in a file, or in the files of an archive."""
-    if file.suffix != ".zip":
-        return file.read_bytes().decode(errors="replace")
-    with ZipFile(file) as archive:
-        return "".join(archive.read(one).decode(errors="replace") for one in archive.namelist())
+    if file.suffix == ".parquet":
+        return "\n".join(texts_in(pq.read_table(file).to_pylist()))
+    if file.suffix == ".npz":
+        with np.load(file) as arrays:
+            return "\n".join(texts_in([array.ravel().tolist() for array in arrays.values()]))
+    if file.suffix == ".zip":
+        with ZipFile(file) as archive:
+            return "".join(archive.read(one).decode(errors="replace") for one in archive.namelist())
+    return file.read_bytes().decode(errors="replace")
+
+
+def texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from texts_in(list(value.values()))
+    elif isinstance(value, list):
+        for one in value:
+            yield from texts_in(one)
 
 
 def open_file(watch: Watch, page: Page, path: Path) -> None:
