@@ -19,6 +19,7 @@ from celery.signals import worker_shutting_down
 from sqlalchemy.exc import DBAPIError
 
 from app.core.database import transaction
+from app.core.outages import through_outages
 from app.core.settings import get_settings
 from app.jobs.models import Job
 from app.jobs.service import LostLease, claim_job, fail_job, release_job, renew_lease
@@ -102,15 +103,23 @@ def _record(job: Job, returncode: int, outcome: str, errors: IO[bytes]) -> None:
         logger.info("job %s said:\n%s", job.id, output)
     if outcome == "lost" or (outcome == "ended" and returncode == 0):
         return
+    reason = _reason(outcome, returncode, output)
     try:
-        with transaction() as session:
-            if outcome == "stopping":
-                release_job(session, job.id, job.epoch)
-                return
-            fail_job(session, job.id, job.epoch, _reason(outcome, returncode, output), retry=True)
+        # Whoever is to end does not wait: the lease runs out.
+        through_outages(
+            f"job {job.id}: its end", lambda: _store(job, outcome, reason), give_up=is_stopping
+        )
     except LostLease:
         # The child recorded its own error or somebody took the job over: nothing to add.
         logger.info("job %s: ended with code %d, recorded elsewhere", job.id, returncode)
+
+
+def _store(job: Job, outcome: str, reason: str) -> None:
+    with transaction() as session:
+        if outcome == "stopping":
+            release_job(session, job.id, job.epoch)
+        else:
+            fail_job(session, job.id, job.epoch, reason, retry=True)
 
 
 def _reason(outcome: str, returncode: int, output: str) -> str:

@@ -18,6 +18,7 @@ from app.core.bodies import BodyRefused
 from app.core.errors import LikewiseError, SignInRequired
 from app.core.headers import headers_of
 from app.core.logs import request_id
+from app.core.outages import passes_by_itself
 from app.core.requests import HEADER, route_of
 from app.core.web import templates, wants_page
 
@@ -28,9 +29,6 @@ SENT_ON = {"confirmation_required": "/account/confirm", "second_factor_required"
 # Of a request that does not fit: nobody reads more, and a small request may have thousands.
 MOST_ERRORS = 100
 LONGEST_PLACE = 300
-# Classes of SQLSTATE: connection, gave way to another transaction, no resources, shut down; a lock
-# that was waited for too long, a transaction that was idle too long.
-PASSING_STATES = ("08", "40", "53", "57P", "55P03", "25P03")
 
 
 # What cannot be stored: NUL, bytes that are no text, too long, beyond a number's or a date's range.
@@ -130,7 +128,7 @@ def _on_data_error(request: Request, error: Exception) -> Response:
 
 def _on_database_trouble(request: Request, error: Exception) -> Response:
     """What passes by itself, after which the same request may be sent again."""
-    if not _passes(error):
+    if isinstance(error, OperationalError) and not passes_by_itself(error):
         return _on_unexpected_error(request, error)
     logger.warning("database not to be had at %s: %s", route_of(request.scope), error)
     # A commit may have happened although its confirmation was lost.
@@ -142,15 +140,6 @@ def _on_database_trouble(request: Request, error: Exception) -> Response:
     response = problem(request, 503, "database_unavailable", detail)
     response.headers["Retry-After"] = str(RETRY_SECONDS)
     return response
-
-
-def _passes(error: Exception) -> bool:
-    """Whether the connection was lost or is not to be had, or the transaction gave way to
-    another; statements that take too long are our own fault."""
-    if not isinstance(error, OperationalError):
-        return True
-    state = getattr(error.orig, "sqlstate", None)
-    return state is None or state.startswith(PASSING_STATES)
 
 
 def _on_unexpected_error(request: Request, error: Exception) -> Response:

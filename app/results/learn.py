@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sqlalchemy import select
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
 from app.campaigns.rounds import Batch, batches_wanted
 from app.core.database import transaction
+from app.core.outages import passes_by_itself, through_outages
 from app.core.storage import put_object
 from app.features.reading import features_wanted
 from app.jobs.service import report_progress
@@ -35,8 +37,8 @@ PROGRESS_STEP = 0.05
 def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     """Learn from all answers of a campaign and publish the model under the job's epoch.
 
-    No transaction is open while the model is fitted. Raises LostLease when the job was taken over,
-    ValueError when the answers cannot be learned from.
+    No transaction is open while the model is fitted, and the database may be away meanwhile. Raises
+    LostLease when the job was taken over, ValueError when the answers cannot be learned from.
     """
     with transaction() as session:
         # One snapshot: counts, annotators and answers belong together.
@@ -58,9 +60,13 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
         own = own_clusters(learned.memberships, learned.embedding, described, campaign.seed)
         settled = {} if own.kept is None else {"memberships_kept": own.kept}
         trained = replace(trained, clusters=own, metrics={**trained.metrics, **settled})
-    with transaction() as session:
-        model = publish_model(session, campaign_id, job_id, epoch, trained)
-        logger.info("campaign %s: published model %d", campaign_id, model.version)
+
+    def publish() -> int:
+        with transaction() as session:
+            return publish_model(session, campaign_id, job_id, epoch, trained).version
+
+    version = through_outages(f"job {job_id}: publishing", publish)
+    logger.info("campaign %s: published model %d", campaign_id, version)
 
 
 def vectors_of_earlier_round(
@@ -104,8 +110,13 @@ class _Reporter:
     def __call__(self, done: float) -> None:
         if done - self.reported >= PROGRESS_STEP:
             self.reported = done
-            with transaction() as session:
-                report_progress(session, self.job_id, self.epoch, done)
+            try:
+                with transaction() as session:
+                    report_progress(session, self.job_id, self.epoch, done)
+            except DBAPIError as error:
+                if not passes_by_itself(error):
+                    raise
+                logger.warning("job %s: progress not stored: %s", self.job_id, error)
 
 
 def _trained(

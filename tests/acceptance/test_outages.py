@@ -4,10 +4,12 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import httpx
 import pytest
@@ -15,8 +17,10 @@ from sqlalchemy import func, select
 
 from app.annotation.models import Answer
 from app.campaigns.models import Campaign
-from app.core.database import transaction
+from app.core.database import locked, transaction
 from app.jobs.models import Job
+from app.jobs.service import claim_job, request_job
+from app.results.learn import run_learning_job
 from app.results.models import Model
 from likewise.simulation import CrowdRun
 from tests.conftest import settings_over, used_here
@@ -24,6 +28,7 @@ from tests.support.acceptance_results import keep
 from tests.support.builders import a_campaign, a_collection, an_account
 from tests.support.chaos import stop_at_once
 from tests.support.fault_proxy import FaultProxy, proxied
+from tests.support.many import add_answers
 from tests.support.people import Person, a_person
 from tests.support.scale import FULL
 from tests.support.servers import Servers
@@ -108,7 +113,8 @@ def test_postgresql_stopped_at_once_under_load_loses_no_acknowledged_answer(
     own_servers: Servers, tmp_path: Path
 ) -> None:
     url = own_servers.new_database()
-    values = {**settings_over(own_servers, url, tmp_path), **QUICK}
+    # A training whose lease is longer than the outage outlives it.
+    values = {**settings_over(own_servers, url, tmp_path), "LIKEWISE_REDISPATCH_SECONDS": "3"}
     with running_system(values, tmp_path) as system, used_here(system.environment):
         campaign = a_learning_campaign()
         other = a_campaign(an_account("bob@example.org"))
@@ -138,6 +144,47 @@ def test_postgresql_stopped_at_once_under_load_loses_no_acknowledged_answer(
         "postgresql_stopped",
         {"answers": len(run.log), "stops": OUTAGES, "last_error_after_return_s": max(resumed)},
     )
+
+
+def test_a_training_outlives_a_restart_of_postgresql(
+    own_servers: Servers, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = own_servers.new_database()
+    with used_here(settings_over(own_servers, url, tmp_path)):
+        campaign = a_campaign(strategy="crowdster", kind="bins", budget=30)
+        add_answers(campaign, 30)
+        with transaction() as session:
+            locked(session, Campaign, campaign.id)
+            asked = request_job(session, campaign.id, 30)
+            job = claim_job(session, asked.id, "somebody")
+        assert job is not None
+        with away_once_it_has_begun(own_servers, job.id):
+            run_learning_job(campaign.id, job.id, job.epoch)
+        check_jobs_done_once()
+        with transaction() as session:
+            assert session.get_one(Job, job.id).attempts == 1
+    assert "publishing waits for the database" in caplog.text
+    own_servers.drop_database(url)
+
+
+@contextmanager
+def away_once_it_has_begun(servers: Servers, job: UUID) -> Iterator[None]:
+    """PostgreSQL stops when a job has told how far it is, and comes back after a while."""
+
+    def has_begun() -> bool:
+        with transaction() as session:
+            return session.get_one(Job, job).progress > 0
+
+    def go() -> None:
+        wait_until("the training to begin", has_begun)
+        stop_at_once(servers)
+        time.sleep(3 * AWAY_SECONDS)
+        assert servers.postgres.ensure_running()
+
+    with ThreadPoolExecutor(1) as pool:
+        gone = pool.submit(go)
+        yield
+        gone.result()
 
 
 def check_service_resumed(visitor: Visitor, stopped: float, back: float) -> float:
