@@ -2,7 +2,8 @@
 import { tick } from 'svelte';
 import { ApiError } from '../api/client';
 import type { Handout, Lease, RemarkIn, Session, StageState, Step } from '../api/types';
-import { takeHeadStart } from '../head-start';
+import type { HeadStart } from '../head-start';
+import { Access } from './access.svelte';
 import * as api from './api';
 import { type Arrival, PLATFORM } from './arrival';
 import { Board } from './board.svelte';
@@ -11,34 +12,21 @@ import { Ending } from './ending.svelte';
 import { type Draft, merge } from './grouping';
 import { type Finished, finishedKey, isSomebodyElse, randomId, settleKey } from './identity';
 import { dropOutgoing, keepOutgoing, outgoing, type Outgoing } from './outbox';
-import { type Size, Pictures, sizesFor } from './pictures';
+import { Painter } from './painter';
+import type { Phase } from './phase';
 import { PracticeRun } from './practice.svelte';
 import { Presence } from './presence';
-import { isPassing, passwordProblem, type Refusal, refusalOf } from './refusals';
+import { isPassing, passwordProblem, refusalOf } from './refusals';
 import { withRetries } from './retry';
+import { sentenceOf } from './sentences';
 import { note, noted } from './notes';
-import { type Key, t } from './texts';
+import { t } from './texts';
 import { otherWindows, type Told, type Windows } from './windows';
 import { rememberWords } from './words';
 
-export type Phase =
-  | { name: 'loading' | 'consent' | 'declined' | 'instructions' | 'warning' | 'somebody-else' }
-  | { name: 'waiting' | 'paused' | 'screened_out' }
-  | { name: 'practice'; run: PracticeRun }
-  | { name: 'working'; board: Board }
-  | { name: 'done'; finished: Finished | null; stopped: boolean }
-  | { name: 'ending'; ending: Ending }
-  | { name: 'refused'; refusal: Refusal }
-  | { name: 'password'; problem: Key | '' }
-  | { name: 'error'; sentence: string };
-
 const GONE = new Set(['already_submitted', 'lease_not_found', 'idempotency_mismatch']);
-/** Milliseconds of quiet before the next grid's images are fetched. */
-const AHEAD_DELAY = 1500;
-
 export class Page {
   phase: Phase = $state.raw({ name: 'loading' });
-  session: Session | null = $state.raw(null);
   stage: StageState | null = $state.raw(null);
   answered = $state(0);
   target = $state(0);
@@ -53,21 +41,22 @@ export class Page {
   /** Leftovers were explained once; they need no more confirmation. */
   knowsLeftovers = false;
 
-  private readonly pictures = new Pictures((lease, size) =>
-    withRetries(() => this.authorised((token) => api.leaseImages(token, lease, size))),
-  );
+  private readonly access: Access;
+  private readonly painter: Painter;
   private readonly windows: Windows;
   private drafts: DraftSaver | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private aheadTimer: ReturnType<typeof setTimeout> | undefined;
-  private opening: Promise<Session> | null = null;
-  /** Of the link, as it was typed; asked for the first time only. */
-  private password = '';
   /** How often in a row a session was refused for now. */
   private refusals = 0;
 
   constructor(readonly arrival: Arrival) {
+    this.access = new Access(arrival, (session, early) => this.opened(session, early));
+    this.painter = new Painter(this.access, (board) => this.isAt(board));
     this.windows = otherWindows(this.place, (told) => void this.heard(told));
+  }
+
+  get session(): Session | null {
+    return this.access.session;
   }
 
   /** What this browser keeps is kept under it. */
@@ -88,7 +77,7 @@ export class Page {
   async start(): Promise<void> {
     if (this.isOnPlatform) {
       // What is done and what is not is for the server to say.
-      new Presence((left) => void this.tellPresence(left)).start();
+      new Presence((left) => this.tellPresence(left)).start();
       return this.enter();
     }
     if (isSomebodyElse(this.place)) {
@@ -113,13 +102,13 @@ export class Page {
   }
 
   async doMore(): Promise<void> {
-    this.session = null;
+    this.access.session = null;
     this.notice = '';
     await this.enter();
   }
 
   async enterWith(password: string): Promise<void> {
-    this.password = password;
+    this.access.password = password;
     await this.enter();
   }
 
@@ -129,7 +118,10 @@ export class Page {
     this.phase = { name: 'loading' };
     await this.attempt(async () => {
       const left = await outgoing(this.place);
-      const session = await withRetries(() => this.open(), { ...this.whileRetrying, isPassing });
+      const session = await withRetries(() => this.access.open(), {
+        ...this.whileRetrying,
+        isPassing,
+      });
       const isSent = left !== null && (await this.deliver(left));
       if (isSent) this.notice = t('sent_earlier');
       const isBack = await this.bringBack(session.next?.lease?.id);
@@ -248,7 +240,7 @@ export class Page {
 
   /** One call to the server, repeated while the connection is away. */
   call<T>(operation: (token: string) => Promise<T>): Promise<T> {
-    return withRetries(() => this.authorised(operation), this.whileRetrying);
+    return withRetries(() => this.access.authorised(operation), this.whileRetrying);
   }
 
   private readonly whileRetrying = {
@@ -316,16 +308,8 @@ export class Page {
     return true;
   }
 
-  private async tellPresence(left: boolean): Promise<void> {
-    const isHere = this.session !== null && this.phase.name !== 'refused';
-    if (!isHere) return;
-    const token = this.session!.token;
-    try {
-      await api.tellPresence(token, left);
-    } catch (error) {
-      // The next beat, or the next grid, is heard.
-      if (!(error instanceof ApiError)) throw error;
-    }
+  private tellPresence(left: boolean): void {
+    if (this.phase.name !== 'refused') void this.access.tellPresence(left);
   }
 
   /** Sends an answer until it is acknowledged; false when the server had one of this grid already. */
@@ -363,36 +347,14 @@ export class Page {
     await this.next();
   }
 
-  private async authorised<T>(call: (token: string) => Promise<T>): Promise<T> {
-    const session = this.session ?? (await this.open());
-    try {
-      return await call(session.token);
-    } catch (error) {
-      // The token has run out: the same key is the same annotator with the same lease.
-      if (!(error instanceof ApiError && error.status === 401)) throw error;
-      return call((await this.open()).token);
-    }
-  }
-
-  /** One opening at a time, whoever asks. */
-  private open(): Promise<Session> {
-    this.opening ??= this.opened().finally(() => (this.opening = null));
-    return this.opening;
-  }
-
-  private async opened(): Promise<Session> {
-    const early = await takeHeadStart();
-    const session = early?.session ?? (await api.openSession(this.arrival, this.password));
-    this.password = '';
-    this.session = session;
+  private opened(session: Session, early: HeadStart | null): void {
     this.refusals = 0;
     this.stage = session;
     this.answered = session.answered;
     this.target = session.target;
     this.secondsSpent = session.seconds_spent;
     const lease = session.next?.lease;
-    if (lease && early?.images) this.pictures.expect(lease.id, 'small', early.images);
-    return session;
+    if (lease && early?.images) this.painter.expect(lease.id, early.images);
   }
 
   private async practise(): Promise<void> {
@@ -435,57 +397,22 @@ export class Page {
     this.drafts = drafts;
     this.saveState = 'saved';
     this.phase = { name: 'working', board };
-    this.pictures.keepOnly([lease.id]);
+    this.painter.keepOnly(lease.id);
     // How large the images are is known once they are laid out.
     await tick();
     // Not waited for: the grid takes clicks while its pictures come.
-    void this.paint(board);
+    void this.painter.paint(board);
   }
 
   private async saved(lease: string, body: Draft & { version: number }): Promise<void> {
     const { groups, descriptions, version } = body;
     const send = { version, groups: [...groups], descriptions: [...descriptions] };
-    await this.authorised((token) => api.saveDraft(token, lease, send));
+    await this.access.authorised((token) => api.saveDraft(token, lease, send));
     this.windows.tell({ type: 'saved', lease, version, base: { groups, descriptions } });
-  }
-
-  /** Puts the pictures in as they come, the small ones first; then fetches the next grid's. */
-  private async paint(board: Board): Promise<void> {
-    try {
-      for (const size of this.sizes(board)) {
-        const addresses = await this.pictures.of(board.subject.id, size);
-        if (!this.isAt(board)) return;
-        board.pictures = addresses.map((address, k) => address ?? board.pictures[k] ?? null);
-      }
-    } catch (error) {
-      // Each picture still has an address of its own.
-      board.pictures = board.subject.images.map(({ url }) => url);
-      if (!(error instanceof ApiError)) throw error;
-    }
-    clearTimeout(this.aheadTimer);
-    this.aheadTimer = setTimeout(() => void this.fetchAhead(board), AHEAD_DELAY);
   }
 
   private isAt(board: Board): boolean {
     return this.phase.name === 'working' && this.phase.board === board;
-  }
-
-  private sizes(board: Board): Size[] {
-    const tile = document.querySelector('[data-image]');
-    const edge = tile?.clientWidth ?? innerWidth / board.campaign.columns;
-    return sizesFor(edge, devicePixelRatio);
-  }
-
-  private async fetchAhead(board: Board): Promise<void> {
-    if (!this.isAt(board)) return;
-    try {
-      const { lease } = await this.authorised(api.leaseAhead);
-      if (!lease) return;
-      for (const size of this.sizes(board)) await this.pictures.of(lease.id, size);
-    } catch (error) {
-      // Only a head start is lost; the next grid asks again.
-      if (!(error instanceof ApiError)) throw error;
-    }
   }
 
   private finish(handout: Handout): void {
@@ -550,19 +477,4 @@ export class Page {
   private get doneKey(): string {
     return finishedKey(this.place);
   }
-}
-
-const SENTENCES: Record<string, Key> = {
-  network: 'error_network',
-  unknown_link: 'bad_link',
-  internal_error: 'error_server',
-};
-
-function sentenceOf(error: unknown): string {
-  if (!(error instanceof ApiError)) {
-    console.error(error);
-    return t('error_unknown');
-  }
-  const key = SENTENCES[error.code];
-  return key ? t(key) : error.detail;
 }
