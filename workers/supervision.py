@@ -63,7 +63,10 @@ def supervise_job(job_id: UUID) -> None:
 def _start(job: Job, errors: IO[bytes]) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "workers.trainer", str(job.campaign_id), str(job.id)]
     arguments = [str(job.epoch), str(os.getpid())]
-    return subprocess.Popen([*command, *arguments], stderr=errors, stdin=subprocess.DEVNULL)
+    # A session of its own: the trainer gives way to all others.
+    return subprocess.Popen(
+        [*command, *arguments], stderr=errors, stdin=subprocess.DEVNULL, start_new_session=True
+    )
 
 
 def _watch(job: Job, child: subprocess.Popen[bytes]) -> str:

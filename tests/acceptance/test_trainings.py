@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from uuid import UUID
 
 import psutil
@@ -30,6 +31,7 @@ from tests.support.people import at_once
 from tests.support.scale import FULL
 from tests.support.servers import Servers
 from tests.support.system import System, running_system, wait_until
+from workers.trainer import NICENESS
 
 STOPPED_SECONDS = 30.0
 TRAININGS = 50 if FULL else 3
@@ -118,6 +120,17 @@ def frozen(*processes: psutil.Process) -> Iterator[None]:
                 one.resume()
 
 
+def test_a_training_gives_way_to_all_other_processes(system: System) -> None:
+    """Niceness counts within a session only, where Linux groups processes by sessions."""
+    ask_for_learning(an_answered_campaign())
+    trainer = the_trainer(system)
+    wait_until("it to give way", lambda: trainer.nice() == NICENESS)
+    group = Path(f"/proc/{trainer.pid}/autogroup")
+    if group.exists():
+        wait_until("its session, too", lambda: group.read_text().endswith(f"nice {NICENESS}\n"))
+        assert Path("/proc/self/autogroup").read_text().endswith("nice 0\n")
+
+
 def test_a_message_that_comes_again_during_the_training_starts_nothing(system: System) -> None:
     system.start("worker-2")
     campaign = an_answered_campaign()
@@ -162,6 +175,7 @@ def test_a_message_whose_visibility_runs_out_is_one_training(
         system.kill("dispatcher")
         system.start("worker-2", IMPATIENT)
         wait_until("the model of who had it next", lambda: models(second))
+        wait_until("its training to end", lambda: not system.trainers("worker-2"))
         while time.monotonic() - began < FROZEN_SECONDS:
             assert len(system.trainers("worker-2")) == 0
             time.sleep(1)

@@ -16,7 +16,7 @@ from tests.support.system import System
 
 pytestmark = pytest.mark.browser
 N_IMAGES = 40
-SLOW = 90_000
+SLOW = 240_000
 script_errors: list[str] = []
 
 
