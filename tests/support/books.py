@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -11,10 +11,13 @@ from sqlalchemy import func, select, update
 
 from app.annotation.models import AnnotatorIdentity
 from app.core.database import transaction
-from app.recruitment.models import ChannelCall, Payment, Submission
+from app.recruitment.models import ChannelCall, Payment, Recruitment, Submission
 from emulators.mturk.state import State as Turk
 from likewise.marketplace import Stint
 from likewise.simulation import AnnotatorClient
+
+# More than a look at a platform may take before it is anybody's again.
+LONG_SECONDS = 10
 
 # Assignment, worker, kind, cents: the same payment twice counts twice.
 Paid = Counter[tuple[str, str, str, int]]
@@ -60,14 +63,18 @@ def paid_by_mturk(turk: Turk) -> Paid:
 
 
 def hurry() -> None:
-    """What failed again and again waits for minutes: have it tried now. Payments that are looked
-    for keep their time."""
+    """What failed again and again waits for minutes, looks at a platform among it: have it tried
+    now. Payments that are looked for keep their time."""
     now = datetime.now(UTC)
     with transaction() as session:
         session.execute(
             update(Payment).where(Payment.state == "due", ~Payment.unsure).values(due_at=now)
         )
         session.execute(update(ChannelCall).where(ChannelCall.state == "due").values(due_at=now))
+        waits_long = Recruitment.poll_at > now + timedelta(seconds=LONG_SECONDS)
+        session.execute(
+            update(Recruitment).where(Recruitment.poll_failures > 0, waits_long).values(poll_at=now)
+        )
 
 
 class Requester(AnnotatorClient):
