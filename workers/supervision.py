@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 from typing import IO
 from uuid import UUID
 
@@ -27,6 +28,7 @@ from app.jobs.service import LostLease, claim_job, fail_job, release_job, renew_
 logger = logging.getLogger(__name__)
 _stopping = threading.Event()
 POLL_SECONDS = 0.2
+NICENESS = 10
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]  # Celery ships no types
@@ -63,10 +65,27 @@ def supervise_job(job_id: UUID) -> None:
 def _start(job: Job, errors: IO[bytes]) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "workers.trainer", str(job.campaign_id), str(job.id)]
     arguments = [str(job.epoch), str(os.getpid())]
-    # A session of its own: the trainer gives way to all others.
-    return subprocess.Popen(
+    child = subprocess.Popen(
         [*command, *arguments], stderr=errors, stdin=subprocess.DEVNULL, start_new_session=True
     )
+    _give_way(child.pid)
+    return child
+
+
+def _give_way(pid: int) -> None:
+    """People who wait for the next page come before the next model, and before it is loaded.
+
+    Linux shares the cores among sessions first, and asks for niceness within each of them only, so
+    that a process is nice to others by its session's niceness as well.
+    """
+    niceness = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
+    os.setpriority(os.PRIO_PROCESS, pid, niceness)
+    session = Path(f"/proc/{pid}/autogroup")
+    if session.exists():
+        try:
+            session.write_text(str(niceness))
+        except OSError as error:
+            logger.warning("a training does not give way to other sessions: %s", error)
 
 
 def _watch(job: Job, child: subprocess.Popen[bytes]) -> str:

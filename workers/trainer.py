@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 import traceback
-from pathlib import Path
 from uuid import UUID
 
 from app.core.database import transaction
@@ -23,15 +22,11 @@ from app.results.learn import run_learning_job
 # By the kind of job.
 RUNNERS = {LEARN: run_learning_job, DRY_RUN: run_dry_run}
 logger = logging.getLogger(__name__)
-NICENESS = 10
-# Of the session of this process, which has it to itself (`workers.supervision`).
-AUTOGROUP = Path("/proc/self/autogroup")
 
 
 def main(campaign_id: UUID, job_id: UUID, epoch: int, parent: int) -> None:
     """Do the job; an error of the data is recorded as final, retrying would not help."""
     _die_with_parent(parent)
-    _give_way()
     try:
         with transaction() as session:
             kind = session.get_one(Job, job_id).kind
@@ -42,17 +37,6 @@ def main(campaign_id: UUID, job_id: UUID, epoch: int, parent: int) -> None:
         traceback.print_exc()
         with transaction() as session:
             fail_job(session, job_id, epoch, f"{type(error).__name__}: {error}", retry=False)
-
-
-def _give_way() -> None:
-    """People who wait for the next page come before the next model."""
-    os.nice(NICENESS)
-    # Linux shares the cores among sessions first, and asks for niceness within each of them only.
-    if AUTOGROUP.exists():
-        try:
-            AUTOGROUP.write_text(str(NICENESS))
-        except OSError as error:
-            logger.warning("training does not give way to other sessions: %s", error)
 
 
 def _die_with_parent(parent: int) -> None:

@@ -16,7 +16,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.annotation.checks import compare
-from app.annotation.leases import live_leases, own_lease
+from app.annotation.held import locked_with_all
+from app.annotation.leases import live_leases
 from app.annotation.models import Annotator, Answer, Assignment, Remark
 from app.annotation.quality import judge
 from app.annotation.sessions import AnnotatorSession, complete_assignment, grids_of
@@ -81,13 +82,9 @@ def submit_answer(
 
     Raises LeaseNotFound, UnknownImages, BadGroups, IdempotencyMismatch, AlreadySubmitted.
     """
-    found = own_lease(session, who, lease_id)
-    campaign = locked(session, Campaign, found.campaign_id)
-    round_id = session.get_one(Grid, found.grid_id).round_id
-    current = locked(session, Round, round_id) if round_id is not None else None
-    grid = locked(session, Grid, found.grid_id)
-    answer = own_lease(session, who, lease_id, lock=True)
-    assignment = locked(session, Assignment, answer.assignment_id)
+    held = locked_with_all(session, who, lease_id)
+    campaign, current, grid = held.campaign, held.round, held.grid
+    answer, assignment = held.answer, held.assignment
     if answer.state in ("submitted", "surplus"):
         _check_repeat(answer, submission, idempotency_key)
         return answer, assignment

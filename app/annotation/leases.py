@@ -3,8 +3,8 @@
 A lease is an answer row in state `leased` with a future `lease_expires_at`. An expired lease counts
 as free inside the claim query itself, so nothing depends on a sweeper having run.
 
-Lock order: campaign, round, grid, answer, assignment. A claim locks the assignment first, but then
-waits for no other lock (grids are taken with SKIP LOCKED), so it cannot close a cycle.
+Lock order: app/annotation/held.py. A claim locks the assignment first, but then waits for no other
+lock (grids are taken with SKIP LOCKED), so it cannot close a cycle.
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from app.annotation.checks import next_check
+from app.annotation.held import held_by, locked_with_grid, own_lease
 from app.annotation.models import Answer, Assignment, Remark
 from app.annotation.sessions import (
     AnnotatorSession,
@@ -28,8 +29,7 @@ from app.annotation.sessions import (
 from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.rounds import awaits_grids, n_full_rounds, rounds_at_work
-from app.core.database import locked
-from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.core.settings import get_settings
 
@@ -39,12 +39,6 @@ PAUSED_SECONDS = 20
 SPARE_GRIDS = 4
 # Free grids of votes among which the one is looked for that shows a person most new images.
 RANKED = 200
-
-
-class LeaseNotFound(NotFound):
-    """No such lease, or not this annotator's."""
-
-    code = "lease_not_found"
 
 
 class StaleDraft(Conflict):
@@ -74,9 +68,10 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
     require_held(who.assignment)
     if who.assignment.state == "completed":
         return Handout("done" if who.annotator.stopped_at is None else "stopped")
-    live = _live_lease(session, who)
+    held = held_by(session, who)
+    live = held.live
     # What is begun is finished first, whatever has happened meanwhile: it is somebody's work.
-    begun = live if live is not None and live.draft else _begun_lease(session, who)
+    begun = live if live is not None and live.draft else _revived(session, held.begun)
     if begun is not None:
         return Handout("leased", begun, session.get_one(Grid, begun.grid_id))
     if who.annotator.stopped_at is not None or who.campaign.state == "finished":
@@ -89,7 +84,7 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
         return Handout("paused", retry_after_seconds=PAUSED_SECONDS)
     current = live
     if current is None:
-        current = _live_lease(session, who, ahead=True)
+        current = held.ahead
         if current is not None:
             current.ahead, current.leased_at = False, datetime.now(UTC)
             current.lease_expires_at = _lease_end()
@@ -106,12 +101,12 @@ def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
     """
     require_prepared(who)
     session.refresh(who.assignment, with_for_update=True)
-    known = _live_lease(session, who, ahead=True)
-    if known is not None:
-        return Handout("leased", known, session.get_one(Grid, known.grid_id))
+    held = held_by(session, who)
+    if held.ahead is not None:
+        return Handout("leased", held.ahead, session.get_one(Grid, held.ahead.grid_id))
     is_last = who.assignment.n_answered + 1 >= grids_of(who.assignment)
     is_working = who.campaign.state == "running" and who.annotator.stopped_at is None
-    if is_last or not is_working or _live_lease(session, who) is None:
+    if is_last or not is_working or held.live is None:
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     n_leased = count_live_leases(session, who.campaign)
     n_wanted = sum(one.n_wanted - one.n_answers for one in rounds_at_work(session, who.campaign))
@@ -120,28 +115,11 @@ def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
     return _claim(session, who, ahead=True)
 
 
-def _live_lease(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> Answer | None:
-    return session.scalar(
-        select(Answer).where(
-            Answer.assignment_id == who.assignment.id,
-            Answer.state == "leased",
-            Answer.ahead == ahead,
-            Answer.lease_expires_at > func.now(),
-        )
-    )
-
-
-def _begun_lease(session: Session, who: AnnotatorSession) -> Answer | None:
+def _revived(session: Session, begun: Answer | None) -> Answer | None:
     """An expired lease with work in it: the annotator goes on where they were.
 
     It lives again if its grid still has a free place; else its answer will be surplus, paid alike.
     """
-    query = select(Answer).where(
-        Answer.assignment_id == who.assignment.id,
-        Answer.state == "leased",
-        Answer.draft.is_not(None),
-    )
-    begun = session.scalar(query.order_by(Answer.leased_at.desc()).limit(1))
     if begun is None:
         return None
     free = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
@@ -273,16 +251,6 @@ def _lease_end() -> datetime:
     return datetime.now(UTC) + timedelta(seconds=get_settings().lease_seconds)
 
 
-def own_lease(
-    session: Session, who: AnnotatorSession, lease_id: UUID, *, lock: bool = False
-) -> Answer:
-    """The annotator's lease or answer with this id; raises LeaseNotFound."""
-    lease = session.get(Answer, lease_id, with_for_update=lock, populate_existing=lock)
-    if lease is None or lease.annotator_id != who.annotator_id:
-        raise LeaseNotFound("This grid was not handed to you. Ask for the next one.")
-    return lease
-
-
 def save_draft(
     session: Session, who: AnnotatorSession, lease_id: UUID, version: int, draft: dict[str, object]
 ) -> Answer:
@@ -291,9 +259,7 @@ def save_draft(
     Raises StaleDraft, LeaseNotFound, Conflict (already submitted). A draft for an expired lease is
     kept too; the lease comes to life again only if the place is still free.
     """
-    grid_id = own_lease(session, who, lease_id).grid_id
-    grid = locked(session, Grid, grid_id)
-    lease = own_lease(session, who, lease_id, lock=True)
+    grid, lease = locked_with_grid(session, who, lease_id)
     if lease.state != "leased":
         raise Conflict("This grid is finished already.", code="already_submitted")
     if version <= lease.draft_version and draft != lease.draft:

@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from app.annotation import answers, leases, practice, sessions
+from app.annotation import answers, held, leases, practice, sessions
 from app.annotation.bundles import BUNDLE_TYPE, bundle_of, images_at
 from app.annotation.replies import handout_out, session_out, stage_out
 from app.annotation.schemas import (
@@ -128,7 +128,7 @@ def lease_images(lease_id: UUID, size: str, session: DatabaseSession, who: Who) 
     """All images of a grid in one reply, so that a slow line waits once (docs/annotator-api.md)."""
     if size not in SIZES:
         raise NotFound(f"Sizes are {', '.join(SIZES)}.")
-    lease = leases.own_lease(session, who, lease_id)
+    lease = held.own_lease(session, who, lease_id)
     found = images_at(session, who.campaign, session.get_one(Grid, lease.grid_id).images)
     headers = {"Cache-Control": "private, max-age=86400"}
     return Response(bundle_of(found, size), media_type=BUNDLE_TYPE, headers=headers)
@@ -175,7 +175,7 @@ def return_lease(
 @api.post("/remarks", status_code=204)
 def remark(body: RemarkIn, session: DatabaseSession, who: Who) -> Response:
     """Leave a comment, or report an image that cannot be seen."""
-    lease = leases.own_lease(session, who, body.lease_id) if body.lease_id else None
+    lease = held.own_lease(session, who, body.lease_id) if body.lease_id else None
     grid_id = lease.grid_id if lease else None
     leases.remark(session, who, body.kind, body.text, grid_id=grid_id, image=body.image)
     return Response(status_code=204)

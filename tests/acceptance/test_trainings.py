@@ -31,7 +31,7 @@ from tests.support.people import at_once
 from tests.support.scale import FULL
 from tests.support.servers import Servers
 from tests.support.system import System, running_system, wait_until
-from workers.trainer import NICENESS
+from workers.supervision import NICENESS
 
 STOPPED_SECONDS = 30.0
 TRAININGS = 50 if FULL else 3

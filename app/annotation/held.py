@@ -1,0 +1,119 @@
+"""Leases in somebody's hands, and the row locks under which they change.
+
+Lock order: campaign, round, grid, answer, assignment. Each lock is one statement, as others wait
+for the rows meanwhile; PostgreSQL locks the tables of one in the order in which they stand in it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Select, func, or_, select
+from sqlalchemy.orm import Session
+
+from app.annotation.models import Answer, Assignment
+from app.annotation.sessions import AnnotatorSession
+from app.campaigns.models import Campaign, Grid, Round
+from app.core.errors import NotFound
+
+_Query = Select[*tuple[Any, ...]]
+
+
+class LeaseNotFound(NotFound):
+    """No such lease, or not this annotator's."""
+
+    code = "lease_not_found"
+
+
+@dataclass(frozen=True)
+class Held:
+    """What an annotator holds: the live lease, the live one ahead of it, and the last that was
+    begun, live or not."""
+
+    live: Answer | None
+    ahead: Answer | None
+    begun: Answer | None
+
+
+def held_by(session: Session, who: AnnotatorSession) -> Held:
+    """The annotator's leases of this assignment."""
+    is_live = Answer.lease_expires_at > func.now()
+    rows = session.execute(
+        select(Answer, is_live)
+        .where(
+            Answer.assignment_id == who.assignment.id,
+            Answer.state == "leased",
+            or_(is_live, Answer.draft.is_not(None)),
+        )
+        .order_by(Answer.leased_at.desc())
+    ).all()
+    live = [lease for lease, lives in rows if lives]
+    return Held(
+        live=next((one for one in live if not one.ahead), None),
+        ahead=next((one for one in live if one.ahead), None),
+        begun=next((lease for lease, _ in rows if lease.draft is not None), None),
+    )
+
+
+def own_lease(
+    session: Session, who: AnnotatorSession, lease_id: UUID, *, lock: bool = False
+) -> Answer:
+    """The annotator's lease or answer with this id; raises LeaseNotFound."""
+    query = select(Answer)
+    lease: Answer = _mine(session, _locking(query) if lock else query, who, lease_id)[0]
+    return lease
+
+
+@dataclass(frozen=True)
+class Locked:
+    """A lease or answer and all that its submission counts in; `round`: None for checks."""
+
+    campaign: Campaign
+    round: Round | None
+    grid: Grid
+    answer: Answer
+    assignment: Assignment
+
+
+def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> Locked:
+    """The annotator's lease or answer and all above it, read afresh under their row locks.
+
+    Raises LeaseNotFound.
+    """
+    of_grid = select(Grid.round_id).join(Answer, Answer.grid_id == Grid.id)
+    (round_id,) = _mine(session, of_grid, who, lease_id)
+    query: _Query = select(Campaign, Grid, Answer, Assignment)
+    if round_id is None:
+        query = query.join(Grid, Grid.campaign_id == Campaign.id)
+    else:
+        query = query.add_columns(Round).join(Round, Round.campaign_id == Campaign.id)
+        query = query.join(Grid, Grid.round_id == Round.id)
+    query = query.join(Answer, Answer.grid_id == Grid.id)
+    query = query.join(Assignment, Assignment.id == Answer.assignment_id)
+    campaign, grid, answer, assignment, *rest = _mine(session, _locking(query), who, lease_id)
+    return Locked(campaign, rest[0] if rest else None, grid, answer, assignment)
+
+
+def locked_with_grid(
+    session: Session, who: AnnotatorSession, lease_id: UUID
+) -> tuple[Grid, Answer]:
+    """The annotator's lease or answer and its grid, read afresh under their row locks.
+
+    Raises LeaseNotFound.
+    """
+    query = select(Grid, Answer).join(Answer, Answer.grid_id == Grid.id)
+    grid, answer = _mine(session, _locking(query), who, lease_id)
+    return grid, answer
+
+
+def _locking(query: _Query) -> Select[Any]:
+    return query.with_for_update(key_share=True).execution_options(populate_existing=True)
+
+
+def _mine(session: Session, query: _Query, who: AnnotatorSession, lease_id: UUID) -> Any:
+    """The one row of this annotator's lease or answer; raises LeaseNotFound."""
+    mine = query.where(Answer.id == lease_id, Answer.annotator_id == who.annotator_id)
+    row = session.execute(mine).one_or_none()
+    if row is None:
+        raise LeaseNotFound("This grid was not handed to you. Ask for the next one.")
+    return row
