@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Answer, Assignment
 from app.annotation.sessions import AnnotatorSession
 from app.campaigns.models import Campaign, Grid, Round
+from app.core.database import turn_for
 from app.core.errors import NotFound
 
 _Query = Select[*tuple[Any, ...]]
@@ -80,8 +81,9 @@ def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> 
 
     Raises LeaseNotFound.
     """
-    of_grid = select(Grid.round_id).join(Answer, Answer.grid_id == Grid.id)
-    (round_id,) = _mine(session, of_grid, who, lease_id)
+    of_grid = select(Grid.round_id, turn_for(who.campaign.id))
+    of_grid = of_grid.join(Answer, Answer.grid_id == Grid.id)
+    round_id, _ = _mine(session, of_grid, who, lease_id)
     query: _Query = select(Campaign, Grid, Answer, Assignment)
     if round_id is None:
         query = query.join(Grid, Grid.campaign_id == Campaign.id)

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment
 from app.annotation.settings import AnnotationSettings, annotation_of
 from app.campaigns.models import Campaign
+from app.core.database import turn_for
 from app.core.errors import Conflict, LikewiseError
 from app.core.events import campaign_changed
 from app.core.security import pseudonym, sign_timed, unsign_timed
@@ -119,6 +120,7 @@ def _annotator(session: Session, campaign: Campaign, key: str, channel: str) -> 
     if known is not None:
         return known
     # The campaign's row lock hands out dense positions and settles who of two was first.
+    session.execute(select(turn_for(campaign.id)))
     position = session.execute(
         update(Campaign)
         .where(Campaign.id == campaign.id)

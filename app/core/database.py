@@ -12,7 +12,18 @@ from typing import TypeVar
 from uuid import UUID
 
 import psycopg
-from sqlalchemy import DateTime, Engine, MetaData, create_engine, event, func, text
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    DateTime,
+    Engine,
+    MetaData,
+    create_engine,
+    event,
+    func,
+    literal,
+    text,
+)
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 from sqlalchemy.types import Uuid
@@ -122,3 +133,15 @@ def locked(session: Session, table: type[Table], identity: object) -> Table:
     return session.get_one(
         table, identity, with_for_update={"key_share": True}, populate_existing=True
     )
+
+
+def turn_for(identity: UUID) -> ColumnElement[None]:
+    """SQL to select: waits until all who asked before for this row's turn have ended their
+    transactions. For rows that many change at once, before their row lock.
+
+    PostgreSQL keeps no line for a row that changes: whoever waited finds a new version of it, and
+    waits for that behind newcomers, some of them for seconds. A line of advisory locks is kept.
+    """
+    # The last half of a UUIDv7 is chance.
+    key = int.from_bytes(identity.bytes[8:], signed=True)
+    return func.pg_advisory_xact_lock(literal(key, BigInteger))

@@ -155,6 +155,7 @@ def on_a_link(system: System, owner: Account) -> tuple[Campaign, Traffic]:
         campaign.max_groups,
         make_crowd(table, ["colour"], CrowdTraits(ON_LINK, 0.1)),
         THINK_SECONDS,
+        arrival=THINK_SECONDS,
     )
 
 

@@ -79,6 +79,8 @@ class Traffic:
     """People who work on one campaign until `over` is set.
 
     think: seconds over a grid in the mean; drafts: how often each is saved on the way
+    arrival: seconds over which people come
+    in_peace: at the end, everybody takes the usual time for the grid at hand
     reloads: share of the grids at which the page is loaded anew before the answer
     log: what was acknowledged; sent: leases for which an answer was sent, acknowledged or not
     """
@@ -89,6 +91,8 @@ class Traffic:
     max_groups: int
     crowd: Crowd
     think: float
+    arrival: float
+    in_peace: bool = False
     drafts: int = 2
     reloads: float = 0.05
     seed: int = 0
@@ -134,7 +138,7 @@ class _Worker(SimulatedAnnotator):
         self._traffic, self._number = traffic, number
         self._chance = Random(f"{traffic.seed}-{number}")
         # People do not come at the same moment.
-        traffic.over.wait(self._chance.uniform(0, traffic.think))
+        traffic.over.wait(self._chance.uniform(0, traffic.arrival))
         super().__init__(http, traffic.link, f"traffic-{traffic.seed:03d}-{number:06d}", [])
 
     def work(self) -> None:
@@ -153,10 +157,10 @@ class _Worker(SimulatedAnnotator):
         groups = [int(group) for group in found.groups]
         seconds = self._chance.expovariate(1 / traffic.think)
         for version in range(1, traffic.drafts + 1):
-            if traffic.over.wait(seconds / (traffic.drafts + 1)):
+            if self._pause(seconds / (traffic.drafts + 1)):
                 break
             self._save(lease["id"], version, groups)
-        traffic.over.wait(seconds / (traffic.drafts + 1))
+        self._pause(seconds / (traffic.drafts + 1))
         if self._chance.random() < traffic.reloads:
             self._open()
         traffic.sent.add(lease["id"])
@@ -164,6 +168,13 @@ class _Worker(SimulatedAnnotator):
         traffic.log.append(
             Stored(self._number, lease["grid_id"], lease["id"], status, images, groups)
         )
+
+    def _pause(self, seconds: float) -> bool:
+        """Whether it is cut short, as the end has come."""
+        if self._traffic.in_peace:
+            time.sleep(seconds)
+            return False
+        return self._traffic.over.wait(seconds)
 
     def _save(self, lease: str, version: int, groups: list[int]) -> None:
         """As the page does: a draft that could not be saved is saved with the next."""
