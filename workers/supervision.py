@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 _stopping = threading.Event()
 POLL_SECONDS = 0.2
 NICENESS = 10
+WRITES = 5
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]  # Celery ships no types
@@ -56,6 +57,7 @@ def supervise_job(job_id: UUID) -> None:
     with tempfile.TemporaryFile() as errors:
         child = _start(job, errors)
         try:
+            _give_way(child.pid)
             outcome = _watch(job, child)
         finally:
             _end(child)
@@ -65,11 +67,9 @@ def supervise_job(job_id: UUID) -> None:
 def _start(job: Job, errors: IO[bytes]) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "workers.trainer", str(job.campaign_id), str(job.id)]
     arguments = [str(job.epoch), str(os.getpid())]
-    child = subprocess.Popen(
+    return subprocess.Popen(
         [*command, *arguments], stderr=errors, stdin=subprocess.DEVNULL, start_new_session=True
     )
-    _give_way(child.pid)
-    return child
 
 
 def _give_way(pid: int) -> None:
@@ -79,13 +79,25 @@ def _give_way(pid: int) -> None:
     that a process is nice to others by its session's niceness as well.
     """
     niceness = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
-    os.setpriority(os.PRIO_PROCESS, pid, niceness)
-    session = Path(f"/proc/{pid}/autogroup")
-    if session.exists():
+    try:
+        os.setpriority(os.PRIO_PROCESS, pid, niceness)
+        session = Path(f"/proc/{pid}/autogroup")
+        if session.exists():
+            _written(session, str(niceness))
+    except OSError as error:
+        logger.warning("a training does not give way: %s", error)
+
+
+def _written(setting: Path, value: str) -> None:
+    """Linux takes one such value in a tenth of a second, of whomever. Raises OSError."""
+    for _ in range(WRITES - 1):
         try:
-            session.write_text(str(niceness))
-        except OSError as error:
-            logger.warning("a training does not give way to other sessions: %s", error)
+            setting.write_text(value)
+        except BlockingIOError:
+            time.sleep(0.1)
+        else:
+            return
+    setting.write_text(value)
 
 
 def _watch(job: Job, child: subprocess.Popen[bytes]) -> str:

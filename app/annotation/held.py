@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Answer, Assignment
 from app.annotation.sessions import AnnotatorSession
 from app.campaigns.models import Campaign, Grid, Round
-from app.core.database import turn_for
+from app.core.database import locked, turn_for
 from app.core.errors import NotFound
 
 _Query = Select[*tuple[Any, ...]]
@@ -84,15 +84,17 @@ def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> 
     of_grid = select(Grid.round_id, turn_for(who.campaign.id))
     of_grid = of_grid.join(Answer, Answer.grid_id == Grid.id)
     round_id, _ = _mine(session, of_grid, who, lease_id)
-    query: _Query = select(Campaign, Grid, Answer, Assignment)
+    query: _Query = select(Campaign, Grid, Answer)
     if round_id is None:
         query = query.join(Grid, Grid.campaign_id == Campaign.id)
     else:
         query = query.add_columns(Round).join(Round, Round.campaign_id == Campaign.id)
         query = query.join(Grid, Grid.round_id == Round.id)
     query = query.join(Answer, Answer.grid_id == Grid.id)
-    query = query.join(Assignment, Assignment.id == Answer.assignment_id)
-    campaign, grid, answer, assignment, *rest = _mine(session, _locking(query), who, lease_id)
+    campaign, grid, answer, *rest = _mine(session, _locking(query), who, lease_id)
+    # Not in the join: a lease may pass to another assignment while it is waited for, and the row
+    # that was joined before would be gone.
+    assignment = locked(session, Assignment, answer.assignment_id)
     return Locked(campaign, rest[0] if rest else None, grid, answer, assignment)
 
 

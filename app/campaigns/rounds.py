@@ -9,7 +9,19 @@ from datetime import UTC, datetime
 from math import ceil
 
 import numpy as np
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import (
+    BigInteger,
+    Integer,
+    String,
+    any_,
+    column,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Answer
@@ -146,7 +158,7 @@ def _drop_untouched(session: Session, one: Round) -> int:
     locked = session.scalars(untouched.with_for_update(of=Grid, skip_locked=True)).all()
     session.execute(
         delete(Grid)
-        .where(Grid.id.in_(locked), ~begun.exists())
+        .where(Grid.id == any_(literal(locked, ARRAY(BigInteger))), ~begun.exists())
         .execution_options(synchronize_session=False)
     )
     return session.scalar(select(func.count()).where(Grid.round_id == one.id)) or 0
@@ -157,23 +169,35 @@ def _add_grids(session: Session, one: Round, grids: NextGrids, wanted: int) -> N
         return
     highest = session.scalar(select(func.max(Grid.number)).where(Grid.round_id == one.id))
     first = 0 if highest is None else highest + 1
+    rows = [
+        {"number": first + index, "images": images, "purpose": purpose, "attribute": attribute}
+        for index, (images, purpose, attribute) in enumerate(
+            zip(grids.images.tolist(), grids.purposes, grids.attributes, strict=True)
+        )
+    ]
+    # One statement for all: annotators wait meanwhile, and rows one by one take four times as long.
+    new = (
+        func.jsonb_to_recordset(literal(rows, JSONB))
+        .table_valued(
+            column("number", Integer),
+            column("images", ARRAY(Integer)),
+            column("purpose", String),
+            column("attribute", Integer),
+        )
+        .render_derived(name="new", with_types=True)
+    )
+    columns = {
+        Grid.round_id: literal(one.id),
+        Grid.campaign_id: literal(one.campaign_id),
+        Grid.number: new.c.number,
+        Grid.images: new.c.images,
+        Grid.wanted: literal(wanted),
+        Grid.purpose: new.c.purpose,
+        Grid.attribute: new.c.attribute,
+        Grid.basis: literal(one.basis),
+    }
     session.execute(
-        insert(Grid),
-        [
-            {
-                "round_id": one.id,
-                "campaign_id": one.campaign_id,
-                "number": first + index,
-                "images": [int(image) for image in images],
-                "wanted": wanted,
-                "purpose": purpose,
-                "attribute": attribute,
-                "basis": one.basis,
-            }
-            for index, (images, purpose, attribute) in enumerate(
-                zip(grids.images, grids.purposes, grids.attributes, strict=True)
-            )
-        ],
+        insert(Grid).from_select(list(columns), select(*columns.values()), include_defaults=True)
     )
 
 

@@ -140,7 +140,8 @@ def _move_on(
             # Answers that came while the model was fitted were paid for, too.
             request_job(session, campaign.id, campaign.n_answers)
         return
-    for batch in trained.batches:
+    # The round that is handed out comes last: its grids are locked until the end.
+    for batch in reversed(trained.batches):
         # Rounds may have been taken away while the model was fitted.
         if batch.number <= campaign.rounds:
             lay_out(session, campaign, batch)
