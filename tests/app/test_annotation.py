@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, text, update
 
 from app.annotation import sessions
-from app.annotation.models import Answer
+from app.annotation.models import Answer, Assignment
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.service import annotator_link
 from app.core.database import transaction
 from app.jobs.models import Job
 from tests.support.builders import a_campaign, reloaded
+from tests.support.system import wait_until
 
 
 def a_session(
@@ -271,3 +272,41 @@ def test_an_assignment_ends_at_its_target_with_a_code(client: TestClient) -> Non
     assert (done["status"], done["answered"]) == ("done", 2)
     assert len(done["completion_code"]) == 9
     assert a_session(client, campaign) != who
+
+
+def test_an_answer_counts_where_its_lease_has_gone_meanwhile(client: TestClient) -> None:
+    campaign = a_campaign(budget=5, grids_per_assignment=3)
+    who = a_session(client, campaign)
+    lease = a_lease(client, who)
+    with ThreadPoolExecutor() as pool:
+        with transaction() as session:
+            answer = session.get_one(Answer, uuid.UUID(lease["id"]))
+            left = answer.assignment_id
+            later = Assignment(
+                campaign_id=campaign.id,
+                annotator_id=answer.annotator_id,
+                channel="link",
+                state="returned",
+                target=3,
+                completion_code="ABCD-EFGH",
+            )
+            session.add(later)
+            session.flush()
+            answer.assignment_id = later.id
+            session.flush()
+            sending = pool.submit(submit, client, who, lease)
+            wait_until("the answer to wait for its row", lambda: waiting() == 1)
+        assert sending.result().json()["status"] == "stored"
+    with transaction() as session:
+        counted = {one.id: one.n_answered for one in session.scalars(select(Assignment))}
+    assert counted == {left: 0, later.id: 1}
+
+
+def waiting() -> int:
+    """Statements that wait for a row."""
+    waits = text(
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    with transaction() as session:
+        return int(session.execute(waits).scalar_one())
