@@ -26,6 +26,7 @@ from app.annotation.sessions import (
     require_held,
     require_prepared,
 )
+from app.annotation.waiting import WAIT_SECONDS, turns
 from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.rounds import awaits_grids, n_full_rounds, rounds_at_work
@@ -33,7 +34,6 @@ from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.core.settings import get_settings
 
-WAIT_SECONDS = 2
 PAUSED_SECONDS = 20
 # Free places that stay for others before a grid is leased ahead.
 SPARE_GRIDS = 4
@@ -82,14 +82,10 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
         return Handout("warning")
     if who.campaign.state == "paused":
         return Handout("paused", retry_after_seconds=PAUSED_SECONDS)
-    current = live
-    if current is None:
-        current = held.ahead
-        if current is not None:
-            current.ahead, current.leased_at = False, datetime.now(UTC)
-            current.lease_expires_at = _lease_end()
-    if current is not None:
-        return Handout("leased", current, session.get_one(Grid, current.grid_id))
+    if live is not None:
+        return Handout("leased", live, session.get_one(Grid, live.grid_id))
+    if held.ahead is not None:
+        return _handed_ahead(session, held.ahead)
     return _claim(session, who)
 
 
@@ -113,6 +109,18 @@ def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
     if n_wanted - n_leased < n_leased + SPARE_GRIDS:
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     return _claim(session, who, ahead=True)
+
+
+def _handed_ahead(session: Session, ahead: Answer) -> Handout:
+    """The lease ahead becomes the one at work."""
+    query = select(Answer).where(Answer.id == ahead.id, Answer.state == "leased")
+    query = query.with_for_update(skip_locked=True, key_share=True)
+    lease = session.scalar(query.execution_options(populate_existing=True))
+    if lease is None:
+        # Another tab of theirs is about to submit it, and will then wait for the assignment.
+        return Handout("wait", retry_after_seconds=WAIT_SECONDS)
+    lease.ahead, lease.leased_at, lease.lease_expires_at = False, datetime.now(UTC), _lease_end()
+    return Handout("leased", lease, session.get_one(Grid, lease.grid_id))
 
 
 def _revived(session: Session, begun: Answer | None) -> Answer | None:
@@ -155,8 +163,10 @@ def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> H
         grid = _take_free_grid(session, who, one)
         if grid is not None:
             return Handout("leased", _lease(session, who, grid, ahead), grid)
-    if ahead or is_more_to_come(session, who):
+    if ahead:
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
+    if is_more_to_come(session, who):
+        return Handout("wait", retry_after_seconds=turns.seconds_until(who.campaign.id))
     # Nothing will ever be left for this person: what they did is their whole assignment.
     if who.assignment.n_answered:
         complete_assignment(session, who.assignment)

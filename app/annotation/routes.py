@@ -27,28 +27,27 @@ from app.annotation.schemas import (
     StageOut,
     StepIn,
 )
-from app.annotation.sessions import AnnotatorSession
+from app.annotation.sessions import session_of_token
 from app.annotation.shown import leased_images
 from app.campaigns.models import Grid
 from app.collections.images import SIZES
 from app.core import openapi
-from app.core.bodies import StrictRoute
 from app.core.errors import NotFound
-from app.core.web import DatabaseSession
+from app.core.web import BriefRoute, DatabaseSession
 from app.recruitment import extras, link_entry
 
-api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=StrictRoute)
+api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=BriefRoute)
 bearer = HTTPBearer(auto_error=False)
 
 
-def _who(
-    session: DatabaseSession,
+async def _token(
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
-) -> AnnotatorSession:
-    return sessions.session_of_token(session, credentials.credentials if credentials else "")
+) -> str:
+    return credentials.credentials if credentials else ""
 
 
-Who = Annotated[AnnotatorSession, Depends(_who, scope="function")]
+# Looked up by the route itself, in its thread: see app.core.web.
+Token = Annotated[str, Depends(_token)]
 
 
 @api.post(
@@ -65,23 +64,26 @@ def open_session(body: OpenSession, request: Request, session: DatabaseSession) 
 
 
 @api.post("/steps")
-def take_step(body: StepIn, session: DatabaseSession, who: Who) -> StageOut:
+def take_step(body: StepIn, session: DatabaseSession, token: Token) -> StageOut:
     """Agreed to the consent text; read the instructions or the warning."""
+    who = session_of_token(session, token)
     sessions.take_step(who, body.step)
     return stage_out(who)
 
 
 @api.get("/practice")
-def current_practice(session: DatabaseSession, who: Who) -> PracticeOut:
+def current_practice(session: DatabaseSession, token: Token) -> PracticeOut:
     """The practice grid to do next."""
+    who = session_of_token(session, token)
     number, grid, tries = practice.current_practice(session, who)
     images = leased_images(session, who.campaign, grid.images)
     return PracticeOut(number=number, images=images, tries=tries)
 
 
 @api.post("/practice")
-def try_practice(body: PracticeIn, session: DatabaseSession, who: Who) -> PracticeFeedback:
+def try_practice(body: PracticeIn, session: DatabaseSession, token: Token) -> PracticeFeedback:
     """Try a practice grid; the reply tells what is known of it."""
+    who = session_of_token(session, token)
     told = None
     if body.number is not None and body.tries is not None:
         told = body.number, body.tries
@@ -91,41 +93,47 @@ def try_practice(body: PracticeIn, session: DatabaseSession, who: Who) -> Practi
 
 
 @api.post("/leases")
-def lease_next_grid(session: DatabaseSession, who: Who) -> HandoutOut:
+def lease_next_grid(session: DatabaseSession, token: Token) -> HandoutOut:
     """Lease the next grid, or learn why there is none now."""
+    who = session_of_token(session, token)
     return handout_out(session, who, leases.lease_next_grid(session, who))
 
 
 @api.post("/more")
-def take_more(session: DatabaseSession, who: Who) -> HandoutOut:
+def take_more(session: DatabaseSession, token: Token) -> HandoutOut:
     """One grid beyond the assignment's own, for a bonus, where the requester offers that."""
+    who = session_of_token(session, token)
     extras.take_more(session, who)
     return handout_out(session, who, leases.lease_next_grid(session, who))
 
 
 @api.post("/hand-in", status_code=204)
-def hand_in(session: DatabaseSession, who: Who) -> Response:
+def hand_in(session: DatabaseSession, token: Token) -> Response:
     """The browser is about to hand the work in on the platform; nothing more is asked after."""
+    who = session_of_token(session, token)
     extras.hand_in(session, who)
     return Response(status_code=204)
 
 
 @api.post("/presence", status_code=204)
-def presence(body: PresenceIn, session: DatabaseSession, who: Who) -> Response:
+def presence(body: PresenceIn, session: DatabaseSession, token: Token) -> Response:
     """The page is open still, or is being closed; every 20 seconds on platforms."""
+    who = session_of_token(session, token)
     who.assignment.seen_at = None if body.left else datetime.now(UTC)
     return Response(status_code=204)
 
 
 @api.post("/leases/ahead")
-def lease_ahead(session: DatabaseSession, who: Who) -> HandoutOut:
+def lease_ahead(session: DatabaseSession, token: Token) -> HandoutOut:
     """The grid after the one at work, to fetch its images; POST /leases hands it out."""
+    who = session_of_token(session, token)
     return handout_out(session, who, leases.lease_ahead(session, who))
 
 
 @api.get("/leases/{lease_id}/images/{size}", response_class=Response)
-def lease_images(lease_id: UUID, size: str, session: DatabaseSession, who: Who) -> Response:
+def lease_images(lease_id: UUID, size: str, session: DatabaseSession, token: Token) -> Response:
     """All images of a grid in one reply, so that a slow line waits once (docs/annotator-api.md)."""
+    who = session_of_token(session, token)
     if size not in SIZES:
         raise NotFound(f"Sizes are {', '.join(SIZES)}.")
     lease = held.own_lease(session, who, lease_id)
@@ -135,8 +143,9 @@ def lease_images(lease_id: UUID, size: str, session: DatabaseSession, who: Who) 
 
 
 @api.put("/leases/{lease_id}/draft")
-def save_draft(lease_id: UUID, body: DraftIn, session: DatabaseSession, who: Who) -> DraftSaved:
+def save_draft(lease_id: UUID, body: DraftIn, session: DatabaseSession, token: Token) -> DraftSaved:
     """Keep an unfinished grouping; also extends the lease."""
+    who = session_of_token(session, token)
     draft = body.model_dump(include={"groups", "descriptions"})
     lease = leases.save_draft(session, who, lease_id, body.version, draft)
     return DraftSaved(version=lease.draft_version, expires_at=lease.lease_expires_at)
@@ -147,11 +156,14 @@ def submit_answer(
     lease_id: UUID,
     body: AnswerIn,
     session: DatabaseSession,
-    who: Who,
+    token: Token,
     idempotency_key: Annotated[str, Header(min_length=8, max_length=100)],
 ) -> AnswerOut:
     """Hand in the grouping of a leased grid."""
+    who = session_of_token(session, token)
     submission = answers.Submission(**body.model_dump())
+    # Read before, as others wait while an answer is stored.
+    seconds_before = sessions.seconds_spent(session, who.assignment, without=lease_id)
     answer, assignment = answers.submit_answer(session, who, lease_id, submission, idempotency_key)
     session.flush()
     answered, target = leases.assignment_progress(assignment)
@@ -159,22 +171,24 @@ def submit_answer(
         status="surplus" if answer.state == "surplus" else "stored",
         answered=answered,
         target=target,
-        seconds_spent=sessions.seconds_spent(session, assignment),
+        seconds_spent=seconds_before + (answer.elapsed_ms or 0) / 1000,
     )
 
 
 @api.post("/leases/{lease_id}/return", status_code=204)
 def return_lease(
-    lease_id: UUID, session: DatabaseSession, who: Who, body: ReturnIn | None = None
+    lease_id: UUID, session: DatabaseSession, token: Token, body: ReturnIn | None = None
 ) -> Response:
     """Give a leased grid back."""
+    who = session_of_token(session, token)
     leases.return_lease(session, who, lease_id, body.why if body else "")
     return Response(status_code=204)
 
 
 @api.post("/remarks", status_code=204)
-def remark(body: RemarkIn, session: DatabaseSession, who: Who) -> Response:
+def remark(body: RemarkIn, session: DatabaseSession, token: Token) -> Response:
     """Leave a comment, or report an image that cannot be seen."""
+    who = session_of_token(session, token)
     lease = held.own_lease(session, who, body.lease_id) if body.lease_id else None
     grid_id = lease.grid_id if lease else None
     leases.remark(session, who, body.kind, body.text, grid_id=grid_id, image=body.image)

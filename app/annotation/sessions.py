@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment
@@ -29,6 +29,8 @@ CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 Stage = Literal["consent", "instructions", "practice", "warning", "work", "screened_out"]
 PRACTICE_TRIES = 2
+# The line of a campaign in which newcomers wait.
+NEWCOMERS = 1
 
 
 class NotPrepared(Conflict):
@@ -119,23 +121,15 @@ def _annotator(session: Session, campaign: Campaign, key: str, channel: str) -> 
     known = session.scalar(query.with_for_update())
     if known is not None:
         return known
-    # The campaign's row lock hands out dense positions and settles who of two was first.
-    session.execute(select(turn_for(campaign.id)))
-    position = session.execute(
-        update(Campaign)
-        .where(Campaign.id == campaign.id)
-        .values(n_annotators=Campaign.n_annotators + 1)
-        .returning(Campaign.n_annotators)
-    ).scalar_one()
+    # One newcomer at a time, for dense positions and to settle who of two was first. Not by the
+    # campaign's row lock: a newcomer is handed a grid as well, and submissions wait for the row.
+    session.execute(select(turn_for(campaign.id, NEWCOMERS)))
     known = session.scalar(query)
     if known is not None:
-        session.execute(
-            update(Campaign)
-            .where(Campaign.id == campaign.id)
-            .values(n_annotators=Campaign.n_annotators - 1)
-        )
         return known
-    annotator = Annotator(campaign_id=campaign.id, position=position - 1)
+    of_campaign = Annotator.campaign_id == campaign.id
+    highest = session.scalar(select(func.max(Annotator.position)).where(of_campaign))
+    annotator = Annotator(campaign_id=campaign.id, position=0 if highest is None else highest + 1)
     session.add(annotator)
     session.flush()
     session.add(
@@ -257,7 +251,11 @@ def take_step(who: AnnotatorSession, step: Stage) -> None:
         setattr(who.annotator, columns[step], datetime.now(UTC))
 
 
-def seconds_spent(session: Session, assignment: Assignment) -> float:
-    """Time that the answers of an assignment took, in seconds."""
+def seconds_spent(
+    session: Session, assignment: Assignment, *, without: UUID | None = None
+) -> float:
+    """Time that the answers of an assignment, or all but one, took, in seconds."""
     query = select(func.sum(Answer.elapsed_ms)).where(Answer.assignment_id == assignment.id)
+    if without is not None:
+        query = query.where(Answer.id != without)
     return float(session.scalar(query) or 0) / 1000

@@ -70,7 +70,7 @@ RULES = {
         SELECT FROM answer JOIN campaign ON campaign.id = answer.campaign_id
         JOIN annotator ON annotator.id = annotator_id
         WHERE answer.campaign_id = :campaign
-        AND annotator.position NOT BETWEEN 0 AND campaign.n_annotators - 1
+        AND (position < 0 OR groups IS NOT NULL AND position >= campaign.n_annotators)
         """,
     "A model has places for images that there are not, or of different lengths.": """
         SELECT FROM model JOIN campaign ON campaign.id = campaign_id

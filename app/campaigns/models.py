@@ -77,6 +77,7 @@ class Campaign(Identified, Base):
     n_images: Mapped[int] = mapped_column(default=0)
     n_answers: Mapped[int] = mapped_column(default=0)
     n_surplus: Mapped[int] = mapped_column(default=0)
+    # Positions of annotators who have answered are below it.
     n_annotators: Mapped[int] = mapped_column(default=0)
     learn_at: Mapped[int] = mapped_column(default=0)
     started_at: Mapped[datetime | None]

@@ -135,13 +135,14 @@ def locked(session: Session, table: type[Table], identity: object) -> Table:
     )
 
 
-def turn_for(identity: UUID) -> ColumnElement[None]:
+def turn_for(identity: UUID, line: int = 0) -> ColumnElement[None]:
     """SQL to select: waits until all who asked before for this row's turn have ended their
-    transactions. For rows that many change at once, before their row lock.
+    transactions. For rows that many change at once, before their row lock. A row may have several
+    lines, by number.
 
     PostgreSQL keeps no line for a row that changes: whoever waited finds a new version of it, and
     waits for that behind newcomers, some of them for seconds. A line of advisory locks is kept.
     """
     # The last half of a UUIDv7 is chance.
-    key = int.from_bytes(identity.bytes[8:], signed=True)
+    key = int.from_bytes(identity.bytes[8:], signed=True) ^ line
     return func.pg_advisory_xact_lock(literal(key, BigInteger))

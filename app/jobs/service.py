@@ -75,7 +75,7 @@ def active_job(
     query = select(Job).where(
         Job.campaign_id == campaign_id, Job.kind == kind, Job.state.in_(("queued", "running"))
     )
-    return session.scalar(query.with_for_update() if lock else query)
+    return session.scalar(query.with_for_update(key_share=True) if lock else query)
 
 
 def latest_job(session: Session, campaign_id: UUID, kind: str = "learn") -> Job | None:
@@ -121,32 +121,43 @@ def _lease_end() -> datetime:
 
 def renew_lease(session: Session, job_id: UUID, epoch: int) -> None:
     """Heartbeat; raises LostLease when the job belongs to somebody else by now."""
-    renewed = session.execute(
-        update(Job)
-        .where(Job.id == job_id, Job.epoch == epoch, Job.state == "running")
-        .values(lease_until=_lease_end())
-        .returning(Job.id)
-    ).scalar()
-    if renewed is None:
-        raise LostLease(f"Job {job_id} is no longer held under epoch {epoch}.")
+    _renewed(session, job_id, epoch)
 
 
 def report_progress(session: Session, job_id: UUID, epoch: int, progress: float) -> None:
     """Store the share done, in [0, 1]; also renews the lease. Raises LostLease."""
-    job = _held(session, job_id, epoch)
-    job.progress = min(max(progress, 0.0), 1.0)
-    job.lease_until = _lease_end()
-    campaign_changed(session, job.campaign_id)
+    share = min(max(progress, 0.0), 1.0)
+    campaign_changed(session, _renewed(session, job_id, epoch, progress=share))
 
 
-def _held(session: Session, job_id: UUID, epoch: int) -> Job:
-    job = session.scalar(
-        select(Job)
+def _renewed(session: Session, job_id: UUID, epoch: int, **values: float) -> UUID:
+    """The job's campaign. In one statement: submissions may wait for the row, and trainers are slow
+    when there are many."""
+    campaign_id = session.execute(
+        update(Job)
         .where(Job.id == job_id, Job.epoch == epoch, Job.state == "running")
-        .with_for_update()
-    )
+        .values(lease_until=_lease_end(), **values)
+        .returning(Job.campaign_id)
+    ).scalar()
+    if campaign_id is None:
+        raise _lost(job_id, epoch)
+    return campaign_id
+
+
+def _lost(job_id: UUID, epoch: int) -> LostLease:
+    return LostLease(f"Job {job_id} is no longer held under epoch {epoch}.")
+
+
+def require_held(session: Session, job_id: UUID, epoch: int, *, lock: bool = False) -> Job:
+    """The running job; raises LostLease when it belongs to somebody else by now.
+
+    Unless locked, it may pass to somebody else before the transaction ends.
+    """
+    query = select(Job).where(Job.id == job_id, Job.epoch == epoch, Job.state == "running")
+    query = query.with_for_update(key_share=True) if lock else query
+    job = session.scalar(query.execution_options(populate_existing=True))
     if job is None:
-        raise LostLease(f"Job {job_id} is no longer held under epoch {epoch}.")
+        raise _lost(job_id, epoch)
     return job
 
 
@@ -159,7 +170,7 @@ def complete_job(
     campaign's row lock. Returns whether what the job was to learn from, or for, has changed since
     it began. Raises LostLease.
     """
-    job = _held(session, job_id, epoch)
+    job = require_held(session, job_id, epoch, lock=True)
     job.state, job.progress, job.finished_at = "done", 1.0, datetime.now(UTC)
     job.lease_owner = job.lease_until = None
     session.flush()
@@ -174,7 +185,7 @@ def fail_job(session: Session, job_id: UUID, epoch: int, error: str, *, retry: b
 
     Raises LostLease.
     """
-    job = _held(session, job_id, epoch)
+    job = require_held(session, job_id, epoch, lock=True)
     _after_failure(session, job, error, retry=retry)
 
 
@@ -193,7 +204,7 @@ def _after_failure(session: Session, job: Job, error: str, *, retry: bool) -> No
 
 def release_job(session: Session, job_id: UUID, epoch: int) -> None:
     """Give a held job back unharmed (the worker is being stopped). Raises LostLease."""
-    job = _held(session, job_id, epoch)
+    job = require_held(session, job_id, epoch, lock=True)
     job.state, job.attempts = "queued", job.attempts - 1
     job.lease_owner = job.lease_until = None
     _dispatch(session, job)

@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign, Round
 from app.campaigns.rounds import Batch, end_campaign, lay_out, open_next
-from app.core.database import locked
+from app.core.database import locked, turn_for
 from app.core.events import campaign_changed
-from app.jobs.service import complete_job, request_job
+from app.jobs.service import complete_job, request_job, require_held
 from app.results.models import EmbeddedImage, Model
 from app.results.own_clusters import OwnClusters, store_own_clusters
 
@@ -56,12 +56,16 @@ def publish_model(
     session: Session, campaign_id: UUID, job_id: UUID, epoch: int, trained: TrainedModel
 ) -> Model:
     """Write everything a learning job brings; raises LostLease when it was taken over."""
+    # All that can be written before the campaign's row is locked, which annotators wait for: a
+    # trainer gives way to them, and is slow when they are many. One trainer at a time.
+    session.execute(select(turn_for(job_id)))
+    require_held(session, job_id, epoch)
+    model = _store_model(session, session.get_one(Campaign, campaign_id), job_id, trained)
     campaign = locked(session, Campaign, campaign_id)
     n_answers = campaign.n_answers + campaign.n_surplus
     is_outdated = complete_job(
         session, job_id, epoch, n_learned=trained.n_answers, n_answers=n_answers
     )
-    model = _store_model(session, campaign, job_id, trained)
     _move_on(session, campaign, model.version, trained, is_outdated)
     campaign_changed(session, campaign.id)
     return model

@@ -176,7 +176,7 @@ class ProgressOut(BaseModel):
             answers=campaign.n_answers,
             surplus=campaign.n_surplus,
             budget=campaign.budget,
-            annotators=campaign.n_annotators,
+            annotators=progress.n_annotators,
             round=progress.rounds[-1].number if progress.rounds else 0,
             rounds=campaign.rounds,
             rounds_detail=[

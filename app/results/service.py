@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from app.annotation.leases import count_live_leases
+from app.annotation.models import Annotator
 from app.campaigns.models import Campaign, Round
 from app.collections.models import Collection, Image
 from app.core.errors import NotFound
@@ -28,6 +29,7 @@ class Progress:
     live_leases: int
     monitor: Monitor
     outlook: Outlook
+    n_annotators: int
     n_new_images: int
 
 
@@ -41,10 +43,12 @@ def read_progress(session: Session, campaign: Campaign) -> Progress:
     last_of_round = {model.round_number: model for model in models}
     collection = session.get_one(Collection, campaign.collection_id)
     job = latest_job(session, campaign.id)
+    people = select(func.count()).where(Annotator.campaign_id == campaign.id)
     return Progress(
         campaign=campaign,
         rounds=list(rounds),
         models=models,
+        n_annotators=session.scalar(people) or 0,
         n_new_images=collection.n_images - campaign.n_images if campaign.started_at else 0,
         outlook=outlook([Known(one.n_answers, one.metrics) for one in last_of_round.values()]),
         job=job,

@@ -20,6 +20,7 @@ from tests.support.builders import a_campaign, a_collection, an_account
 from tests.support.invariants import broken_invariants
 from tests.support.scale import FULL
 from tests.support.servers import Servers
+from tests.support.stolen import Stolen
 from tests.support.system import System, running_system, wait_until
 from tests.support.traffic import Call, Traffic, percentiles
 from tests.system.test_loop import check_log_against_database
@@ -30,6 +31,8 @@ PEOPLE, MINUTES = (250, 30.0) if FULL else (40, 0.5)
 THINK_SECONDS = 30.0 if FULL else 4.0
 LEARN_EVERY = 100 if FULL else 20
 SETTLED_SECONDS = 600.0
+# Of a run in which a host gives the machine's processors to others: waits are judged by the rest.
+LEAST_OWN_TIME = 0.5
 P99_MS = {"claim": 250.0, "submit": 500.0}
 
 
@@ -37,14 +40,14 @@ def test_many_people_at_work_while_a_model_is_trained(own_servers: Servers, tmp_
     values = settings_over(own_servers, own_servers.new_database(), tmp_path)
     with running_system(values, tmp_path) as system, used_here(system.environment):
         campaign, traffic = a_crowd_at_work(system, an_account())
-        began = datetime.now(UTC)
-        with traffic.going():
+        began, stolen = datetime.now(UTC), Stolen()
+        with stolen.watched(), traffic.going():
             time.sleep(60 * MINUTES)
             ended, end = datetime.now(UTC), time.monotonic()
         wait_until("the training to end", lambda: not trainings(campaign, "running"),
                    SETTLED_SECONDS)  # fmt: skip
         calls = [one for one in traffic.recorder.calls if one.at - one.seconds <= end]
-        figures = told(campaign, calls, began, ended)
+        figures = told(campaign, calls, stolen, began, ended)
         keep("load", figures)
         failed = [one for one in traffic.recorder.calls if one.status == 0 or one.status >= 400]
         assert failed == []
@@ -58,8 +61,9 @@ def test_many_people_at_work_while_a_model_is_trained(own_servers: Servers, tmp_
 def check_nobody_waited(figures: dict[str, Any]) -> None:
     """Not even while a model was trained, which was most of the time."""
     assert figures["share_of_time_training"] > 0.5
-    assert {kind: figures[kind]["p99_ms"] for kind, most in P99_MS.items()
-            if figures[kind]["p99_ms"] >= most} == {}  # fmt: skip
+    assert figures["share_of_time_with_stolen_processors"] < 1 - LEAST_OWN_TIME
+    assert {kind: figures["undisturbed"][kind]["p99_ms"] for kind, most in P99_MS.items()
+            if figures["undisturbed"][kind]["p99_ms"] >= most} == {}  # fmt: skip
 
 
 def a_crowd_at_work(system: System, owner: Account) -> tuple[Campaign, Traffic]:
@@ -92,7 +96,9 @@ def trainings(campaign: Campaign, state: str) -> list[Job]:
         return list(session.scalars(query))
 
 
-def told(campaign: Campaign, calls: list[Call], began: datetime, ended: datetime) -> dict[str, Any]:
+def told(
+    campaign: Campaign, calls: list[Call], stolen: Stolen, began: datetime, ended: datetime
+) -> dict[str, Any]:
     """calls: those begun between `began` and `ended`."""
     jobs = trainings(campaign, "done")
     trained = sum(
@@ -111,7 +117,16 @@ def told(campaign: Campaign, calls: list[Call], began: datetime, ended: datetime
         "trainings": len(jobs),
         "share_of_time_training": round(trained / seconds, 3),
         "errors": sum(one.status == 0 or one.status >= 500 for one in calls),
-        **{kind: percentiles([one for one in calls if one.kind == kind])
-           for kind in ("claim", "submit", "draft", "session")},
+        **waits(calls),
+        "share_of_time_with_stolen_processors": round(stolen.share_of_time(), 3),
+        "undisturbed": waits(
+            [one for one in calls if not stolen.touches(one.at - one.seconds, one.at)]
+        ),
         "broken_invariants": broken_invariants(),
     }  # fmt: skip
+
+
+def waits(calls: list[Call]) -> dict[str, dict[str, float]]:
+    """How long each kind of request took."""
+    kinds = ("claim", "submit", "draft", "session")
+    return {kind: percentiles([one for one in calls if one.kind == kind]) for kind in kinds}

@@ -10,11 +10,12 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select, text, update
 
 from app.annotation import sessions
-from app.annotation.models import Answer, Assignment
+from app.annotation.models import Annotator, Answer, Assignment
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.service import annotator_link
-from app.core.database import transaction
+from app.core.database import locked, transaction
 from app.jobs.models import Job
+from app.results.service import read_progress
 from tests.support.builders import a_campaign, reloaded
 from tests.support.system import wait_until
 
@@ -300,6 +301,31 @@ def test_an_answer_counts_where_its_lease_has_gone_meanwhile(client: TestClient)
     with transaction() as session:
         counted = {one.id: one.n_answered for one in session.scalars(select(Assignment))}
     assert counted == {left: 0, later.id: 1}
+
+
+def test_newcomers_do_not_wait_for_the_campaign_and_count_once_they_answer(
+    client: TestClient,
+) -> None:
+    """They would have it while a grid is chosen for them, and submissions wait for it."""
+    campaign = a_campaign(budget=20)
+    with transaction() as session:
+        locked(session, Campaign, campaign.id)
+        who = [a_session(client, campaign, f"annotator-{k:06d}") for k in range(3)]
+    assert reloaded(campaign.id).n_annotators == 0
+    for k in (1, 0):
+        submit(client, who[k], a_lease(client, who[k]))
+        assert reloaded(campaign.id).n_annotators == 2
+    with transaction() as session:
+        assert read_progress(session, session.get_one(Campaign, campaign.id)).n_annotators == 3
+
+
+def test_newcomers_at_once_are_numbered_without_gaps(client: TestClient) -> None:
+    campaign = a_campaign(budget=60)
+    keys = [f"annotator-{k // 2:06d}" for k in range(24)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda key: a_session(client, campaign, key), keys))
+    with transaction() as session:
+        assert sorted(session.scalars(select(Annotator.position))) == list(range(12))
 
 
 def waiting() -> int:

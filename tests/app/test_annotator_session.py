@@ -3,6 +3,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import UUID
 
 import pytest
 from fastapi.testclient import TestClient
@@ -10,7 +11,7 @@ from sqlalchemy import func, select
 
 from app.annotation.catalogues import choose_language
 from app.annotation.known import add_known_answers, practice_grid
-from app.annotation.models import Remark
+from app.annotation.models import Answer, Remark
 from app.annotation.settings import annotation_of
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.service import CampaignPlan, annotator_link, create_campaign, start_campaign
@@ -274,6 +275,19 @@ def test_the_grid_ahead_is_the_next_one(client: TestClient) -> None:
     assert again["id"] == ahead["id"]
     assert a_lease(client, who)["id"] == lease["id"]
     submit(client, who, lease)
+    assert a_lease(client, who)["id"] == ahead["id"]
+
+
+def test_a_grid_ahead_that_is_being_submitted_is_not_waited_for(client: TestClient) -> None:
+    """A submission holds its answer when it asks for the assignment, which a claim holds."""
+    who = a_session(client, a_campaign(budget=20))
+    lease = a_lease(client, who)
+    ahead = client.post("/api/v1/annotate/leases/ahead", headers=who).json()["lease"]
+    submit(client, who, lease)
+    with transaction() as session:
+        locked(session, Answer, UUID(ahead["id"]))
+        reply = client.post("/api/v1/annotate/leases", headers=who).json()
+    assert (reply["status"], reply["lease"]) == ("wait", None)
     assert a_lease(client, who)["id"] == ahead["id"]
 
 

@@ -1,11 +1,12 @@
 """Jobs: one at a time, fenced by epoch, never lost."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import numpy as np
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from app.campaigns.models import Campaign
@@ -24,7 +25,9 @@ from app.jobs.service import (
 )
 from app.results.models import Model
 from app.results.publish import TrainedModel, publish_model
+from tests.app.test_annotation import waiting
 from tests.support.builders import a_campaign
+from tests.support.system import wait_until
 
 pytestmark = pytest.mark.usefixtures("environment")
 
@@ -168,3 +171,33 @@ def test_a_queued_job_whose_message_was_lost_is_sent_again() -> None:
             select(OutboxMessage.job_id).where(OutboxMessage.dispatched_at.is_(None))
         ).all()
     assert waiting == [job_id]
+
+
+def test_a_model_is_written_before_the_campaign_is_waited_for() -> None:
+    """Annotators wait for the campaign's row as long as a trainer, who gives way to them, has it.
+    What they ask for meanwhile waits for nothing of the trainer's."""
+    campaign = a_campaign()
+    job = claimed(a_queued_job(campaign))
+    assert job is not None
+    with ThreadPoolExecutor() as pool:
+        with transaction() as session:
+            locked(session, Campaign, campaign.id)
+            publishing = pool.submit(publish, campaign, job)
+            wait_until("the trainer to wait for the campaign", lambda: waiting() == 1)
+            assert writers_of("embedding") == 1
+            request_job(session, campaign.id, watermark=2)
+        publishing.result()
+    with transaction() as session:
+        assert session.scalars(select(Model.version)).all() == [1]
+        after = session.get_one(Job, job.id)
+        assert (after.state, after.rerun_wanted) == ("done", True)
+
+
+def writers_of(table: str) -> int:
+    """Transactions that have written into a table and not ended."""
+    locks = text(
+        "SELECT count(*) FROM pg_locks WHERE relation = CAST(:table AS regclass) "
+        "AND mode = 'RowExclusiveLock'"
+    )
+    with transaction() as session:
+        return int(session.execute(locks, {"table": table}).scalar_one())

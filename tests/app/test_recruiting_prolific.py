@@ -26,6 +26,7 @@ from app.recruitment.models import (
     Submission,
 )
 from app.recruitment.notices import hook_secret
+from app.recruitment.reconcile import LONGEST_WAIT
 from app.recruitment.service import RecruitmentPlan, open_recruitment, plan_recruitment
 from emulators.prolific.server import Emulator, running
 from tests.conftest import forget_settings
@@ -334,6 +335,33 @@ def notified(
         "X-Event-Type": "submission.status.change",
     }
     return client.post(f"/hooks/prolific/{account_id}", content=body, headers=headers).status_code
+
+
+def test_a_platform_that_is_away_is_asked_ever_more_seldom_and_never_forgotten(
+    client: TestClient, prolific: Emulator, owner: Account, campaign: Campaign
+) -> None:
+    made = opened(prolific, owner, campaign)
+    fault = [{"operation": "*", "kind": "5xx-before"}]
+    httpx.put(f"{prolific.url}/emulator/faults", json=fault).raise_for_status()
+    waits = [until_the_next_look(made) for _ in range(12)]
+    assert waits[0] < LONGEST_WAIT / 10
+    assert all(LONGEST_WAIT - 5 < wait <= LONGEST_WAIT for wait in waits[-3:])
+    with transaction() as session:
+        assert session.get_one(Recruitment, made.id).poll_failures == 12
+    httpx.put(f"{prolific.url}/emulator/faults", json=[]).raise_for_status()
+    assert until_the_next_look(made) < LONGEST_WAIT / 10
+    with transaction() as session:
+        found = session.get_one(Recruitment, made.id)
+        assert (found.poll_failures, found.poll_error) == (0, "")
+
+
+def until_the_next_look(made: Recruitment) -> float:
+    """Seconds that pass after one that is had now."""
+    look()
+    with transaction() as session:
+        poll_at = session.get_one(Recruitment, made.id).poll_at
+        assert poll_at is not None
+        return (poll_at - datetime.now(UTC)).total_seconds()
 
 
 def test_notifications_are_hints_that_are_signed_and_taken_once(

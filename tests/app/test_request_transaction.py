@@ -1,0 +1,109 @@
+"""The transaction of a request: one, ended before the reply, and by an annotator's route in its own
+thread."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from fastapi import APIRouter, FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy import event, func, select, text
+from sqlalchemy.exc import InvalidRequestError
+from sqlalchemy.orm import Session
+
+from app.core.database import get_engine, transaction
+from app.core.outbox import OutboxMessage
+from app.core.web import BriefRoute, DatabaseSession
+
+Moments = list[tuple[str, int]]
+
+
+@contextmanager
+def moments() -> Iterator[Moments]:
+    """What ends transactions, and the thread that it happens in."""
+    found: Moments = []
+    listeners = {
+        name: lambda _, name=name: found.append((name, threading.get_ident()))
+        for name in ("after_commit", "after_rollback")
+    }
+    for name, listener in listeners.items():
+        event.listen(Session, name, listener)
+    try:
+        yield found
+    finally:
+        for name, listener in listeners.items():
+            event.remove(Session, name, listener)
+
+
+def an_application(route: type[Any], found: Moments) -> TestClient:
+    router = APIRouter(route_class=route)
+
+    @router.post("/kept")
+    def kept(session: DatabaseSession) -> dict[str, str]:
+        session.add(OutboxMessage(task="kept", arguments={}))
+        found.append(("route", threading.get_ident()))
+        return {}
+
+    @router.post("/failed")
+    def failed(session: DatabaseSession) -> dict[str, str]:
+        session.add(OutboxMessage(task="failed", arguments={}))
+        session.flush()
+        raise ValueError("of the route")
+
+    @router.post("/unused")
+    def unused(session: DatabaseSession) -> dict[str, str]:
+        return {}
+
+    @router.post("/late")
+    def late(session: DatabaseSession) -> dict[str, str]:
+        session.commit()
+        session.execute(text("SELECT 1"))
+        return {}
+
+    application = FastAPI()
+    application.include_router(router)
+    return TestClient(application)
+
+
+def n_messages() -> int:
+    with transaction() as session:
+        return session.scalar(select(func.count()).select_from(OutboxMessage)) or 0
+
+
+def n_busy() -> int:
+    pool: Any = get_engine().pool
+    busy: int = pool.checkedout()
+    return busy
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_brief_route_commits_in_its_own_thread() -> None:
+    with moments() as found:
+        assert an_application(BriefRoute, found).post("/kept").is_success
+    names = [name for name, _ in found]
+    assert names == ["route", "after_commit"]
+    assert found[0][1] == found[1][1]
+    assert n_messages() == 1
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize("route", [BriefRoute, APIRouter().route_class])
+def test_what_a_route_did_is_kept_or_undone_and_no_connection_stays_out(route: type[Any]) -> None:
+    client = an_application(route, [])
+    assert client.post("/kept").is_success
+    with moments() as found, pytest.raises(ValueError, match="of the route"):
+        client.post("/failed")
+    assert [name for name, _ in found] == ["after_rollback"]
+    assert client.post("/unused").is_success
+    assert n_messages() == 1
+    assert n_busy() == 0
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize("route", [BriefRoute, APIRouter().route_class])
+def test_nothing_is_done_after_the_transaction(route: type[Any]) -> None:
+    with pytest.raises(InvalidRequestError, match="closed transaction"):
+        an_application(route, []).post("/late")
+    assert n_busy() == 0

@@ -1,0 +1,39 @@
+"""When those who wait for a grid ask again."""
+
+from uuid import uuid4
+
+from app.annotation.waiting import (
+    ASKED_PER_SECOND,
+    KEPT,
+    LONGEST_SECONDS,
+    WAIT_SECONDS,
+    Turns,
+)
+
+
+def test_few_ask_soon_and_many_one_after_the_other() -> None:
+    turns, campaign = Turns(), uuid4()
+    assert turns.seconds_until(campaign, now=100.0) == WAIT_SECONDS
+    told = [turns.seconds_until(campaign, now=100.0) for _ in range(249)]
+    assert told == sorted(told)
+    each_second = [told.count(seconds) for seconds in range(WAIT_SECONDS + 1, max(told))]
+    assert max(each_second) <= ASKED_PER_SECOND
+    assert max(told) <= WAIT_SECONDS + 250 / ASKED_PER_SECOND + 1
+    # Another campaign's people do not wait for these, and later nobody does.
+    assert turns.seconds_until(uuid4(), now=100.0) == WAIT_SECONDS
+    assert turns.seconds_until(campaign, now=200.0) == WAIT_SECONDS
+
+
+def test_nobody_waits_for_longer_than_half_a_minute() -> None:
+    turns, campaign = Turns(), uuid4()
+    told = [turns.seconds_until(campaign, now=0.0) for _ in range(5000)]
+    assert max(told) == LONGEST_SECONDS
+    assert turns.seconds_until(campaign, now=60.0) == WAIT_SECONDS
+
+
+def test_campaigns_of_long_ago_are_forgotten() -> None:
+    turns = Turns()
+    for _ in range(KEPT + 1):
+        turns.seconds_until(uuid4(), now=0.0)
+    turns.seconds_until(uuid4(), now=60.0)
+    assert len(turns._next) == 1
