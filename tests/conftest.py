@@ -46,12 +46,11 @@ def settings_over(servers: Servers, database_url: str, folder: Path) -> dict[str
 
 @pytest.fixture
 def environment(servers: Servers, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """A fresh database and storage, and settings that point to them."""
-    url = servers.new_database()
-    values = settings_over(servers, url, tmp_path)
-    with used_here(values):
-        yield values
-    servers.drop_database(url)
+    """An empty database and storage, and settings that point to them."""
+    with servers.lent_database() as url:
+        values = settings_over(servers, url, tmp_path)
+        with used_here(values):
+            yield values
 
 
 @pytest.fixture

@@ -1,18 +1,18 @@
-"""Real servers for tests: one PostgreSQL and one Valkey a session, a database a test."""
+"""Real servers for tests: one PostgreSQL and one Valkey a session, an empty database a test."""
 
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
 from psycopg import sql
 
 from likewise.embedded import EmbeddedPostgres, EmbeddedValkey
+from tests.support.databases import EMPTY, connect, empty_once_nobody_is_busy, others, shape
 
 TEMPLATE = "likewise_template"
 ROOT = Path(__file__).parents[2]
@@ -24,48 +24,51 @@ class Servers:
 
     postgres: EmbeddedPostgres
     valkey: EmbeddedValkey
+    # Databases that were lent, and their shapes when they were made.
+    kept: list[tuple[str, str]] = field(default_factory=list)
 
     def new_database(self, template: str = TEMPLATE) -> str:
         return self.postgres.create_database(f"test_{uuid.uuid4().hex}", template)
 
     def empty_database(self, url: str) -> None:
         """As a new one, for processes that stay connected to it."""
-        address = url.replace("postgresql+psycopg://", "postgresql://")
-        with psycopg.connect(address, autocommit=True) as connection:
-            tables = connection.execute(
-                "SELECT tablename FROM pg_tables "
-                "WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
-            ).fetchall()
-            names = sql.SQL(", ").join(sql.Identifier(name) for (name,) in tables)
-            statement = sql.SQL("TRUNCATE {} RESTART IDENTITY").format(names)
-            _once_nobody_is_busy(connection, statement)
+        with connect(url) as connection:
+            empty_once_nobody_is_busy(connection)
+
+    @contextmanager
+    def lent_database(self) -> Iterator[str]:
+        """The address of an empty database, mostly of one that other tests have had: to make one
+        takes longer than many a test."""
+        if not self.kept:
+            url = self.new_database()
+            with connect(url) as connection:
+                self.kept.append((url, shape(connection)))
+        url, made = self.kept.pop()
+        try:
+            yield url
+        finally:
+            if self._is_as_made(url, made):
+                self.kept.append((url, made))
+            else:
+                self.drop_database(url)
+
+    def _is_as_made(self, url: str, made: str) -> bool:
+        """Once emptied; never where somebody is still connected, or nobody can be."""
+        try:
+            with connect(url) as connection:
+                if others(connection)[0] or shape(connection) != made:
+                    return False
+                connection.execute(EMPTY)
+                return True
+        except psycopg.Error as error:
+            print(f"a test's database is not used again: {error}")
+            return False
 
     def drop_database(self, url: str) -> None:
         name = url.partition("?")[0].rpartition("/")[2]
         with psycopg.connect(self.postgres.uri, autocommit=True) as connection:
             statement = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
             connection.execute(statement.format(sql.Identifier(name)))
-
-
-def _once_nobody_is_busy(connection: psycopg.Connection, statement: sql.Composed) -> None:
-    """A page that was closed may have sent its last words, which the server still writes down."""
-    connection.execute("SET lock_timeout = '5s'")
-    busy = (
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-        "AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND state <> 'idle'"
-    )
-    deadline = time.monotonic() + 30
-    while True:
-        row = connection.execute(busy).fetchone()
-        try:
-            if row == (0,):
-                connection.execute(statement)
-                return
-        except (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable):
-            if time.monotonic() > deadline:
-                raise
-        assert time.monotonic() < deadline, "somebody keeps a transaction open"
-        time.sleep(0.02)
 
 
 @contextmanager

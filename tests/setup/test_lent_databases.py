@@ -1,0 +1,77 @@
+"""Databases that tests have one after the other are as new ones."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from app.core.database import transaction
+from app.core.outbox import OutboxMessage
+from app.tables import metadata
+from tests.conftest import settings_over
+from tests.support.builders import an_account
+from tests.support.databases import connect
+from tests.support.everything import an_account_with_everything
+from tests.support.servers import Servers
+from tests.support.settings import used_here
+
+CHANGES = [
+    "DROP TABLE outbox",
+    "ALTER TABLE campaign ADD COLUMN more int",
+    "ALTER TABLE campaign ALTER COLUMN n_answers DROP NOT NULL",
+    "ALTER TABLE campaign DISABLE ROW LEVEL SECURITY",
+    "ALTER TABLE answer DROP CONSTRAINT fk_answer_grid_id_grid",
+    "ALTER TABLE answer DISABLE TRIGGER ALL",
+    "DROP FUNCTION likewise_admin CASCADE",
+    "GRANT SELECT ON account TO public",
+    "GRANT UPDATE (email) ON account TO public",
+    "CREATE SCHEMA another",
+    "CREATE INDEX another ON campaign (n_answers)",
+    "UPDATE alembic_version SET version_num = '0001'",
+    "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET jit = off', current_database()); END $$",
+    "DO $$ BEGIN EXECUTE format('REVOKE TEMP ON DATABASE %I FROM PUBLIC', current_database()); "
+    "END $$",
+]
+
+
+def n_rows() -> dict[str, int]:
+    with transaction() as session:
+        return {
+            table.name: session.scalar(select(func.count()).select_from(table)) or 0
+            for table in metadata.tables.values()
+        }
+
+
+def next_number() -> int:
+    with transaction() as session:
+        session.add(message := OutboxMessage(task="one", arguments={}))
+        session.flush()
+        return message.id
+
+
+def test_nothing_is_left_of_the_test_before(servers: Servers, tmp_path: Path) -> None:
+    with servers.lent_database() as first, used_here(settings_over(servers, first, tmp_path)):
+        an_account("bob@example.org")
+        an_account_with_everything("ada@example.org", shared_with="bob@example.org")
+        assert sum(map(bool, n_rows().values())) > 30
+        assert next_number() > 1
+    with servers.lent_database() as second, used_here(settings_over(servers, second, tmp_path)):
+        assert second == first
+        assert not any(n_rows().values())
+        assert next_number() == 1
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_not_as_it_was_made_is_not_used_again(servers: Servers, change: str) -> None:
+    with servers.lent_database() as first, connect(first) as connection:
+        connection.execute(change)
+    with servers.lent_database() as second:
+        assert second != first
+
+
+def test_nor_what_somebody_is_connected_to(servers: Servers) -> None:
+    with servers.lent_database() as first:
+        connection = connect(first)
+    with servers.lent_database() as second:
+        assert second != first
+    connection.close()
