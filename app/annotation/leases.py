@@ -157,8 +157,10 @@ def live_leases_of(grid_id: ColumnElement[int]) -> ColumnElement[int]:
 def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> Handout:
     at_work = rounds_at_work(session, who.campaign)
     check = next_check(session, who) if at_work else None
-    if check is not None:
+    if check is not None and _is_at_hand(session, who, check):
         return Handout("leased", _lease(session, who, check, ahead), check)
+    if check is not None:
+        return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     for one in at_work:
         grid = _take_free_grid(session, who, one)
         if grid is not None:
@@ -166,11 +168,27 @@ def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> H
     if ahead:
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     if is_more_to_come(session, who):
-        return Handout("wait", retry_after_seconds=turns.seconds_until(who.campaign.id))
+        return Handout(
+            "wait", retry_after_seconds=turns.seconds_until(who.campaign.id, who.assignment.id)
+        )
     # Nothing will ever be left for this person: what they did is their whole assignment.
     if who.assignment.n_answered:
         complete_assignment(session, who.assignment)
     return Handout("done")
+
+
+def _is_at_hand(session: Session, who: AnnotatorSession, check: Grid) -> bool:
+    """Whether nobody else has locked what the annotator has of a check, as another tab of theirs
+    that is about to submit it has, and will then wait for the assignment: others' checks are
+    handed out under no lock of the grid."""
+    own = select(Answer.id).where(
+        Answer.grid_id == check.id, Answer.annotator_id == who.annotator_id
+    )
+    if session.scalar(own) is None:
+        return True
+    leased = own.where(Answer.state == "leased")
+    locked = session.scalar(leased.with_for_update(skip_locked=True, key_share=True))
+    return locked is not None
 
 
 def is_more_to_come(session: Session, who: AnnotatorSession) -> bool:

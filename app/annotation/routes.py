@@ -27,7 +27,7 @@ from app.annotation.schemas import (
     StageOut,
     StepIn,
 )
-from app.annotation.sessions import session_of_token
+from app.annotation.sessions import assignment_of_token, session_of
 from app.annotation.shown import leased_images
 from app.campaigns.models import Grid
 from app.collections.images import SIZES
@@ -40,14 +40,14 @@ api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=Brie
 bearer = HTTPBearer(auto_error=False)
 
 
-async def _token(
+async def _assignment_id(
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
-) -> str:
-    return credentials.credentials if credentials else ""
+) -> UUID:
+    return assignment_of_token(credentials.credentials if credentials else "")
 
 
-# Looked up by the route itself, in its thread: see app.core.web.
-Token = Annotated[str, Depends(_token)]
+# Of the bearer token. Who that is the route itself looks up, in its thread: see app.core.web.
+AssignmentId = Annotated[UUID, Depends(_assignment_id)]
 
 
 @api.post(
@@ -64,26 +64,28 @@ def open_session(body: OpenSession, request: Request, session: DatabaseSession) 
 
 
 @api.post("/steps")
-def take_step(body: StepIn, session: DatabaseSession, token: Token) -> StageOut:
+def take_step(body: StepIn, session: DatabaseSession, assignment_id: AssignmentId) -> StageOut:
     """Agreed to the consent text; read the instructions or the warning."""
-    who = session_of_token(session, token)
+    who = session_of(session, assignment_id)
     sessions.take_step(who, body.step)
     return stage_out(who)
 
 
 @api.get("/practice")
-def current_practice(session: DatabaseSession, token: Token) -> PracticeOut:
+def current_practice(session: DatabaseSession, assignment_id: AssignmentId) -> PracticeOut:
     """The practice grid to do next."""
-    who = session_of_token(session, token)
+    who = session_of(session, assignment_id)
     number, grid, tries = practice.current_practice(session, who)
     images = leased_images(session, who.campaign, grid.images)
     return PracticeOut(number=number, images=images, tries=tries)
 
 
 @api.post("/practice")
-def try_practice(body: PracticeIn, session: DatabaseSession, token: Token) -> PracticeFeedback:
+def try_practice(
+    body: PracticeIn, session: DatabaseSession, assignment_id: AssignmentId
+) -> PracticeFeedback:
     """Try a practice grid; the reply tells what is known of it."""
-    who = session_of_token(session, token)
+    who = session_of(session, assignment_id)
     told = None
     if body.number is not None and body.tries is not None:
         told = body.number, body.tries
@@ -93,47 +95,49 @@ def try_practice(body: PracticeIn, session: DatabaseSession, token: Token) -> Pr
 
 
 @api.post("/leases")
-def lease_next_grid(session: DatabaseSession, token: Token) -> HandoutOut:
+def lease_next_grid(session: DatabaseSession, assignment_id: AssignmentId) -> HandoutOut:
     """Lease the next grid, or learn why there is none now."""
-    who = session_of_token(session, token)
+    who = session_of(session, assignment_id)
     return handout_out(session, who, leases.lease_next_grid(session, who))
 
 
 @api.post("/more")
-def take_more(session: DatabaseSession, token: Token) -> HandoutOut:
+def take_more(session: DatabaseSession, assignment_id: AssignmentId) -> HandoutOut:
     """One grid beyond the assignment's own, for a bonus, where the requester offers that."""
-    who = session_of_token(session, token)
+    who = session_of(session, assignment_id)
     extras.take_more(session, who)
     return handout_out(session, who, leases.lease_next_grid(session, who))
 
 
 @api.post("/hand-in", status_code=204)
-def hand_in(session: DatabaseSession, token: Token) -> Response:
+def hand_in(session: DatabaseSession, assignment_id: AssignmentId) -> Response:
     """The browser is about to hand the work in on the platform; nothing more is asked after."""
-    who = session_of_token(session, token)
+    who = session_of(session, assignment_id)
     extras.hand_in(session, who)
     return Response(status_code=204)
 
 
 @api.post("/presence", status_code=204)
-def presence(body: PresenceIn, session: DatabaseSession, token: Token) -> Response:
+def presence(body: PresenceIn, session: DatabaseSession, assignment_id: AssignmentId) -> Response:
     """The page is open still, or is being closed; every 20 seconds on platforms."""
-    who = session_of_token(session, token)
+    who = session_of(session, assignment_id)
     who.assignment.seen_at = None if body.left else datetime.now(UTC)
     return Response(status_code=204)
 
 
 @api.post("/leases/ahead")
-def lease_ahead(session: DatabaseSession, token: Token) -> HandoutOut:
+def lease_ahead(session: DatabaseSession, assignment_id: AssignmentId) -> HandoutOut:
     """The grid after the one at work, to fetch its images; POST /leases hands it out."""
-    who = session_of_token(session, token)
+    who = session_of(session, assignment_id)
     return handout_out(session, who, leases.lease_ahead(session, who))
 
 
 @api.get("/leases/{lease_id}/images/{size}", response_class=Response)
-def lease_images(lease_id: UUID, size: str, session: DatabaseSession, token: Token) -> Response:
+def lease_images(
+    lease_id: UUID, size: str, session: DatabaseSession, assignment_id: AssignmentId
+) -> Response:
     """All images of a grid in one reply, so that a slow line waits once (docs/annotator-api.md)."""
-    who = session_of_token(session, token)
+    who = session_of(session, assignment_id)
     if size not in SIZES:
         raise NotFound(f"Sizes are {', '.join(SIZES)}.")
     lease = held.own_lease(session, who, lease_id)
@@ -143,9 +147,11 @@ def lease_images(lease_id: UUID, size: str, session: DatabaseSession, token: Tok
 
 
 @api.put("/leases/{lease_id}/draft")
-def save_draft(lease_id: UUID, body: DraftIn, session: DatabaseSession, token: Token) -> DraftSaved:
+def save_draft(
+    lease_id: UUID, body: DraftIn, session: DatabaseSession, assignment_id: AssignmentId
+) -> DraftSaved:
     """Keep an unfinished grouping; also extends the lease."""
-    who = session_of_token(session, token)
+    who = session_of(session, assignment_id)
     draft = body.model_dump(include={"groups", "descriptions"})
     lease = leases.save_draft(session, who, lease_id, body.version, draft)
     return DraftSaved(version=lease.draft_version, expires_at=lease.lease_expires_at)
@@ -156,14 +162,14 @@ def submit_answer(
     lease_id: UUID,
     body: AnswerIn,
     session: DatabaseSession,
-    token: Token,
+    assignment_id: AssignmentId,
     idempotency_key: Annotated[str, Header(min_length=8, max_length=100)],
 ) -> AnswerOut:
     """Hand in the grouping of a leased grid."""
-    who = session_of_token(session, token)
+    who = session_of(session, assignment_id)
     submission = answers.Submission(**body.model_dump())
     # Read before, as others wait while an answer is stored.
-    seconds_before = sessions.seconds_spent(session, who.assignment, without=lease_id)
+    seconds_before = sessions.seconds_spent_beside(session, lease_id)
     answer, assignment = answers.submit_answer(session, who, lease_id, submission, idempotency_key)
     session.flush()
     answered, target = leases.assignment_progress(assignment)
@@ -177,18 +183,21 @@ def submit_answer(
 
 @api.post("/leases/{lease_id}/return", status_code=204)
 def return_lease(
-    lease_id: UUID, session: DatabaseSession, token: Token, body: ReturnIn | None = None
+    lease_id: UUID,
+    session: DatabaseSession,
+    assignment_id: AssignmentId,
+    body: ReturnIn | None = None,
 ) -> Response:
     """Give a leased grid back."""
-    who = session_of_token(session, token)
+    who = session_of(session, assignment_id)
     leases.return_lease(session, who, lease_id, body.why if body else "")
     return Response(status_code=204)
 
 
 @api.post("/remarks", status_code=204)
-def remark(body: RemarkIn, session: DatabaseSession, token: Token) -> Response:
+def remark(body: RemarkIn, session: DatabaseSession, assignment_id: AssignmentId) -> Response:
     """Leave a comment, or report an image that cannot be seen."""
-    who = session_of_token(session, token)
+    who = session_of(session, assignment_id)
     lease = held.own_lease(session, who, body.lease_id) if body.lease_id else None
     grid_id = lease.grid_id if lease else None
     leases.remark(session, who, body.kind, body.text, grid_id=grid_id, image=body.image)

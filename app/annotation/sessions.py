@@ -11,7 +11,7 @@ from typing import Literal
 from uuid import UUID
 
 from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment
 from app.annotation.settings import AnnotationSettings, annotation_of
@@ -151,19 +151,30 @@ def token_of(opened: AnnotatorSession) -> str:
     return sign_timed(TOKEN, [str(opened.annotator_id), str(opened.assignment.id)])
 
 
-def session_of_token(session: Session, token: str) -> AnnotatorSession:
-    """The annotator session behind a bearer token; raises BadToken."""
+def assignment_of_token(token: str) -> UUID:
+    """Whose bearer token it is; raises BadToken."""
     value = unsign_timed(TOKEN, token, TOKEN_SECONDS)
+    if not value:
+        raise _run_out()
+    return UUID(value[1])
+
+
+def session_of(session: Session, assignment_id: UUID) -> AnnotatorSession:
+    """The annotator session of a bearer token's assignment; raises BadToken."""
     # Every request of theirs begins here: one statement, not three.
     query = (
         select(Campaign, Annotator, Assignment)
         .join(Annotator, Annotator.campaign_id == Campaign.id)
         .join(Assignment, Assignment.annotator_id == Annotator.id)
     )
-    row = value and session.execute(query.where(Assignment.id == UUID(value[1]))).one_or_none()
-    if not row:
-        raise BadToken("Your session has run out. Open the link again to go on where you were.")
+    row = session.execute(query.where(Assignment.id == assignment_id)).one_or_none()
+    if row is None:
+        raise _run_out()
     return AnnotatorSession(*row)
+
+
+def _run_out() -> BadToken:
+    return BadToken("Your session has run out. Open the link again to go on where you were.")
 
 
 class AssignmentReturned(Conflict):
@@ -251,11 +262,15 @@ def take_step(who: AnnotatorSession, step: Stage) -> None:
         setattr(who.annotator, columns[step], datetime.now(UTC))
 
 
-def seconds_spent(
-    session: Session, assignment: Assignment, *, without: UUID | None = None
-) -> float:
-    """Time that the answers of an assignment, or all but one, took, in seconds."""
+def seconds_spent(session: Session, assignment: Assignment) -> float:
+    """Time that the answers of an assignment took, in seconds."""
     query = select(func.sum(Answer.elapsed_ms)).where(Answer.assignment_id == assignment.id)
-    if without is not None:
-        query = query.where(Answer.id != without)
+    return float(session.scalar(query) or 0) / 1000
+
+
+def seconds_spent_beside(session: Session, lease_id: UUID) -> float:
+    """Time that the other answers of a lease's assignment took, in seconds."""
+    one = aliased(Answer)
+    query = select(func.sum(Answer.elapsed_ms)).join(one, one.assignment_id == Answer.assignment_id)
+    query = query.where(one.id == lease_id, Answer.id != lease_id)
     return float(session.scalar(query) or 0) / 1000

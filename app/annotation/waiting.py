@@ -19,23 +19,36 @@ KEPT = 1000
 
 
 class Turns:
-    """Moments at which to ask again, each for one, by campaign."""
+    """Moments at which to ask again, each for one, by campaign. Who asks before theirs has come
+    takes no other: a page that does not wait would make all others wait."""
 
     def __init__(self, per_second: float = ASKED_PER_SECOND) -> None:
         self._gap = 1 / per_second
         self._next: dict[UUID, float] = {}
+        self._given: dict[UUID, float] = {}
         self._lock = threading.Lock()
 
-    def seconds_until(self, campaign_id: UUID, now: float | None = None) -> int:
-        """How long the next one waits; now: seconds of the monotonic clock."""
+    def seconds_until(
+        self, campaign_id: UUID, assignment_id: UUID, now: float | None = None
+    ) -> int:
+        """How long an assignment of the campaign waits; now: seconds of the monotonic clock."""
         now = time.monotonic() if now is None else now
         with self._lock:
-            if len(self._next) > KEPT:
-                self._next = {one: turn for one, turn in self._next.items() if turn > now}
-            turn = max(self._next.get(campaign_id, 0.0), now + WAIT_SECONDS)
-            turn = min(turn, now + LONGEST_SECONDS)
-            self._next[campaign_id] = turn + self._gap
+            self._next, self._given = _kept(self._next, now), _kept(self._given, now)
+            turn = self._given.get(assignment_id, now)
+            if turn <= now:
+                turn = max(self._next.get(campaign_id, now), now + WAIT_SECONDS)
+                turn = min(turn, now + LONGEST_SECONDS)
+                self._next[campaign_id] = turn + self._gap
+                self._given[assignment_id] = turn
         return min(ceil(turn - now), LONGEST_SECONDS)
+
+
+def _kept(turns_by_id: dict[UUID, float], now: float) -> dict[UUID, float]:
+    """Without those that have passed, once there are many."""
+    if len(turns_by_id) <= KEPT:
+        return turns_by_id
+    return {one: turn for one, turn in turns_by_id.items() if turn > now}
 
 
 turns = Turns()

@@ -65,6 +65,11 @@ def takes(most: Callable[[], int]) -> Callable[[Endpoint], Endpoint]:
     return marked
 
 
+def takes_more(endpoint: Callable[..., Any]) -> bool:
+    """Whether it is marked by `takes`."""
+    return endpoint in _most_of
+
+
 class BodyLimits:
     """Answers 413 as soon as a route reads more than it takes, and 401 as soon as somebody who is
     not signed in sends more than MOST_BYTES: files lie on the disk before a route is asked.

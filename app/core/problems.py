@@ -20,7 +20,7 @@ from app.core.headers import headers_of
 from app.core.logs import request_id
 from app.core.outages import passes_by_itself
 from app.core.requests import HEADER, route_of
-from app.core.web import templates, wants_page
+from app.core.web import BriefRoute, templates, wants_page
 
 logger = logging.getLogger(__name__)
 RETRY_SECONDS = 2
@@ -145,6 +145,8 @@ def _on_database_trouble(request: Request, error: Exception) -> Response:
 def _on_unexpected_error(request: Request, error: Exception) -> Response:
     logger.error("unexpected error at %s", route_of(request.scope), exc_info=error)
     detail = "Something went wrong on our side. Nothing was stored; please try again."
+    if isinstance(request.scope.get("route"), BriefRoute):
+        detail = "Something went wrong on our side, maybe after all was stored. Please try again."
     response = problem(request, 500, "internal_error", detail)
     # What sets it elsewhere has been left by now.
     response.headers[HEADER] = request_id.get()

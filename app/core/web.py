@@ -3,17 +3,17 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from functools import wraps
+from inspect import iscoroutinefunction, isgeneratorfunction
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any
 
-from anyio import CancelScope
+from anyio import CancelScope, CapacityLimiter, to_thread
 from fastapi import Depends, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.templating import Jinja2Templates
 from sqlalchemy.orm import Session
 
-from app.core.bodies import StrictRoute
+from app.core.bodies import StrictRoute, takes_more
 from app.core.database import REQUEST_CONNECTIONS, transaction
 
 
@@ -29,8 +29,12 @@ async def _session() -> AsyncIterator[Session]:
         if not session.in_transaction():
             return opened.__exit__(kind, error, trace)
         handled = None
+        # A thread beyond those that all requests share: these may be full of requests that wait for
+        # a platform, while others wait for what this transaction has locked.
+        of_its_own = CapacityLimiter(1)
         with CancelScope(shield=True):
-            handled = await run_in_threadpool(opened.__exit__, kind, error, trace)
+            end_it = opened.__exit__
+            handled = await to_thread.run_sync(end_it, kind, error, trace, limiter=of_its_own)
         return handled
 
     async with AsyncExitStack() as stack:
@@ -51,10 +55,13 @@ class BriefRoute(StrictRoute):
     """A route whose transaction commits in the thread of its function, as soon as that has made
     the reply: others, who wait for its locks, do not wait for the reply to be written, too.
 
-    Its function has a `session: DatabaseSession`.
+    Its function has a `session: DatabaseSession`, is no coroutine (which would commit before it had
+    begun) and takes no more than MOST_BYTES.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        if iscoroutinefunction(endpoint) or isgeneratorfunction(endpoint) or takes_more(endpoint):
+            raise TypeError(f"{endpoint.__name__} cannot be committed as soon as it has returned.")
         super().__init__(path, _committing(endpoint), **options)
 
 

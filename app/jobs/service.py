@@ -1,4 +1,5 @@
-"""The life of a job. Lock order everywhere: campaign, then job.
+"""The life of a job. Lock order everywhere: campaign, then job; before both, a trainer that
+publishes takes the turn of its job (an advisory lock, for which trainers of that job alone ask).
 
 queued --claim--> running --complete--> done
   ^                 |   \\--fail-------> failed (or queued again while attempts are left)

@@ -1,8 +1,8 @@
 """Who comes in by a link: the link's own address, or one made for a single person.
 
-Lock order: annotator, campaign, invitation, recruitment; what was written is rolled back with a
-refusal. Whoever has begun may go on, whatever becomes of the link meanwhile, unless their own
-address was revoked.
+Lock order: annotator or the newcomers' line, invitation, recruitment; what was written is rolled
+back with a refusal. Whoever has begun may go on, whatever becomes of the link meanwhile, unless
+their own address was revoked.
 """
 
 from dataclasses import dataclass

@@ -15,9 +15,8 @@ from app.annotation.preview import preview_of
 from app.annotation.replies import session_out
 from app.annotation.schemas import HandIn, OpenMTurkSession, OpenProlificSession, SessionOut
 from app.campaigns.models import Campaign
-from app.core.bodies import StrictRoute
 from app.core.security import pseudonym
-from app.core.web import DatabaseSession, templates
+from app.core.web import BriefRoute, DatabaseSession, templates
 from app.recruitment import entry
 from app.recruitment.channels.mturk_sites import BadSubmitAddress, submit_address
 from app.recruitment.channels.prolific import completion_address
@@ -26,7 +25,7 @@ from app.recruitment.models import ChannelAccount, Recruitment
 from app.recruitment.presence import require_accepted, require_participant
 
 logger = logging.getLogger(__name__)
-api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=StrictRoute)
+api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=BriefRoute)
 pages = APIRouter(include_in_schema=False)
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 # Parts of what an address says that tell one assignment of one person from all others.

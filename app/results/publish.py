@@ -1,7 +1,7 @@
 """Publishing a trained model: the one transaction that ends a learning job.
 
-Model, embedding, the next round's grids and the job's end are written together, under the
-campaign's row lock and the job's epoch; a trainer that lost its lease writes nothing.
+Model and embedding are written first, then, under the campaign's row lock and the job's epoch, the
+job's end and the next round's grids; of a trainer that lost its lease nothing stays.
 """
 
 from dataclasses import dataclass, field

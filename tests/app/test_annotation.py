@@ -11,6 +11,7 @@ from sqlalchemy import func, select, text, update
 
 from app.annotation import sessions
 from app.annotation.models import Annotator, Answer, Assignment
+from app.annotation.sessions import AnnotatorSession, new_assignment, token_of
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.service import annotator_link
 from app.core.database import locked, transaction
@@ -80,6 +81,31 @@ def test_an_answer_is_stored_aligned_with_the_grid(client: TestClient) -> None:
         grid = session.get_one(Grid, answer.grid_id)
         assert grid.images == body["images"]
         assert answer.groups == body["groups"]
+
+
+def test_the_time_that_an_answer_adds_to_is_that_of_its_own_assignment(client: TestClient) -> None:
+    """A page may have kept it until after another assignment was begun."""
+    campaign = a_campaign()
+    who = a_session(client, campaign)
+    submit(client, who, a_lease(client, who), elapsed_ms=30_000)
+    lease = a_lease(client, who)
+    with transaction() as session:
+        first = session.scalars(select(Assignment)).one()
+        annotator = session.get_one(Annotator, first.annotator_id)
+        first.state = "completed"
+        session.flush()
+        session.add(second := new_assignment(campaign, annotator, "link"))
+        session.flush()
+        token = token_of(AnnotatorSession(campaign, annotator, second))
+    reply = submit(client, {"Authorization": f"Bearer {token}"}, lease, elapsed_ms=5_000).json()
+    assert (reply["answered"], reply["seconds_spent"]) == (2, 35.0)
+
+
+def test_who_has_no_session_is_told_that_first(client: TestClient) -> None:
+    """And not what is wrong with a body."""
+    for headers in ({}, {"Authorization": "Bearer forged"}):
+        reply = client.post("/api/v1/annotate/steps", json={"step": 1}, headers=headers)
+        assert (reply.status_code, reply.json()["code"]) == (401, "bad_token")
 
 
 def test_the_same_annotator_gets_the_live_lease_again(client: TestClient) -> None:

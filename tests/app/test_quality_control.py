@@ -19,7 +19,7 @@ from app.core.database import locked, transaction
 from app.jobs.models import Job
 from app.jobs.service import active_job, claim_job, complete_job, request_job
 from app.results.dataset import load_learning_data
-from tests.app.test_annotation import a_lease, a_session, submit
+from tests.app.test_annotation import a_lease, a_session, expire, submit
 from tests.support.builders import COLOURS, a_campaign, an_account, reloaded, sign_in
 
 CHECKS = {"known_attribute": "colour", "gold_share": 0.2, "repeat_share": 0.2}
@@ -263,6 +263,22 @@ def test_annotators_at_the_same_moment_get_the_same_gold_grid(client: TestClient
     assert len({one.number for one in golds}) == len(golds)
     assert len(golds) <= 2
     assert all(len(one.images) == campaign.grid_size for one in golds)
+
+
+def test_a_check_that_is_being_submitted_is_not_waited_for(client: TestClient) -> None:
+    """A submission holds its answer when it asks for the assignment, which a claim holds."""
+    campaign = a_checked_campaign(annotation={"gold_share": 0.5, "repeat_share": 0})
+    who = a_session(client, campaign)
+    while roles() != ["gold"]:
+        lease = a_lease(client, who)
+        if roles() == []:
+            submit(client, who, lease)
+    expire(lease)
+    with transaction() as session:
+        locked(session, Answer, uuid.UUID(lease["id"]))
+        reply = client.post("/api/v1/annotate/leases", headers=who).json()
+    assert (reply["status"], reply["lease"]) == ("wait", None)
+    assert a_lease(client, who)["id"] == lease["id"]
 
 
 def test_a_check_given_back_is_not_made_up_for(client: TestClient) -> None:

@@ -1,20 +1,25 @@
 """The transaction of a request: one, ended before the reply, and by an annotator's route in its own
 thread."""
 
+import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from anyio import to_thread
 from fastapi import APIRouter, FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import event, func, select, text
 from sqlalchemy.exc import InvalidRequestError
 from sqlalchemy.orm import Session
 
+from app.core.bodies import takes
 from app.core.database import get_engine, transaction
 from app.core.outbox import OutboxMessage
+from app.core.problems import install_error_handlers
 from app.core.web import BriefRoute, DatabaseSession
 
 Moments = list[tuple[str, int]]
@@ -99,6 +104,75 @@ def test_what_a_route_did_is_kept_or_undone_and_no_connection_stays_out(route: t
     assert client.post("/unused").is_success
     assert n_messages() == 1
     assert n_busy() == 0
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_transaction_ends_while_all_threads_wait_for_something_else() -> None:
+    """Such as platforms, that requests ask before they open a session: with it goes what is locked,
+    which everybody else may be waiting for."""
+    is_over = threading.Event()
+    application = FastAPI()
+
+    @application.post("/kept")
+    async def kept(session: DatabaseSession) -> dict[str, str]:
+        await to_thread.run_sync(lambda: session.add(OutboxMessage(task="kept", arguments={})))
+        await to_thread.run_sync(session.flush)
+        most = int(to_thread.current_default_thread_limiter().total_tokens)
+        waiting.extend(
+            asyncio.create_task(to_thread.run_sync(is_over.wait, 20.0)) for _ in range(most)
+        )
+        await asyncio.sleep(0.1)
+        return {}
+
+    @application.post("/over")
+    async def over() -> dict[str, int]:
+        is_over.set()
+        await asyncio.gather(*waiting)
+        return {}
+
+    waiting: list[asyncio.Task[bool]] = []
+    began = time.monotonic()
+    with TestClient(application) as client:
+        assert client.post("/kept").is_success
+        assert n_messages() == 1
+        assert time.monotonic() - began < 15
+        assert client.post("/over").is_success
+    assert len(waiting) > 1
+
+
+def test_what_cannot_be_committed_at_its_return_is_no_brief_route() -> None:
+    async def later(session: DatabaseSession) -> None:
+        raise AssertionError("never called")
+
+    def part_by_part(session: DatabaseSession) -> Iterator[str]:
+        yield ""
+
+    @takes(lambda: 10)
+    def much(session: DatabaseSession) -> None:
+        raise AssertionError("never called")
+
+    for endpoint in (later, part_by_part, much):
+        with pytest.raises(TypeError, match=endpoint.__name__):
+            APIRouter(route_class=BriefRoute).post("/one")(endpoint)
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize("route", [BriefRoute, APIRouter().route_class])
+def test_only_where_it_is_so_somebody_is_told_that_nothing_was_stored(route: type[Any]) -> None:
+    router = APIRouter(route_class=route)
+
+    @router.post("/bad-reply")
+    def bad_reply(session: DatabaseSession) -> dict[str, int]:
+        session.add(OutboxMessage(task="kept", arguments={}))
+        return cast(dict[str, int], {"n": "no number"})
+
+    application = FastAPI()
+    application.include_router(router)
+    install_error_handlers(application)
+    with TestClient(application, raise_server_exceptions=False) as client:
+        reply = client.post("/bad-reply")
+    assert reply.status_code == 500
+    assert ("Nothing was stored" in reply.json()["detail"]) == (n_messages() == 0)
 
 
 @pytest.mark.usefixtures("environment")

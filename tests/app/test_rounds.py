@@ -12,7 +12,7 @@ from sqlalchemy import event, select, text
 
 from app.annotation.leases import lease_next_grid
 from app.annotation.models import Answer
-from app.annotation.sessions import session_of_token
+from app.annotation.sessions import assignment_of_token, session_of
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.rounds import Batch, batches_wanted, lay_out
 from app.campaigns.service import CampaignPlan, create_campaign
@@ -188,7 +188,7 @@ def test_a_grid_handed_out_or_being_handed_out_is_not_replaced(client: TestClien
     kept = [a_lease(client, early)["id"]]
     token = late["Authorization"].removeprefix("Bearer ")
     with transaction() as session:
-        handout = lease_next_grid(session, session_of_token(session, token))
+        handout = lease_next_grid(session, session_of(session, assignment_of_token(token)))
         assert handout.lease is not None
         kept.append(str(handout.lease.id))
         # The grid is locked, and its lease not to be seen yet.

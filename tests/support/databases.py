@@ -13,6 +13,9 @@ DO $$
 DECLARE one record;
 BEGIN
   SET LOCAL session_replication_role = replica;
+  -- Who is connected still writes to no table that has been emptied while the others are.
+  EXECUTE (SELECT 'LOCK TABLE ' || string_agg(format('public.%I', tablename), ', ')
+    || ' IN SHARE ROW EXCLUSIVE MODE' FROM pg_tables WHERE schemaname = 'public');
   FOR one IN SELECT format('public.%I', tablename) AS name FROM pg_tables
     WHERE schemaname = 'public' AND tablename <> 'alembic_version'
   LOOP
@@ -36,8 +39,9 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 AND backend_type = 'client backend'
 """
 
-# What tests do to a database that emptying does not undo: tables, columns, constraints, policies,
-# triggers, functions, schemas, extensions, whom they belong to and who may use them, settings.
+# What tests do to a database that emptying does not undo: tables, columns, constraints, defaults,
+# policies, triggers, functions, schemas, extensions, whom they belong to and who may use them,
+# settings.
 SHAPE = """
 SELECT md5(string_agg(what, '|' ORDER BY what)) FROM (
   SELECT format('%s %s %s %s %s %s %s', oid, relname, relnamespace, relowner, relacl,
@@ -49,9 +53,13 @@ SELECT md5(string_agg(what, '|' ORDER BY what)) FROM (
     FROM pg_attribute WHERE attrelid > 16383 AND attrelid NOT IN
       (SELECT oid FROM pg_class WHERE relnamespace = 'pg_toast'::regnamespace)
   UNION ALL SELECT format('%s %s %s', oid, conname, convalidated) FROM pg_constraint
-  UNION ALL SELECT format('%s %s %s %s', polname, polrelid, polroles, polqual) FROM pg_policy
+  UNION ALL SELECT format('%s %s', adrelid, adbin) FROM pg_attrdef
+  UNION ALL SELECT format('%s %s %s %s %s %s', polname, polrelid, polcmd, polroles, polqual,
+                          polwithcheck) FROM pg_policy
   UNION ALL SELECT format('%s %s %s', tgname, tgrelid, tgenabled) FROM pg_trigger
-  UNION ALL SELECT format('%s %s %s', oid, proowner, proacl) FROM pg_proc WHERE oid > 16383
+  UNION ALL SELECT format('%s %s %s %s', oid, proowner, proacl,
+                          md5(concat(prosrc, prosqlbody))) FROM pg_proc
+    WHERE oid > 16383
   UNION ALL SELECT format('%s %s %s', nspname, nspowner, nspacl) FROM pg_namespace
     WHERE nspname !~ '^pg_(toast_)?temp_'
   UNION ALL SELECT format('%s %s', extname, extversion) FROM pg_extension

@@ -39,6 +39,14 @@ INVARIANTS = {
         WHERE grid.role = 'ask' AND (answer.state = 'submitted'
             OR answer.state = 'leased' AND lease_expires_at > now())
         GROUP BY grid.id HAVING count(*) > wanted""",
+    "annotators of a campaign have the positions from 0 on, without a gap": """
+        SELECT campaign_id, count(*), min(position), max(position) FROM annotator
+        GROUP BY campaign_id HAVING min(position) <> 0 OR max(position) <> count(*) - 1""",
+    "a campaign counts all annotators who have answered": """
+        SELECT campaign.id, n_annotators, position FROM campaign
+        JOIN annotator ON annotator.campaign_id = campaign.id
+        JOIN answer ON answer.annotator_id = annotator.id AND groups IS NOT NULL
+        WHERE position >= n_annotators""",
     "an answer groups the images of its grid": """
         SELECT answer.id FROM answer JOIN grid ON grid.id = grid_id
         WHERE groups IS NOT NULL AND cardinality(groups) <> cardinality(images)""",

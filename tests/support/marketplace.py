@@ -24,7 +24,7 @@ from sqlalchemy import func, select, update
 from app.accounts.models import Account
 from app.annotation.answers import Submission, submit_answer
 from app.annotation.models import AnnotatorIdentity, Answer
-from app.annotation.sessions import session_of_token
+from app.annotation.sessions import assignment_of_token, session_of
 from app.campaigns.models import Grid
 from app.collections.models import Collection
 from app.core.database import transaction
@@ -169,7 +169,7 @@ class Market(RuleBasedStateMachine):
         sent = self._grouped(at)
         submission = Submission(**sent.body, descriptions=[], elapsed_ms=None, trace=[])
         with suppress(Crashed), transaction() as session:
-            who = session_of_token(session, at.person.token)
+            who = session_of(session, assignment_of_token(at.person.token))
             key = f"answer-{sent.lease}"
             submit_answer(session, who, uuid.UUID(sent.lease), submission, key)
             raise Crashed
