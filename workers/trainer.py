@@ -14,6 +14,7 @@ from uuid import UUID
 
 from app.core.database import transaction
 from app.core.errors import LikewiseError
+from app.core.outages import through_outages
 from app.jobs.models import Job
 from app.jobs.service import DRY_RUN, LEARN, LostLease, fail_job
 from app.planning.play import run_dry_run
@@ -28,15 +29,24 @@ def main(campaign_id: UUID, job_id: UUID, epoch: int, parent: int) -> None:
     """Do the job; an error of the data is recorded as final, retrying would not help."""
     _die_with_parent(parent)
     try:
-        with transaction() as session:
-            kind = session.get_one(Job, job_id).kind
+        kind = through_outages(f"job {job_id}: what it is", lambda: _kind_of(job_id))
         RUNNERS[kind](campaign_id, job_id, epoch)
     except LostLease as error:
         logger.warning("nothing published: %s", error)
     except (LikewiseError, ValueError) as error:
         traceback.print_exc()
-        with transaction() as session:
-            fail_job(session, job_id, epoch, f"{type(error).__name__}: {error}", retry=False)
+        reason = f"{type(error).__name__}: {error}"
+        through_outages(f"job {job_id}: its end", lambda: _fail(job_id, epoch, reason))
+
+
+def _kind_of(job_id: UUID) -> str:
+    with transaction() as session:
+        return session.get_one(Job, job_id).kind
+
+
+def _fail(job_id: UUID, epoch: int, reason: str) -> None:
+    with transaction() as session:
+        fail_job(session, job_id, epoch, reason, retry=False)
 
 
 def _die_with_parent(parent: int) -> None:

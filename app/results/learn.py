@@ -2,7 +2,8 @@
 
 import logging
 import tempfile
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -19,10 +20,11 @@ from app.core.database import transaction
 from app.core.outages import passes_by_itself, through_outages
 from app.core.storage import put_object
 from app.features.reading import features_wanted
+from app.features.sources import FeatureArray
 from app.jobs.service import report_progress
 from app.results.dataset import load_learning_data
 from app.results.models import EmbeddedImage, Model
-from app.results.own_clusters import own_clusters, read_described
+from app.results.own_clusters import Described, own_clusters, read_described
 from app.results.publish import TrainedModel, publish_model
 from app.results.stopping import neighbour_stability
 from app.strategies import Learned, LearningData, get_strategy, labels, memberships
@@ -37,26 +39,17 @@ PROGRESS_STEP = 0.05
 def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     """Learn from all answers of a campaign and publish the model under the job's epoch.
 
-    No transaction is open while the model is fitted, and the database may be away meanwhile. Raises
-    LostLease when the job was taken over, ValueError when the answers cannot be learned from.
+    No transaction is open while the model is fitted, and the database may be away at any time.
+    Raises LostLease when the job was taken over, ValueError when the answers cannot be learned
+    from.
     """
-    with transaction() as session:
-        # One snapshot: counts, annotators and answers belong together.
-        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
-        campaign = session.get_one(Campaign, campaign_id)
-        data = load_learning_data(session, campaign)
-        wanted = batches_wanted(session, campaign)
-        strategy = get_strategy(campaign.strategy)
-        named = features_named(strategy, campaign.settings)
-        features = features_wanted(session, campaign, named)
-        before = vectors_of_earlier_round(session, campaign, data.newest_round)
-        map_before = newest_map(session, campaign)
-        described = read_described(session, campaign)
-    data = replace(data, features=features())
-    learned = strategy.learn(data, campaign.settings, _Reporter(job_id, epoch))
-    places = map_of(learned.embedding, map_before)
-    trained = _trained(campaign, data, learned, wanted, before, places, f"{job_id}-{epoch}")
+    given = through_outages(f"job {job_id}: reading", lambda: _read(campaign_id))
+    campaign, data = given.campaign, replace(given.data, features=given.features())
+    reporter = _Reporter(job_id, epoch)
+    learned = get_strategy(campaign.strategy).learn(data, campaign.settings, reporter)
+    trained = _trained(given, learned, f"{job_id}-{epoch}")
     if learned.memberships is not None:
+        described = given.described
         own = own_clusters(learned.memberships, learned.embedding, described, campaign.seed)
         settled = {} if own.kept is None else {"memberships_kept": own.kept}
         trained = replace(trained, clusters=own, metrics={**trained.metrics, **settled})
@@ -67,6 +60,38 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
 
     version = through_outages(f"job {job_id}: publishing", publish)
     logger.info("campaign %s: published model %d", campaign_id, version)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What a job begins with. wanted: see batches_wanted; before: (N, d) vectors of an earlier
+    round; map_before: (N, 2) the newest map; described: see read_described."""
+
+    campaign: Campaign
+    data: LearningData
+    features: Callable[[], FeatureArray | None]
+    wanted: list[tuple[int, int]]
+    before: NDArray[np.float64] | None
+    map_before: NDArray[np.float64] | None
+    described: Described
+
+
+def _read(campaign_id: UUID) -> _Given:
+    """In one snapshot: counts, annotators and answers belong together."""
+    with transaction() as session:
+        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        campaign = session.get_one(Campaign, campaign_id)
+        data = load_learning_data(session, campaign)
+        named = features_named(get_strategy(campaign.strategy), campaign.settings)
+        return _Given(
+            campaign=campaign,
+            data=data,
+            features=features_wanted(session, campaign, named),
+            wanted=batches_wanted(session, campaign),
+            before=vectors_of_earlier_round(session, campaign, data.newest_round),
+            map_before=newest_map(session, campaign),
+            described=read_described(session, campaign),
+        )
 
 
 def vectors_of_earlier_round(
@@ -119,18 +144,11 @@ class _Reporter:
                 logger.warning("job %s: progress not stored: %s", self.job_id, error)
 
 
-def _trained(
-    campaign: Campaign,
-    data: LearningData,
-    learned: Learned,
-    wanted: list[tuple[int, int]],
-    before: NDArray[np.float64] | None,
-    places: NDArray[np.float64],
-    artifact_name: str,
-) -> TrainedModel:
+def _trained(given: _Given, learned: Learned, artifact_name: str) -> TrainedModel:
+    campaign, data, before = given.campaign, given.data, given.before
     batches = []
     has_likeness = learned.labels is None
-    for number, n in wanted if campaign.state != "finished" else []:
+    for number, n in given.wanted if campaign.state != "finished" else []:
         grids = learned.select_grids(n, number)
         # Votes are asked of images whatever they are like.
         locality = grid_locality(grids.images, learned.embedding) if has_likeness else None
@@ -151,7 +169,7 @@ def _trained(
     metrics = {**learned.metrics, **settled, **local}
     return TrainedModel(
         embedding=learned.embedding,
-        map_positions=places,
+        map_positions=map_of(learned.embedding, given.map_before),
         metrics={name: float(value) for name, value in metrics.items() if np.isfinite(value)},
         artifact_key=_store_artifact(campaign.id, artifact_name, learned),
         round_number=data.newest_round,

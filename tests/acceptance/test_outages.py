@@ -1,6 +1,9 @@
 """PostgreSQL and Valkey go away in mid-campaign (tests 4 and 5 of docs/acceptance.md)."""
 
+import os
 import random
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -31,7 +34,7 @@ from tests.support.fault_proxy import FaultProxy, proxied
 from tests.support.many import add_answers
 from tests.support.people import Person, a_person
 from tests.support.scale import FULL
-from tests.support.servers import Servers
+from tests.support.servers import ROOT, Servers
 from tests.support.system import System, running_system, wait_until
 from tests.system.test_loop import a_crowd, check_log_against_database, is_finished
 
@@ -151,20 +154,54 @@ def test_a_training_outlives_a_restart_of_postgresql(
 ) -> None:
     url = own_servers.new_database()
     with used_here(settings_over(own_servers, url, tmp_path)):
-        campaign = a_campaign(strategy="crowdster", kind="bins", budget=30)
-        add_answers(campaign, 30)
-        with transaction() as session:
-            locked(session, Campaign, campaign.id)
-            asked = request_job(session, campaign.id, 30)
-            job = claim_job(session, asked.id, "somebody")
-        assert job is not None
+        job = a_claimed_job()
         with away_once_it_has_begun(own_servers, job.id):
-            run_learning_job(campaign.id, job.id, job.epoch)
+            run_learning_job(job.campaign_id, job.id, job.epoch)
         check_jobs_done_once()
         with transaction() as session:
             assert session.get_one(Job, job.id).attempts == 1
     assert "publishing waits for the database" in caplog.text
     own_servers.drop_database(url)
+
+
+def test_a_training_that_begins_while_postgresql_is_away_waits_for_it(
+    own_servers: Servers, tmp_path: Path
+) -> None:
+    url = own_servers.new_database()
+    values = settings_over(own_servers, url, tmp_path)
+    with used_here(values):
+        job = a_claimed_job()
+        campaign, number, epoch = str(job.campaign_id), str(job.id), str(job.epoch)
+        stop_at_once(own_servers)
+        try:
+            parent = str(os.getpid())
+            trainer = subprocess.Popen(
+                [sys.executable, "-m", "workers.trainer", campaign, number, epoch, parent],
+                cwd=ROOT,
+                env={**os.environ, **values},
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            assert trainer.stderr is not None
+            said = next(line for line in trainer.stderr if "waits for the database" in line)
+        finally:
+            assert own_servers.postgres.ensure_running()
+        _, last = trainer.communicate(timeout=120)
+        assert trainer.returncode == 0, said + last
+        check_jobs_done_once()
+    own_servers.drop_database(url)
+
+
+def a_claimed_job() -> Job:
+    """What a worker has just begun to learn from."""
+    campaign = a_campaign(strategy="crowdster", kind="bins", budget=30)
+    add_answers(campaign, 30)
+    with transaction() as session:
+        locked(session, Campaign, campaign.id)
+        asked = request_job(session, campaign.id, 30)
+        job = claim_job(session, asked.id, "somebody")
+    assert job is not None
+    return job
 
 
 @contextmanager
@@ -212,12 +249,12 @@ def check_failures_explained(visitor: Visitor, away: list[tuple[float, float]]) 
 def check_one_model_a_job(campaign: Campaign) -> None:
     """Every job was done, and each once."""
     with transaction() as session:
-        states = session.scalars(select(Job.state).where(Job.campaign_id == campaign.id)).all()
+        jobs = session.scalars(select(Job).where(Job.campaign_id == campaign.id)).all()
         models = session.scalar(
             select(func.count()).select_from(Model).where(Model.campaign_id == campaign.id)
         )
-    assert set(states) == {"done"}
-    assert models == len(states)
+    assert [(one.state, one.attempts, one.error) for one in jobs if one.state != "done"] == []
+    assert models == len(jobs)
 
 
 # --- Valkey -------------------------------------------------------------------------------------
