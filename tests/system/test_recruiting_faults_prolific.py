@@ -34,12 +34,18 @@ REWARD, EXTRA, SCREEN_OUT = 300, 9, 60
 # Every place may come to be paid for, and somebody screened out before it.
 LIMIT = PLACES * (300 + 155 + 60 + 32) + 3_000
 MINUTES_ALLOWED = 40
+STRIKING = ("429", "5xx-before", "5xx-after", "timeout-before", "timeout-after")
 FAULTS = [
     {"operation": "*", "kind": "429", "probability": 0.04},
     {"operation": "*", "kind": "5xx-before", "probability": 0.03},
     {"operation": "*", "kind": "timeout-before", "probability": 0.03, "seconds": 0.1},
     {"operation": "*", "kind": "5xx-after", "probability": 0.05},
     {"operation": "*", "kind": "timeout-after", "probability": 0.05, "seconds": 0.1},
+    # Each once for sure: there are not so many calls.
+    *(
+        {"operation": "*", "kind": kind, "probability": 0.3, "times": 1, "seconds": 0.1}
+        for kind in STRIKING
+    ),
     {"operation": "submission-status", "kind": "late", "probability": 0.1, "seconds": 2},
     {"operation": "hook", "kind": "duplicate", "probability": 0.1},
     {"operation": "hook", "kind": "out-of-order", "probability": 0.1},
@@ -211,7 +217,7 @@ def check(prolific: Emulator, campaign: Campaign, play: MarketPlay) -> None:
     spent = -sum(one.amount for one in prolific.state.wallet.journal if one.kind != "deposit")
     assert 0 < spent <= LIMIT
     struck = {call.fault for call in prolific.state.calls}
-    assert {"429", "5xx-before", "5xx-after", "timeout-before", "timeout-after"} <= struck
+    assert set(STRIKING) <= struck
     with transaction() as session:
         unpaid = select(Assignment.id).where(
             Assignment.campaign_id == campaign.id,
