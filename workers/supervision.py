@@ -6,6 +6,7 @@ in a child forked from a process that has used it.
 
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -30,6 +31,8 @@ _stopping = threading.Event()
 POLL_SECONDS = 0.2
 NICENESS = 10
 WRITES = 5
+# As tracebacks end: `ValueError: …`, `package.module.Error: …`, `MemoryError`.
+_ERROR = re.compile(r"[\w.]*(Error|Exception|\.\w+)(: |$)")
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]  # Celery ships no types
@@ -161,5 +164,11 @@ def _reason(outcome: str, returncode: int, output: str) -> str:
         return f"Training took longer than {get_settings().job_time_limit_seconds} seconds."
     if returncode < 0:
         return f"The training process was killed by signal {-returncode}."
-    last = output.splitlines()[-1] if output else "no message"
-    return f"The training process ended with code {returncode}: {last}"
+    return f"The training process ended with code {returncode}: {last_error(output)}"
+
+
+def last_error(output: str) -> str:
+    """The line that names the error: messages of several lines end with what says little."""
+    lines = output.splitlines()
+    named = (line for line in reversed(lines) if _ERROR.match(line))
+    return next(named, lines[-1] if lines else "no message")
