@@ -63,6 +63,11 @@ export function isTyping(target: EventTarget | null): boolean {
   );
 }
 
+/** Whether to take the focus unasked: within a frame only when the person is in it. */
+export function mayTakeFocus(): boolean {
+  return window.parent === window || document.hasFocus();
+}
+
 /** The image that has the keyboard's focus, if any. */
 export function focusedImage(): number | null {
   const image = document.activeElement?.closest<HTMLElement>('[data-image]')?.dataset['image'];

@@ -1,11 +1,12 @@
 /** A campaign being set up: every change is saved as a draft, so that nothing is lost. */
-import { ApiError, request, requestAll } from '../../api/client';
+import { ApiError, request, requestAll, type RequestOptions } from '../../api/client';
 import type { Campaign, Collection, Options, Plan } from '../../api/types';
 import { beginWith, suggestedBudget, viewsOf } from './suggestions';
 
 /** Milliseconds of quiet after typing. */
 const QUIET = 350;
 const NESTED = ['settings', 'annotation', 'plan'] as const;
+const TEXTS = ['name', 'question'] as const;
 export type Changes = Partial<Record<keyof Campaign, unknown>>;
 
 /** The later changes over the earlier ones; nested settings field by field. */
@@ -15,6 +16,12 @@ export function merged(earlier: Changes, later: Changes): Changes {
     { ...(earlier[name] as object), ...(later[name] as object) },
   ]);
   return { ...earlier, ...later, ...Object.fromEntries(nested) };
+}
+
+/** What the server stored; a space at a text's end stays while the next word is typed. */
+export function asTyped(stored: Campaign, typed: Campaign): Campaign {
+  const same = TEXTS.filter((name) => typed[name].trim() === stored[name]);
+  return { ...stored, ...Object.fromEntries(same.map((name) => [name, typed[name]])) };
 }
 
 export class CampaignDraft {
@@ -28,7 +35,10 @@ export class CampaignDraft {
   saved = $state(0);
   /** The budget was chosen by hand: no suggestion takes its place. */
   private chosenBudget = false;
+  /** Changed and not yet on its way. */
   private pending: Changes = {};
+  /** On its way. */
+  private sent: Changes = {};
   private timer: ReturnType<typeof setTimeout> | undefined;
   private queue: Promise<void> = Promise.resolve();
 
@@ -53,9 +63,13 @@ export class CampaignDraft {
   }
 
   /** Makes the draft, or moves it to another collection. */
-  async choose(collectionId: string): Promise<void> {
+  choose(collectionId: string): Promise<void> {
+    return this.inTurn(() => this.chosen(collectionId));
+  }
+
+  private async chosen(collectionId: string): Promise<void> {
     const collection = this.collections.find(({ id }) => id === collectionId);
-    if (!collection || !this.options) return;
+    if (!collection || !this.options || collectionId === this.campaign?.collection_id) return;
     if (this.campaign) return this.put(this.resized({ collection_id: collectionId }));
     const { options } = this;
     await this.tell(async () => {
@@ -116,26 +130,48 @@ export class CampaignDraft {
   /** Everything saved; rejects nothing: what is wrong stands in `error`. */
   async flush(): Promise<void> {
     clearTimeout(this.timer);
-    const body = this.pending;
-    this.pending = {};
-    if (Object.keys(body).length > 0) this.queue = this.queue.then(() => this.save(body));
-    await this.queue;
+    await this.inTurn(() => this.save());
   }
 
-  private async save(body: Changes): Promise<void> {
+  /** One request after the other: two clicks make one draft, and no older save ends last. */
+  private inTurn(action: () => Promise<void>): Promise<void> {
+    const done = this.queue.then(action);
+    // Its caller hears of a failure; those after it go on.
+    this.queue = done.catch(() => undefined);
+    return done;
+  }
+
+  private async save(): Promise<void> {
+    if (Object.keys(this.pending).length === 0) return;
     this.saving = true;
+    this.sent = this.pending;
+    this.pending = {};
     let stored: Campaign | null = null;
     await this.tell(async () => {
-      const path = `/api/v1/campaigns/${this.campaign?.id}`;
-      stored = await request<Campaign>(path, { method: 'PATCH', body });
+      stored = await this.patch({ body: this.sent });
       // What was typed meanwhile is newer than the reply.
-      if (Object.keys(this.pending).length === 0) this.campaign = stored;
+      if (this.campaign && Object.keys(this.pending).length === 0)
+        this.campaign = asTyped(stored, this.campaign);
       await this.readPlan();
       this.saved += 1;
     });
     // What was refused stays as it was typed, and is sent again with what puts it right.
-    if (stored === null) this.pending = merged(body, this.pending);
+    if (stored === null) this.pending = merged(this.sent, this.pending);
+    this.sent = {};
     this.saving = false;
+  }
+
+  private patch(options: RequestOptions): Promise<Campaign> {
+    return request(`/api/v1/campaigns/${this.campaign?.id}`, { method: 'PATCH', ...options });
+  }
+
+  /** The page is going away: nothing can be waited for, what is unsaved is sent at once. */
+  leave(): void {
+    clearTimeout(this.timer);
+    // A request on its way may be cut off with the page.
+    const body = merged(this.sent, this.pending);
+    if (Object.keys(body).length === 0) return;
+    void this.tell(async () => void (await this.patch({ body, keepalive: true })));
   }
 
   async readPlan(): Promise<void> {

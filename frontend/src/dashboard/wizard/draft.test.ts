@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Campaign } from '../../api/types';
+import { asTyped, CampaignDraft, merged } from './draft.svelte';
+
+describe('changes of a draft', () => {
+  it('put the later over the earlier, nested settings field by field', () => {
+    const refused = { name: 'A', annotation: { practice: 1, repeat_share: 10 } };
+    expect(merged(refused, { annotation: { repeat_share: 0.1 }, budget: 5 })).toEqual({
+      name: 'A',
+      budget: 5,
+      annotation: { practice: 1, repeat_share: 0.1 },
+    });
+  });
+
+  it('keep the space that was just typed, and what the server made of all else', () => {
+    const typed = { name: 'Birds', question: 'Which ', budget: 7 } as Campaign;
+    const stored = { name: 'Birds (2)', question: 'Which', budget: 8 } as Campaign;
+    expect(asTyped(stored, typed)).toEqual({ name: 'Birds (2)', question: 'Which ', budget: 8 });
+  });
+});
+
+describe('saving a draft', () => {
+  interface Sent {
+    method: string;
+    body: Record<string, unknown>;
+    keepalive: boolean;
+    reply: (status: number) => Promise<unknown>;
+  }
+  let server: Record<string, unknown>;
+  let sent: Sent[];
+
+  /** Plans are answered at once, changes and new drafts when a test says so. */
+  function fetching(_path: string, init: RequestInit): Promise<Response> {
+    if (init.method === 'GET') return Promise.resolve(Response.json({}));
+    const body = JSON.parse(init.body as string) as Record<string, unknown>;
+    return new Promise((resolve) => {
+      const reply = (status: number) => {
+        if (status < 300) server = { id: 'one', name: 'A', question: 'Q', ...server, ...body };
+        const problem = { code: 'busy', detail: 'Too busy.' };
+        resolve(Response.json(status < 300 ? server : problem, { status }));
+        return vi.advanceTimersByTimeAsync(0);
+      };
+      sent.push({ method: init.method ?? '', body, keepalive: init.keepalive ?? false, reply });
+    });
+  }
+
+  function draft(): CampaignDraft {
+    const one = new CampaignDraft();
+    one.campaign = { ...server, id: 'one', name: 'A', question: 'Q' } as unknown as Campaign;
+    return one;
+  }
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    vi.stubGlobal('fetch', fetching);
+    vi.stubGlobal('history', { replaceState: vi.fn() });
+    server = { grid_size: 24 };
+    sent = [];
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+
+  const quiet = () => vi.advanceTimersByTimeAsync(400);
+
+  it('never sends an older change after a newer one, also where the older was refused', async () => {
+    const one = draft();
+    one.change({ grid_size: 20 });
+    await quiet();
+    one.change({ grid_size: 9 });
+    await quiet();
+    await sent[0]?.reply(503);
+    expect(one.error).toBe('Too busy.');
+    await sent[1]?.reply(200);
+    one.change({ budget: 8 });
+    await quiet();
+    await sent[2]?.reply(200);
+    expect(server).toMatchObject({ grid_size: 9, budget: 8 });
+    expect(one.campaign).toMatchObject({ grid_size: 9, budget: 8 });
+  });
+
+  it('never shows an older reply over what waits to be sent', async () => {
+    const one = draft();
+    one.change({ grid_size: 20 });
+    await quiet();
+    one.change({ grid_size: 9 });
+    await quiet();
+    await sent[0]?.reply(200);
+    expect(one.campaign?.grid_size).toBe(9);
+  });
+
+  it('makes one draft of two clicks', async () => {
+    const one = new CampaignDraft();
+    one.options = { kinds: {}, strategies: [] } as unknown as typeof one.options;
+    one.collections = [{ id: 'birds', name: 'Birds', n_images: 40 }] as typeof one.collections;
+    void one.choose('birds');
+    void one.choose('birds');
+    await vi.advanceTimersByTimeAsync(0);
+    await sent[0]?.reply(201);
+    await quiet();
+    expect(sent.map(({ method }) => method)).toEqual(['POST']);
+  });
+
+  it('sends all that is not stored when the page goes away', async () => {
+    const one = draft();
+    one.change({ grid_size: 20 });
+    await quiet();
+    one.change({ budget: 9 });
+    one.leave();
+    expect(sent[1]).toMatchObject({ body: { grid_size: 20, budget: 9 }, keepalive: true });
+  });
+});

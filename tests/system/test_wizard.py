@@ -1,0 +1,47 @@
+"""Setting a campaign up in a real browser: what is typed is kept, whatever happens beside it."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import select
+
+from app.campaigns.models import Campaign
+from app.core.database import transaction
+from tests.support.builders import a_collection, an_account
+from tests.support.system import System
+from tests.system.test_dashboard import signed_in
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def wizard(browser: Browser, web: System) -> Page:
+    """The wizard's second step, its preview loaded."""
+    owner = an_account()
+    collection = a_collection(owner, 40)
+    page = signed_in(browser, web, owner)
+    page.goto(f"{web.base_url}/campaigns/new?collection={collection.id}")
+    expect(page.frame_locator("iframe").locator("button[data-image]")).to_have_count(24)
+    return page
+
+
+def stored() -> Campaign:
+    with transaction() as session:
+        return session.scalars(select(Campaign)).one()
+
+
+def test_the_preview_never_takes_the_focus_from_who_types(wizard: Page) -> None:
+    question = wizard.get_by_label(re.compile("^Question"))
+    question.fill("")
+    text = ["Which ", "of these ", "belong ", "together?"]
+    for part in text:
+        address = wizard.locator("iframe").get_attribute("src")
+        wizard.keyboard.type(part)
+        # Saved after a moment: the preview is another page now, and has drawn its grid.
+        expect(wizard.locator("iframe")).not_to_have_attribute("src", address or "")
+        expect(wizard.frame_locator("iframe").locator("button[data-image]")).to_have_count(24)
+    expect(question).to_be_focused()
+    expect(question).to_have_value("".join(text))
+    assert stored().question == "".join(text)
+    wizard.context.close()
