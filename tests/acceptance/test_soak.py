@@ -29,7 +29,7 @@ from tests.support.acceptance_results import keep
 from tests.support.books import Requester, owed_to_workers, paid_by_ledger, paid_by_mturk
 from tests.support.builders import a_campaign, a_collection, an_account, an_api_token
 from tests.support.chaos import Chaos, has_failed
-from tests.support.invariants import broken_invariants
+from tests.support.invariants import broken_invariants, nothing_is_running
 from tests.support.recruits import SECRET, an_account_on
 from tests.support.scale import FULL
 from tests.support.servers import Servers
@@ -209,13 +209,6 @@ def people_leave(turk: Emulator, requester: Requester, recruitment: str) -> int:
         held = sum(one.state == "Accepted" for one in turk.state.assignments.values())
         turk.state.clock.advance(31 * 60)
     return held
-
-
-def nothing_is_running() -> bool:
-    with transaction() as session:
-        query = select(func.count()).where(Job.state.in_(("queued", "running")))
-        busy = session.scalar(query)
-    return not busy and "nothing waits in the outbox" not in broken_invariants()
 
 
 def told(chaos: Chaos, traffic: Traffic, market: Market, left: int) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """What must be true of the database when nobody is at work: queries that find what breaks it."""
 
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 
 from app.core.database import transaction
+from app.jobs.models import Job
 
 # Each finds rows only where its sentence is broken.
 INVARIANTS = {
@@ -98,3 +99,11 @@ def broken_invariants() -> dict[str, list[str]]:
             if rows:
                 found[sentence] = [str(row._mapping) for row in rows]
     return found
+
+
+def nothing_is_running() -> bool:
+    """No training runs, waits for a worker, or is being handed to one."""
+    with transaction() as session:
+        query = select(func.count()).where(Job.state.in_(("queued", "running")))
+        busy = session.scalar(query)
+    return not busy and "nothing waits in the outbox" not in broken_invariants()

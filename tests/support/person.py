@@ -89,6 +89,7 @@ class Person:
                 self.press(self.bin(kind).locator(".name"))
             else:
                 self.drag(self.tile(image), self.bin(kind))
+            expect(self.bin(kind).locator(self.tile(image))).to_be_visible(timeout=SLOW)
 
     def focus(self, image: int) -> None:
         """Walk to an image with Tab and arrows."""
@@ -102,12 +103,12 @@ class Person:
         raise AssertionError(f"the arrow keys do not reach image {image}")
 
     def drag(self, source: Locator, target: Locator) -> None:
-        start, end = source.bounding_box(), target.bounding_box()
-        assert start is not None
-        assert end is not None
+        # Waits until nothing moves: the bins get their sizes a moment after each drop.
+        source.hover(timeout=SLOW)
         mouse = self.page.mouse
-        mouse.move(start["x"] + start["width"] / 2, start["y"] + start["height"] / 2)
         mouse.down()
+        end = target.bounding_box()
+        assert end is not None
         mouse.move(end["x"] + end["width"] / 2, end["y"] + end["height"] / 2, steps=4)
         mouse.up()
 

@@ -45,3 +45,18 @@ def test_the_preview_never_takes_the_focus_from_who_types(wizard: Page) -> None:
     expect(question).to_have_value("".join(text))
     assert stored().question == "".join(text)
     wizard.context.close()
+
+
+def test_a_number_that_cannot_be_is_told_where_it_was_typed(wizard: Page) -> None:
+    size = wizard.get_by_label(re.compile("^Images per grid"))
+    following = wizard.get_by_role("button", name="Next: Strategy")
+    for wrong in ("9.5", "1", "61", ""):
+        size.fill(wrong)
+        following.click()
+        expect(size).to_be_focused()
+        assert size.evaluate("one => one.validationMessage")
+    size.fill("9")
+    following.click()
+    expect(wizard.get_by_role("heading", name="How is it learned?")).to_be_visible()
+    assert stored().grid_size == 9
+    wizard.context.close()
