@@ -10,8 +10,9 @@ TOOLS := .venv-audit
 FRONTEND := app/static/build/manifest.json
 SCHEMA := frontend/openapi.json
 NPM := sh tools/npm.sh
-# How many tests run at once; each worker has servers of its own.
-JOBS ?= 2
+# How many tests run at once; each worker has servers of its own. One more than two cores: tests
+# that wait leave a fourth of them idle.
+JOBS ?= 3
 # Threads that wait for each other must not keep a core from others.
 export OMP_WAIT_POLICY ?= PASSIVE
 
@@ -31,7 +32,7 @@ test: test-python test-frontend ## All tests, browser tests included
 
 test-python: $(ENVIRONMENT) $(FRONTEND) browser
 	@echo "==> Python tests (PostgreSQL, Valkey, Celery and Chromium are real)"
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 acceptance: $(ENVIRONMENT) $(FRONTEND) browser ## The acceptance tests at full size (hours), and their report
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/acceptance.lock
