@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from app.campaigns.models import Campaign
 from app.core.database import transaction
-from tests.support.builders import a_collection, an_account
+from tests.support.builders import a_campaign, a_collection, an_account
 from tests.support.system import System
 from tests.system.test_dashboard import signed_in
 
@@ -60,3 +60,31 @@ def test_a_number_that_cannot_be_is_told_where_it_was_typed(wizard: Page) -> Non
     expect(wizard.get_by_role("heading", name="How is it learned?")).to_be_visible()
     assert stored().grid_size == 9
     wizard.context.close()
+
+
+def test_settings_say_what_cannot_be_saved_also_where_they_were_folded(
+    browser: Browser, web: System
+) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner, budget=40, rounds=2)
+    page = signed_in(browser, web, owner)
+    page.goto(f"{web.base_url}/campaigns/{campaign.id}/settings")
+    budget, save = page.get_by_label(re.compile("^Budget")), page.get_by_role("button", name="Save")
+    expect(save).to_be_disabled()
+    budget.fill("0")
+    save.click()
+    expect(budget).to_be_focused()
+    assert budget.evaluate("one => one.validationMessage")
+    budget.fill("60")
+    page.locator("summary", has_text="Settings of").click()
+    folded = page.locator("details input[type=number]").first
+    before = folded.input_value()
+    folded.fill("-5")
+    page.locator("summary", has_text="Settings of").click()
+    save.click()
+    expect(folded).to_be_focused()
+    folded.fill(before)
+    save.click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    assert stored().budget == 60
+    page.context.close()
