@@ -9,7 +9,7 @@ from sqlalchemy import select
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from tests.support.builders import a_campaign, a_collection, an_account
-from tests.support.system import System
+from tests.support.system import System, wait_until
 from tests.system.test_dashboard import signed_in
 
 pytestmark = pytest.mark.browser
@@ -43,7 +43,7 @@ def test_the_preview_never_takes_the_focus_from_who_types(wizard: Page) -> None:
         expect(wizard.frame_locator("iframe").locator("button[data-image]")).to_have_count(24)
     expect(question).to_be_focused()
     expect(question).to_have_value("".join(text))
-    assert stored().question == "".join(text)
+    wait_until("the question to be stored", lambda: stored().question == "".join(text), 10)
     wizard.context.close()
 
 
@@ -59,6 +59,29 @@ def test_a_number_that_cannot_be_is_told_where_it_was_typed(wizard: Page) -> Non
     following.click()
     expect(wizard.get_by_role("heading", name="How is it learned?")).to_be_visible()
     assert stored().grid_size == 9
+    wizard.context.close()
+
+
+def test_an_amount_stays_as_it_is_typed_and_what_is_none_is_told(wizard: Page) -> None:
+    for step in ("Strategy", "Quality", "Budget"):
+        wizard.get_by_role("button", name=f"Next: {step}").click()
+    reward = wizard.get_by_label(re.compile("^Reward per assignment"))
+    reward.fill("1.5")
+    wait_until("the reward to be stored", lambda: stored().reward_cents == 150, 10)
+    reward.press("End")
+    for _ in range(3):
+        reward.press("Backspace")
+    # Stored and read back meanwhile: nothing is written under who is about to type.
+    wait_until("what was left of it to be stored", lambda: stored().reward_cents == 100, 10)
+    expect(wizard.get_by_text("Draft saved")).to_be_visible()
+    expect(reward).to_have_value("")
+    wizard.get_by_role("button", name="Next: Launch").click()
+    expect(reward).to_be_focused()
+    assert "1.50" in str(reward.evaluate("one => one.validationMessage"))
+    reward.press_sequentially("2")
+    wizard.get_by_role("button", name="Next: Launch").click()
+    expect(wizard.get_by_role("button", name="Launch the campaign")).to_be_visible()
+    assert stored().reward_cents == 200
     wizard.context.close()
 
 

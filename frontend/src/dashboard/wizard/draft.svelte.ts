@@ -11,11 +11,13 @@ export type Changes = Partial<Record<keyof Campaign, unknown>>;
 
 /** The later changes over the earlier ones; nested settings field by field. */
 export function merged(earlier: Changes, later: Changes): Changes {
-  const nested = NESTED.filter((name) => name in earlier && name in later).map((name) => [
+  // Settings belong to the strategy that they were chosen for.
+  const kept: Changes = 'strategy' in later ? { ...earlier, settings: {} } : earlier;
+  const nested = NESTED.filter((name) => name in kept && name in later).map((name) => [
     name,
-    { ...(earlier[name] as object), ...(later[name] as object) },
+    { ...(kept[name] as object), ...(later[name] as object) },
   ]);
-  return { ...earlier, ...later, ...Object.fromEntries(nested) };
+  return { ...kept, ...later, ...Object.fromEntries(nested) };
 }
 
 /** What the server stored; a space at a text's end stays while the next word is typed. */
@@ -88,13 +90,7 @@ export class CampaignDraft {
 
   private put(changes: Changes): void {
     if (!this.campaign) return;
-    const nested = Object.fromEntries(
-      NESTED.filter((name) => name in changes).map((name) => [
-        name,
-        { ...(this.campaign?.[name] as object), ...(changes[name] as object) },
-      ]),
-    );
-    this.campaign = { ...this.campaign, ...changes, ...nested } as Campaign;
+    this.campaign = merged(this.campaign, changes) as Campaign;
     this.pending = merged(this.pending, changes);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.flush(), QUIET);
@@ -142,7 +138,11 @@ export class CampaignDraft {
   }
 
   private async save(): Promise<void> {
-    if (Object.keys(this.pending).length === 0) return;
+    if (Object.keys(this.pending).length === 0) {
+      // What was stored may still have failed to be read.
+      if (this.error && this.campaign) await this.tell(() => this.readPlan());
+      return;
+    }
     this.saving = true;
     this.sent = this.pending;
     this.pending = {};

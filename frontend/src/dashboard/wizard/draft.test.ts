@@ -12,6 +12,13 @@ describe('changes of a draft', () => {
     });
   });
 
+  it('drop settings of a strategy that was changed', () => {
+    const refused = { settings: { n_factors: -1 }, budget: 8 };
+    const changed = merged(refused, { strategy: 'crowdster', settings: {} });
+    expect(changed).toEqual({ strategy: 'crowdster', settings: {}, budget: 8 });
+    expect(merged(refused, { strategy: 'cen' }).settings).toEqual({});
+  });
+
   it('keep the space that was just typed, and what the server made of all else', () => {
     const typed = { name: 'Birds', question: 'Which ', budget: 7 } as Campaign;
     const stored = { name: 'Birds (2)', question: 'Which', budget: 8 } as Campaign;
@@ -28,15 +35,19 @@ describe('saving a draft', () => {
   }
   let server: Record<string, unknown>;
   let sent: Sent[];
+  let readable: boolean;
 
   /** Plans are answered at once, changes and new drafts when a test says so. */
   function fetching(_path: string, init: RequestInit): Promise<Response> {
-    if (init.method === 'GET') return Promise.resolve(Response.json({}));
+    const problem = { code: 'busy', detail: 'Too busy.' };
+    if (init.method === 'GET')
+      return Promise.resolve(
+        Response.json(readable ? {} : problem, { status: readable ? 200 : 503 }),
+      );
     const body = JSON.parse(init.body as string) as Record<string, unknown>;
     return new Promise((resolve) => {
       const reply = (status: number) => {
         if (status < 300) server = { id: 'one', name: 'A', question: 'Q', ...server, ...body };
-        const problem = { code: 'busy', detail: 'Too busy.' };
         resolve(Response.json(status < 300 ? server : problem, { status }));
         return vi.advanceTimersByTimeAsync(0);
       };
@@ -56,6 +67,7 @@ describe('saving a draft', () => {
     vi.stubGlobal('history', { replaceState: vi.fn() });
     server = { grid_size: 24 };
     sent = [];
+    readable = true;
   });
   afterEach(() => {
     vi.useRealTimers();
@@ -100,6 +112,19 @@ describe('saving a draft', () => {
     await sent[0]?.reply(201);
     await quiet();
     expect(sent.map(({ method }) => method)).toEqual(['POST']);
+  });
+
+  it('reads again what could not be read, and nothing stands in the way', async () => {
+    const one = draft();
+    readable = false;
+    one.change({ budget: 9 });
+    await quiet();
+    await sent[0]?.reply(200);
+    expect(one.error).toBe('Too busy.');
+    readable = true;
+    await one.flush();
+    expect(one.error).toBe('');
+    expect(sent).toHaveLength(1);
   });
 
   it('sends all that is not stored when the page goes away', async () => {
