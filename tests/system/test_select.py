@@ -84,8 +84,8 @@ def test_seven_label_a_collection_and_the_guesser_is_found(system: System) -> No
         ).one()
     assert worst["annotator"] == guesser, jury
     for method in ("majority", "dawid_skene", "glad"):
-        # With some 45 votes a quality is known to 0.07: which of two is the least may be chance; and
-        # where images have one vote each, a majority is everybody's own.
+        # With some 45 votes a quality is known to 0.07: which of two is the least may be chance.
+        # Where images have one vote each, a majority is everybody's own.
         assert worst["quality"][method] <= np.median([one["quality"][method] for one in jury]), jury
 
     headers = {"Authorization": f"Bearer {an_api_token(owner)}"}
