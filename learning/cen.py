@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -20,72 +20,41 @@ from learning.cen_checks import check_init, check_parameters
 from learning.devices import cores_for, pick_device
 from learning.groupings import Groupings
 from learning.latent.engine import LatentEngine
-from learning.metrics import best_threshold
-from learning.paper_cen.engine import PaperEngine
-from learning.paper_cen.network import Sizes
 from learning.synthesis import (
     GridWishes,
     least_known_grids,
     search_grids,
     stream_by_spread,
-    stream_grids,
 )
-
-# Supplement A (gamma: 6 in table S1, 5 in the text).
-PAPER_SETTINGS: dict[str, Any] = {
-    "context_encoder": "s_hot",
-    "gamma": 6.0,
-    "n_epochs": 20,
-    "learning_rate": 1e-3,
-    "pairs_per_step": 100,
-    "threshold": "midpoint",
-}
 
 
 class ContextEmbeddingNetwork(Estimator):
-    """Three encoders, learned jointly from groupings (section 3.1):
+    """Which attribute an answer is about is hidden, learned jointly with all else.
 
-    annotator encoder  w    -> a_w in R^K, >= 0   what this annotator tends to look at
-    context encoder    grid -> a_g in R^K, >= 0   what this grid makes stand out
+    The three encoders of Context Embedding Networks (section 3.1), read as a probability:
+
+    annotator encoder  w    -> preference         what this annotator tends to look at
+    context encoder    grid -> spread along k     what this grid makes stand out
     image encoder      i    -> x_i in R^K         one attribute per dimension
 
-    `context_encoder="s_hot"` is the paper's network: two images are d = ||a * (x_i - x_j)||_2
-    apart (eqs. 3-5), a = a_w ("annotator"), a_g ("context") or a_w + a_g ("mixture"); hinge
-    loss of eq. 8, its second d weighted by a like the first. It memorises the grids that it
-    was trained on, so that a_g says little about others.
-
-    `context_encoder="spread"`, the default, reads the same model as a probability: which
-    attribute k an answer is about is hidden, P(k | w, g) = softmax(bias + preference of w +
-    gain * spread of g's images along k), and given k two images are grouped together with
-    P = sigmoid(threshold - (x_ik - x_jk)^2), threshold by level of detail, within the
-    limits that slips set; or the answer is noise. See `learning.latent`. The activation is
-    P(k | w, g), the distance -log P(same).
+    P(k | w, g) = softmax(bias + preference of w + gain * spread of g's images along k), and
+    given k two images are grouped together with P = sigmoid(threshold - (x_ik - x_jk)^2),
+    threshold by level of detail, within the limits that slips set; or the answer is noise.
+    See `learning.latent`. The activation is P(k | w, g), the distance -log P(same).
+    The network as published is `learning.baselines.PaperContextEmbedding`.
 
     Parameters
     ----------
     n_dimensions : K, attributes at most. Those that no answer needs stay zero.
-    variant : "mixture", "annotator" (without a_g) or "context" (without a_w).
-    context_encoder : "spread" or "s_hot".
-    n_starts : random starts of the default, best by likelihood.
+    variant : "mixture", "annotator" (without the grid) or "context" (without the annotator).
+    n_starts : random starts, best by likelihood.
     device : "auto", "cpu" or "cuda".
     random_state : int for a repeatable fit.
-
-    Of "s_hot" only, by default what trains it well; PAPER_SETTINGS has the paper's own:
-    gamma : weight of a same pair (eq. 7). Above 1 the activations collapse to 0 unless
-        same pairs are rare.
-    margin_same, margin_different : xi_p and xi_n (eq. 6).
-    sparsity, shrinkage : lambda_1 on activations and lambda_2 on coordinates (eq. 8).
-    n_hidden : width of the hidden layers (supplement A).
-    n_epochs, learning_rate : of Adam.
-    grids_per_step, pairs_per_step : a step takes whole grids unless pairs are given (the
-        paper: 100, forty times slower for the same loss).
-    threshold : "calibrated" on the training pairs, or "midpoint", the paper's
-        (xi_n + xi_p) / 2, which with gamma > 1 calls nearly every pair the same.
 
     Attributes
     ----------
     embedding_ : (N, K) image coordinates; an image without answers stands at the centre.
-    annotator_activation_ : (W, K) >= 0; the default's rows sum to 1.
+    annotator_activation_ : (W, K) >= 0; rows sum to 1.
     attribute_share_ : (K,) part of the answers, given their groupings, about each dimension.
     threshold_ : distance below which two images are predicted to be grouped together.
     """
@@ -94,37 +63,13 @@ class ContextEmbeddingNetwork(Estimator):
         self,
         n_dimensions: int = 4,
         variant: str = "mixture",
-        context_encoder: str = "spread",
         n_starts: int = 2,
-        gamma: float = 1.0,
-        margin_same: float = 1.0,
-        margin_different: float = 6.0,
-        sparsity: float = 5e-6,
-        shrinkage: float = 1e-3,
-        n_hidden: int = 200,
-        n_epochs: int = 40,
-        learning_rate: float = 3e-3,
-        grids_per_step: int = 8,
-        pairs_per_step: int | None = None,
-        threshold: str = "calibrated",
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:
         self.n_dimensions = n_dimensions
         self.variant = variant
-        self.context_encoder = context_encoder
         self.n_starts = n_starts
-        self.gamma = gamma
-        self.margin_same = margin_same
-        self.margin_different = margin_different
-        self.sparsity = sparsity
-        self.shrinkage = shrinkage
-        self.n_hidden = n_hidden
-        self.n_epochs = n_epochs
-        self.learning_rate = learning_rate
-        self.grids_per_step = grids_per_step
-        self.pairs_per_step = pairs_per_step
-        self.threshold = threshold
         self.device = device
         self.random_state = random_state
 
@@ -143,7 +88,7 @@ class ContextEmbeddingNetwork(Estimator):
 
         init: a fitted model of most of these answers, to go on from at a fraction of the
         cost. Image and annotator indices must mean the same; there may be more of them.
-        Its dimensions keep their order and direction. Only the default goes on from one.
+        Its dimensions keep their order and direction.
 
         Raises ValueError for a bad parameter, answers without an informative pair, or an
         `init` that does not fit.
@@ -173,33 +118,20 @@ class ContextEmbeddingNetwork(Estimator):
         progress: Progress | None,
     ) -> None:
         device = pick_device(self.device)
-        if self.context_encoder == "s_hot":
-            sizes = Sizes(
-                groupings.n_images,
-                groupings.n_annotators,
-                self.n_dimensions,
-                self.n_hidden,
-                self.variant,
-            )
-            paper = PaperEngine.fit(groupings, sizes, self, generator, device, progress)
-            self._keep(paper)
-            self.threshold_ = self._paper_threshold(groupings)
-        else:
-            previous = init._engine if init is not None else None
-            assert previous is None or isinstance(previous, LatentEngine)
-            latent = LatentEngine.fit(
-                groupings,
-                self.n_dimensions,
-                self.variant,
-                self.n_starts,
-                generator,
-                device,
-                progress,
-                previous,
-            )
-            self._keep(latent)
-            # P(same) = 1/2 after calibration on answers that were held out.
-            self.threshold_ = float(np.log(2.0))
+        previous = init._engine if init is not None else None
+        engine = LatentEngine.fit(
+            groupings,
+            self.n_dimensions,
+            self.variant,
+            self.n_starts,
+            generator,
+            device,
+            progress,
+            previous,
+        )
+        self._keep(engine)
+        # P(same) = 1/2 after calibration on answers that were held out.
+        self.threshold_ = float(np.log(2.0))
 
     def aligned_with(
         self, previous: ContextEmbeddingNetwork, groupings: Groupings | None = None
@@ -208,11 +140,9 @@ class ContextEmbeddingNetwork(Estimator):
 
         Each dimension takes the place of the one that most of the same answers are about,
         or, without `groupings`, that it correlates with most over the images both know; new
-        ones take the places left. Default model only. Raises ValueError for another number
-        of dimensions.
+        ones take the places left. Raises ValueError for another number of dimensions.
         """
         self._check_fitted()
-        engine = self._latent("an order of dimensions")
         if previous.n_dimensions != self.n_dimensions:
             raise ValueError(
                 f"the earlier model has {previous.n_dimensions} dimensions, "
@@ -221,7 +151,7 @@ class ContextEmbeddingNetwork(Estimator):
         shared = None if groupings is None else self._shared_answers(previous, groupings)
         order, sign = matching_columns(previous.embedding_, self.embedding_, shared)
         aligned = type(self)(**self.get_params(deep=False))
-        aligned._keep(engine.rearranged(order, sign))
+        aligned._keep(self._engine.rearranged(order, sign))
         aligned.attribute_share_ = self.attribute_share_[order]
         aligned.threshold_ = self.threshold_
         return aligned
@@ -273,16 +203,16 @@ class ContextEmbeddingNetwork(Estimator):
         """(G, S(S-1)/2) pairs that answers about these attributes put together.
 
         Which attribute an answer is about is read from its grouping, so that this compares
-        an annotator with the model, not a prediction with the truth. Default model only.
+        an annotator with the model, not a prediction with the truth.
         """
         self._check_known(groupings)
-        return self._latent("answers about an attribute").expected_same(groupings)
+        return self._engine.expected_same(groupings)
 
     def predict_attribute(self, groupings: Groupings, before_grouping: bool = False) -> IntArray:
         """(G,) the dimension an answer is about (section 4.3).
 
         Given its grouping, or, with `before_grouping`, from annotator and grid alone: the
-        argmax of `activation`. The paper's network cannot take the grouping into account.
+        argmax of `activation`.
         """
         probability = self.attribute_probability(groupings, before_grouping)
         return np.asarray(probability.argmax(axis=1), np.int64)
@@ -309,21 +239,15 @@ class ContextEmbeddingNetwork(Estimator):
         method "search" improves random grids by exchanging images and tries about
         `n_candidates` exchanges in all; "stream" keeps the best of `n_candidates` random
         grids, as the paper does. Without `attribute`, a search takes all that are in use
-        in turn. Grids stand out by the spread of their images along the dimensions; those
-        of "s_hot" are streamed through its context encoder.
+        in turn. Grids stand out by the spread of their images along the dimensions.
 
-        Raises ValueError for an attribute that does not exist or is not in use, and in the
-        "annotator" variant of "s_hot", which has no context.
+        Raises ValueError for an attribute that does not exist or is not in use.
         """
         self._check_fitted()
         if attribute is not None and not 0 <= attribute < self.n_dimensions:
             raise ValueError(f"attribute must lie in 0..{self.n_dimensions - 1}, got {attribute}")
         wishes = GridWishes(n, grid_size, len(self.embedding_), attribute, n_candidates)
         rng = np.random.default_rng(random_state)
-        if self.context_encoder == "s_hot":
-            if self.variant == "annotator":
-                raise ValueError("the annotator variant has no context to synthesize grids by")
-            return stream_grids(self.grid_activation, wishes, rng)
         if method not in ("search", "stream"):
             raise ValueError(f"method must be 'search' or 'stream', got {method!r}")
         make = search_grids if method == "search" else stream_by_spread
@@ -333,40 +257,27 @@ class ContextEmbeddingNetwork(Estimator):
         """(n, grid_size) grids of the images whose places are known least.
 
         Images are drawn without replacement, with odds of one over one plus the number of
-        answers that placed them on the attribute where that is least. Default model only.
+        answers that placed them on the attribute where that is least.
         """
         self._check_fitted()
-        engine = self._latent("uncertain grids")
         return least_known_grids(
-            engine.information(), n, grid_size, np.random.default_rng(random_state)
+            self._engine.information(), n, grid_size, np.random.default_rng(random_state)
         )
 
     def level_of_detail(self) -> FloatArray:
-        """(W,) probability that an annotator parts an attribute finely. Default model only."""
+        """(W,) probability that an annotator parts an attribute finely."""
         self._check_fitted()
-        return self._latent("levels of detail").level_of_detail()
+        return self._engine.level_of_detail()
 
     def carelessness(self) -> FloatArray:
-        """(W,) probability of an answer about no attribute. Default model only."""
+        """(W,) probability of an answer about no attribute."""
         self._check_fitted()
-        return self._latent("carelessness").carelessness()
+        return self._engine.carelessness()
 
-    def _latent(self, what: str) -> LatentEngine:
-        if not isinstance(self._engine, LatentEngine):
-            raise ValueError(f"context_encoder {self.context_encoder!r} does not model {what}")
-        return self._engine
-
-    def _keep(self, engine: LatentEngine | PaperEngine) -> None:
+    def _keep(self, engine: LatentEngine) -> None:
         self._engine = engine
         self.embedding_ = engine.embedding
         self.annotator_activation_ = engine.annotator_activation
-
-    def _paper_threshold(self, groupings: Groupings) -> float:
-        if self.threshold == "midpoint":
-            return (self.margin_same + self.margin_different) / 2.0
-        distance = self.pair_distance(groupings)
-        informative = ~np.isnan(distance)
-        return best_threshold(distance[informative], groupings.pair_labels()[informative] == 1)
 
     def _check_known(self, groupings: Groupings) -> None:
         self._check_fitted()
@@ -384,9 +295,6 @@ class ContextEmbeddingNetwork(Estimator):
             for name, array in arrays.items()
             if name.startswith("model.")
         }
-        if self.context_encoder == "s_hot":
-            self._keep(PaperEngine.from_arrays(model, self.variant))
-        else:
-            self._keep(LatentEngine.from_arrays(model))
+        self._keep(LatentEngine.from_arrays(model))
         self.attribute_share_ = arrays["attribute_share"]
         self.threshold_ = float(state["threshold"])

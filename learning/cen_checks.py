@@ -4,44 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from learning.arrays import check_count, check_positive
+from learning.arrays import check_count
 from learning.groupings import Groupings
 
 if TYPE_CHECKING:
     from learning.cen import ContextEmbeddingNetwork
 
-ALLOWED = {
-    "variant": ("mixture", "annotator", "context"),
-    "context_encoder": ("spread", "s_hot"),
-    "threshold": ("calibrated", "midpoint"),
-}
+VARIANTS = ("mixture", "annotator", "context")
 # More dimensions than any crowd's attributes: a misspelt number, not a wish.
 MAX_DIMENSIONS = 256
 
 
 def check_parameters(model: ContextEmbeddingNetwork) -> None:
     """Raise ValueError for a parameter that makes no sense."""
-    for name in ("n_dimensions", "n_starts", "n_hidden", "n_epochs", "grids_per_step"):
+    for name in ("n_dimensions", "n_starts"):
         check_count(name, getattr(model, name))
     if model.n_dimensions > MAX_DIMENSIONS:
         raise ValueError(f"n_dimensions must be at most {MAX_DIMENSIONS}, got {model.n_dimensions}")
-    if model.pairs_per_step is not None:
-        check_count("pairs_per_step", model.pairs_per_step)
-    for name in ("gamma", "margin_same", "margin_different", "learning_rate"):
-        check_positive(name, getattr(model, name))
-    for name in ("sparsity", "shrinkage"):
-        check_positive(name, getattr(model, name), strict=False)
-    for name, allowed in ALLOWED.items():
-        if getattr(model, name) not in allowed:
-            raise ValueError(f"{name} must be one of {allowed}, got {getattr(model, name)!r}")
+    if model.variant not in VARIANTS:
+        raise ValueError(f"variant must be one of {VARIANTS}, got {model.variant!r}")
 
 
 def check_init(
     model: ContextEmbeddingNetwork, init: ContextEmbeddingNetwork, groupings: Groupings
 ) -> None:
     """Raise ValueError for an earlier model that `model` cannot go on from."""
-    if model.context_encoder != "spread" or init.context_encoder != "spread":
-        raise ValueError("only context_encoder 'spread' goes on from an earlier model")
     if init.n_dimensions != model.n_dimensions:
         raise ValueError(
             f"init has {init.n_dimensions} dimensions, this model {model.n_dimensions}"

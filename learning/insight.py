@@ -38,10 +38,7 @@ class AnnotatorInsight:
 
 
 def annotator_insight(model: ContextEmbeddingNetwork, groupings: Groupings) -> AnnotatorInsight:
-    """All annotators of `groupings`, seen by a model fitted on them.
-
-    Raises ValueError for a model without levels of detail (context_encoder "s_hot").
-    """
+    """All annotators of `groupings`, seen by a model fitted on them."""
     n = groupings.n_annotators
     told = groupings.informative_grids()
     who = groupings.annotators[told]

@@ -12,6 +12,7 @@ from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.baselines import (
     BayesianCrowdClustering,
     ConditionalSimilarity,
+    PaperContextEmbedding,
     SiameseEmbedding,
     TripletEmbedding,
 )
@@ -56,9 +57,10 @@ def _network(**parameters: Any) -> Method:
     return run
 
 
-def _baseline(kind: Any) -> Method:
+def _baseline(kind: Any, **parameters: Any) -> Method:
     def run(task: Task) -> Predicted:
-        model = kind(n_dimensions=task.n_dimensions, random_state=task.seed).fit(task.train)
+        model = kind(n_dimensions=task.n_dimensions, random_state=task.seed, **parameters)
+        model.fit(task.train)
         return Predicted(model.pair_distance(task.test), model.predict_same(task.test), model)
 
     return run
@@ -75,9 +77,9 @@ METHODS: dict[str, Method] = {
     "Siamese": _baseline(SiameseEmbedding),
     "triplet": _baseline(TripletEmbedding),
     "Bayesian crowd clustering": _baseline(BayesianCrowdClustering),
-    "paper's CEN, annotator": _network(context_encoder="s_hot", variant="annotator"),
-    "paper's CEN, context": _network(context_encoder="s_hot", variant="context"),
-    "paper's CEN, mixture": _network(context_encoder="s_hot", variant="mixture"),
+    "paper's CEN, annotator": _baseline(PaperContextEmbedding, variant="annotator"),
+    "paper's CEN, context": _baseline(PaperContextEmbedding, variant="context"),
+    "paper's CEN, mixture": _baseline(PaperContextEmbedding, variant="mixture"),
     "latent attribute, annotator": _network(variant="annotator"),
     "latent attribute, context": _network(variant="context"),
     DEFAULT: _network(variant="mixture"),

@@ -16,6 +16,7 @@ from bench.cen.measures import (
     species_score,
 )
 from bench.cen.methods import DEFAULT, METHODS, Task, split_with, uses_attributes
+from learning.baselines import PaperContextEmbedding
 from learning.cen import ContextEmbeddingNetwork
 from learning.metrics import pair_accuracy, pair_auc
 from learning.simulation.oracle import probability_same
@@ -63,7 +64,7 @@ def _oracles(scene: Scene, task: Task, start: Row) -> Iterator[Row]:
 def _beyond(scene: Scene, task: Task, name: str, model: Any) -> Row:
     """Attribute retrieval on training answers and held-out ones, and species."""
     row: Row = {}
-    if isinstance(model, ContextEmbeddingNetwork):
+    if isinstance(model, ContextEmbeddingNetwork | PaperContextEmbedding):
         n = len(scene.crowd.attributes)
         table = retrieval(task.train_attributes, model.predict_attribute(task.train), n)
         row |= retrieval_scores(table)
@@ -101,11 +102,8 @@ def gamma(scene_name: str, seed: int) -> Iterator[Row]:
     labels = test.pair_labels()
     known = labels >= 0
     for value in (1.0, 2.0, 4.0, 6.0, 8.0, 10.0):
-        model = ContextEmbeddingNetwork(
-            n_dimensions=DIMENSIONS[scene_name],
-            context_encoder="s_hot",
-            gamma=value,
-            random_state=seed,
+        model = PaperContextEmbedding(
+            n_dimensions=DIMENSIONS[scene_name], gamma=value, random_state=seed
         ).fit(train)
         distance = model.pair_distance(test)[known]
         same = labels[known] == 1

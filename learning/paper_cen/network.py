@@ -8,13 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-# With a bias of zero about half of the output ReLUs are dead from the start and stay so.
-_AWAKE = 0.5
-
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes and kind of the networks; variant: "mixture", "annotator" or "context"."""
+    """Sizes and variant of the networks; variant: "mixture", "annotator" or "context"."""
 
     n_images: int
     n_annotators: int
@@ -24,63 +21,78 @@ class Sizes:
 
 
 class PaperNetwork(nn.Module):
-    """Annotator, context and image encoders.
+    """Image, annotator and context encoders; the variants have no more of them than they use.
 
-    A one-hot vector times a matrix is a row of it, and an S-hot vector the sum of S rows:
-    the first layers are tables (the paper's layers, without its multiplications by zero).
+    Weights start by Glorot and Bengio's uniform rule and biases at zero, the default of the
+    libraries at the paper's time. With a wider start the first distances exceed the margin
+    and the output units die.
     """
 
     def __init__(self, sizes: Sizes, generator: torch.Generator) -> None:
         super().__init__()
         self.sizes = sizes
         hidden, k = sizes.n_hidden, sizes.n_dimensions
-        self.image_table = nn.Parameter(_normal((sizes.n_images, hidden), 1.0, generator))
-        self.image_out = nn.Parameter(_normal((hidden, k), (6.0 / hidden) ** 0.5, generator))
-        self.annotator_table = nn.Parameter(_normal((sizes.n_annotators, hidden), 1.0, generator))
-        self.annotator_head = _Head(hidden, k, generator)
-        self.grid_table = nn.Parameter(_normal((sizes.n_images, hidden), 0.2, generator))
-        self.grid_head = _Head(hidden, k, generator)
+        self.image_table = glorot(sizes.n_images, hidden, generator)
+        self.image_bias = nn.Parameter(torch.zeros(hidden))
+        self.image_out = glorot(hidden, k, generator)
+        self.annotator_encoder: AttributeEncoder | None = None
+        self.context_encoder: AttributeEncoder | None = None
+        if sizes.variant != "context":
+            self.annotator_encoder = AttributeEncoder(sizes.n_annotators, hidden, k, generator)
+        if sizes.variant != "annotator":
+            self.context_encoder = AttributeEncoder(sizes.n_images, hidden, k, generator)
 
     def embedding(self) -> Tensor:
         """(N, K) x_i of all images."""
-        return functional.relu(self.image_table) @ self.image_out
+        return functional.relu(self.image_table + self.image_bias) @ self.image_out
 
     def embed(self, images: Tensor) -> Tensor:
         """(..., K) x_i of some images; -1 reads the last one."""
-        return functional.relu(self.image_table[images]) @ self.image_out
+        return functional.relu(self.image_table[images] + self.image_bias) @ self.image_out
 
     def annotator_activation(self, annotators: Tensor) -> Tensor:
         """(B, K) a_w; zero in the "context" variant."""
-        table = self.annotator_table[annotators]
-        if self.sizes.variant == "context":
-            return table.new_zeros(len(table), self.sizes.n_dimensions)
-        activation: Tensor = self.annotator_head(table)
+        if self.annotator_encoder is None:
+            return self.image_out.new_zeros((len(annotators), self.sizes.n_dimensions))
+        activation: Tensor = self.annotator_encoder(annotators.unsqueeze(1))
         return activation
 
     def grid_activation(self, images: Tensor) -> Tensor:
         """(B, K) a_g of grids (B, S), -1 pads; zero in the "annotator" variant."""
-        if self.sizes.variant == "annotator":
-            return self.grid_table.new_zeros((len(images), self.sizes.n_dimensions))
-        present = (images >= 0).unsqueeze(-1)
-        activation: Tensor = self.grid_head((self.grid_table[images] * present).sum(dim=1))
+        if self.context_encoder is None:
+            return self.image_out.new_zeros((len(images), self.sizes.n_dimensions))
+        activation: Tensor = self.context_encoder(images)
         return activation
 
 
-class _Head(nn.Module):
-    """ReLU, second hidden layer, ReLU, output ReLU."""
+class AttributeEncoder(nn.Module):
+    """Two hidden ReLU layers and a ReLU output over one-hot or S-hot input.
 
-    def __init__(self, hidden: int, k: int, generator: torch.Generator) -> None:
+    An S-hot vector times a matrix is the sum of S of its rows, so the first layer is a table
+    of rows: the paper's layer without its multiplications by zero.
+    """
+
+    def __init__(self, n_inputs: int, hidden: int, k: int, generator: torch.Generator) -> None:
         super().__init__()
-        deviation = (2.0 / hidden) ** 0.5
-        self.middle = nn.Parameter(_normal((hidden, hidden), deviation, generator))
+        self.table = glorot(n_inputs, hidden, generator)
+        self.table_bias = nn.Parameter(torch.zeros(hidden))
+        self.middle = glorot(hidden, hidden, generator)
         self.middle_bias = nn.Parameter(torch.zeros(hidden))
-        self.out = nn.Parameter(_normal((hidden, k), deviation * 0.5, generator))
-        self.out_bias = nn.Parameter(torch.full((k,), _AWAKE))
+        self.out = glorot(hidden, k, generator)
+        self.out_bias = nn.Parameter(torch.zeros(k))
 
-    def forward(self, first: Tensor) -> Tensor:
-        second = functional.relu(functional.relu(first) @ self.middle + self.middle_bias)
+    def forward(self, indices: Tensor) -> Tensor:
+        """(B, K) activations >= 0 of the inputs that are one at `indices` (B, S); -1 pads."""
+        present = (indices >= 0).to(self.table.dtype)
+        rows = functional.embedding_bag(
+            indices.clamp(min=0), self.table, mode="sum", per_sample_weights=present
+        )
+        first = functional.relu(rows + self.table_bias)
+        second = functional.relu(first @ self.middle + self.middle_bias)
         return functional.relu(second @ self.out + self.out_bias)
 
 
-def _normal(shape: tuple[int, ...], deviation: float, generator: torch.Generator) -> Tensor:
-    return torch.randn(shape, generator=generator) * deviation
+def glorot(n_inputs: int, n_outputs: int, generator: torch.Generator) -> nn.Parameter:
+    """(n_inputs, n_outputs) weights of Glorot and Bengio's (2010) uniform start."""
+    weight = torch.empty(n_inputs, n_outputs)
+    return nn.Parameter(nn.init.xavier_uniform_(weight, generator=generator))

@@ -12,9 +12,11 @@ from torch.nn import functional
 
 from learning.answers import pair_index
 from learning.base import Progress
+from learning.groupings import Groupings
 from learning.paper_cen.network import PaperNetwork
 
-_TINY = 1e-6
+# Below any distance at the start, whose gradient the square root must not lose.
+_TINY = 1e-12
 
 
 class TrainingSettings(Protocol):
@@ -38,6 +40,17 @@ class LabelledGrids:
     images: Tensor
     annotators: Tensor
     labels: Tensor
+
+    @classmethod
+    def of(cls, groupings: Groupings, device: torch.device) -> LabelledGrids:
+        """The answers that hold an informative pair."""
+        labels = groupings.pair_labels()
+        informative = (labels >= 0).any(axis=1)
+        return cls(
+            torch.as_tensor(groupings.images[informative]).to(device),
+            torch.as_tensor(groupings.annotators[informative]).to(device),
+            torch.as_tensor(labels[informative]).to(device),
+        )
 
     def __len__(self) -> int:
         return len(self.images)
@@ -125,17 +138,17 @@ def pairs_loss(
     activation = network.grid_activation(images) + network.annotator_activation(
         data.annotators[grid]
     )
-    one = network.embed(data.images[grid, first[place]])
-    other = network.embed(data.images[grid, second[place]])
-    apart = ((activation * (one - other)) ** 2).sum(dim=1)
+    left = network.embed(data.images[grid, first[place]])
+    right = network.embed(data.images[grid, second[place]])
+    apart = ((activation * (left - right)) ** 2).sum(dim=1)
     distance = torch.sqrt(apart.clamp(min=_TINY))
     loss = _contrast(distance, data.labels[grid, place] == 1, settings).mean()
     loss = loss + settings.sparsity * activation.sum(dim=1).mean()
-    return loss + settings.shrinkage * ((one**2).sum(dim=1) + (other**2).sum(dim=1)).mean()
+    return loss + settings.shrinkage * ((left**2).sum(dim=1) + (right**2).sum(dim=1)).mean()
 
 
 def _contrast(distance: Tensor, same: Tensor, settings: TrainingSettings) -> Tensor:
-    """Eq. 7. The second d of eq. 8 is printed without a; unweighted, a collapses to 0."""
+    """Eq. 7. Eq. 8 prints its second d without a; here it is weighted, as in eqs. 6 and 7."""
     attract = settings.gamma * functional.relu(distance - settings.margin_same)
     return torch.where(same, attract, functional.relu(settings.margin_different - distance))
 

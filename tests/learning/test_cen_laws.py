@@ -126,8 +126,6 @@ def test_a_warm_start_is_refused_from_a_model_that_does_not_fit() -> None:
     grid = Groupings(np.array([[0, 1]]), np.array([[0, 1]]), np.array([0]), 50, 20)
     with pytest.raises(ValueError, match="init knows 100 images"):
         ContextEmbeddingNetwork().fit(grid, init=MODEL)
-    with pytest.raises(ValueError, match="spread"):
-        ContextEmbeddingNetwork(context_encoder="s_hot").fit(ANSWERS, init=MODEL)
 
 
 def test_an_aligned_model_says_the_same_in_the_order_of_the_earlier_one() -> None:

@@ -110,12 +110,6 @@ def test_without_words_attributes_have_no_name() -> None:
         attribute_words(MODEL.embedding_, probability, ANSWERS, [["a"]])
 
 
-def test_the_papers_network_cannot_tell_levels_of_detail() -> None:
-    paper = ContextEmbeddingNetwork(context_encoder="s_hot", n_epochs=1, n_hidden=4)
-    with pytest.raises(ValueError, match="levels of detail"):
-        annotator_insight(paper.fit(ANSWERS), ANSWERS)
-
-
 def test_what_lies_between_two_groups_has_words_of_its_own() -> None:
     """Three groups on a line are low, middle and high; of two groups none is in the middle."""
     embedding = np.arange(9.0)[:, None]
