@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from learning.arrays import FloatArray, IntArray
+from learning.arrays import BoolArray, FloatArray, IntArray
+from learning.baselines import PaperContextEmbedding
 from learning.cen import ContextEmbeddingNetwork
 from learning.groupings import Groupings
 
@@ -37,8 +39,15 @@ class AnnotatorInsight:
     consistency: FloatArray
 
 
-def annotator_insight(model: ContextEmbeddingNetwork, groupings: Groupings) -> AnnotatorInsight:
-    """All annotators of `groupings`, seen by a model fitted on them."""
+def annotator_insight(
+    model: ContextEmbeddingNetwork | PaperContextEmbedding, groupings: Groupings
+) -> AnnotatorInsight:
+    """All annotators of `groupings`, seen by a model fitted on them.
+
+    The paper's network has neither levels of detail nor carelessness: both are NaN. Its
+    preference is the mean activation over an annotator's answers, and its labels are those
+    that it predicts from annotator and grid.
+    """
     n = groupings.n_annotators
     told = groupings.informative_grids()
     who = groupings.annotators[told]
@@ -47,13 +56,21 @@ def annotator_insight(model: ContextEmbeddingNetwork, groupings: Groupings) -> A
     with np.errstate(invalid="ignore"):
         n_groups = groups / n_answers
     n_repeats, consistency = repeated_judgements(groupings)
+    if isinstance(model, PaperContextEmbedding):
+        preference = _mean_activation(model, groupings)
+        detail = carelessness = np.full(n, np.nan)
+        agreement = _agreement(model.predict_same, groupings)
+    else:
+        preference = model.annotator_activation_
+        detail, carelessness = model.level_of_detail(), model.carelessness()
+        agreement = _agreement(model.expected_same, groupings)
     return AnnotatorInsight(
         n_answers=n_answers,
-        preference=model.annotator_activation_,
+        preference=preference,
         n_groups=n_groups,
-        detail=model.level_of_detail(),
-        carelessness=model.carelessness(),
-        agreement=_agreement(model, groupings),
+        detail=detail,
+        carelessness=carelessness,
+        agreement=agreement,
         n_repeats=n_repeats,
         consistency=consistency,
     )
@@ -93,12 +110,21 @@ def _self_kappa(judged: NDArray[np.int64], same: FloatArray) -> float:
     return _kappa(float(observed), float(rate**2 + (1 - rate) ** 2))
 
 
-def _agreement(model: ContextEmbeddingNetwork, groupings: Groupings) -> FloatArray:
-    """(W,) kappa of pair labels and the model's labels given each answer's attribute."""
+def _mean_activation(model: PaperContextEmbedding, groupings: Groupings) -> FloatArray:
+    """(W, K) mean shares of the dimensions over each annotator's answers; NaN without any."""
+    shares = model.attribute_probability(groupings)
+    total = np.zeros((groupings.n_annotators, shares.shape[1]))
+    np.add.at(total, groupings.annotators, shares)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(total / total.sum(axis=1, keepdims=True))
+
+
+def _agreement(expected_same: Callable[[Groupings], BoolArray], groupings: Groupings) -> FloatArray:
+    """(W,) kappa of pair labels and the labels that a model expects, (G, P) of some answers."""
     table = np.zeros((groupings.n_annotators, 2, 2))
     for rows, labels in groupings.label_blocks():
         block = groupings.subset(np.arange(rows.start, rows.start + len(labels)))
-        expected = model.expected_same(block)
+        expected = expected_same(block)
         grid, place = np.nonzero(labels >= 0)
         who = groupings.annotators[rows][grid]
         np.add.at(table, (who, labels[grid, place], expected[grid, place].astype(np.int64)), 1)

@@ -20,13 +20,16 @@ from app.strategies.base import (
     register,
 )
 from app.strategies.grids import NextGrids
-from app.strategies.held_out import HELD_OUT_FROM, TEST_SHARE, held_out_scores
+from app.strategies.held_out import HELD_OUT_FROM, scores_on_unseen_grids
 from app.strategies.insight import insight_of
 from learning.queries import random_grids
 
 if TYPE_CHECKING:
+    from learning.baselines import PaperContextEmbedding
     from learning.cen import ContextEmbeddingNetwork
     from learning.groupings import Groupings
+
+    Network = ContextEmbeddingNetwork | PaperContextEmbedding
 
 # A warm start keeps the attributes it knows: after so many times the answers of the last
 # fit from nothing, look again for others.
@@ -42,6 +45,13 @@ class CenSettings(StrategySettings):
         le=32,
         title="Attributes at most",
         description="Dimensions of the embedding. Those that no answer needs stay empty.",
+    )
+    model: Literal["default", "published"] = Field(
+        default="default",
+        title="Model",
+        description="The default, or the network as it was published (Kim et al., 2018), to "
+        "compare with. The published one learns from all answers each time, does not know which "
+        "images are uncertain, and asks random grids instead of these.",
     )
     variant: Literal["mixture", "annotator", "context"] = Field(
         default="mixture",
@@ -94,24 +104,21 @@ class CenStrategy(StartsAtRandom):
     features_setting: ClassVar[str | None] = None
 
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
-        # Imported here: the web server lists strategies without loading torch.
-        from learning.cen import ContextEmbeddingNetwork
-
         chosen = CenSettings.model_validate(settings)
         answers = data.all_answers
-
-        def network() -> ContextEmbeddingNetwork:
-            return ContextEmbeddingNetwork(
-                n_dimensions=chosen.n_dimensions, variant=chosen.variant, random_state=data.seed
-            )
-
         metrics: dict[str, float] = {}
         start = 0.0
         if len(answers) >= HELD_OUT_FROM:
             start = 0.5
-            metrics = _held_out(network(), answers, data.seed, progress)
+            probe = _network(chosen, data.seed)
+            metrics = scores_on_unseen_grids(
+                probe, answers, data.seed, lambda done: progress(start * done)
+            )
         model, notes = _fit(
-            network(), answers, data, lambda d, t, m: progress(start + (1 - start) * d / t)
+            _network(chosen, data.seed),
+            answers,
+            data,
+            lambda d, t, m: progress(start + (1 - start) * d / t),
         )
         insight = insight_of(model, answers, data.words)
         known = {one["index"]: one for one in insight["attributes"]}
@@ -127,30 +134,34 @@ class CenStrategy(StartsAtRandom):
         )
 
 
-def _held_out(
-    probe: "ContextEmbeddingNetwork", answers: "Groupings", seed: int, progress: Progress
-) -> dict[str, float]:
-    """Scores on 15 % of the grids of a model that has not seen them."""
-    train, test = answers.split(TEST_SHARE, seed)
-    labels = test.pair_labels()
-    if not train.informative_grids().any() or not (labels >= 0).any():
-        return {}
-    probe.fit(train, progress=lambda d, t, m: progress(0.5 * d / t))
-    return held_out_scores(labels, probe.predict_same(test), probe.pair_distance(test), seed)
+def _network(chosen: CenSettings, seed: int) -> "Network":
+    # Imported here: the web server lists strategies without loading torch.
+    from learning.baselines import PaperContextEmbedding
+    from learning.cen import ContextEmbeddingNetwork
+
+    kind = PaperContextEmbedding if chosen.model == "published" else ContextEmbeddingNetwork
+    return kind(n_dimensions=chosen.n_dimensions, variant=chosen.variant, random_state=seed)
 
 
 def _fit(
-    model: "ContextEmbeddingNetwork",
+    model: "Network",
     answers: "Groupings",
     data: LearningData,
     listen: Callable[[int, int, Any], None],
-) -> tuple["ContextEmbeddingNetwork", dict[str, Any]]:
+) -> tuple["Network", dict[str, Any]]:
     """A fit that goes on from the previous model while that is young; its attributes keep
     their numbers either way. Returns the notes for the next one, too."""
+    from learning.baselines import PaperContextEmbedding
+
     previous = data.previous.load(type(model)) if data.previous is not None else None
     if previous is None or not _same_shape(previous, model):
         return model.fit(answers, progress=listen), {"cold_answers": len(answers)}
+    if isinstance(model, PaperContextEmbedding):
+        assert isinstance(previous, PaperContextEmbedding)
+        model.fit(answers, progress=listen)
+        return model.aligned_with(previous), {"cold_answers": len(answers)}
     assert data.previous is not None
+    assert not isinstance(previous, PaperContextEmbedding)
     cold_answers = int(data.previous.notes.get("cold_answers", 0))
     if len(answers) < COLD_AFTER * cold_answers:
         model.fit(answers, init=previous, progress=listen)
@@ -159,12 +170,12 @@ def _fit(
     return model.aligned_with(previous, answers), {"cold_answers": len(answers)}
 
 
-def _same_shape(previous: "ContextEmbeddingNetwork", model: "ContextEmbeddingNetwork") -> bool:
+def _same_shape(previous: "Network", model: "Network") -> bool:
     return (previous.n_dimensions, previous.variant) == (model.n_dimensions, model.variant)
 
 
 def next_grids(
-    model: "ContextEmbeddingNetwork",
+    model: "Network",
     settings: CenSettings,
     data: LearningData,
     attributes: dict[int, dict[str, Any]],
@@ -175,19 +186,24 @@ def next_grids(
 
     attributes: those in use with their words.
     """
+    from learning.baselines import PaperContextEmbedding
+
     seed = data.seed + number
     size, n_images = data.grid_size, data.n_images
-    in_use = list(attributes)
-    n_uncertain = round(n * settings.uncertain_share)
+    published = isinstance(model, PaperContextEmbedding)
+    # Without a context encoder the published network cannot say what a grid is about.
+    in_use = [] if published and settings.variant == "annotator" else list(attributes)
+    n_uncertain = 0 if published else round(n * settings.uncertain_share)
     n_about = min(round(n * settings.attribute_share), n - n_uncertain) if in_use else 0
     # An attribute that later answers do not bear out cannot be asked about: all in turn.
     wanted = [settings.focus] if settings.focus in in_use else in_use
     n_random = n - n_uncertain - n_about
     rng = np.random.default_rng([data.seed, number])
     parts: list[tuple[str, int | None, NDArray[np.int64]]] = [
-        ("random", None, random_grids(n_random, size, n_images, rng)),
-        ("uncertain", None, model.uncertain_grids(n_uncertain, size, seed)),
+        ("random", None, random_grids(n_random, size, n_images, rng))
     ]
+    if not isinstance(model, PaperContextEmbedding):
+        parts.append(("uncertain", None, model.uncertain_grids(n_uncertain, size, seed)))
     for turn, attribute in enumerate(wanted):
         count = (n_about + len(wanted) - 1 - turn) // len(wanted)
         if count:

@@ -1,6 +1,7 @@
 """Scores on grids that a model has not seen, with errors that know that pairs hang together."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,11 +9,37 @@ from numpy.typing import NDArray
 from learning.metrics import pair_scores
 from learning.resampling import jackknife_error
 
+if TYPE_CHECKING:
+    from learning.groupings import Groupings
+
 HELD_OUT_FROM = 20
 TEST_SHARE = 0.15
 _GRIDS_FOR_ERRORS = 300
 # Those that are read as curves.
 _WITH_ERRORS = ("accuracy", "balanced_accuracy", "auc")
+
+
+class PairModel(Protocol):
+    """An estimator of learning/ that predicts which images are grouped together."""
+
+    def fit(self, groupings: "Groupings", *, progress: Any = None) -> Any: ...
+
+    def predict_same(self, groupings: "Groupings") -> NDArray[np.bool_]: ...
+
+    def pair_distance(self, groupings: "Groupings") -> NDArray[np.float64]: ...
+
+
+def scores_on_unseen_grids(
+    probe: PairModel, answers: "Groupings", seed: int, progress: Callable[[float], None]
+) -> dict[str, float]:
+    """Scores of `probe`, fitted here on 85 % of the grids, on the others; empty where either
+    part has no informative pair."""
+    train, test = answers.split(TEST_SHARE, seed)
+    labels = test.pair_labels()
+    if not train.informative_grids().any() or not (labels >= 0).any():
+        return {}
+    probe.fit(train, progress=lambda done, total, metrics: progress(done / total))
+    return held_out_scores(labels, probe.predict_same(test), probe.pair_distance(test), seed)
 
 
 def held_out_scores(

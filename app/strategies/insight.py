@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 MIN_ANSWERS = 3
 
 if TYPE_CHECKING:
+    from learning.baselines import PaperContextEmbedding
     from learning.cen import ContextEmbeddingNetwork
     from learning.groupings import Groupings
 
+    Network = ContextEmbeddingNetwork | PaperContextEmbedding
 
-def attributes_in_use(model: "ContextEmbeddingNetwork", answers: "Groupings") -> list[int]:
+
+def attributes_in_use(model: "Network", answers: "Groupings") -> list[int]:
     """Dimensions that part images and that more than a stray answer is about."""
     parted = model.embedding_.std(axis=0) > 0
     borne_out = model.attribute_share_ * len(answers) >= min(MIN_ANSWERS, len(answers))
     return [int(index) for index in (parted & borne_out).nonzero()[0]]
 
 
-def insight_of(
-    model: "ContextEmbeddingNetwork", answers: "Groupings", words: list[list[str]]
-) -> dict[str, Any]:
+def insight_of(model: "Network", answers: "Groupings", words: list[list[str]]) -> dict[str, Any]:
     """`attributes`: those in use, by number; `annotators`: all who answered, by position.
 
     words: group descriptions of every answer; without any, attributes have no names.
@@ -32,7 +33,7 @@ def insight_of(
 
 
 def _attributes(
-    model: "ContextEmbeddingNetwork", answers: "Groupings", words: list[list[str]]
+    model: "Network", answers: "Groupings", words: list[list[str]]
 ) -> list[dict[str, Any]]:
     # Imported here: the web server lists strategies without loading the numerics.
     from learning.words import attribute_words
@@ -53,7 +54,7 @@ def _attributes(
     ]
 
 
-def _annotators(model: "ContextEmbeddingNetwork", answers: "Groupings") -> list[dict[str, Any]]:
+def _annotators(model: "Network", answers: "Groupings") -> list[dict[str, Any]]:
     from learning.insight import annotator_insight
 
     told = annotator_insight(model, answers)

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
+from learning.alignment import matching_columns
 from learning.arrays import (
     FloatArray,
     IntArray,
@@ -154,6 +155,25 @@ class PaperContextEmbedding(EmbeddingBaseline):
         with cores_for(len(groupings)):
             self._keep(PaperEngine.fit(groupings, sizes, self, generator, device, progress))
         return self
+
+    def aligned_with(self, previous: PaperContextEmbedding) -> PaperContextEmbedding:
+        """This model with its dimensions in the order and direction of an earlier one.
+
+        Each takes the place of the dimension with which its coordinates correlate most over
+        the images that both models know. Raises ValueError for another number of dimensions.
+        """
+        self._check_fitted()
+        if previous.n_dimensions != self.n_dimensions:
+            raise ValueError(
+                f"the earlier model has {previous.n_dimensions} dimensions, "
+                f"this one {self.n_dimensions}"
+            )
+        order, sign = matching_columns(previous.embedding_, self.embedding_)
+        aligned = type(self)(**self.get_params(deep=False))
+        aligned._keep(self._engine.rearranged(order, sign))
+        aligned.attribute_share_ = self.attribute_share_[order]
+        aligned.threshold_ = self.threshold_
+        return aligned
 
     def grid_activation(self, images: IntArray) -> FloatArray:
         """(G, K) a_g of grids (G, S), -1 pads; zero in the "annotator" variant.

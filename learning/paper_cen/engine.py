@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Self
 
 import numpy as np
@@ -82,6 +83,19 @@ class PaperEngine:
             distance = np.linalg.norm(weighted[:, first] - weighted[:, second], axis=2)
             result[rows] = np.where(labels >= 0, distance, np.nan)
         return result
+
+    def rearranged(self, order: IntArray, sign: FloatArray) -> PaperEngine:
+        """The same predictions with dimension order[k] at k, its coordinates times sign[k]."""
+        context = None
+        if self._context is not None:
+            context = deepcopy(self._context)
+            columns = torch.as_tensor(order)
+            with torch.no_grad():
+                context.out.copy_(self._context.out[:, columns])
+                context.out_bias.copy_(self._context.out_bias[columns])
+        return PaperEngine(
+            self.embedding[:, order] * sign, self.annotator_activation[:, order], context
+        )
 
     def arrays(self) -> Arrays:
         """Everything that predictions need; encoders of images and annotators as their outputs."""

@@ -1,5 +1,6 @@
 """The CEN strategy: rounds in shares, going on from the previous model, insight."""
 
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,53 @@ def test_without_the_previous_models_files_the_answers_suffice(
     previous = PreviousModel(1, 100, {}, f"models/test/{broken}")
     learned = learn(some_data(60, previous=previous))
     assert learned.notes == {"cold_answers": 60}
+
+
+def test_the_published_network_learns_scores_and_explains_in_its_place() -> None:
+    learned = learn(DATA, model="published", n_dimensions=4)
+    assert learned.embedding.shape == (N_IMAGES, 4)
+    assert learned.metrics["held_out_auc"] > 0.6
+    assert learned.insight is not None
+    assert learned.insight["attributes"]
+    assert len(learned.insight["annotators"]) == N_ANNOTATORS
+    for annotator in learned.insight["annotators"]:
+        assert sum(annotator["preference"]) == pytest.approx(1.0, abs=1e-4)
+        assert annotator["detail"] is None
+        assert annotator["carelessness"] is None
+        assert annotator["agreement"] > 0.2
+
+
+def test_the_published_network_asks_random_grids_for_uncertain_ones() -> None:
+    settings = {"model": "published", "attribute_share": 0.5, "uncertain_share": 0.25}
+    grids = learn(DATA, n_dimensions=4, **settings).select_grids(40, 2)
+    assert grids.images.shape == (40, SIZE)
+    assert (grids.purposes.count("attribute"), grids.purposes.count("random")) == (20, 20)
+    one = learn(DATA, n_dimensions=4, focus=2, **settings).select_grids(40, 2)
+    assert {about for about in one.attributes if about is not None} == {2}
+    assert one.contents["focus"] == 2
+    blind = learn(DATA, n_dimensions=4, variant="annotator", **settings).select_grids(40, 2)
+    assert set(blind.purposes) == {"random"}, "it has no context encoder to synthesize by"
+
+
+def test_the_published_networks_dimensions_keep_their_order(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    first = learn(DATA, model="published", n_dimensions=4)
+    previous = stored(first, tmp_path, 120)
+    again = learn(some_data(132, previous=previous), model="published", n_dimensions=4)
+    assert again.notes == {"cold_answers": 132}
+    correlation = np.corrcoef(first.embedding.T, again.embedding.T)[:4, 4:]
+    best = max(np.abs(correlation[range(4), order]).sum() for order in permutations(range(4)))
+    assert np.diag(correlation).sum() == pytest.approx(best)
+
+
+@pytest.mark.parametrize("models", [("default", "published"), ("published", "default")])
+def test_a_campaign_may_change_to_another_model(
+    environment: dict[str, str], tmp_path: Path, models: tuple[str, str]
+) -> None:
+    previous = stored(learn(some_data(60), model=models[0]), tmp_path, 60)
+    learned = learn(some_data(70, previous=previous), model=models[1])
+    assert learned.notes == {"cold_answers": 70}
 
 
 def test_few_answers_and_no_words_are_no_trouble() -> None:
