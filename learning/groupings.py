@@ -173,6 +173,11 @@ class Groupings:
         annotator; only where all are of one grid, by answers. Raises ValueError for a
         fraction outside 0..1 or fewer than two grids.
         """
+        train, test = self.split_rows(test_fraction, seed)
+        return self.subset(train), self.subset(test)
+
+    def split_rows(self, test_fraction: float, seed: int) -> tuple[IntArray, IntArray]:
+        """Row indices of the two parts of `split`, in ascending order."""
         if not 0.0 < test_fraction < 1.0:
             raise ValueError(f"test_fraction must lie between 0 and 1, got {test_fraction!r}")
         if len(self) < 2:
@@ -188,7 +193,7 @@ class Groupings:
             order = np.argsort(turn, kind="stable")
             cuts = np.flatnonzero(np.diff(turn[order])) + 1
             n_test = int(cuts[np.argmin(np.abs(cuts - n_test))])
-        return self.subset(np.sort(order[n_test:])), self.subset(np.sort(order[:n_test]))
+        return np.sort(order[n_test:]), np.sort(order[:n_test])
 
     def _same_images(self) -> IntArray:
         """(G,) the same number for grids of the same images, in whatever order."""

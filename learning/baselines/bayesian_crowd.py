@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from scipy.special import expit
@@ -63,15 +62,14 @@ class BayesianCrowdClustering(EmbeddingBaseline):
         self.max_clusters = max_clusters
         self.random_state = random_state
 
-    def fit(self, groupings: Groupings, progress: Progress | None = None) -> Self:
-        """Learn from all answers; raises ValueError for answers without a pair."""
+    def _check_parameters(self) -> None:
         for name in ("n_dimensions", "n_sweeps", "max_clusters"):
             check_count(name, getattr(self, name))
         for name in ("image_deviation", "annotator_deviation", "bias_deviation", "tolerance"):
             check_positive(name, getattr(self, name))
+
+    def _learn(self, groupings: Groupings, progress: Progress | None) -> None:
         pairs = groupings.pairs()
-        if not len(pairs):
-            raise ValueError(f"{len(groupings)} answers hold no informative pair")
         rng = np.random.default_rng(self.random_state)
         state = _Posterior(pairs, self, rng)
         for sweep in range(self.n_sweeps):
@@ -86,8 +84,6 @@ class BayesianCrowdClustering(EmbeddingBaseline):
         self.embedding_ = state.images
         self.annotator_weight_, self.annotator_bias_ = state.weights, state.bias
         self.labels_ = self._clusters(rng)
-        self._calibrate(self.pair_distance(groupings), groupings.pair_labels())
-        return self
 
     def pair_distance(self, groupings: Groupings) -> FloatArray:
         """(G, P) -log P(same), NaN where a pair tells nothing."""

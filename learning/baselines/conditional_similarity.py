@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from torch import Tensor
 from torch.nn import functional
 
@@ -22,10 +23,11 @@ from learning.base import Arrays, Progress, State
 from learning.baselines.common import (
     EmbeddingBaseline,
     GridBatches,
-    check_training,
+    check_informative,
     distances,
     random_triplets,
 )
+from learning.baselines.thresholds import held_out_pairs, two_fits
 from learning.devices import cores_for, pick_device
 from learning.groupings import Groupings
 
@@ -68,7 +70,7 @@ class ConditionalSimilarity(EmbeddingBaseline):
         self.device = device
         self.random_state = random_state
 
-    def fit(
+    def fit(  # type: ignore[override]
         self, groupings: Groupings, attributes: ArrayLike, progress: Progress | None = None
     ) -> Self:
         """Learn from the answers whose attribute is known.
@@ -76,13 +78,40 @@ class ConditionalSimilarity(EmbeddingBaseline):
         attributes: (G,) index of the attribute of each answer, -1 unknown (not learned
         from). Raises ValueError when none is known.
         """
-        check_training(self)
+        self._check_parameters()
         about = self._attributes(groupings, attributes)
         known = np.flatnonzero(about >= 0)
-        device, generator = pick_device(self.device), self._generator()
-        data = GridBatches.of(groupings.subset(known), device)
-        attribute = torch.as_tensor(about[known][data.rows]).to(device)
+        asked, about = groupings.subset(known), about[known]
+        check_informative(asked)
         n_attributes = int(about.max()) + 1
+        first, second = two_fits(asked, progress)
+        self._learn_masks(asked, about, n_attributes, first)
+
+        def distance_of_fit(
+            fitted: IntArray, unseen: IntArray, progress: Progress | None
+        ) -> FloatArray:
+            probe: ConditionalSimilarity = clone(self)
+            probe._learn_masks(asked.subset(fitted), about[fitted], n_attributes, progress)
+            return probe.pair_distance(asked.subset(unseen), about[unseen])
+
+        pairs = held_out_pairs(
+            asked,
+            self.random_state,
+            distance_of_fit,
+            lambda: self.pair_distance(asked, about),
+            second,
+        )
+        self.threshold_ = pairs.threshold()
+        own = [pairs.of_answers(about[pairs.rows] == k) for k in range(n_attributes)]
+        self.thresholds_ = np.array([p.threshold() if p else self.threshold_ for p in own])
+        return self
+
+    def _learn_masks(
+        self, groupings: Groupings, about: IntArray, n_attributes: int, progress: Progress | None
+    ) -> None:
+        device, generator = pick_device(self.device), self._generator()
+        data = GridBatches.of(groupings, device)
+        attribute = torch.as_tensor(about[data.rows]).to(device)
         start = torch.randn((groupings.n_images, self.n_dimensions), generator=generator)
         table = (0.1 * start).to(device).requires_grad_()
         masks = 0.9 + 0.7 * torch.randn((n_attributes, self.n_dimensions), generator=generator)
@@ -102,8 +131,6 @@ class ConditionalSimilarity(EmbeddingBaseline):
                     progress(epoch + 1, self.n_epochs, {})
         self.embedding_ = table.detach().cpu().double().numpy()
         self.masks_ = functional.relu(masks).detach().cpu().double().numpy()
-        self._calibrate_each(groupings, about)
-        return self
 
     def pair_distance(  # type: ignore[override]
         self, groupings: Groupings, attributes: ArrayLike
@@ -143,20 +170,6 @@ class ConditionalSimilarity(EmbeddingBaseline):
         norm = table_rows(table, flat).norm() / len(flat) ** 0.5
         penalty: Tensor = self.embed_penalty * norm + self.mask_penalty * mask.abs().mean()
         return loss + penalty
-
-    def _calibrate_each(self, groupings: Groupings, about: IntArray) -> None:
-        distance, labels = self.pair_distance(groupings, about), groupings.pair_labels()
-        self._calibrate(distance, labels)
-        overall = self.threshold_
-        thresholds = []
-        for attribute in range(len(self.masks_)):
-            own = about == attribute
-            if own.any() and (labels[own] >= 0).any():
-                self._calibrate(distance[own], labels[own])
-                thresholds.append(self.threshold_)
-            else:
-                thresholds.append(overall)
-        self.threshold_, self.thresholds_ = overall, np.array(thresholds)
 
     def _attributes(
         self, groupings: Groupings, attributes: ArrayLike, n: int | None = None

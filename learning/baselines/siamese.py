@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import torch
 from pytorch_metric_learning.distances import (
     LpDistance,
@@ -45,8 +43,7 @@ class SiameseEmbedding(EmbeddingBaseline):
         self.device = device
         self.random_state = random_state
 
-    def fit(self, groupings: Groupings, progress: Progress | None = None) -> Self:
-        """Learn from all answers; raises ValueError for answers without a pair."""
+    def _learn(self, groupings: Groupings, progress: Progress | None) -> None:
         contrast = ContrastiveLoss(
             pos_margin=0.0,
             neg_margin=self.margin,
@@ -59,4 +56,3 @@ class SiameseEmbedding(EmbeddingBaseline):
             return result
 
         train_table(self, groupings, loss, progress)
-        return self

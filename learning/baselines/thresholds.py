@@ -2,41 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from learning.arrays import FloatArray
+import numpy as np
+from numpy.typing import NDArray
+
+from learning.arrays import BoolArray, FloatArray, IntArray
+from learning.base import Progress
 from learning.groupings import Groupings
 from learning.metrics import best_threshold
 
-# Whole grids that the extra fit does not see. Its cost is that of 80 % of the answers.
+# Whole grids that the extra fit does not see; it costs as much as a fit of 80 % of the answers.
 HELD_OUT_SHARE = 0.2
 # With fewer informative answers, the held-out grids say too little.
 MIN_GRIDS = 10
 
-DistanceOfFit = Callable[[Groupings, Groupings], FloatArray]
+# (rows to fit on, other rows, progress) -> (G', P) distances of the pairs of the other rows.
+DistanceOfFit = Callable[[IntArray, IntArray, Progress | None], FloatArray]
 
 
-def held_out_threshold(
-    groupings: Groupings, distance: FloatArray, distance_of_fit: DistanceOfFit, seed: int | None
-) -> float:
-    """The distance below which a pair is predicted the same, chosen on unseen whole grids.
+@dataclass(frozen=True, eq=False)
+class ThresholdPairs:
+    """Pairs by which thresholds are chosen.
 
-    Distances of training pairs are smaller or larger than those of unseen grids, so a
-    threshold chosen on them is biased by as much as the model overfits.
-
-    groupings: the training answers; distance: (G, P) of the model that was fitted on all of
-    them, read only when they are too few to hold some out; distance_of_fit(train, test):
-    (G', P) distances of `test` to the same estimator fitted on `train`.
+    rows:     (G',) rows of the training answers
+    distance: (G', P) by a model that was fitted on other answers
+    labels:   (G', P) as `Groupings.pair_labels`
     """
-    informative = groupings.subset(groupings.informative_grids())
-    if len(informative) >= MIN_GRIDS:
-        train, test = informative.split(HELD_OUT_SHARE, seed or 0)
-        return threshold_of(distance_of_fit(train, test), test)
-    return threshold_of(distance, groupings)
+
+    rows: IntArray
+    distance: FloatArray
+    labels: NDArray[np.int8]
+
+    def threshold(self) -> float:
+        """The distance below which a pair is predicted the same, with the fewest mistakes on
+        these pairs. There must be an informative one."""
+        informative = self.labels >= 0
+        return best_threshold(self.distance[informative], self.labels[informative] == 1)
+
+    def of_answers(self, chosen: BoolArray) -> ThresholdPairs | None:
+        """Those of some of the answers (G',); None without an informative pair."""
+        if not (self.labels[chosen] >= 0).any():
+            return None
+        return ThresholdPairs(self.rows[chosen], self.distance[chosen], self.labels[chosen])
 
 
-def threshold_of(distance: FloatArray, groupings: Groupings) -> float:
-    """The distance with the fewest mistakes on the informative pairs. distance: (G, P)."""
-    labels = groupings.pair_labels()
-    informative = labels >= 0
-    return best_threshold(distance[informative], labels[informative] == 1)
+def held_out_pairs(
+    groupings: Groupings,
+    seed: int | None,
+    distance_of_fit: DistanceOfFit,
+    training_distance: Callable[[], FloatArray],
+    progress: Progress | None,
+) -> ThresholdPairs:
+    """Pairs of 20 % of the grids, whole, at distances by one more fit on the other grids.
+
+    Distances of training pairs are not those of unseen grids: a threshold chosen on them is
+    biased by as much as the model overfits. Only too few answers take the training pairs,
+    at `training_distance()` (G, P).
+    """
+    informative = _informative_rows(groupings)
+    if len(informative) < MIN_GRIDS:
+        return ThresholdPairs(
+            np.arange(len(groupings)), training_distance(), groupings.pair_labels()
+        )
+    fitted, held_out = groupings.subset(informative).split_rows(HELD_OUT_SHARE, seed or 0)
+    fitted, held_out = informative[fitted], informative[held_out]
+    distance = distance_of_fit(fitted, held_out, progress)
+    return ThresholdPairs(held_out, distance, groupings.subset(held_out).pair_labels())
+
+
+def two_fits(
+    groupings: Groupings, progress: Progress | None
+) -> tuple[Progress | None, Progress | None]:
+    """Listeners for a fit and the extra one after it, if any, as the halves of one progress."""
+    if progress is None or len(_informative_rows(groupings)) < MIN_GRIDS:
+        return progress, None
+
+    def listener(already_done: int) -> Progress:
+        def listen(done: int, total: int, metrics: Mapping[str, float]) -> None:
+            progress(already_done * total + done, 2 * total, metrics)
+
+        return listen
+
+    return listener(0), listener(1)
+
+
+def _informative_rows(groupings: Groupings) -> IntArray:
+    return np.flatnonzero(groupings.informative_grids())

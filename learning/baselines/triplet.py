@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import torch
 from pytorch_metric_learning.distances import (
     LpDistance,
@@ -47,8 +45,7 @@ class TripletEmbedding(EmbeddingBaseline):
         self.device = device
         self.random_state = random_state
 
-    def fit(self, groupings: Groupings, progress: Progress | None = None) -> Self:
-        """Learn from all answers; raises ValueError for answers without a pair."""
+    def _learn(self, groupings: Groupings, progress: Progress | None) -> None:
         order = TripletMarginLoss(
             margin=self.margin, distance=LpDistance(normalize_embeddings=False)
         )
@@ -65,4 +62,3 @@ class TripletEmbedding(EmbeddingBaseline):
             return result
 
         train_table(self, groupings, loss, progress)
-        return self

@@ -11,18 +11,19 @@ from sklearn.exceptions import NotFittedError
 from learning.baselines import (
     BayesianCrowdClustering,
     ConditionalSimilarity,
+    PaperContextEmbedding,
     SiameseEmbedding,
     TripletEmbedding,
 )
 from learning.baselines.common import EmbeddingBaseline, random_triplets
-from learning.groupings import from_answers
-from learning.metrics import pair_scores
+from learning.groupings import Groupings, from_answers
+from learning.metrics import best_threshold, pair_scores
 from learning.simulation.scenes import celeba_like
 
 SCENE = celeba_like(seed=0, n_grids=200, n_images=80, n_annotators=12)
 ANSWERS, ABOUT = SCENE.groupings, SCENE.choices.attribute
 TRAIN, TEST = np.arange(160), np.arange(160, 200)
-BLIND = (SiameseEmbedding, TripletEmbedding, BayesianCrowdClustering)
+BLIND = (SiameseEmbedding, TripletEmbedding, BayesianCrowdClustering, PaperContextEmbedding)
 ALL = (*BLIND, ConditionalSimilarity)
 
 
@@ -107,6 +108,39 @@ def test_bad_input_is_refused(kind: type[EmbeddingBaseline]) -> None:
     stranger = from_answers([[0, 80]], [[0, 0]], [0], 81, 12)
     with pytest.raises(ValueError, match=r"8[01]"):
         model.pair_distance(stranger, *about)
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("rows", [TRAIN, TRAIN[:6]])
+def test_progress_ends_at_the_last_step(kind: type[EmbeddingBaseline], rows: Any) -> None:
+    heard: list[tuple[int, int]] = []
+    quick(kind).fit(
+        ANSWERS.subset(rows),
+        *extra(kind, rows),
+        progress=lambda done, total, metrics: heard.append((done, total)),
+    )
+    done, totals = zip(*heard, strict=True)
+    assert list(done) == sorted(set(done))
+    # Variational sweeps may end early.
+    assert done[-1] == totals[-1] or kind is BayesianCrowdClustering
+
+
+@pytest.mark.parametrize("kind", BLIND)
+def test_thresholds_come_from_grids_that_a_fit_has_not_seen(kind: type[EmbeddingBaseline]) -> None:
+    """On noise a model separates the training pairs well and unseen ones not at all: the best
+    threshold for these calls all pairs what most are, and one from the training pairs does not."""
+    rng = np.random.default_rng(0)
+    images = np.array([rng.permutation(60)[:6] for _ in range(150)])
+    groups = rng.integers(0, 4, (150, 6))
+    answers = Groupings(images, groups, np.arange(150) % 10, 60, 10)
+    train, test = answers.split(0.3, 1)
+    model = kind(random_state=0).fit(train)
+    same = test.pair_labels() == 1
+    accuracy = (model.predict_same(test) == same).mean()
+    assert accuracy > 1.0 - same.mean() - 0.03
+    best = best_threshold(model.pair_distance(train).ravel(), (train.pair_labels() == 1).ravel())
+    biased = ((model.pair_distance(test) < best) == same).mean()
+    assert biased < accuracy - 0.02
 
 
 def test_attributes_must_fit_the_answers() -> None:
