@@ -42,18 +42,32 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, help="folder of real crowd data, see bench/cen/real.py"
     )
+    parser.add_argument(
+        "--only",
+        default="",
+        metavar="TEXT",
+        help="of the methods compared, measure those named so; the others keep their rows",
+    )
     parser.add_argument("--largest", type=int, default=100_000, help="most answers of `size`")
     options = parser.parse_args()
     wanted = options.parts or [part for part in PARTS if part != "real" or options.data]
     if unknown := set(wanted) - set(PARTS):
         parser.error(f"unknown part {', '.join(sorted(unknown))}; parts are {', '.join(PARTS)}")
     results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    if options.only and (others := set(wanted) - {"prediction", "dimensions", "real", "report"}):
+        parser.error(f"--only does not go with {', '.join(sorted(others))}")
     for part in wanted:
         if part == "report":
             continue
-        results[part] = list(_measured(part, options))
+        kept = [row for row in results.get(part, []) if not options.only or _other(row, options)]
+        results[part] = kept + list(_measured(part, options))
         RESULTS.write_text(json.dumps(results, default=float) + "\n")
     write_report(results, FOLDER)
+
+
+def _other(row: dict[str, Any], options: argparse.Namespace) -> bool:
+    """Whether `--only` leaves this row as it was."""
+    return options.only not in row["method"]
 
 
 def _measured(part: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -71,14 +85,15 @@ def _measured(part: str, options: argparse.Namespace) -> Iterator[dict[str, Any]
 def _jobs(part: str, options: argparse.Namespace) -> list[Job]:
     seeds = range(options.seeds)
     scenes = ("birds", "celeba", "retina")
+    only = options.only
     jobs: dict[str, list[Job]] = {
-        "prediction": [(part, (scene, seed)) for scene in scenes for seed in seeds],
-        "dimensions": [(part, (seed,)) for seed in seeds],
+        "prediction": [(part, (scene, seed, only)) for scene in scenes for seed in seeds],
+        "dimensions": [(part, (seed, only)) for seed in seeds],
         "gamma": [(part, (scene, seed)) for scene in scenes[1:] for seed in seeds],
         "reliability": [(part, (seed,)) for seed in range(20)],
         "warm": [(part, (scene, seed)) for scene in scenes[:2] for seed in seeds],
         "synthesis": [(part, ())],
-        "real": [(part, (options.data, seed)) for seed in seeds],
+        "real": [(part, (options.data, seed, only)) for seed in seeds],
     }
     return jobs[part]
 

@@ -87,6 +87,11 @@ METHODS: dict[str, Method] = {
 }
 
 
+def methods_named(only: str) -> dict[str, Method]:
+    """Those whose name contains `only`."""
+    return {name: method for name, method in METHODS.items() if only in name}
+
+
 def uses_attributes(method: str) -> bool:
     """Whether a method is told what each answer is about."""
     return method == TOLD

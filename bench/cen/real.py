@@ -18,22 +18,22 @@ from typing import Any
 import numpy as np
 
 from bench.cen.measures import prediction_scores
-from bench.cen.methods import METHODS, Task, split_with, uses_attributes
+from bench.cen.methods import Task, methods_named, split_with, uses_attributes
 from learning.groupings import Groupings, from_answers
 
 Answer = tuple[str, list[str], list[str]]
 GRID = 24
 
 
-def real(folder: Path, seed: int) -> Iterator[dict[str, Any]]:
-    """All methods that need no known attribute, on every data set found."""
+def real(folder: Path, seed: int, only: str) -> Iterator[dict[str, Any]]:
+    """Methods named so that need no known attribute, on every data set found."""
     for name, (path, read) in SOURCES.items():
         if not (folder / path).exists():
             continue
         groupings = _groupings(list(read(folder / path)))
         nothing = np.full(len(groupings), -1)
         train, test, told, told_test = split_with(groupings, nothing, seed, 1.0)
-        for title, method in METHODS.items():
+        for title, method in methods_named(only).items():
             if uses_attributes(title):
                 continue
             predicted = method(Task(train, test, told, told_test, 4, seed))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
+from bench.cen.cells import mean_sd, values_sd
+from bench.cen.gamma_section import gamma_section
 from bench.cen.methods import DEFAULT, METHODS
 from bench.cen.plots import draw_confusion, draw_learning_curves, draw_sizes
 
@@ -26,7 +28,7 @@ def write_report(results: dict[str, list[Row]], folder: Path) -> None:
         "prediction": _prediction,
         "reliability": _reliability,
         "dimensions": _dimensions,
-        "gamma": _gamma,
+        "gamma": gamma_section,
         "warm": _warm,
         "size": _size,
         "synthesis": _synthesis,
@@ -73,8 +75,8 @@ def _prediction(rows: list[Row], folder: Path) -> list[str]:
                 took = f"{mean(seconds):.1f}" if seconds else ""
                 title = f"**{method}**" if method == DEFAULT else method
                 lines.append(
-                    f"| {title} | {_both(own, 'accuracy')} | {_both(own, 'balanced_accuracy')} "
-                    f"| {_both(own, 'auc')} | {way:.0%} | {took} |"
+                    f"| {title} | {mean_sd(own, 'accuracy')} | {mean_sd(own, 'balanced_accuracy')} "
+                    f"| {mean_sd(own, 'auc')} | {way:.0%} | {took} |"
                 )
         lines += ["", *_paired(here), "", *_retrieved(here), ""]
         if scene == "birds":
@@ -117,8 +119,9 @@ def _retrieved(rows: list[Row]) -> list[str]:
         if own:
             weakest = min(row["retrieval_weakest"] for row in own)
             lines.append(
-                f"| {method} | {_both(own, 'retrieval')} | {weakest:.3f} | {_both(own, 'entropy')} "
-                f"| {_both(own, 'held_out_before')} | {_both(own, 'held_out_after')} |"
+                f"| {method} | {mean_sd(own, 'retrieval')} | {weakest:.3f} "
+                f"| {mean_sd(own, 'entropy')} | {mean_sd(own, 'held_out_before')} "
+                f"| {mean_sd(own, 'held_out_after')} |"
             )
     return lines
 
@@ -134,7 +137,7 @@ def _species(rows: list[Row]) -> list[str]:
         own = [row for row in rows if row["method"] == method and "mcc" in row]
         if own:
             lines.append(
-                f"| {method} | {_both(own, 'mcc')} | {min(row['mcc'] for row in own):.3f} |"
+                f"| {method} | {mean_sd(own, 'mcc')} | {min(row['mcc'] for row in own):.3f} |"
             )
     return lines
 
@@ -174,26 +177,8 @@ def _dimensions(rows: list[Row], _: Path) -> list[str]:
             own = [row for row in rows if row["k"] == k and row["method"] == method]
             used = ", ".join(str(sum(s >= 0.05 for s in row["shares"])) for row in own)
             largest = mean(sum(row["shares"][:4]) for row in own)
-            lines.append(f"| {k} | {method} | {used} | {largest:.2f} | {_both(own, 'accuracy')} |")
-    return lines
-
-
-def _gamma(rows: list[Row], _: Path) -> list[str]:
-    lines = [
-        "## Weight γ of same pairs in the paper's network (table S1)",
-        "",
-        "Mixture, whole grids a step. The paper decides at the midpoint of the margins; the "
-        "calibrated threshold makes the fewest mistakes on the training pairs.",
-        "",
-        "| crowd | γ | accuracy, midpoint | pairs called same | accuracy, calibrated | AUC |",
-        "|---|---|---|---|---|---|",
-    ]
-    for scene in dict.fromkeys(sorted(row["scene"] for row in rows)):
-        for value in sorted({row["gamma"] for row in rows}):
-            own = [row for row in rows if row["scene"] == scene and row["gamma"] == value]
             lines.append(
-                f"| {scene} | {value:g} | {_both(own, 'midpoint')} | {_both(own, 'called_same')} "
-                f"| {_both(own, 'calibrated')} | {_both(own, 'auc')} |"
+                f"| {k} | {method} | {used} | {largest:.2f} | {mean_sd(own, 'accuracy')} |"
             )
     return lines
 
@@ -213,9 +198,9 @@ def _warm(rows: list[Row], _: Path) -> list[str]:
         noise = [row["cold again auc"] - row["cold auc"] for row in own]
         lines.append(
             f"| {scene} | {mean(ratios):.2f} (at most {max(ratios):.2f}) "
-            f"| {_both(own, 'cold auc')} "
-            f"| {_both(own, 'cold again auc')} | {_both(own, 'warm auc')} "
-            f"| {_values(gained)} | {_values(noise)} |"
+            f"| {mean_sd(own, 'cold auc')} "
+            f"| {mean_sd(own, 'cold again auc')} | {mean_sd(own, 'warm auc')} "
+            f"| {values_sd(gained)} | {values_sd(noise)} |"
         )
     return lines
 
@@ -277,18 +262,8 @@ def _real(rows: list[Row], _: Path) -> list[str]:
             own = [row for row in rows if row["data"] == data and row["method"] == method]
             if own:
                 lines.append(
-                    f"| {data} | {method} | {_both(own, 'accuracy')} "
+                    f"| {data} | {method} | {mean_sd(own, 'accuracy')} "
                     f"| {mean(row['majority_rate'] for row in own):.3f} "
-                    f"| {_both(own, 'balanced_accuracy')} | {_both(own, 'auc')} |"
+                    f"| {mean_sd(own, 'balanced_accuracy')} | {mean_sd(own, 'auc')} |"
                 )
     return lines
-
-
-def _both(rows: list[Row], name: str) -> str:
-    return _values([row[name] for row in rows])
-
-
-def _values(values: Iterable[float]) -> str:
-    numbers = list(values)
-    spread = f" ± {stdev(numbers):.3f}" if len(numbers) > 1 else ""
-    return f"{mean(numbers):.3f}{spread}"

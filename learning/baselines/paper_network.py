@@ -96,7 +96,7 @@ class PaperContextEmbedding(EmbeddingBaseline):
         sparsity: float = 5e-6,
         shrinkage: float = 1e-3,
         n_hidden: int = 200,
-        n_epochs: int = 20,
+        n_epochs: int = 15,
         learning_rate: float = 3e-3,
         grids_per_step: int = 8,
         pairs_per_step: int | None = None,
