@@ -114,6 +114,7 @@ def _become(module: str, *arguments: str) -> None:
 
 def _register_commands() -> None:
     from likewise.commands import (
+        answers,
         backup,
         campaigns,
         collections,
@@ -129,6 +130,7 @@ def _register_commands() -> None:
     cli.add_typer(campaigns.cli, name="campaign")
     cli.add_typer(emulate.cli, name="emulate")
     cli.command("import")(collections.import_)
+    cli.command("import-answers")(answers.import_answers_)
     cli.command("export")(campaigns.export)
     cli.command("simulate")(simulate.simulate)
     cli.command("demo")(demo.demo)

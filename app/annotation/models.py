@@ -52,6 +52,7 @@ class Annotator(Identified, Base):
 class AnnotatorIdentity(Base):
     """Where an annotator comes from. Kept apart from answers so that it can be erased alone.
 
+    `channel` is `import` where answers of theirs were imported, which nobody is paid for.
     `key_hash` recognises a returning annotator; `external_id` is what the channel calls them
     (null on the link channel, which knows no more than the browser's random key).
     """
@@ -128,6 +129,8 @@ class Answer(Identified, Base):
     deviation were the images dealt out at random; null where there is nothing to compare.
     trace: what was done when (docs/annotator-api.md), on what `device`.
     ahead: leased before it is needed, so that its images are there in time.
+    imported_as: of an answer that was given elsewhere, a keyed hash by which it is recognised when
+    it is imported again.
     """
 
     __tablename__ = "answer"
@@ -145,6 +148,14 @@ class Answer(Identified, Base):
             "grid_id",
             "lease_expires_at",
             postgresql_where=text("state = 'leased'"),
+        ),
+        # Nothing is imported twice.
+        Index(
+            "uq_answer_imported",
+            "campaign_id",
+            "imported_as",
+            unique=True,
+            postgresql_where=text("imported_as IS NOT NULL"),
         ),
         Index(
             "ix_answer_finished",
@@ -178,6 +189,7 @@ class Answer(Identified, Base):
     draft_version: Mapped[int] = mapped_column(default=0)
     idempotency_key: Mapped[str | None] = mapped_column(String(100))
     request_hash: Mapped[str | None] = mapped_column(String(64))
+    imported_as: Mapped[str | None] = mapped_column(String(64))
 
 
 class Remark(Identified, Base):

@@ -236,7 +236,7 @@ def _take(session: Session, campaign: Campaign, annotator: Annotator, measure: M
 
 
 def _learn_anew(session: Session, campaign: Campaign) -> None:
-    if campaign.n_answers:
+    if campaign.n_finished:
         request_job(session, campaign.id, campaign.n_answers, anew=True)
 
 

@@ -39,7 +39,7 @@ class AnswerRecord(BaseModel):
     annotator: int = Field(description="Number of the annotator in this campaign.")
     grid: int
     role: Role = Field(description="`ask` is learned from; the others check the annotator.")
-    round: int | None = Field(description="Null for a check.")
+    round: int | None = Field(description="Null for a check, 0 for an imported answer.")
     state: Literal["submitted", "surplus"]
     submitted_at: datetime
     elapsed_ms: int | None

@@ -138,7 +138,7 @@ def restore_archive(
             _settle(session, owner, campaign, name)
             if campaign.state != "draft":
                 make_first_link(session, campaign)
-            if archive.manifest.learning and campaign.n_answers:
+            if archive.manifest.learning and campaign.n_finished:
                 request_job(session, campaign.id, campaign.n_answers)
             session.flush()
     return campaign

@@ -7,8 +7,21 @@ from the schema: a row comes along if its campaign does, or the row that a forei
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Table, Uuid, all_, case, exists, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Table,
+    Text,
+    Uuid,
+    all_,
+    case,
+    cast,
+    exists,
+    func,
+    select,
+)
 from sqlalchemy.orm import InstrumentedAttribute
 
 from app.annotation.models import Annotator, Answer, Assignment, Remark
@@ -41,6 +54,12 @@ def n_archived(campaign_id: object) -> ColumnElement[int]:
     )
 
 
+def mark_of_import(campaign_id: object) -> ColumnElement[Any]:
+    """Says that an answer was imported, without the hash by which this server recognises it."""
+    fresh = func.replace(cast(func.gen_random_uuid(), Text), "-", "")
+    return case((Answer.imported_as.is_not(None), fresh), else_=None)
+
+
 @dataclass(frozen=True)
 class Archived:
     """A table that comes along.
@@ -54,7 +73,7 @@ class Archived:
     model: type[Base]
     without: tuple[InstrumentedAttribute[object], ...] = ()
     only: Callable[[object], ColumnElement[bool]] | None = None
-    instead: dict[str, Callable[[object], ColumnElement[int]]] = field(default_factory=dict)
+    instead: dict[str, Callable[[object], ColumnElement[Any]]] = field(default_factory=dict)
 
     @property
     def table(self) -> Table:
@@ -99,6 +118,7 @@ ARCHIVED = [
         Answer,
         without=(Answer.draft, Answer.draft_version, Answer.idempotency_key, Answer.request_hash),
         only=lambda _: Answer.state != "leased",
+        instead={"imported_as": mark_of_import},
     ),
     Archived(Remark),
     Archived(

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.campaigns import service
-from app.campaigns.models import Campaign, Grid, Round
+from app.campaigns.models import IMPORTED_ROUND, Campaign, Grid, Round
 from app.campaigns.rounds import n_full_rounds, n_rounds_made
 from app.campaigns.service import BadState, CampaignPlan
 from app.campaigns.sharing import MayNotChange
@@ -150,7 +150,8 @@ def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]
 
 def _change_budget(session: Session, campaign: Campaign, budget: int, rounds: int | None) -> None:
     """Rounds that stand keep their grids; those to come share what is left."""
-    query = select(Round.n_wanted).where(Round.campaign_id == campaign.id).order_by(Round.number)
+    asked = (Round.campaign_id == campaign.id, Round.number != IMPORTED_ROUND)
+    query = select(Round.n_wanted).where(*asked).order_by(Round.number)
     stood = [wanted // campaign.answers_per_grid for wanted in session.scalars(query)]
     laid_out = sum(stood) * campaign.answers_per_grid
     if rounds is None:
@@ -242,7 +243,7 @@ def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Ca
         )
     campaign.finished_at = campaign.archived_at = None
     service.moved(session, account, campaign, "running", "reopened")
-    if campaign.n_answers:
+    if campaign.n_finished:
         # The next round's grids come from a job that knows the campaign as running.
         request_job(session, campaign.id, campaign.n_answers, anew=True)
     return campaign

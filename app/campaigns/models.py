@@ -25,13 +25,17 @@ from sqlalchemy.orm import Mapped, mapped_column
 from app.core.database import Base, Identified
 
 STATES = ("draft", "running", "paused", "finished")
+# The number of the round that holds answers imported from elsewhere; rounds that are asked count
+# from 1.
+IMPORTED_ROUND = 0
 
 
 class Campaign(Identified, Base):
     """One question asked about one collection.
 
     `n_images` is frozen at the start; `n_answers` counts answers that filled a wanted place,
-    `n_surplus` finished answers beyond that; `learn_at` is the number of answers at which the next
+    `n_surplus` finished answers beyond that, `n_imported` answers that were given elsewhere, which
+    lie outside the budget; `learn_at` is the number of answers at which the next
     learning job is due. `ready_share` of a round's grids are held ready before the model they
     should be made from is there; 0 makes annotators wait for it. `reward_cents`, in hundredths of
     the currency, is for a whole assignment. `laid_out` are the grids of each round that stood when
@@ -47,6 +51,7 @@ class Campaign(Identified, Base):
         CheckConstraint("n_answers >= 0 AND n_answers <= budget", name="within_budget"),
         CheckConstraint("ready_share BETWEEN 0 AND 1", name="ready_share"),
         CheckConstraint("reward_cents >= 0", name="reward"),
+        CheckConstraint("n_imported >= 0", name="imported"),
     )
 
     owner_id: Mapped[UUID] = mapped_column(ForeignKey("account.id"), index=True)
@@ -77,6 +82,7 @@ class Campaign(Identified, Base):
     n_images: Mapped[int] = mapped_column(default=0)
     n_answers: Mapped[int] = mapped_column(default=0)
     n_surplus: Mapped[int] = mapped_column(default=0)
+    n_imported: Mapped[int] = mapped_column(default=0, server_default="0")
     # Positions of annotators who have answered are below it.
     n_annotators: Mapped[int] = mapped_column(default=0)
     learn_at: Mapped[int] = mapped_column(default=0)
@@ -84,9 +90,15 @@ class Campaign(Identified, Base):
     finished_at: Mapped[datetime | None]
     archived_at: Mapped[datetime | None]
 
+    @property
+    def n_finished(self) -> int:
+        """All answers that models learn from."""
+        return self.n_answers + self.n_surplus + self.n_imported
+
 
 class Round(Identified, Base):
-    """A batch of grids made from one state of the model; `number` starts at 1.
+    """A batch of grids made from one state of the model; `number` starts at 1. Round 0 holds
+    answers that were imported: it is closed, outside the budget, and has all it wants.
 
     A `ready` round waits for the one before it to be full, so that nobody waits for a model. Its
     grids come from an older model then; those that nobody has begun are replaced when the model is

@@ -25,7 +25,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Answer
-from app.campaigns.models import Campaign, Grid, Round
+from app.campaigns.models import IMPORTED_ROUND, Campaign, Grid, Round
 from app.core.events import campaign_changed
 from app.recruitment.moves import stop_all
 from app.strategies import get_strategy
@@ -100,7 +100,7 @@ def batches_wanted(session: Session, campaign: Campaign) -> list[tuple[int, int]
 def n_full_rounds(session: Session, campaign: Campaign) -> int:
     """Number of the last round that has all its answers, as have all before it."""
     query = select(Round.number, Round.n_answers == Round.n_wanted).where(
-        Round.campaign_id == campaign.id
+        Round.campaign_id == campaign.id, Round.number != IMPORTED_ROUND
     )
     full = {number: is_full for number, is_full in session.execute(query.order_by(Round.number))}
     return next((number - 1 for number, is_full in full.items() if not is_full), len(full))
@@ -108,7 +108,8 @@ def n_full_rounds(session: Session, campaign: Campaign) -> int:
 
 def n_rounds_made(session: Session, campaign: Campaign) -> int:
     """How many rounds have been laid out."""
-    query = select(func.count()).select_from(Round).where(Round.campaign_id == campaign.id)
+    query = select(func.count()).select_from(Round)
+    query = query.where(Round.campaign_id == campaign.id, Round.number != IMPORTED_ROUND)
     return session.scalar(query) or 0
 
 
@@ -205,6 +206,20 @@ def open_round_of(session: Session, campaign: Campaign) -> Round | None:
     return session.scalar(
         select(Round).where(Round.campaign_id == campaign.id, Round.state == "open")
     )
+
+
+def imported_round(session: Session, campaign: Campaign) -> Round:
+    """The round of imported answers, new if need be; the caller holds the campaign's row lock."""
+    query = select(Round).where(Round.campaign_id == campaign.id, Round.number == IMPORTED_ROUND)
+    found = session.scalar(query.with_for_update(key_share=True))
+    if found is None:
+        found = Round(
+            campaign_id=campaign.id, number=IMPORTED_ROUND, state="closed", n_wanted=0, n_answers=0,
+            closed_at=datetime.now(UTC),
+        )  # fmt: skip
+        session.add(found)
+        session.flush()
+    return found
 
 
 def close_round(session: Session, closing: Round) -> None:

@@ -128,6 +128,7 @@ class CampaignOut(BaseModel):
     settings: dict[str, Any]
     seed: int
     n_answers: int
+    n_imported: int = Field(description="Answers imported from elsewhere, outside the budget.")
     created_at: datetime
     archived_at: datetime | None
     annotator_link: str

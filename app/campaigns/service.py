@@ -240,7 +240,7 @@ def finish_campaign(session: Session, owner: Account, campaign_id: UUID) -> Camp
     """End before the budget is spent; what came in so far is learned once more."""
     campaign = in_state(session, owner, campaign_id, "finish", "running", "paused")
     rounds.end_campaign(session, campaign)
-    if campaign.n_answers:
+    if campaign.n_finished:
         request_job(session, campaign.id, campaign.n_answers)
     return moved(session, owner, campaign, "finished")
 

@@ -55,10 +55,13 @@ def _answers(session: Session) -> list[Family]:
     leases.add(session.scalar(select(func.count()).where(*live)) or 0)
     answers = Family("likewise_answers", "gauge", "Answers that are stored, of rounds.")
     # What campaigns count themselves: nobody waits for a count of all answers.
-    counted = select(func.sum(Campaign.n_answers), func.sum(Campaign.n_surplus))
-    submitted, surplus = session.execute(counted).one()
+    counted = select(
+        func.sum(Campaign.n_answers), func.sum(Campaign.n_surplus), func.sum(Campaign.n_imported)
+    )
+    submitted, surplus, imported = session.execute(counted).one()
     answers.add(float(submitted or 0), state="submitted")
     answers.add(float(surplus or 0), state="surplus")
+    answers.add(float(imported or 0), state="imported")
     return [leases, answers]
 
 

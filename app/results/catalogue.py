@@ -81,10 +81,11 @@ class Export:
         return MEDIA[self.kind]
 
     def rows(self, campaign: Campaign) -> int | None:
-        n_answers = campaign.n_answers + campaign.n_surplus
+        # Imported answers are to grids of any size.
+        n_images = None if campaign.n_imported else campaign.n_finished * campaign.grid_size
         return {
-            "answer": n_answers,
-            "answered image": n_answers * campaign.grid_size,
+            "answer": campaign.n_finished,
+            "answered image": n_images,
             "image": campaign.n_images,
             None: None,
         }[self.row]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Annotator, Answer
@@ -18,6 +18,8 @@ from learning.groupings import Groupings, from_answers
 
 def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
     """All finished answers of a campaign, by round; raises ValueError when there are none.
+
+    Imported answers come with those of the first round.
 
     Without checks of quality, which belong to no round, annotators that are left out, and images
     that an annotator could not see.
@@ -44,7 +46,7 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
     )
     by_round: dict[int, list[tuple[Any, ...]]] = {}
     for number, *answer in session.execute(query):
-        by_round.setdefault(number, []).append(tuple(answer))
+        by_round.setdefault(max(number, 1), []).append(tuple(answer))
     if not by_round:
         raise ValueError("There are no answers to learn from yet.")
     numbers = sorted(by_round)
@@ -67,10 +69,14 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
 
 
 def _begun(session: Session, campaign: Campaign) -> NDArray[np.int64]:
-    """(n, S) grids handed out at least once."""
+    """(n, S) grids handed out, or imported, at least once; imported ones may be of other sizes,
+    which no grid of the campaign repeats."""
     begun = select(Answer.id).where(Answer.grid_id == Grid.id)
     query = select(Grid.images).where(
-        Grid.campaign_id == campaign.id, Grid.role == "ask", begun.exists()
+        Grid.campaign_id == campaign.id,
+        Grid.role == "ask",
+        func.cardinality(Grid.images) == campaign.grid_size,
+        begun.exists(),
     )
     rows = session.scalars(query).all()
     return np.array(rows, np.int64).reshape(len(rows), campaign.grid_size)

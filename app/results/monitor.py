@@ -7,7 +7,7 @@ from math import ceil
 from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Annotator, Answer, Remark
@@ -105,10 +105,13 @@ def _activity(session: Session, campaign: Campaign, last: datetime | None) -> Ac
     return kept[1]
 
 
+def _given_here(campaign: Campaign) -> tuple[ColumnElement[bool], ...]:
+    """SQL: answers of the campaign that show how it goes; imported ones were given elsewhere."""
+    return Answer.campaign_id == campaign.id, Answer.imported_as.is_(None)
+
+
 def _last_answer(session: Session, campaign: Campaign) -> datetime | None:
-    return session.scalar(
-        select(func.max(Answer.submitted_at)).where(Answer.campaign_id == campaign.id)
-    )
+    return session.scalar(select(func.max(Answer.submitted_at)).where(*_given_here(campaign)))
 
 
 def read_activity(session: Session, campaign: Campaign, last: datetime | None) -> Activity:
@@ -121,7 +124,7 @@ def read_activity(session: Session, campaign: Campaign, last: datetime | None) -
     query = (
         select(bar, func.count(), func.count(Answer.annotator_id.distinct()))
         .where(
-            Answer.campaign_id == campaign.id,
+            *_given_here(campaign),
             Answer.submitted_at > last - MOST_BARS * STEPS[unit],
         )
         .group_by(bar)
@@ -159,7 +162,7 @@ def _ready_grids(session: Session, campaign: Campaign) -> int:
 def _seconds_per_grid(session: Session, campaign: Campaign) -> float | None:
     newest = (
         select(Answer.elapsed_ms)
-        .where(Answer.campaign_id == campaign.id, Answer.submitted_at.is_not(None))
+        .where(*_given_here(campaign), Answer.submitted_at.is_not(None))
         .order_by(Answer.submitted_at.desc())
         .limit(NEWEST)
         .subquery()
@@ -206,7 +209,7 @@ def _ends_at(session: Session, campaign: Campaign, now: datetime) -> datetime | 
     since = max(now - RATE_WINDOW, campaign.started_at)
     recent = session.scalar(
         select(func.count()).where(
-            Answer.campaign_id == campaign.id,
+            *_given_here(campaign),
             Answer.state == "submitted",
             Answer.submitted_at > since,
         )

@@ -62,9 +62,8 @@ def publish_model(
     require_held(session, job_id, epoch)
     model = _store_model(session, session.get_one(Campaign, campaign_id), job_id, trained)
     campaign = locked(session, Campaign, campaign_id)
-    n_answers = campaign.n_answers + campaign.n_surplus
     is_outdated = complete_job(
-        session, job_id, epoch, n_learned=trained.n_answers, n_answers=n_answers
+        session, job_id, epoch, n_learned=trained.n_answers, n_answers=campaign.n_finished
     )
     _move_on(session, campaign, model.version, trained, is_outdated)
     campaign_changed(session, campaign.id)
@@ -140,7 +139,7 @@ def _move_on(
         return
     if _is_enough(campaign, trained, is_outdated):
         end_campaign(session, campaign)
-        if campaign.n_answers + campaign.n_surplus > trained.n_answers:
+        if campaign.n_finished > trained.n_answers:
             # Answers that came while the model was fitted were paid for, too.
             request_job(session, campaign.id, campaign.n_answers)
         return

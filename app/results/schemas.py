@@ -154,6 +154,7 @@ class ProgressOut(BaseModel):
     state: str
     answers: int
     surplus: int
+    imported: int
     budget: int
     annotators: int
     round: int
@@ -175,6 +176,7 @@ class ProgressOut(BaseModel):
             state=campaign.state,
             answers=campaign.n_answers,
             surplus=campaign.n_surplus,
+            imported=campaign.n_imported,
             budget=campaign.budget,
             annotators=progress.n_annotators,
             round=progress.rounds[-1].number if progress.rounds else 0,

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.annotation.leases import count_live_leases
 from app.annotation.models import Annotator
-from app.campaigns.models import Campaign, Round
+from app.campaigns.models import IMPORTED_ROUND, Campaign, Round
 from app.collections.models import Collection, Image
 from app.core.errors import NotFound
 from app.jobs.models import Job
@@ -36,7 +36,8 @@ class Progress:
 def read_progress(session: Session, campaign: Campaign) -> Progress:
     rounds = session.scalars(
         select(Round)
-        .where(Round.campaign_id == campaign.id, (Round.state != "ready") | (Round.n_answers > 0))
+        .where(Round.campaign_id == campaign.id, Round.number != IMPORTED_ROUND)
+        .where((Round.state != "ready") | (Round.n_answers > 0))
         .order_by(Round.number)
     )
     models = list_models(session, campaign)

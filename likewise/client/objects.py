@@ -91,6 +91,7 @@ class Progress:
     leases: int
     job: Job | None
     models: list[Model]
+    imported: int = 0
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> "Progress":

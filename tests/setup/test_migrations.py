@@ -20,6 +20,7 @@ from app.strategies.base import check_settings
 from app.tables import metadata
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
+from tests.app.test_import_answers import bring, by_colour
 from tests.conftest import forget_settings
 from tests.support.builders import a_campaign, reloaded
 from tests.support.servers import ROOT, Servers
@@ -282,3 +283,29 @@ def test_downgrading_0011_makes_grids_of_votes_and_keeps_answers(client: TestCli
     assert answers(url) == before
     again = a_session(client, campaign, "annotator-000002")
     assert submit(client, again, a_lease(client, again)).json()["status"] == "stored"
+
+
+def test_downgrading_0015_keeps_all_but_imported_answers_which_can_come_again(
+    client: TestClient,
+) -> None:
+    url = os.environ["DATABASE_URL"]
+    campaign = a_campaign(budget=20)
+    who = a_session(client, campaign)
+    for _ in range(2):
+        assert submit(client, who, a_lease(client, who)).json()["status"] == "stored"
+    asked = answers(url)
+    lines = by_colour(12)
+    bring(campaign, lines)
+    assert len(answers(url)) == 14
+    people = query(url, "SELECT id, position FROM annotator ORDER BY position")
+    migrate(url, "downgrade", "0014")
+    assert answers(url) == asked
+    assert rounds(url) == [(1, "open", 2, 20)]
+    assert query(url, "SELECT channel, n_answered FROM assignment") == [("link", 2)]
+    migrate(url, "upgrade", "head")
+    assert answers(url) == asked
+    assert submit(client, who, a_lease(client, who)).json()["status"] == "stored"
+    # The same people, by their numbers.
+    assert bring(campaign, lines).n_new == 12
+    assert query(url, "SELECT id, position FROM annotator ORDER BY position") == people
+    assert query(url, "SELECT n_answers, n_imported FROM campaign") == [(3, 12)]

@@ -17,15 +17,17 @@ INVARIANTS = {
         JOIN grid ON grid.round_id = round.id GROUP BY round.id
         HAVING round.n_answers <> sum(grid.n_answers)""",
     "a campaign counts its answers and stays within its budget": """
-        SELECT campaign.id, n_answers, n_surplus, budget FROM campaign
-        WHERE n_answers > budget OR n_answers <> (
+        SELECT campaign.id, n_answers, n_surplus, n_imported, budget FROM campaign
+        WHERE n_answers > budget OR n_answers + n_imported <> (
             SELECT count(*) FROM answer JOIN grid ON grid.id = grid_id
             WHERE answer.campaign_id = campaign.id AND answer.state = 'submitted'
             AND grid.role = 'ask')
         OR n_surplus <> (
             SELECT count(*) FROM answer JOIN grid ON grid.id = grid_id
             WHERE answer.campaign_id = campaign.id AND answer.state = 'surplus'
-            AND grid.role = 'ask')""",
+            AND grid.role = 'ask')
+        OR n_imported <> (SELECT count(*) FROM answer
+            WHERE answer.campaign_id = campaign.id AND imported_as IS NOT NULL)""",
     "an assignment counts its annotator's answers": """
         SELECT assignment.id, n_answered, count(answer.id) FROM assignment
         LEFT JOIN answer ON answer.assignment_id = assignment.id

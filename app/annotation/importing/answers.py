@@ -1,0 +1,135 @@
+"""A whole file of answers, read and checked: every line can be stored, or none is."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from sqlalchemy.orm import Session
+
+from app.annotation.importing.file import read_lines
+from app.annotation.importing.lines import AnswerLine, read_line, shown
+from app.annotation.importing.names import ImageNames, UnknownNames, image_names
+from app.annotation.importing.problems import BadLine, Problems
+from app.annotation.sessions import person_key
+from app.campaigns.kinds import KINDS
+from app.campaigns.models import Campaign
+from app.collections.models import Collection
+from app.core.security import pseudonym
+
+# The channel of people whose answers were imported.
+CHANNEL = "import"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedAnswer:
+    """An answer that can be stored.
+
+    images:     positions in the collection
+    person:     keyed hash of the annotator's name in the file; the name itself is not kept
+    identity:   keyed hash by which the same answer is recognised when it comes again
+    """
+
+    line: AnswerLine
+    images: tuple[int, ...]
+    person: str
+    identity: str
+
+    def is_same_as(self, person: str | None, images: list[int], groups: list[int] | None) -> bool:
+        """Whether a stored answer says the same. person: None where nobody knows any more, as
+        in a campaign that was restored from an archive."""
+        known = person is None or person == self.person
+        return known and self.images == tuple(images) and self.line.groups == groups
+
+
+@dataclass(frozen=True)
+class AnswerFile:
+    """answers: in the order of the file, each once; n_repeated: lines that repeat an earlier line
+    of the same id; ignored: lines with each field that means nothing here."""
+
+    answers: list[ImportedAnswer]
+    n_repeated: int
+    ignored: dict[str, int]
+
+
+def read_answer_file(
+    session: Session, campaign: Campaign, file: BinaryIO, problems: Problems, *, by_position: bool
+) -> AnswerFile:
+    """Every answer of the file; what is wrong with a line goes to `problems`.
+
+    Raises BadAnswerFile where the file cannot be read at all.
+    """
+    names = image_names(session, campaign, by_position=by_position)
+    identities = _Identities(campaign)
+    answers: dict[str, ImportedAnswer] = {}
+    ignored: Counter[str] = Counter()
+    n_repeated = 0
+    for line, images in _usable_lines(campaign, file, names, problems):
+        ignored.update(line.ignored)
+        answer = identities.answer_of(line, images)
+        earlier = answers.setdefault(answer.identity, answer)
+        if earlier is answer:
+            continue
+        if earlier.is_same_as(answer.person, list(images), line.groups):
+            n_repeated += 1
+        else:
+            problems.add_line(line.number, _other_content(line, earlier.line.number))
+    return AnswerFile(list(answers.values()), n_repeated, dict(ignored))
+
+
+def searched_for(session: Session, campaign: Campaign, *, by_position: bool) -> str:
+    """Where images are looked for, as a message says it."""
+    name = session.get_one(Collection, campaign.collection_id).name
+    where = f"the collection “{name}”"
+    return f"{where} (positions 0 to {campaign.n_images - 1:,})" if by_position else where
+
+
+def _usable_lines(
+    campaign: Campaign, file: BinaryIO, names: ImageNames, problems: Problems
+) -> Iterator[tuple[AnswerLine, tuple[int, ...]]]:
+    kind = KINDS[campaign.kind]
+    for number, content in read_lines(file):
+        try:
+            line = read_line(number, content, kind.max_groups if kind.votes else None)
+            yield line, tuple(names.positions_of(line.images))
+        except BadLine as error:
+            problems.add_line(number, str(error))
+        except UnknownNames as error:
+            problems.add_images(number, error.names)
+
+
+def _other_content(line: AnswerLine, earlier: int) -> str:
+    return f"Its id {shown(line.id)} is that of line {earlier:,}, which is another answer."
+
+
+class _Identities:
+    """Recognises answers: by the id that the file gives them, or else by what they say.
+
+    Answers without an id that say the same are numbered, so that a file may hold several and
+    each is known when the file, or a longer version of it, comes again.
+    """
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.campaign_id = campaign.id
+        self._purpose = f"imported-answer:{campaign.id}"
+        self._seen: Counter[str] = Counter()
+        self._people: dict[str, str] = {}
+
+    def answer_of(self, line: AnswerLine, images: tuple[int, ...]) -> ImportedAnswer:
+        person = self._people.get(line.annotator)
+        if person is None:
+            person = person_key(self.campaign_id, CHANNEL, line.annotator)
+            self._people[line.annotator] = person
+        if line.id is not None:
+            return ImportedAnswer(line, images, person, self._identity(["id", line.id]))
+        at = line.answered_at.isoformat() if line.answered_at else None
+        content = [person, images, line.groups, line.words, line.elapsed_ms, at]
+        first = self._identity(["content", content])
+        self._seen[first] += 1
+        times = self._seen[first]
+        identity = first if times == 1 else self._identity(["again", first, times])
+        return ImportedAnswer(line, images, person, identity)
+
+    def _identity(self, value: object) -> str:
+        return pseudonym(self._purpose, json.dumps(value))

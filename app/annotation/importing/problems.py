@@ -1,0 +1,71 @@
+"""What is wrong with a file of answers, gathered so that all of it can be put right at once."""
+
+from app.core.errors import InvalidInput
+
+SHOWN = 10
+# A file with more mistakes than this is the wrong file; reading stops there.
+MOST_PROBLEMS = 10_000
+
+
+class BadAnswerFile(InvalidInput):
+    """The file cannot be imported; the message names lines and images. Nothing was stored."""
+
+    code = "bad_answer_file"
+
+
+class BadLine(Exception):
+    """One line cannot be used; the message is a sentence without the line's number."""
+
+
+class Problems:
+    """Lines that cannot be used, and images that the campaign does not have.
+
+    searched: where the images were looked for, as a message says it
+    """
+
+    def __init__(self, searched: str) -> None:
+        self.searched = searched
+        self._lines: list[tuple[int, str]] = []
+        # The first line that names each unknown image.
+        self._images: dict[str, int] = {}
+
+    def add_line(self, number: int, sentence: str) -> None:
+        """Raises BadAnswerFile when there are too many to go on."""
+        self._lines.append((number, sentence))
+        self._check_room()
+
+    def add_images(self, number: int, names: list[str]) -> None:
+        """Images of a line that the campaign does not have; raises BadAnswerFile as above."""
+        for name in names:
+            self._images.setdefault(name, number)
+        self._check_room()
+
+    def _check_room(self) -> None:
+        if len(self._lines) + len(self._images) >= MOST_PROBLEMS:
+            raise BadAnswerFile(f"{self._message()}\n  Reading stopped there.")
+
+    def raise_if_any(self) -> None:
+        """Raises BadAnswerFile with the first of them and how many there are."""
+        if self._lines or self._images:
+            raise BadAnswerFile(self._message())
+
+    def _message(self) -> str:
+        parts = ["Nothing was imported."]
+        if self._images:
+            n = len(self._images)
+            what = "This image is" if n == 1 else f"These {n:,} images are"
+            parts.append(f"{what} not in {self.searched}:")
+            named = [f"  {name} (line {line:,})" for name, line in self._images.items()]
+            parts += _first(named, "image")
+        if self._lines:
+            n = len(self._lines)
+            parts.append(f"{n:,} line{' is' if n == 1 else 's are'} not as required:")
+            parts += _first([f"  Line {line:,}: {text}" for line, text in self._lines], "line")
+        return "\n".join(parts)
+
+
+def _first(entries: list[str], noun: str) -> list[str]:
+    more = len(entries) - SHOWN
+    if more <= 0:
+        return entries
+    return [*entries[:SHOWN], f"  and {more:,} more {noun}{'' if more == 1 else 's'}"]

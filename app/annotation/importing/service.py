@@ -1,0 +1,149 @@
+"""Importing answers: what is allowed, what is new, what follows from it."""
+
+from dataclasses import dataclass
+from typing import BinaryIO, Literal
+from uuid import UUID
+
+from sqlalchemy import any_, literal, select, text
+from sqlalchemy.dialects.postgresql import ARRAY, VARCHAR
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.service import record_audit
+from app.annotation.importing.answers import (
+    AnswerFile,
+    ImportedAnswer,
+    read_answer_file,
+    searched_for,
+)
+from app.annotation.importing.problems import Problems
+from app.annotation.importing.storing import imported_people, store_answers
+from app.annotation.models import AnnotatorIdentity, Answer
+from app.campaigns.models import Campaign, Grid
+from app.campaigns.service import BadState, get_campaign
+from app.core.database import turn_for
+from app.core.events import campaign_changed
+from app.jobs.service import request_job
+
+NamedBy = Literal["name", "position"]
+KEYS_AT_ONCE = 5_000
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What an import brought, or would bring.
+
+    n_new:       answers that the campaign did not have
+    n_known:     answers of the file that it has from an earlier import, or that the file repeats
+    n_annotators, n_new_annotators: people who gave the new answers, and those of them who are new
+    sizes:       images of the smallest and of the largest new grid
+    ignored:     lines with each field that means nothing here
+    is_learning: whether a learning job was asked for
+    """
+
+    n_new: int
+    n_known: int
+    n_annotators: int
+    n_new_annotators: int
+    sizes: tuple[int, int] | None
+    ignored: dict[str, int]
+    is_learning: bool
+
+
+def import_answers(
+    session: Session,
+    account: Account,
+    campaign_id: UUID,
+    file: BinaryIO,
+    *,
+    named_by: NamedBy = "name",
+    learn: bool = True,
+    dry_run: bool = False,
+) -> ImportReport:
+    """Store the answers of a JSON Lines file (docs/user-guide.md) as answers of the campaign.
+
+    They are learned from and exported like all others. They lie outside the budget, nobody is
+    paid for them, and no check of quality is applied. An answer that was imported before is not
+    stored again. Raises BadAnswerFile with everything that is wrong, BadState for a draft,
+    NotFound and MayNotChange; then nothing is stored.
+    """
+    # Read before the campaign is locked, so that annotators do not wait for a long file.
+    campaign = get_campaign(session, account, campaign_id)
+    _require_started(campaign)
+    by_position = named_by == "position"
+    problems = Problems(searched_for(session, campaign, by_position=by_position))
+    found = read_answer_file(session, campaign, file, problems, by_position=by_position)
+    problems.raise_if_any()
+    if not dry_run:
+        # The queue in which submissions wait, too.
+        session.execute(select(turn_for(campaign.id)))
+        campaign = get_campaign(session, account, campaign_id, edit=True)
+    new = _new_answers(session, campaign, found, problems)
+    problems.raise_if_any()
+    report = _report(session, campaign, found, new, is_learning=learn and bool(new) and not dry_run)
+    if new and not dry_run:
+        session.execute(text("SET LOCAL statement_timeout = 0"))
+        store_answers(session, campaign, new)
+        record_audit(
+            session, account.id, "campaign.answers_imported", "campaign", campaign.id,
+            answers=report.n_new, annotators=report.n_annotators,
+        )  # fmt: skip
+        if report.is_learning:
+            request_job(session, campaign.id, campaign.n_answers)
+        campaign_changed(session, campaign.id)
+    return report
+
+
+def _require_started(campaign: Campaign) -> None:
+    """Raises BadState: a start fixes which images the campaign has."""
+    if campaign.state == "draft":
+        raise BadState(
+            "This campaign is a draft. Start it before you import answers; finish or pause it "
+            "afterwards if you do not want others."
+        )
+
+
+def _new_answers(
+    session: Session, campaign: Campaign, found: AnswerFile, problems: Problems
+) -> list[ImportedAnswer]:
+    """Those that were not imported before; ids that stand for another answer are problems."""
+    by_identity = {answer.identity: answer for answer in found.answers}
+    identities = list(by_identity)
+    for start in range(0, len(identities), KEYS_AT_ONCE):
+        keys = literal(identities[start : start + KEYS_AT_ONCE], ARRAY(VARCHAR))
+        query = (
+            select(Answer.imported_as, AnnotatorIdentity.key_hash, Grid.images, Answer.groups)
+            .join(Grid, Answer.grid_id == Grid.id)
+            .outerjoin(AnnotatorIdentity, AnnotatorIdentity.annotator_id == Answer.annotator_id)
+            .where(Answer.campaign_id == campaign.id, Answer.imported_as == any_(keys))
+        )
+        for identity, person, images, groups in session.execute(query):
+            assert identity is not None
+            answer = by_identity.pop(identity)
+            if not answer.is_same_as(person, images, groups):
+                problems.add_line(
+                    answer.line.number,
+                    f"Its id {answer.line.id!r} was imported before, with another answer.",
+                )
+    return list(by_identity.values())
+
+
+def _report(
+    session: Session,
+    campaign: Campaign,
+    found: AnswerFile,
+    new: list[ImportedAnswer],
+    *,
+    is_learning: bool,
+) -> ImportReport:
+    people = {answer.person for answer in new}
+    sizes = {len(answer.images) for answer in new}
+    return ImportReport(
+        n_new=len(new),
+        n_known=len(found.answers) - len(new) + found.n_repeated,
+        n_annotators=len(people),
+        n_new_annotators=len(people - set(imported_people(session, campaign))),
+        sizes=(min(sizes), max(sizes)) if sizes else None,
+        ignored=found.ignored,
+        is_learning=is_learning,
+    )

@@ -1,0 +1,621 @@
+"""Answers collected elsewhere: stored like any other, once, and only if the whole file is right."""
+
+import csv
+import gzip
+import io
+import json
+import random
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import func, select
+from typer.testing import CliRunner
+
+from app.accounts.models import Account, AuditEvent
+from app.annotation.importing.file import MOST_LINE_BYTES, MOST_LINES, read_lines
+from app.annotation.importing.lines import AnswerLine, read_line
+from app.annotation.importing.problems import BadAnswerFile, BadLine
+from app.annotation.importing.service import ImportReport, import_answers
+from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment
+from app.campaigns.changes import change_campaign
+from app.campaigns.models import Campaign, Grid, Round
+from app.campaigns.service import BadState, CampaignPlan, create_campaign
+from app.campaigns.sharing import MayNotChange, share_campaign
+from app.collections.models import Collection
+from app.collections.service import add_files
+from app.core.database import transaction
+from app.core.errors import InvalidInput, NotFound
+from app.jobs.models import Job
+from app.recruitment.models import Payment
+from app.results.dataset import load_learning_data
+from app.results.models import EmbeddedImage
+from app.results.service import get_model, read_progress
+from app.tables import metadata
+from likewise.cli import cli
+from tests.app.test_annotation import a_lease, a_session, submit
+from tests.app.test_archive import unpacked
+from tests.app.test_crowdster_strategy import run_job
+from tests.support.builders import (
+    a_campaign,
+    a_collection,
+    a_png,
+    an_account,
+    reloaded,
+    sign_in,
+)
+from tests.support.invariants import broken_invariants
+
+Line = dict[str, Any]
+
+
+def name_of(image: int) -> str:
+    return f"image-{image:03d}.png"
+
+
+def a_line(annotator: object, images: list[int], groups: list[int], **others: Any) -> Line:
+    names = [name_of(image) for image in images]
+    return {"annotator": annotator, "images": names, "groups": groups, **others}
+
+
+def by_colour(n: int, size: int = 5, n_annotators: int = 6, seed: int = 0) -> list[Line]:
+    """Grids of different sizes, grouped by the colour of a_table: the position modulo three."""
+    rng = random.Random(seed)
+    lines = []
+    for number in range(n):
+        images = rng.sample(range(30), size - number % 2)
+        groups = [image % 3 for image in images]
+        lines.append(a_line(f"person {number % n_annotators}", images, groups, seconds=4.5))
+    return lines
+
+
+def packed(lines: list[Line] | list[str]) -> io.BytesIO:
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    return io.BytesIO("\n".join(texts).encode())
+
+
+def bring(
+    campaign: Campaign, lines: list[Line] | list[str] | io.BytesIO, **options: Any
+) -> ImportReport:
+    file = packed(lines) if isinstance(lines, list) else lines
+    with transaction() as session:
+        owner = session.get_one(Account, campaign.owner_id)
+        return import_answers(session, owner, campaign.id, file, **options)
+
+
+def refusal(campaign: Campaign, lines: list[Line] | list[str] | io.BytesIO, **options: Any) -> str:
+    """What is said of a file that cannot be imported, and that nothing of it is stored."""
+    before = rows_of_all_tables()
+    with pytest.raises(BadAnswerFile) as refused:
+        bring(campaign, lines, **options)
+    assert rows_of_all_tables() == before
+    message = str(refused.value)
+    assert message.startswith("Nothing was imported.")
+    return message
+
+
+def rows_of_all_tables() -> dict[str, int]:
+    with transaction() as session:
+        return {
+            table.name: session.scalar(select(func.count()).select_from(table)) or 0
+            for table in metadata.tables.values()
+        }
+
+
+def count(what: Any) -> int:
+    with transaction() as session:
+        return session.scalar(select(func.count()).select_from(what)) or 0
+
+
+def test_imported_answers_are_stored_beside_the_budget_and_nobody_is_paid(
+    client: TestClient,
+) -> None:
+    campaign = a_campaign(budget=8, reward_cents=100)
+    lines = [
+        a_line(
+            "ada", [3, 1, 2], [1, 0, -1],
+            seconds=2.5, words={"1": "round", "0": "flat"}, answered_at="2024-05-17T09:30:00+02:00",
+        ),
+        a_line(7, [4, 5], [0, 0], words=["both"]),
+    ]  # fmt: skip
+    report = bring(campaign, lines)
+    assert (report.n_new, report.n_known, report.n_annotators, report.sizes) == (2, 0, 2, (2, 3))
+    with transaction() as session:
+        query = select(Answer, Grid, Annotator.position).join(Grid, Answer.grid_id == Grid.id)
+        query = query.join(Annotator, Answer.annotator_id == Annotator.id)
+        (first, grid, who), (second, other, _) = session.execute(query.order_by(Annotator.position))
+        assert (first.groups, grid.images, who) == ([1, 0, -1], [3, 1, 2], 0)
+        assert (first.descriptions, first.elapsed_ms) == (["flat", "round"], 2500)
+        assert first.submitted_at is not None
+        assert first.submitted_at.isoformat() == "2024-05-17T07:30:00+00:00"
+        assert (second.groups, other.images, second.descriptions) == ([0, 0], [4, 5], ["both"])
+        assert {answer.state for answer in (first, second)} == {"submitted"}
+        identities = session.scalars(select(AnnotatorIdentity)).all()
+        assert {one.channel for one in identities} == {"import"}
+        assert {one.external_id for one in identities} == {None}
+        event = session.scalars(
+            select(AuditEvent).where(AuditEvent.action == "campaign.answers_imported")
+        ).one()
+        assert event.details == {"answers": 2, "annotators": 2}
+    after = reloaded(campaign.id)
+    assert (after.n_answers, after.n_surplus, after.n_imported, after.n_annotators) == (0, 0, 2, 2)
+    assert count(Payment) == 0
+    assert broken_invariants().keys() <= {"nothing waits in the outbox"}
+
+
+def test_a_model_is_learned_from_imported_answers_alone(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner, a_collection(owner, 30), budget=40)
+    assert bring(campaign, by_colour(150)).is_learning
+    run_job()
+    with transaction() as session:
+        model = get_model(session, session.get_one(Campaign, campaign.id))
+        assert (model.n_answers, model.round_number) == (150, 1)
+        vectors = session.scalars(
+            select(EmbeddedImage.vector).order_by(EmbeddedImage.position)
+        ).all()
+    assert share_of_nearest_in_colour([list(vector) for vector in vectors]) > 0.9
+    # The round that is open goes on, and the campaign does not end.
+    who = a_session(client, campaign)
+    assert submit(client, who, a_lease(client, who)).json()["status"] == "stored"
+    assert reloaded(campaign.id).state == "running"
+
+
+def share_of_nearest_in_colour(vectors: list[list[float]]) -> float:
+    def nearest(image: int) -> int:
+        others = [other for other in range(len(vectors)) if other != image]
+        return min(
+            others,
+            key=lambda other: sum(
+                (a - b) ** 2 for a, b in zip(vectors[image], vectors[other], strict=True)
+            ),
+        )
+
+    return sum(nearest(image) % 3 == image % 3 for image in range(len(vectors))) / len(vectors)
+
+
+@pytest.mark.parametrize("algorithm", ["likelihood", "paper"])
+def test_they_are_learned_from_together_with_answers_given_here(
+    client: TestClient, algorithm: str
+) -> None:
+    owner = an_account()
+    campaign = a_campaign(
+        owner, kind="bins", strategy="crowdster", budget=4, rounds=2,
+        settings={"algorithm": algorithm},
+    )  # fmt: skip
+    who = a_session(client, campaign)
+    for _ in range(2):
+        assert submit(client, who, a_lease(client, who)).json()["status"] == "stored"
+    run_job()
+    # A set of the campaign's own size among others, and more groups than its annotators have.
+    wide = a_line("ada", [*range(12)], [*range(12)])
+    own_size = a_line("ada", [*range(6)], [0, 0, 0, 1, 1, 1])
+    report = bring(campaign, [*by_colour(20), wide, own_size])
+    assert (report.sizes, report.n_annotators) == ((4, 12), 7)
+    run_job()
+    with transaction() as session:
+        here = session.get_one(Campaign, campaign.id)
+        data = load_learning_data(session, here)
+        assert [len(answers) for answers in data.rounds] == [24]
+        assert (data.n_full, data.begun is not None and len(data.begun)) == (1, 3)
+        assert get_model(session, here).n_answers == 24
+        # One model of the first round, however many were imported.
+        rounds = session.execute(
+            select(Round.number, Round.n_answers, Round.n_wanted, Round.state)
+            .where(Round.campaign_id == campaign.id)
+            .order_by(Round.number)
+        ).all()
+    assert [tuple(row) for row in rounds] == [
+        (0, 22, 22, "closed"), (1, 2, 2, "closed"), (2, 0, 2, "open")
+    ]  # fmt: skip
+    for _ in range(2):
+        assert submit(client, who, a_lease(client, who)).json()["status"] == "stored"
+    run_job()
+    after = reloaded(campaign.id)
+    assert (after.state, after.n_answers, after.n_imported) == ("finished", 4, 22)
+    assert broken_invariants().keys() <= {"nothing waits in the outbox"}
+
+
+def test_the_budget_of_a_campaign_with_imported_answers_can_change(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner, budget=8, rounds=2)
+    bring(campaign, by_colour(20))
+    with transaction() as session:
+        changed = change_campaign(session, owner, campaign.id, {"budget": 12})
+        assert (changed.budget, changed.rounds, changed.laid_out) == (12, 3, [4, 4])
+
+
+def test_a_finished_campaign_learns_what_is_imported(client: TestClient) -> None:
+    campaign = a_campaign(budget=2)
+    who = a_session(client, campaign)
+    for _ in range(2):
+        submit(client, who, a_lease(client, who))
+    run_job()
+    bring(campaign, by_colour(12))
+    run_job()
+    with transaction() as session:
+        here = session.get_one(Campaign, campaign.id)
+        assert (here.state, get_model(session, here).n_answers) == ("finished", 14)
+
+
+def test_importing_a_file_again_adds_nothing(client: TestClient) -> None:
+    campaign = a_campaign()
+    lines = by_colour(20)
+    # The same person may have said the same of the same images twice.
+    lines.append(dict(lines[0]))
+    assert bring(campaign, lines).n_new == 21
+    before = rows_of_all_tables()
+    again = bring(campaign, lines)
+    assert (again.n_new, again.n_known, again.is_learning) == (0, 21, False)
+    shuffled = io.BytesIO(gzip.compress(packed(lines[::-1]).getvalue()))
+    assert bring(campaign, shuffled).n_new == 0
+    assert rows_of_all_tables() == before
+    # A longer version of the file adds what is new, also of people who are known.
+    longer = bring(campaign, [*lines, *by_colour(3, seed=9)])
+    assert (longer.n_new, longer.n_known, longer.n_new_annotators) == (3, 21, 0)
+    with transaction() as session:
+        done = session.scalars(select(Assignment.n_answered).order_by(Assignment.id)).all()
+    assert (len(done), sum(done)) == (6, 24)
+    assert broken_invariants().keys() <= {"nothing waits in the outbox"}
+
+
+def test_two_imports_of_one_file_at_the_same_moment_store_it_once(client: TestClient) -> None:
+    campaign = a_campaign()
+    lines = by_colour(60)
+    with ThreadPoolExecutor(4) as pool:
+        reports = list(pool.map(lambda _: bring(campaign, lines), range(4)))
+    assert sorted(report.n_new for report in reports) == [0, 0, 0, 60]
+    assert (count(Answer), count(Annotator), reloaded(campaign.id).n_imported) == (60, 6, 60)
+
+
+def test_an_id_stands_for_one_answer(client: TestClient) -> None:
+    campaign = a_campaign()
+    first = a_line("ada", [1, 2, 3], [0, 0, 1], id="a-1")
+    # As images may be named with or without their extensions.
+    same = {**first, "images": ["image-001", "image-002", "image-003"], "seconds": 3}
+    report = bring(campaign, [first, same, a_line("ada", [1, 2, 3], [0, 0, 1], id=2)])
+    assert (report.n_new, report.n_known) == (2, 1)
+    other = {**first, "groups": [0, 1, 1]}
+    said = refusal(campaign, [other])
+    assert "Line 1: Its id 'a-1' was imported before, with another answer." in said
+    said = refusal(campaign, [{**first, "id": "b"}, {**other, "id": "b"}])
+    assert "Line 2: Its id 'b' is that of line 1, which is another answer." in said
+    said = refusal(campaign, [{**first, "annotator": "bob"}])
+    assert "was imported before" in said
+
+
+def test_answers_to_the_same_images_share_a_grid_and_are_compared(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner)
+    images = [0, 1, 3, 4, 6]
+    groups = [0, 1, 0, 1, 0]
+    bring(campaign, [a_line("ada", images, groups), a_line("bob", images, groups)])
+    # The same again by one of them, and by somebody who comes with a later file.
+    bring(campaign, [a_line("ada", images, groups, id=1), a_line("eve", images, groups)])
+    with transaction() as session:
+        rows = session.execute(select(Grid.n_answers, Grid.wanted).where(Grid.round_id.in_(
+            select(Round.id).where(Round.number == 0)
+        )).order_by(Grid.number)).all()  # fmt: skip
+    assert [tuple(row) for row in rows] == [(3, 3), (1, 1)]
+    sign_in(client, owner)
+    people = client.get(f"/api/v1/campaigns/{campaign.id}/annotators").json()["items"]
+    assert [one["consensus"]["mean"] for one in people] == [1.0, 1.0, 1.0]
+    assert broken_invariants().keys() <= {"nothing waits in the outbox"}
+
+
+def test_unknown_images_are_refused_by_name(client: TestClient) -> None:
+    campaign = a_campaign()
+    lines = [a_line("ada", [0, 1], [0, 1]), *[
+        {"annotator": "ada", "images": ["image-000.png", f"bird {k}.jpg"], "groups": [0, 1]}
+        for k in range(12)
+    ]]  # fmt: skip
+    said = refusal(campaign, [*lines, lines[-1]])
+    assert "These 12 images are not in the collection “Collection of 30”:" in said
+    assert [line for line in said.splitlines() if line.startswith("  'bird")] == [
+        f"  'bird {k}.jpg' (line {k + 2})" for k in range(10)
+    ]
+    assert said.endswith("  and 2 more images")
+
+
+def test_positions_name_images_where_that_is_said(client: TestClient) -> None:
+    campaign = a_campaign()
+    line = {"annotator": 1, "images": [3, 29], "groups": [0, 1]}
+    said = refusal(campaign, [line])
+    assert "holds the number 3. Name images by their file names" in said
+    assert bring(campaign, [line], named_by="position").n_new == 1
+    with transaction() as session:
+        query = select(Grid.images).join(Round, Grid.round_id == Round.id).where(Round.number == 0)
+        assert session.scalars(query).all() == [[3, 29]]
+    for image in (30, -1, 10**30):
+        said = refusal(campaign, [{**line, "images": [3, image]}], named_by="position")
+        assert "(positions 0 to 29)" in said
+        assert f"  {image} (line 1)" in said
+    said = refusal(campaign, [a_line("ada", [0, 1], [0, 1])], named_by="position")
+    assert "holds the name 'image-000.png'" in said
+
+
+def test_names_that_several_images_have_are_refused(client: TestClient) -> None:
+    owner = an_account()
+    collection = a_collection(owner, 12)
+    files = [("image-003.webp", a_png(50)), ("twice.png", a_png(51)), ("twice.png", a_png(52))]
+    with transaction() as session:
+        add_files(session, owner, session.get_one(Collection, collection.id), files)
+    campaign = a_campaign(owner, collection)
+
+    def line(name: str) -> list[Line]:
+        return [{"annotator": 1, "images": ["image-000", name], "groups": [0, 1]}]
+
+    for name in ("twice.png", "twice", "image-003"):
+        said = refusal(campaign, line(name))
+        assert f"The collection has several images called '{name}'. Use --by position." in said
+    # The whole name is one image's alone.
+    assert bring(campaign, line("image-003.png")).n_new == 1
+
+
+def test_images_that_joined_after_the_start_are_no_part_of_the_campaign(
+    client: TestClient,
+) -> None:
+    owner = an_account()
+    collection = a_collection(owner, 12)
+    campaign = a_campaign(owner, collection)
+    with transaction() as session:
+        here = session.get_one(Collection, collection.id)
+        add_files(session, owner, here, [("late.png", a_png(99))])
+    line = {"annotator": 1, "images": ["image-000.png", "late.png"], "groups": [0, 1]}
+    said = refusal(campaign, [line])
+    assert "The image 'late.png' joined the collection after the campaign's start." in said
+
+
+GOOD = a_line("ada", [0, 1, 2], [0, 1, 1])
+BAD_LINES: list[tuple[str | Line, str]] = [
+    ("{", "It is not JSON"),
+    ("[1, 2]", "It is not a JSON object"),
+    ('"text"', "It is not a JSON object"),
+    ('{"annotator": NaN, "images": [], "groups": []}', "NaN is not a number of JSON"),
+    ('{"a":' * 5_000, "It is not JSON"),
+    ('{"seconds": ' + "9" * 5_000 + "}", "It is not JSON"),
+    ({}, 'It has no "annotator" and no "images" and no "groups".'),
+    ({**GOOD, "annotator": None}, 'It has no "annotator".'),
+    ({**GOOD, "annotator": "  "}, '"annotator" must be text or a number'),
+    ({**GOOD, "annotator": True}, '"annotator" must be text or a number'),
+    ({**GOOD, "annotator": ["ada"]}, '"annotator" must be text or a number'),
+    ({**GOOD, "annotator": "a" * 501}, '"annotator" is longer than 500 characters'),
+    ({**GOOD, "annotator": "\ud800"}, '"annotator" has half of a surrogate pair'),
+    ({**GOOD, "images": "image-000.png"}, '"images" must be a list of 2 to 100 images'),
+    ({**GOOD, "images": ["image-000.png"], "groups": [0]}, "not 1 of them"),
+    ({**GOOD, "images": [name_of(k % 30) for k in range(101)]}, "not 101 of them"),
+    ({**GOOD, "images": ["image-000.png", 1.5, None]}, "must hold names or whole numbers, not 1.5"),
+    ({**GOOD, "images": ["image-000", "image-001", "image-000.png"]}, "'image-000' twice."),
+    ({**GOOD, "groups": [0, 1]}, '"images" has 3 entries and "groups" 2'),
+    ({**GOOD, "groups": {"0": 1}}, '"groups" must be a list of whole numbers'),
+    ({**GOOD, "groups": [0, 1, -2]}, "it holds -2"),
+    ({**GOOD, "groups": [0, 1, 100]}, "it holds 100"),
+    ({**GOOD, "groups": [0, 1, 10**400]}, "it holds 1000"),
+    ({**GOOD, "groups": [0, 1, 0.5]}, "it holds 0.5"),
+    ({**GOOD, "groups": [0, 1, True]}, "it holds True"),
+    ({**GOOD, "groups": [0, 1, "1"]}, "it holds '1'"),
+    ({**GOOD, "seconds": -1}, '"seconds" must be a number from 0 to 1,000,000, not -1.'),
+    ({**GOOD, "seconds": 1e300}, '"seconds" must be a number'),
+    ({**GOOD, "seconds": "3"}, '"seconds" must be a number'),
+    ({**GOOD, "words": "red"}, '"words" must be a list with a text for each group'),
+    ({**GOOD, "words": {"5": "red"}}, "names a group that no image is in: '5'."),
+    ({**GOOD, "words": {"-1": "red"}}, "names a group that no image is in: '-1'."),
+    ({**GOOD, "words": [3]}, '"words" must hold texts, not 3.'),
+    ({**GOOD, "words": ["a" * 501]}, '"words" is longer than 500 characters'),
+    ({**GOOD, "answered_at": "yesterday"}, '"answered_at" must be a time such as'),
+    ({**GOOD, "answered_at": 1715938200}, '"answered_at" must be a time such as'),
+    ({**GOOD, "answered_at": "2999-01-01T00:00:00Z"}, "a time after 1970 that has passed"),
+    ({**GOOD, "answered_at": "0001-01-01T00:00:00+23:00"}, '"answered_at" must be a time'),
+    ({**GOOD, "id": {}}, '"id" must be text or a number'),
+]
+
+
+def test_every_mistake_of_a_file_is_named_with_its_line(client: TestClient) -> None:
+    campaign = a_campaign()
+    for wrong, sentence in BAD_LINES:
+        # A blank line counts, as editors count lines.
+        said = refusal(campaign, [json.dumps(GOOD), "", json.dumps(wrong)
+                                  if isinstance(wrong, dict) else wrong])  # fmt: skip
+        assert "1 line is not as required:\n  Line 3: " in said, wrong
+        assert sentence in said, wrong
+    lines = [wrong for wrong, _ in BAD_LINES]
+    texts = [one if isinstance(one, str) else json.dumps(one) for one in lines]
+    unknown = json.dumps({**GOOD, "images": ["x", "image-000", "y"]})
+    said = refusal(campaign, [*texts, unknown])
+    assert "These 2 images are not in the collection “Collection of 30”:\n  'x' (line" in said
+    assert f"{len(lines)} lines are not as required:" in said
+    assert said.endswith(f"  and {len(lines) - 10} more lines")
+
+
+def test_files_that_cannot_be_read_are_refused(client: TestClient) -> None:
+    campaign = a_campaign()
+    good = json.dumps(GOOD).encode()
+    whole = gzip.compress(good * 100)
+    files = {
+        b"": "The file is empty.",
+        b"\n \r\n\t\n": "The file is empty.",
+        gzip.compress(b""): "The file is empty.",
+        whole[:-20]: "The file is damaged or was cut off",
+        whole[:10] + b"\xff" * 20: "The file is damaged or was cut off",
+        good + b"\n" + b"\xff\xfe": "Line 2: It is not UTF-8 (byte 1).",
+        b" " * (MOST_LINE_BYTES + 1): "Line 1 is longer than 1,048,576 bytes.",
+        gzip.compress(bytes(200_000_000)): "Line 1 is longer than 1,048,576 bytes.",
+        b"[" + good + b"]": "It is not a JSON object",
+    }
+    for content, sentence in files.items():
+        assert sentence in refusal(campaign, io.BytesIO(content))
+    with pytest.raises(BadAnswerFile, match=r"more than 200,000 answers. Split it"):
+        list(read_lines(io.BytesIO(b"{}\n" * (MOST_LINES + 1))))
+    blank = gzip.compress(b" " * 1_000_000 + b"\n")
+    with pytest.raises(BadAnswerFile, match="larger than 512 MiB"):
+        list(read_lines(io.BytesIO(blank * 550)))
+    # What other programs write before the first line does no harm.
+    assert bring(campaign, io.BytesIO(b"\xef\xbb\xbf" + good)).n_new == 1
+
+
+def test_the_wrong_file_is_not_read_to_its_end(client: TestClient) -> None:
+    said = refusal(a_campaign(), ["{}"] * 20_000)
+    assert "10,000 lines are not as required:" in said
+    assert said.endswith("Reading stopped there.")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=8,
+)
+field_names = st.sampled_from([*GOOD, "seconds", "words", "answered_at", "id", "other"])
+
+
+@given(st.dictionaries(field_names, json_values, max_size=7), st.booleans())
+def test_a_line_is_read_or_refused_in_words(changes: dict[str, Any], whole: bool) -> None:
+    content = json.dumps({**GOOD, **changes} if whole else changes).encode()
+    read = read_or_refused(content)
+    if isinstance(read, str):
+        assert "\n" not in read
+        assert len(read) < 700
+    else:
+        assert len(read.images) == len(read.groups)
+
+
+def read_or_refused(content: bytes) -> AnswerLine | str:
+    try:
+        return read_line(1, content, None)
+    except BadLine as refused:
+        return str(refused)
+
+
+def test_a_draft_takes_no_answers(client: TestClient) -> None:
+    owner = an_account()
+    collection = a_collection(owner)
+    with transaction() as session:
+        draft = create_campaign(session, owner, CampaignPlan("Draft", collection.id))
+    with pytest.raises(BadState, match="Start it before you import answers"):
+        bring(draft, [GOOD])
+
+
+def test_only_who_may_change_a_campaign_imports(client: TestClient) -> None:
+    owner, eve = an_account(), an_account("eve@example.org")
+    campaign = a_campaign(owner)
+    with pytest.raises(NotFound), transaction() as session:
+        import_answers(session, eve, campaign.id, packed([GOOD]))
+    with transaction() as session:
+        share_campaign(session, owner, campaign, eve.email, "view")
+    with pytest.raises(MayNotChange), transaction() as session:
+        import_answers(session, eve, campaign.id, packed([GOOD]))
+    assert count(Answer) == 0
+
+
+def test_votes_have_the_groups_of_their_choices(client: TestClient) -> None:
+    campaign = a_campaign(
+        kind="select", strategy="neucrowd", settings={"features": "features"}, budget=8
+    )
+    assert bring(campaign, [a_line("ada", [0, 1, 2], [0, 1, 2])]).n_new == 1
+    said = refusal(campaign, [a_line("ada", [0, 1, 2], [0, 1, 3])])
+    assert "whole numbers from 0 to 2" in said
+
+
+def test_a_dry_run_says_what_would_be_imported_and_stores_nothing(client: TestClient) -> None:
+    campaign = a_campaign()
+    before = rows_of_all_tables()
+    lines = [{**line, "condition": "A"} for line in by_colour(10)]
+    report = bring(campaign, lines, dry_run=True)
+    assert rows_of_all_tables() == before
+    assert (report.n_new, report.n_annotators, report.n_new_annotators) == (10, 6, 6)
+    assert (report.sizes, report.ignored) == ((4, 5), {"condition": 10})
+    assert not report.is_learning
+    assert bring(campaign, lines, learn=False) == report
+    assert count(Job) == 0
+
+
+def test_exports_and_pages_show_imported_answers(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner, name="Birds")
+    bring(campaign, [a_line("ada", [3, 1], [11, 0], words={"11": "twelfth"}), *by_colour(30)])
+    run_job()
+    sign_in(client, owner)
+    base = f"/api/v1/campaigns/{campaign.id}"
+    rows = list(csv.DictReader(io.StringIO(client.get(f"{base}/export/answers.csv").text)))
+    assert {(row["round"], row["state"]) for row in rows} == {("0", "submitted")}
+    first = [(row["filename"], row["group"], row["description"]) for row in rows[:2]]
+    assert first == [("image-003.png", "11", "twelfth"), ("image-001.png", "0", "")]
+    for file in ("answers.jsonl", "answers.parquet", "pairs.csv", "triplets.csv", "quality.csv"):
+        assert client.get(f"{base}/export/{file}").status_code == 200, file
+    files = {one["file"]: one["rows"] for one in client.get(f"{base}/exports").json()["files"]}
+    assert (files["answers.jsonl"], files["answers.csv"]) == (31, None)
+    progress = client.get(f"{base}/progress").json()
+    assert (progress["answers"], progress["imported"], progress["budget"]) == (0, 31, 8)
+    # They were not given here: they tell nothing of how the campaign goes.
+    assert (progress["monitor"]["bars"], progress["monitor"]["seconds_per_grid"]) == ([], None)
+    assert [one["number"] for one in progress["rounds_detail"]] == [1]
+    assert client.get(base).json()["n_imported"] == 31
+    assert "0 of 8 answers, 31 imported" in client.get("/").text
+    answers = client.get(f"{base}/answers?annotator=0&replay=true").json()["items"]
+    assert (answers[0]["round"], answers[0]["replay"]["trace"]) == (0, [])
+    assert client.get(f"{base}/models/1/insight").status_code == 200
+
+
+def test_an_archive_brings_imported_answers_along(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner)
+    bring(campaign, by_colour(25))
+    run_job()
+    sign_in(client, owner)
+    archive = client.get(f"/api/v1/campaigns/{campaign.id}/export/archive.zip").content
+    with transaction() as session:
+        identities = session.scalars(select(Answer.imported_as)).all()
+    rows = unpacked(archive)["tables/answer.jsonl"].decode()
+    assert [identity for identity in identities if not identity or identity in rows] == []
+    reply = client.post("/api/v1/campaigns/import", files={"file": ("archive.zip", archive)})
+    assert reply.status_code == 201, reply.text
+    copy = reloaded(reply.json()["id"])
+    assert (copy.n_imported, copy.n_answers, copy.n_annotators) == (25, 0, 6)
+    progress = client.get(f"/api/v1/campaigns/{copy.id}/progress").json()
+    assert (progress["imported"], progress["monitor"]["bars"]) == (25, [])
+    assert broken_invariants().keys() <= {"nothing waits in the outbox"}
+
+
+def test_an_annotator_s_imported_answers_can_be_left_out(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner)
+    bring(campaign, by_colour(30), learn=False)
+    sign_in(client, owner)
+    path = f"/api/v1/campaigns/{campaign.id}/annotators/0/actions/leave_out"
+    assert client.post(path).status_code == 204
+    run_job()
+    with transaction() as session:
+        assert get_model(session, session.get_one(Campaign, campaign.id)).n_answers == 25
+
+
+def test_the_command_imports_a_file(client: TestClient, tmp_path: Path) -> None:
+    campaign = a_campaign(name="Birds")
+    file = tmp_path / "birds.jsonl.gz"
+    file.write_bytes(gzip.compress(packed(by_colour(40)).getvalue()))
+    run = CliRunner()
+    tried = run.invoke(cli, ["import-answers", "Birds", str(file), "--dry-run"])
+    assert tried.exit_code == 0, tried.exception
+    assert "Birds: 40 answers would be imported, of 6 annotators (6 new)" in tried.output
+    assert count(Answer) == 0
+    done = run.invoke(cli, ["import-answers", str(campaign.id), str(file)])
+    assert done.exit_code == 0, done.exception
+    assert done.output.splitlines() == [
+        "Birds: 40 answers were imported, of 6 annotators (6 new), grids of 4 to 5 images.",
+        "A model is being learned from them.",
+        f"  http://testserver/campaigns/{campaign.id}",
+    ]
+    again = run.invoke(cli, ["import-answers", "Birds", str(file)])
+    assert again.output.startswith(
+        "Birds: 0 answers were imported.\n40 answers were there already.\n"
+    )
+    file.write_text('{"annotator": 1, "images": ["x.png", "image-000"], "groups": [0, 0]}')
+    wrong = run.invoke(cli, ["import-answers", "Birds", str(file)])
+    assert isinstance(wrong.exception, BadAnswerFile)
+    assert "'x.png' (line 1)" in str(wrong.exception)
+    missing = run.invoke(cli, ["import-answers", "Birds", str(tmp_path / "none.jsonl")])
+    assert isinstance(missing.exception, InvalidInput)
+    with transaction() as session:
+        assert read_progress(session, session.get_one(Campaign, campaign.id)).n_annotators == 6
