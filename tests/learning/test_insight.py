@@ -4,7 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from sklearn.metrics import cohen_kappa_score
 
+from learning.baselines import PaperContextEmbedding
 from learning.cen import ContextEmbeddingNetwork
 from learning.groupings import Groupings, from_answers
 from learning.insight import annotator_insight, repeated_judgements
@@ -108,6 +110,20 @@ def test_without_words_attributes_have_no_name() -> None:
     assert [(w.low, w.high) for w in words] == [((), ())] * 3
     with pytest.raises(ValueError, match="1 lists of descriptions"):
         attribute_words(MODEL.embedding_, probability, ANSWERS, [["a"]])
+
+
+def test_the_published_network_has_preferences_but_no_levels_of_detail() -> None:
+    model = PaperContextEmbedding(n_dimensions=3, n_epochs=5, random_state=0).fit(ANSWERS)
+    insight = annotator_insight(model, ANSWERS)
+    assert insight.preference[:-1].sum(axis=1) == pytest.approx(np.ones(N_ANNOTATORS))
+    assert np.isnan(insight.preference[-1]).all(), "the last one has no answers"
+    assert np.isnan(insight.detail).all()
+    assert np.isnan(insight.carelessness).all()
+    assert np.array_equal(insight.n_groups, INSIGHT.n_groups, equal_nan=True)
+    same, predicted = ANSWERS.pair_labels() == 1, model.predict_same(ANSWERS)
+    own = ANSWERS.annotators == 0
+    agreeing = cohen_kappa_score(same[own].ravel(), predicted[own].ravel())
+    assert insight.agreement[0] == pytest.approx(agreeing)
 
 
 def test_what_lies_between_two_groups_has_words_of_its_own() -> None:
