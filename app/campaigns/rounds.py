@@ -209,7 +209,8 @@ def open_round_of(session: Session, campaign: Campaign) -> Round | None:
 
 
 def imported_round(session: Session, campaign: Campaign) -> Round:
-    """The round of imported answers, new if need be; the caller holds the campaign's row lock."""
+    """The round of imported answers, new if need be. The caller has waited for other imports, which
+    alone change it."""
     query = select(Round).where(Round.campaign_id == campaign.id, Round.number == IMPORTED_ROUND)
     found = session.scalar(query.with_for_update(key_share=True))
     if found is None:

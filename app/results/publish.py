@@ -129,7 +129,8 @@ def _move_on(
         update(Round)
         .where(
             Round.campaign_id == campaign.id,
-            Round.number <= trained.n_full,
+            # The round of imported answers is no round that ends.
+            Round.number.between(1, trained.n_full),
             Round.model_version.is_(None),
         )
         .values(model_version=version)

@@ -11,23 +11,17 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import given
-from hypothesis import strategies as st
 from sqlalchemy import func, select
 from typer.testing import CliRunner
 
 from app.accounts.models import Account, AuditEvent
-from app.annotation.importing.file import MOST_LINE_BYTES, MOST_LINES, read_lines
-from app.annotation.importing.lines import AnswerLine, read_line
-from app.annotation.importing.problems import BadAnswerFile, BadLine
+from app.annotation.importing.problems import BadAnswerFile
 from app.annotation.importing.service import ImportReport, import_answers
 from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment
 from app.campaigns.changes import change_campaign
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.service import BadState, CampaignPlan, create_campaign
 from app.campaigns.sharing import MayNotChange, share_campaign
-from app.collections.models import Collection
-from app.collections.service import add_files
 from app.core.database import transaction
 from app.core.errors import InvalidInput, NotFound
 from app.jobs.models import Job
@@ -43,7 +37,6 @@ from tests.app.test_crowdster_strategy import run_job
 from tests.support.builders import (
     a_campaign,
     a_collection,
-    a_png,
     an_account,
     reloaded,
     sign_in,
@@ -60,6 +53,9 @@ def name_of(image: int) -> str:
 def a_line(annotator: object, images: list[int], groups: list[int], **others: Any) -> Line:
     names = [name_of(image) for image in images]
     return {"annotator": annotator, "images": names, "groups": groups, **others}
+
+
+GOOD = a_line("ada", [0, 1, 2], [0, 1, 1])
 
 
 def by_colour(n: int, size: int = 5, n_annotators: int = 6, seed: int = 0) -> list[Line]:
@@ -272,6 +268,27 @@ def test_two_imports_of_one_file_at_the_same_moment_store_it_once(client: TestCl
     assert (count(Answer), count(Annotator), reloaded(campaign.id).n_imported) == (60, 6, 60)
 
 
+def test_people_come_and_answer_while_answers_are_imported(client: TestClient) -> None:
+    campaign = a_campaign(budget=40)
+    files = [by_colour(40, n_annotators=20, seed=seed) for seed in range(3)]
+    for number, file in enumerate(files):
+        for line in file:
+            line["annotator"] = f"{number}: {line['annotator']}"
+
+    def work(number: int) -> str:
+        who = a_session(client, campaign, f"annotator-{number:06d}")
+        return str(submit(client, who, a_lease(client, who)).json()["status"])
+
+    with ThreadPoolExecutor(8) as pool:
+        imports = [pool.submit(bring, campaign, file) for file in files]
+        answers = [pool.submit(work, number) for number in range(12)]
+        assert [one.result().n_new for one in imports] == [40, 40, 40]
+        assert {one.result() for one in answers} == {"stored"}
+    after = reloaded(campaign.id)
+    assert (after.n_answers, after.n_imported, count(Annotator)) == (12, 120, 72)
+    assert broken_invariants().keys() <= {"nothing waits in the outbox"}
+
+
 def test_an_id_stands_for_one_answer(client: TestClient) -> None:
     campaign = a_campaign()
     first = a_line("ada", [1, 2, 3], [0, 0, 1], id="a-1")
@@ -305,188 +322,6 @@ def test_answers_to_the_same_images_share_a_grid_and_are_compared(client: TestCl
     people = client.get(f"/api/v1/campaigns/{campaign.id}/annotators").json()["items"]
     assert [one["consensus"]["mean"] for one in people] == [1.0, 1.0, 1.0]
     assert broken_invariants().keys() <= {"nothing waits in the outbox"}
-
-
-def test_unknown_images_are_refused_by_name(client: TestClient) -> None:
-    campaign = a_campaign()
-    lines = [a_line("ada", [0, 1], [0, 1]), *[
-        {"annotator": "ada", "images": ["image-000.png", f"bird {k}.jpg"], "groups": [0, 1]}
-        for k in range(12)
-    ]]  # fmt: skip
-    said = refusal(campaign, [*lines, lines[-1]])
-    assert "These 12 images are not in the collection “Collection of 30”:" in said
-    assert [line for line in said.splitlines() if line.startswith("  'bird")] == [
-        f"  'bird {k}.jpg' (line {k + 2})" for k in range(10)
-    ]
-    assert said.endswith("  and 2 more images")
-
-
-def test_positions_name_images_where_that_is_said(client: TestClient) -> None:
-    campaign = a_campaign()
-    line = {"annotator": 1, "images": [3, 29], "groups": [0, 1]}
-    said = refusal(campaign, [line])
-    assert "holds the number 3. Name images by their file names" in said
-    assert bring(campaign, [line], named_by="position").n_new == 1
-    with transaction() as session:
-        query = select(Grid.images).join(Round, Grid.round_id == Round.id).where(Round.number == 0)
-        assert session.scalars(query).all() == [[3, 29]]
-    for image in (30, -1, 10**30):
-        said = refusal(campaign, [{**line, "images": [3, image]}], named_by="position")
-        assert "(positions 0 to 29)" in said
-        assert f"  {image} (line 1)" in said
-    said = refusal(campaign, [a_line("ada", [0, 1], [0, 1])], named_by="position")
-    assert "holds the name 'image-000.png'" in said
-
-
-def test_names_that_several_images_have_are_refused(client: TestClient) -> None:
-    owner = an_account()
-    collection = a_collection(owner, 12)
-    files = [("image-003.webp", a_png(50)), ("twice.png", a_png(51)), ("twice.png", a_png(52))]
-    with transaction() as session:
-        add_files(session, owner, session.get_one(Collection, collection.id), files)
-    campaign = a_campaign(owner, collection)
-
-    def line(name: str) -> list[Line]:
-        return [{"annotator": 1, "images": ["image-000", name], "groups": [0, 1]}]
-
-    for name in ("twice.png", "twice", "image-003"):
-        said = refusal(campaign, line(name))
-        assert f"The collection has several images called '{name}'. Use --by position." in said
-    # The whole name is one image's alone.
-    assert bring(campaign, line("image-003.png")).n_new == 1
-
-
-def test_images_that_joined_after_the_start_are_no_part_of_the_campaign(
-    client: TestClient,
-) -> None:
-    owner = an_account()
-    collection = a_collection(owner, 12)
-    campaign = a_campaign(owner, collection)
-    with transaction() as session:
-        here = session.get_one(Collection, collection.id)
-        add_files(session, owner, here, [("late.png", a_png(99))])
-    line = {"annotator": 1, "images": ["image-000.png", "late.png"], "groups": [0, 1]}
-    said = refusal(campaign, [line])
-    assert "The image 'late.png' joined the collection after the campaign's start." in said
-
-
-GOOD = a_line("ada", [0, 1, 2], [0, 1, 1])
-BAD_LINES: list[tuple[str | Line, str]] = [
-    ("{", "It is not JSON"),
-    ("[1, 2]", "It is not a JSON object"),
-    ('"text"', "It is not a JSON object"),
-    ('{"annotator": NaN, "images": [], "groups": []}', "NaN is not a number of JSON"),
-    ('{"a":' * 5_000, "It is not JSON"),
-    ('{"seconds": ' + "9" * 5_000 + "}", "It is not JSON"),
-    ({}, 'It has no "annotator" and no "images" and no "groups".'),
-    ({**GOOD, "annotator": None}, 'It has no "annotator".'),
-    ({**GOOD, "annotator": "  "}, '"annotator" must be text or a number'),
-    ({**GOOD, "annotator": True}, '"annotator" must be text or a number'),
-    ({**GOOD, "annotator": ["ada"]}, '"annotator" must be text or a number'),
-    ({**GOOD, "annotator": "a" * 501}, '"annotator" is longer than 500 characters'),
-    ({**GOOD, "annotator": "\ud800"}, '"annotator" has half of a surrogate pair'),
-    ({**GOOD, "images": "image-000.png"}, '"images" must be a list of 2 to 100 images'),
-    ({**GOOD, "images": ["image-000.png"], "groups": [0]}, "not 1 of them"),
-    ({**GOOD, "images": [name_of(k % 30) for k in range(101)]}, "not 101 of them"),
-    ({**GOOD, "images": ["image-000.png", 1.5, None]}, "must hold names or whole numbers, not 1.5"),
-    ({**GOOD, "images": ["image-000", "image-001", "image-000.png"]}, "'image-000' twice."),
-    ({**GOOD, "groups": [0, 1]}, '"images" has 3 entries and "groups" 2'),
-    ({**GOOD, "groups": {"0": 1}}, '"groups" must be a list of whole numbers'),
-    ({**GOOD, "groups": [0, 1, -2]}, "it holds -2"),
-    ({**GOOD, "groups": [0, 1, 100]}, "it holds 100"),
-    ({**GOOD, "groups": [0, 1, 10**400]}, "it holds 1000"),
-    ({**GOOD, "groups": [0, 1, 0.5]}, "it holds 0.5"),
-    ({**GOOD, "groups": [0, 1, True]}, "it holds True"),
-    ({**GOOD, "groups": [0, 1, "1"]}, "it holds '1'"),
-    ({**GOOD, "seconds": -1}, '"seconds" must be a number from 0 to 1,000,000, not -1.'),
-    ({**GOOD, "seconds": 1e300}, '"seconds" must be a number'),
-    ({**GOOD, "seconds": "3"}, '"seconds" must be a number'),
-    ({**GOOD, "words": "red"}, '"words" must be a list with a text for each group'),
-    ({**GOOD, "words": {"5": "red"}}, "names a group that no image is in: '5'."),
-    ({**GOOD, "words": {"-1": "red"}}, "names a group that no image is in: '-1'."),
-    ({**GOOD, "words": [3]}, '"words" must hold texts, not 3.'),
-    ({**GOOD, "words": ["a" * 501]}, '"words" is longer than 500 characters'),
-    ({**GOOD, "answered_at": "yesterday"}, '"answered_at" must be a time such as'),
-    ({**GOOD, "answered_at": 1715938200}, '"answered_at" must be a time such as'),
-    ({**GOOD, "answered_at": "2999-01-01T00:00:00Z"}, "a time after 1970 that has passed"),
-    ({**GOOD, "answered_at": "0001-01-01T00:00:00+23:00"}, '"answered_at" must be a time'),
-    ({**GOOD, "id": {}}, '"id" must be text or a number'),
-]
-
-
-def test_every_mistake_of_a_file_is_named_with_its_line(client: TestClient) -> None:
-    campaign = a_campaign()
-    for wrong, sentence in BAD_LINES:
-        # A blank line counts, as editors count lines.
-        said = refusal(campaign, [json.dumps(GOOD), "", json.dumps(wrong)
-                                  if isinstance(wrong, dict) else wrong])  # fmt: skip
-        assert "1 line is not as required:\n  Line 3: " in said, wrong
-        assert sentence in said, wrong
-    lines = [wrong for wrong, _ in BAD_LINES]
-    texts = [one if isinstance(one, str) else json.dumps(one) for one in lines]
-    unknown = json.dumps({**GOOD, "images": ["x", "image-000", "y"]})
-    said = refusal(campaign, [*texts, unknown])
-    assert "These 2 images are not in the collection “Collection of 30”:\n  'x' (line" in said
-    assert f"{len(lines)} lines are not as required:" in said
-    assert said.endswith(f"  and {len(lines) - 10} more lines")
-
-
-def test_files_that_cannot_be_read_are_refused(client: TestClient) -> None:
-    campaign = a_campaign()
-    good = json.dumps(GOOD).encode()
-    whole = gzip.compress(good * 100)
-    files = {
-        b"": "The file is empty.",
-        b"\n \r\n\t\n": "The file is empty.",
-        gzip.compress(b""): "The file is empty.",
-        whole[:-20]: "The file is damaged or was cut off",
-        whole[:10] + b"\xff" * 20: "The file is damaged or was cut off",
-        good + b"\n" + b"\xff\xfe": "Line 2: It is not UTF-8 (byte 1).",
-        b" " * (MOST_LINE_BYTES + 1): "Line 1 is longer than 1,048,576 bytes.",
-        gzip.compress(bytes(200_000_000)): "Line 1 is longer than 1,048,576 bytes.",
-        b"[" + good + b"]": "It is not a JSON object",
-    }
-    for content, sentence in files.items():
-        assert sentence in refusal(campaign, io.BytesIO(content))
-    with pytest.raises(BadAnswerFile, match=r"more than 200,000 answers. Split it"):
-        list(read_lines(io.BytesIO(b"{}\n" * (MOST_LINES + 1))))
-    blank = gzip.compress(b" " * 1_000_000 + b"\n")
-    with pytest.raises(BadAnswerFile, match="larger than 512 MiB"):
-        list(read_lines(io.BytesIO(blank * 550)))
-    # What other programs write before the first line does no harm.
-    assert bring(campaign, io.BytesIO(b"\xef\xbb\xbf" + good)).n_new == 1
-
-
-def test_the_wrong_file_is_not_read_to_its_end(client: TestClient) -> None:
-    said = refusal(a_campaign(), ["{}"] * 20_000)
-    assert "10,000 lines are not as required:" in said
-    assert said.endswith("Reading stopped there.")
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=8,
-)
-field_names = st.sampled_from([*GOOD, "seconds", "words", "answered_at", "id", "other"])
-
-
-@given(st.dictionaries(field_names, json_values, max_size=7), st.booleans())
-def test_a_line_is_read_or_refused_in_words(changes: dict[str, Any], whole: bool) -> None:
-    content = json.dumps({**GOOD, **changes} if whole else changes).encode()
-    read = read_or_refused(content)
-    if isinstance(read, str):
-        assert "\n" not in read
-        assert len(read) < 700
-    else:
-        assert len(read.images) == len(read.groups)
-
-
-def read_or_refused(content: bytes) -> AnswerLine | str:
-    try:
-        return read_line(1, content, None)
-    except BadLine as refused:
-        return str(refused)
 
 
 def test_a_draft_takes_no_answers(client: TestClient) -> None:

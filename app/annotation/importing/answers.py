@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import BinaryIO
 
 from sqlalchemy.orm import Session
@@ -26,13 +27,19 @@ CHANNEL = "import"
 class ImportedAnswer:
     """An answer that can be stored.
 
-    images:     positions in the collection
-    person:     keyed hash of the annotator's name in the file; the name itself is not kept
-    identity:   keyed hash by which the same answer is recognised when it comes again
+    number:   of its line
+    images:   positions in the collection; groups is aligned with them
+    person:   keyed hash of the annotator's name in the file; the name itself is not kept
+    identity: keyed hash by which the same answer is recognised when it comes again
     """
 
-    line: AnswerLine
+    number: int
+    id: str | None
     images: tuple[int, ...]
+    groups: list[int]
+    words: list[str]
+    elapsed_ms: int | None
+    answered_at: datetime | None
     person: str
     identity: str
 
@@ -40,7 +47,7 @@ class ImportedAnswer:
         """Whether a stored answer says the same. person: None where nobody knows any more, as
         in a campaign that was restored from an archive."""
         known = person is None or person == self.person
-        return known and self.images == tuple(images) and self.line.groups == groups
+        return known and self.images == tuple(images) and self.groups == groups
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,7 @@ def read_answer_file(
         if earlier.is_same_as(answer.person, list(images), line.groups):
             n_repeated += 1
         else:
-            problems.add_line(line.number, _other_content(line, earlier.line.number))
+            problems.add_line(line.number, _other_content(line, earlier.number))
     return AnswerFile(list(answers.values()), n_repeated, dict(ignored))
 
 
@@ -121,15 +128,27 @@ class _Identities:
         if person is None:
             person = person_key(self.campaign_id, CHANNEL, line.annotator)
             self._people[line.annotator] = person
+        return ImportedAnswer(
+            number=line.number,
+            id=line.id,
+            images=images,
+            groups=line.groups,
+            words=line.words,
+            elapsed_ms=line.elapsed_ms,
+            answered_at=line.answered_at,
+            person=person,
+            identity=self._identity_of(line, images, person),
+        )
+
+    def _identity_of(self, line: AnswerLine, images: tuple[int, ...], person: str) -> str:
         if line.id is not None:
-            return ImportedAnswer(line, images, person, self._identity(["id", line.id]))
+            return self._hash(["id", line.id])
         at = line.answered_at.isoformat() if line.answered_at else None
         content = [person, images, line.groups, line.words, line.elapsed_ms, at]
-        first = self._identity(["content", content])
+        first = self._hash(["content", content])
         self._seen[first] += 1
         times = self._seen[first]
-        identity = first if times == 1 else self._identity(["again", first, times])
-        return ImportedAnswer(line, images, person, identity)
+        return first if times == 1 else self._hash(["again", first, times])
 
-    def _identity(self, value: object) -> str:
+    def _hash(self, value: object) -> str:
         return pseudonym(self._purpose, json.dumps(value))

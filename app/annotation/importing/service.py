@@ -16,17 +16,21 @@ from app.annotation.importing.answers import (
     read_answer_file,
     searched_for,
 )
+from app.annotation.importing.lines import shown
 from app.annotation.importing.problems import Problems
-from app.annotation.importing.storing import imported_people, store_answers
+from app.annotation.importing.storing import count_answers, imported_people, store_answers
 from app.annotation.models import AnnotatorIdentity, Answer
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.service import BadState, get_campaign
+from app.campaigns.sharing import MayNotChange, access_of
 from app.core.database import turn_for
 from app.core.events import campaign_changed
 from app.jobs.service import request_job
 
 NamedBy = Literal["name", "position"]
 KEYS_AT_ONCE = 5_000
+# The queue of a campaign in which imports wait for each other (app.core.database.turn_for).
+IMPORTS = 2
 
 
 @dataclass(frozen=True)
@@ -67,23 +71,25 @@ def import_answers(
     stored again. Raises BadAnswerFile with everything that is wrong, BadState for a draft,
     NotFound and MayNotChange; then nothing is stored.
     """
-    # Read before the campaign is locked, so that annotators do not wait for a long file.
-    campaign = get_campaign(session, account, campaign_id)
-    _require_started(campaign)
+    # The campaign is locked at the very end, so that annotators do not wait for a long file.
+    campaign = _importing_campaign(session, account, campaign_id)
     by_position = named_by == "position"
     problems = Problems(searched_for(session, campaign, by_position=by_position))
     found = read_answer_file(session, campaign, file, problems, by_position=by_position)
     problems.raise_if_any()
     if not dry_run:
-        # The queue in which submissions wait, too.
-        session.execute(select(turn_for(campaign.id)))
-        campaign = get_campaign(session, account, campaign_id, edit=True)
+        session.execute(text("SET LOCAL statement_timeout = 0"))
+        session.execute(text("SET LOCAL lock_timeout = 0"))
+        session.execute(select(turn_for(campaign.id, IMPORTS)))
     new = _new_answers(session, campaign, found, problems)
     problems.raise_if_any()
     report = _report(session, campaign, found, new, is_learning=learn and bool(new) and not dry_run)
     if new and not dry_run:
-        session.execute(text("SET LOCAL statement_timeout = 0"))
         store_answers(session, campaign, new)
+        # The queue in which submissions wait, too.
+        session.execute(select(turn_for(campaign.id)))
+        campaign = get_campaign(session, account, campaign_id, edit=True)
+        count_answers(session, campaign, len(new))
         record_audit(
             session, account.id, "campaign.answers_imported", "campaign", campaign.id,
             answers=report.n_new, annotators=report.n_annotators,
@@ -94,13 +100,18 @@ def import_answers(
     return report
 
 
-def _require_started(campaign: Campaign) -> None:
-    """Raises BadState: a start fixes which images the campaign has."""
+def _importing_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
+    """The campaign, not locked. Raises NotFound, MayNotChange, and BadState for a draft: the start
+    fixes which images a campaign has."""
+    campaign = get_campaign(session, account, campaign_id)
+    if access_of(session, account, campaign) == "view":
+        raise MayNotChange("This campaign is shared with you to look at, not to change.")
     if campaign.state == "draft":
         raise BadState(
             "This campaign is a draft. Start it before you import answers; finish or pause it "
             "afterwards if you do not want others."
         )
+    return campaign
 
 
 def _new_answers(
@@ -122,8 +133,8 @@ def _new_answers(
             answer = by_identity.pop(identity)
             if not answer.is_same_as(person, images, groups):
                 problems.add_line(
-                    answer.line.number,
-                    f"Its id {answer.line.id!r} was imported before, with another answer.",
+                    answer.number,
+                    f"Its id {shown(answer.id)} was imported before, with another answer.",
                 )
     return list(by_identity.values())
 
