@@ -225,6 +225,18 @@ def test_the_budget_of_a_campaign_with_imported_answers_can_change(client: TestC
         assert (changed.budget, changed.rounds, changed.laid_out) == (12, 3, [4, 4])
 
 
+def test_imported_answers_are_no_round_that_ends_a_campaign(client: TestClient) -> None:
+    """Where the second round is made only when the first has been learned from."""
+    campaign = a_campaign(budget=4, rounds=2, ready_share=0.0)
+    bring(campaign, by_colour(12))
+    who = a_session(client, campaign)
+    for _ in range(2):
+        assert submit(client, who, a_lease(client, who)).json()["status"] == "stored"
+    run_job()
+    assert reloaded(campaign.id).state == "running"
+    assert submit(client, who, a_lease(client, who)).json()["status"] == "stored"
+
+
 def test_a_finished_campaign_learns_what_is_imported(client: TestClient) -> None:
     campaign = a_campaign(budget=2)
     who = a_session(client, campaign)
