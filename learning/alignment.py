@@ -34,6 +34,14 @@ def matching_columns(
     return np.asarray(order, np.int64), sign
 
 
+def column_signs(wanted: FloatArray, found: FloatArray) -> FloatArray:
+    """(K,) -1 where a column of `found` (N, K) runs against that of `wanted` (M, K), else 1."""
+    rows = min(len(wanted), len(found))
+    one = wanted[:rows] - wanted[:rows].mean(axis=0)
+    other = found[:rows] - found[:rows].mean(axis=0)
+    return np.where((one * other).sum(axis=0) < 0, -1.0, 1.0)
+
+
 def turned_onto(wanted: FloatArray, found: FloatArray) -> FloatArray:
     """`found` (N, d), turned and mirrored about its centre to lie over `wanted` (M, d) as well as
     it can (orthogonal Procrustes over the rows that both have); distances stay as they are.

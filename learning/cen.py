@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import torch
 
-from learning.alignment import matching_columns
+from learning.alignment import column_signs, matching_columns
 from learning.arrays import (
     BoolArray,
     FloatArray,
@@ -17,9 +17,11 @@ from learning.arrays import (
 )
 from learning.base import Arrays, Estimator, Progress, State
 from learning.cen_checks import check_init, check_parameters
+from learning.crowd_engine import CrowdEngine
+from learning.crowd_model import Settings
 from learning.devices import cores_for, pick_device
 from learning.groupings import Groupings
-from learning.latent.engine import LatentEngine
+from learning.pooled.fitting import PooledSettings
 from learning.synthesis import (
     GridWishes,
     least_known_grids,
@@ -27,25 +29,31 @@ from learning.synthesis import (
     stream_by_spread,
 )
 
+# Columns of the pooled fit: those that answers do not support shrink by themselves.
+MIN_POOLED_DIMENSIONS, MAX_POOLED_DIMENSIONS = 8, 16
+
 
 class ContextEmbeddingNetwork(Estimator):
     """Which attribute an answer is about is hidden, learned jointly with all else.
 
     The three encoders of Context Embedding Networks (section 3.1), read as a probability:
 
-    annotator encoder  w    -> preference         what this annotator tends to look at
-    context encoder    grid -> spread along k     what this grid makes stand out
-    image encoder      i    -> x_i in R^K         one attribute per dimension
+    annotator encoder  w    -> preference, detail, reliability of this annotator
+    context encoder    grid -> spread in each attribute: what this grid makes stand out
+    image encoder      i    -> x_ik, the place of i in the subspace (1 to 4 columns) of k
 
-    P(k | w, g) = softmax(bias + preference of w + gain * spread of g's images along k), and
-    given k two images are grouped together with P = sigmoid(threshold - (x_ik - x_jk)^2),
-    threshold by level of detail, within the limits that slips set; or the answer is noise.
-    See `learning.latent`. The activation is P(k | w, g), the distance -log P(same).
-    The network as published is `learning.baselines.PaperContextEmbedding`.
+    P(k | w, g) = softmax(bias + preference of w + gain * spread of g's images in k), and
+    given k two images are grouped together with P = sigmoid(threshold - |x_ik - x_jk|^2),
+    threshold by level of detail, within the limits that slips set; or the answer is about
+    none of the attributes (`learning.latent`). A pooled embedding for everyone stands next to
+    it (`learning.pooled`). Whole grids held out decide which attributes hold, whether they or
+    the pooled embedding are shown, and how both are weighted in predictions
+    (`learning.crowd_model`). The network as published is
+    `learning.baselines.PaperContextEmbedding`.
 
     Parameters
     ----------
-    n_dimensions : K, attributes at most. Those that no answer needs stay zero.
+    n_dimensions : K, columns of the embedding, and attributes at most.
     variant : "mixture", "annotator" (without the grid) or "context" (without the annotator).
     n_starts : random starts, best by likelihood.
     device : "auto", "cpu" or "cuda".
@@ -53,10 +61,19 @@ class ContextEmbeddingNetwork(Estimator):
 
     Attributes
     ----------
+    structure_ : "attributes"; "pooled", one embedding for everyone, counted as attribute 0;
+        or "none", where nothing predicts answers that were held out.
     embedding_ : (N, K) image coordinates; an image without answers stands at the centre.
-    annotator_activation_ : (W, K) >= 0; rows sum to 1.
-    attribute_share_ : (K,) part of the answers, given their groupings, about each dimension.
+    embedding_error_ : (N, K) standard deviations of the coordinates.
+    dimension_attribute_ : (K,) attribute that each column shows, -1 for an empty column.
+    attribute_share_ : (K,) part of the answers, given their groupings, about each attribute;
+        what is missing to 1 is about none of them.
+    attribute_share_error_ : (K,) standard errors of the shares.
+    attribute_confidence_ : (K,) probability that an attribute predicts answers it was not
+        learned from.
+    annotator_activation_ : (W, K) >= 0; what is missing to 1 is about no attribute.
     threshold_ : distance below which two images are predicted to be grouped together.
+    held_out_ : what the comparison on held-out answers gave: mean log likelihoods of a pair.
     """
 
     def __init__(
@@ -73,10 +90,16 @@ class ContextEmbeddingNetwork(Estimator):
         self.device = device
         self.random_state = random_state
 
+    structure_: str
     embedding_: FloatArray
-    annotator_activation_: FloatArray
+    embedding_error_: FloatArray
+    dimension_attribute_: IntArray
     attribute_share_: FloatArray
+    attribute_share_error_: FloatArray
+    attribute_confidence_: FloatArray
+    annotator_activation_: FloatArray
     threshold_: float
+    held_out_: dict[str, float]
 
     def fit(
         self,
@@ -86,9 +109,10 @@ class ContextEmbeddingNetwork(Estimator):
     ) -> Self:
         """Learn from all answers. `progress` hears (steps done, steps, metrics).
 
-        init: a fitted model of most of these answers, to go on from at a fraction of the
-        cost. Image and annotator indices must mean the same; there may be more of them.
-        Its dimensions keep their order and direction.
+        init: a fitted model of most of these answers, whose numbers and directions the
+        attributes keep. Image and annotator indices must mean the same; there may be more
+        of them. The fit itself starts afresh: one that goes on from an earlier model can
+        keep a worse structure.
 
         Raises ValueError for a bad parameter, answers without an informative pair, or an
         `init` that does not fit.
@@ -105,42 +129,35 @@ class ContextEmbeddingNetwork(Estimator):
         else:
             generator.manual_seed(self.random_state)
         with cores_for(len(groupings)):
-            self._fit_engine(groupings, init, generator, progress)
-            told = self.attribute_probability(groupings)
-        self.attribute_share_ = told.mean(axis=0)
+            engine = CrowdEngine.fit(
+                groupings,
+                self._settings(),
+                self.n_dimensions,
+                generator,
+                pick_device(self.device),
+                progress,
+            )
+            self._keep(engine)
+            probability = self.attribute_probability(groupings)
+        self.attribute_share_ = probability.mean(axis=0)
+        self.attribute_share_error_ = probability.std(axis=0) / np.sqrt(len(groupings))
+        if init is not None:
+            self._align(init, groupings)
         return self
 
-    def _fit_engine(
-        self,
-        groupings: Groupings,
-        init: ContextEmbeddingNetwork | None,
-        generator: torch.Generator,
-        progress: Progress | None,
-    ) -> None:
-        device = pick_device(self.device)
-        previous = init._engine if init is not None else None
-        engine = LatentEngine.fit(
-            groupings,
-            self.n_dimensions,
-            self.variant,
-            self.n_starts,
-            generator,
-            device,
-            progress,
-            previous,
-        )
-        self._keep(engine)
-        # P(same) = 1/2 after calibration on answers that were held out.
-        self.threshold_ = float(np.log(2.0))
+    def _settings(self) -> Settings:
+        wide = min(max(self.n_dimensions, MIN_POOLED_DIMENSIONS), MAX_POOLED_DIMENSIONS)
+        pooled = PooledSettings(n_dimensions=wide, annotators=self.variant != "context")
+        return Settings(self.n_dimensions, self.variant, self.n_starts, pooled)
 
     def aligned_with(
         self, previous: ContextEmbeddingNetwork, groupings: Groupings | None = None
     ) -> ContextEmbeddingNetwork:
-        """This model with its dimensions in the order and direction of an earlier one.
+        """This model with its attributes in the order and direction of an earlier one.
 
-        Each dimension takes the place of the one that most of the same answers are about,
+        Each attribute takes the number of the one that most of the same answers are about,
         or, without `groupings`, that it correlates with most over the images both know; new
-        ones take the places left. Raises ValueError for another number of dimensions.
+        ones take the numbers left. Raises ValueError for another number of dimensions.
         """
         self._check_fitted()
         if previous.n_dimensions != self.n_dimensions:
@@ -148,18 +165,26 @@ class ContextEmbeddingNetwork(Estimator):
                 f"the earlier model has {previous.n_dimensions} dimensions, "
                 f"this one {self.n_dimensions}"
             )
-        shared = None if groupings is None else self._shared_answers(previous, groupings)
-        order, sign = matching_columns(previous.embedding_, self.embedding_, shared)
         aligned = type(self)(**self.get_params(deep=False))
-        aligned._keep(self._engine.rearranged(order, sign))
-        aligned.attribute_share_ = self.attribute_share_[order]
-        aligned.threshold_ = self.threshold_
+        aligned._keep(self._engine)
+        aligned.attribute_share_ = self.attribute_share_
+        aligned.attribute_share_error_ = self.attribute_share_error_
+        aligned._align(previous, groupings)
         return aligned
+
+    def _align(self, previous: ContextEmbeddingNetwork, groupings: Groupings | None) -> None:
+        shared = None if groupings is None else self._shared_answers(previous, groupings)
+        order, _ = matching_columns(previous.embedding_, self.embedding_, shared)
+        engine = self._engine.renumbered(order)
+        sign = column_signs(previous.embedding_, engine.embedding)
+        self._keep(engine.turned(sign))
+        self.attribute_share_ = self.attribute_share_[order]
+        self.attribute_share_error_ = self.attribute_share_error_[order]
 
     def _shared_answers(
         self, previous: ContextEmbeddingNetwork, groupings: Groupings
     ) -> FloatArray:
-        """(K, K) answers about dimension j in the earlier model and about k in this one."""
+        """(K, K) answers about attribute j in the earlier model and about k in this one."""
         known = groupings.annotators < len(previous.annotator_activation_)
         known &= (groupings.images < len(previous.embedding_)).all(axis=1)
         both = groupings.subset(np.flatnonzero(known))
@@ -181,7 +206,7 @@ class ContextEmbeddingNetwork(Estimator):
         Raises NotFittedError before fit, ValueError for an unknown annotator or image.
         """
         self._check_known(groupings)
-        return self._engine.activation(groupings)
+        return self._engine.attribute_probability(groupings, before_grouping=True)
 
     def pair_distance(self, groupings: Groupings) -> FloatArray:
         """(G, S(S-1)/2) d in numpy.triu_indices(S, 1) order, NaN where a pair tells nothing.
@@ -209,7 +234,7 @@ class ContextEmbeddingNetwork(Estimator):
         return self._engine.expected_same(groupings)
 
     def predict_attribute(self, groupings: Groupings, before_grouping: bool = False) -> IntArray:
-        """(G,) the dimension an answer is about (section 4.3).
+        """(G,) the attribute an answer is about, if it is about one (section 4.3).
 
         Given its grouping, or, with `before_grouping`, from annotator and grid alone: the
         argmax of `activation`.
@@ -220,7 +245,7 @@ class ContextEmbeddingNetwork(Estimator):
     def attribute_probability(
         self, groupings: Groupings, before_grouping: bool = False
     ) -> FloatArray:
-        """(G, K) behind `predict_attribute`; rows sum to 1."""
+        """(G, K) behind `predict_attribute`; what is missing to 1 is none of them."""
         self._check_known(groupings)
         return self._engine.attribute_probability(groupings, before_grouping)
 
@@ -239,7 +264,8 @@ class ContextEmbeddingNetwork(Estimator):
         method "search" improves random grids by exchanging images and tries about
         `n_candidates` exchanges in all; "stream" keeps the best of `n_candidates` random
         grids, as the paper does. Without `attribute`, a search takes all that are in use
-        in turn. Grids stand out by the spread of their images along the dimensions.
+        in turn. Grids stand out by the spread of their images along each attribute's
+        strongest column.
 
         Raises ValueError for an attribute that does not exist or is not in use.
         """
@@ -251,7 +277,14 @@ class ContextEmbeddingNetwork(Estimator):
         if method not in ("search", "stream"):
             raise ValueError(f"method must be 'search' or 'stream', got {method!r}")
         make = search_grids if method == "search" else stream_by_spread
-        return make(self.embedding_, wishes, rng)
+        return make(self._strongest_columns(), wishes, rng)
+
+    def _strongest_columns(self) -> FloatArray:
+        """(N, K) one column for each attribute, in the place of its number."""
+        columns = np.zeros_like(self.embedding_)
+        for number in np.unique(self.dimension_attribute_[self.dimension_attribute_ >= 0]):
+            columns[:, number] = self.embedding_[:, self._engine.layout.column(int(number))]
+        return columns
 
     def uncertain_grids(self, n: int, grid_size: int, random_state: int | None = None) -> IntArray:
         """(n, grid_size) grids of the images whose places are known least.
@@ -274,10 +307,17 @@ class ContextEmbeddingNetwork(Estimator):
         self._check_fitted()
         return self._engine.carelessness()
 
-    def _keep(self, engine: LatentEngine) -> None:
+    def _keep(self, engine: CrowdEngine) -> None:
         self._engine = engine
+        self.structure_ = engine.model.structure
         self.embedding_ = engine.embedding
+        self.embedding_error_ = engine.embedding_error
+        self.dimension_attribute_ = engine.layout.attribute
         self.annotator_activation_ = engine.annotator_activation
+        self.attribute_confidence_ = engine.confidence()
+        self.held_out_ = engine.model.trace
+        # P(same) = 1/2 after calibration on answers that were held out.
+        self.threshold_ = float(np.log(2.0))
 
     def _check_known(self, groupings: Groupings) -> None:
         self._check_fitted()
@@ -285,16 +325,23 @@ class ContextEmbeddingNetwork(Estimator):
         check_index_range("images", groupings.images, -1, len(self.embedding_))
 
     def _learned(self) -> tuple[Arrays, State]:
-        arrays = {f"model.{name}": array for name, array in self._engine.arrays().items()}
-        arrays["attribute_share"] = self.attribute_share_
-        return arrays, {"threshold": self.threshold_}
+        arrays, state = self._engine.arrays()
+        named = {f"model.{name}": array for name, array in arrays.items()}
+        named["attribute_share"] = self.attribute_share_
+        named["attribute_share_error"] = self.attribute_share_error_
+        return named, state
 
     def _restore(self, arrays: Arrays, state: State) -> None:
+        if "structure" not in state:
+            raise ValueError(
+                "this model was saved by an earlier version that cannot be read any more: "
+                "learn again from the answers"
+            )
         model = {
             name.removeprefix("model."): array
             for name, array in arrays.items()
             if name.startswith("model.")
         }
-        self._keep(LatentEngine.from_arrays(model))
+        self._keep(CrowdEngine.from_arrays(model, state, self.n_dimensions))
         self.attribute_share_ = arrays["attribute_share"]
-        self.threshold_ = float(state["threshold"])
+        self.attribute_share_error_ = arrays["attribute_share_error"]

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from learning.answers import Answers, table_rows
-from learning.latent.pair_model import N_LEVELS, N_NOISE, minimise
+from learning.latent.pair_model import N_LEVELS, N_NOISE, PairModel, minimise
 
 _MIN_SPREAD_DEVIATION = 0.02
 _GAIN_DEVIATION = 1.0
@@ -26,9 +26,9 @@ _BIAS_SHRINKAGE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Habits:
-    """bias: (C,); preference: (W, K); detail, carelessness: (W,); gain: () >= 0;
+    """bias: (C,); preference: (W, A); detail, carelessness: (W,); gain: () >= 0;
     deviations: (3,) how far annotators differ in the three;
-    spread_mean, spread_deviation: (K,) of the grids that were answered."""
+    spread_mean, spread_deviation: (A,) of the grids that were answered."""
 
     bias: Tensor
     preference: Tensor
@@ -55,7 +55,7 @@ class Habits:
         )
 
     def log_probability(self, annotators: Tensor, spread: Tensor) -> Tensor:
-        """(G, C) of the hidden classes. annotators: (G,); spread: (G, K) of `grid_spread`."""
+        """(G, C) of the hidden classes. annotators: (G,); spread: (G, A) of `grid_spread`."""
         score = (spread - self.spread_mean) / self.spread_deviation
         return torch.log_softmax(
             _log_odds(
@@ -68,18 +68,16 @@ class Habits:
             dim=1,
         )
 
-    def widened(self, n_annotators: int) -> Habits:
-        """With annotators added who have no habits yet."""
-        n_new = n_annotators - len(self.detail)
-
-        def padded(values: Tensor) -> Tensor:
-            return torch.cat([values, values.new_zeros((n_new, *values.shape[1:]))])
-
+    def keep(self, attributes: Tensor) -> Habits:
+        """The habits of a model of some of the attributes, in the order given."""
+        n_clean = self.preference.shape[1] * N_LEVELS
+        levels = self.bias[:n_clean].reshape(-1, N_LEVELS)[attributes]
         return replace(
             self,
-            preference=padded(self.preference),
-            detail=padded(self.detail),
-            carelessness=padded(self.carelessness),
+            bias=torch.cat([levels.reshape(-1), self.bias[n_clean:]]),
+            preference=self.preference[:, attributes],
+            spread_mean=self.spread_mean[attributes],
+            spread_deviation=self.spread_deviation[attributes],
         )
 
     def typical(self) -> Habits:
@@ -92,23 +90,24 @@ class Habits:
         )
 
 
-def grid_spread(positions: Tensor, images: Tensor, present: Tensor) -> Tensor:
-    """(B, K) deviation of each grid's images along every attribute.
+def grid_spread(pairs: PairModel, images: Tensor, present: Tensor) -> Tensor:
+    """(B, A) deviation of each grid's images in every attribute's subspace.
 
-    positions: (N, K); images, present: (B, S). CEN 3.1.2: "attribute variance in the
-    collection of images should influence which attributes are more noticeable".
+    images, present: (B, S). CEN 3.1.2: "attribute variance in the collection of images should
+    influence which attributes are more noticeable".
     """
     shown = present.unsqueeze(2)
-    places = positions[images]
+    places = pairs.positions[images]
     n = shown.sum(dim=1).clamp(min=1)
     mean = (places * shown).sum(dim=1) / n
     squares = ((places - mean.unsqueeze(1)) ** 2 * shown).sum(dim=1) / n
-    return squares.sqrt()
+    total = squares.new_zeros((len(images), pairs.n_attributes))
+    return total.index_add_(1, pairs.owner, squares).sqrt()
 
 
-def all_spreads(positions: Tensor, answers: Answers) -> Tensor:
-    """(G, K) `grid_spread` of all answers."""
-    parts = [grid_spread(positions, b.images, b.present) for _, b in answers.blocks()]
+def all_spreads(pairs: PairModel, answers: Answers) -> Tensor:
+    """(G, A) `grid_spread` of all answers."""
+    parts = [grid_spread(pairs, b.images, b.present) for _, b in answers.blocks()]
     return torch.cat(parts)
 
 
@@ -214,7 +213,7 @@ def _fit_deviations(habits: Habits, answers: Answers, spread: Tensor) -> Tensor:
 def _log_odds(
     bias: Tensor, preference: Tensor, detail: Tensor, carelessness: Tensor, salience: Tensor
 ) -> Tensor:
-    """(G, C). bias: (C,); preference, salience: (G, K); detail, carelessness: (G,)."""
+    """(G, C). bias: (C,); preference, salience: (G, A); detail, carelessness: (G,)."""
     n_clean = preference.shape[1] * N_LEVELS
     half = detail.unsqueeze(1) / 2
     by_attribute = preference + salience

@@ -1,8 +1,9 @@
 """How likely two images are grouped together by an answer about one attribute.
 
-With x the images' places on the attribute and d a level of detail (0 coarse, 1 fine),
+With x the images' places in the attribute's subspace (1 to 4 columns) and d a level of
+detail (0 coarse, 1 fine),
 
-    P(same) = floor + (1 - floor - ceiling) * sigmoid(t_d - (x_i - x_j)^2)
+    P(same) = floor + (1 - floor - ceiling) * sigmoid(t_d - |x_i - x_j|^2)
 
 the logistic form of CEN's eq. 5 with a single attribute active. Floor and ceiling are the
 part of the pairs that slips decide. Answers about no attribute have a constant P(same).
@@ -32,41 +33,48 @@ _TINY = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class PairModel:
-    """positions: (N, K); thresholds: (K, 2) of the levels of detail, coarse first;
-    slips: (2,) floor and ceiling; noise_same: (2,) P(same) of the two kinds of noise."""
+    """positions: (N, M); owner: (M,) attribute of each column; thresholds: (A, 2) of the
+    levels of detail, coarse first; slips: (2,) floor and ceiling; noise_same: (2,) P(same)
+    of the two kinds of noise."""
 
     positions: Tensor
+    owner: Tensor
     thresholds: Tensor
     slips: Tensor
     noise_same: Tensor
 
     @classmethod
-    def start(cls, standardised: Tensor) -> PairModel:
-        """A first guess from places of deviation 1 or 0 (an attribute without answers)."""
-        k = standardised.shape[1]
+    def start(cls, whitened: Tensor, owner: Tensor) -> PairModel:
+        """A first guess from columns of deviation 1 (N, M) and their attributes (M,)."""
+        n = int(owner.max()) + 1 if len(owner) else 0
+        width = torch.bincount(owner, minlength=n).float()
+        # Random pairs are as far apart in an attribute of many columns as on a line.
+        scale = _SPREAD / width.sqrt()
+        device = whitened.device
         return cls(
-            standardised * _SPREAD,
-            torch.tensor([[2.0, 0.0]], device=standardised.device).repeat(k, 1),
-            torch.tensor([0.05, 0.05], device=standardised.device),
-            torch.tensor([_ONE_GROUP, 0.33], device=standardised.device),
+            whitened * scale[owner],
+            owner,
+            torch.tensor([[2.0, 0.0]], device=device).repeat(n, 1),
+            torch.tensor([0.05, 0.05], device=device),
+            torch.tensor([_ONE_GROUP, 0.33], device=device),
         )
 
     @property
-    def n_dimensions(self) -> int:
-        """K."""
-        return int(self.positions.shape[1])
+    def n_attributes(self) -> int:
+        """A."""
+        return len(self.thresholds)
 
     @property
     def n_classes(self) -> int:
         """Hidden classes of an answer: attribute x level of detail, then the noise."""
-        return self.n_dimensions * N_LEVELS + N_NOISE
+        return self.n_attributes * N_LEVELS + N_NOISE
 
-    def same(self, images: Tensor, dimension: int) -> Tensor:
-        """(B, P, 2) P(same) of grids (B, S) along one attribute, at each level of detail."""
+    def same(self, images: Tensor, attribute: int) -> Tensor:
+        """(B, P, 2) P(same) of grids (B, S) by one attribute, at each level of detail."""
         first, second = pair_index(images.shape[1], images.device)
-        places = self.positions[:, dimension][images]
-        gaps = (places[:, first] - places[:, second]) ** 2
-        return _same(gaps.unsqueeze(2), self.thresholds[dimension], self.slips)
+        places = self.positions[:, self.owner == attribute][images]
+        gaps = ((places[:, first] - places[:, second]) ** 2).sum(dim=2)
+        return _same(gaps.unsqueeze(2), self.thresholds[attribute], self.slips)
 
     def class_log_likelihood(self, answers: Answers) -> Tensor:
         """(G, C) of every answer under every hidden class, tempered."""
@@ -77,7 +85,7 @@ class PairModel:
             n_same = (weight * same).sum(dim=1, keepdim=True)
             n_different = (weight * ~same).sum(dim=1, keepdim=True)
             columns = []
-            for k in range(self.n_dimensions):
+            for k in range(self.n_attributes):
                 p = self.same(block.images, k)
                 log_p = torch.where(same.unsqueeze(2), p, 1 - p).clamp(min=_TINY).log()
                 columns.append((log_p * weight.unsqueeze(2)).sum(dim=1))
@@ -88,9 +96,10 @@ class PairModel:
 
     def predict(self, images: Tensor, class_probability: Tensor) -> Tensor:
         """(B, P) P(same) of grids (B, S) given (B, C) probabilities of the hidden classes."""
-        n_clean = self.n_dimensions * N_LEVELS
-        p = (class_probability[:, n_clean:] @ self.noise_same).unsqueeze(1)
-        for k in range(self.n_dimensions):
+        n_clean = self.n_attributes * N_LEVELS
+        n_pairs = images.shape[1] * (images.shape[1] - 1) // 2
+        p = (class_probability[:, n_clean:] @ self.noise_same).unsqueeze(1).expand(-1, n_pairs)
+        for k in range(self.n_attributes):
             levels = class_probability[:, None, k * N_LEVELS : (k + 1) * N_LEVELS]
             p = p + (self.same(images, k) * levels).sum(dim=2)
         return p
@@ -100,38 +109,38 @@ class PairModel:
 class Assigned:
     """Answers with the hidden class that explains each best.
 
-    rows: (G,) int64 of the answers among those given; dimension, level: (G,) int64;
+    rows: (G,) int64 of the answers among those given; attribute, level: (G,) int64;
     weight: (G,) responsibility of that class.
     """
 
     answers: Answers
     rows: Tensor
-    dimension: Tensor
+    attribute: Tensor
     level: Tensor
     weight: Tensor
 
     @classmethod
-    def of(cls, answers: Answers, attribute: Tensor, log_likelihood: Tensor) -> Assigned:
-        """attribute: (G, K + 1) responsibilities, last of none; log_likelihood: (G, C).
+    def of(cls, answers: Answers, responsibility: Tensor, log_likelihood: Tensor) -> Assigned:
+        """responsibility: (G, A + 1), last of none; log_likelihood: (G, C).
 
         Answers that are most likely about none are dropped.
         """
-        n = attribute.shape[1] - 1
-        weight, dimension = attribute.max(dim=1)
-        rows = (dimension < n).nonzero()[:, 0]
+        n = responsibility.shape[1] - 1
+        weight, attribute = responsibility.max(dim=1)
+        rows = (attribute < n).nonzero()[:, 0]
         levels = log_likelihood[:, : n * N_LEVELS].reshape(-1, n, N_LEVELS)[rows]
-        dimension = dimension[rows]
-        of_its_own = levels[torch.arange(len(rows), device=rows.device), dimension]
+        attribute = attribute[rows]
+        of_its_own = levels[torch.arange(len(rows), device=rows.device), attribute]
         rivals = torch.cat([of_its_own, log_likelihood[rows, n * N_LEVELS :]], dim=1)
         share, level = torch.softmax(rivals, dim=1)[:, :N_LEVELS].max(dim=1)
-        return cls(answers.rows(rows), rows, dimension, level, weight[rows] * share)
+        return cls(answers.rows(rows), rows, attribute, level, weight[rows] * share)
 
     def where(self, chosen: Tensor) -> Assigned:
         """Those of a (G,) mask."""
         return Assigned(
             self.answers.rows(chosen),
             self.rows[chosen],
-            self.dimension[chosen],
+            self.attribute[chosen],
             self.level[chosen],
             self.weight[chosen],
         )
@@ -144,7 +153,8 @@ def fit_positions(model: PairModel, data: Assigned, n_iterations: int) -> PairMo
     def loss() -> Tensor:
         total = _SHRINKAGE * (positions**2).sum()
         total.backward()
-        return total.detach() + _pair_loss(data, positions, model.thresholds, model.slips)
+        moved = replace(model, positions=positions)
+        return total.detach() + _pair_loss(data, moved)
 
     minimise([positions], loss, n_iterations)
     moved = positions.detach()
@@ -156,34 +166,32 @@ def fit_thresholds(model: PairModel, data: Assigned, n_iterations: int = 25) -> 
 
     On the answers that placed them, images fit the slips, too, and slips look rare.
     """
-    zeros = model.positions.new_zeros(model.n_dimensions)
-    log_scale = zeros.requires_grad_()
+    log_scale = model.positions.new_zeros(model.n_attributes).requires_grad_()
     thresholds = model.thresholds.clone().requires_grad_()
     slip_odds = torch.logit((2 * model.slips).clamp(1e-3, 0.95)).requires_grad_()
     usual = thresholds.new_tensor([2.0, 0.0])
 
+    def adjusted() -> PairModel:
+        return replace(
+            model,
+            positions=model.positions * log_scale.exp()[model.owner],
+            thresholds=thresholds,
+            slips=torch.sigmoid(slip_odds) / 2,
+        )
+
     def loss() -> Tensor:
-        total = 0.0
-        for part in _parts(data):
-            one = _block_loss(
-                part,
-                model.positions * log_scale.exp(),
-                thresholds,
-                torch.sigmoid(slip_odds) / 2,
-            )
-            one.backward()
-            total += float(one.detach())
         prior = 0.1 * ((thresholds - usual) ** 2).sum() + (log_scale**2).sum()
         prior = prior + 0.25 * ((slip_odds + 2.0) ** 2).sum()
         prior.backward()
-        return prior.detach() + total
+        return prior.detach() + sum(_backward(part, adjusted()) for part in _parts(data))
 
     minimise([log_scale, thresholds, slip_odds], loss, n_iterations)
+    fitted = adjusted()
     return replace(
         model,
-        positions=model.positions * log_scale.detach().exp(),
-        thresholds=thresholds.detach(),
-        slips=torch.sigmoid(slip_odds.detach()) / 2,
+        positions=fitted.positions.detach(),
+        thresholds=fitted.thresholds.detach(),
+        slips=fitted.slips.detach(),
     )
 
 
@@ -204,43 +212,8 @@ def pair_weight(block: Answers) -> Tensor:
     return 2.0 / (block.n_shown() - 1).clamp(min=1)
 
 
-def _same(gaps: Tensor, thresholds: Tensor, slips: Tensor) -> Tensor:
-    return slips[0] + (1 - slips.sum()) * torch.sigmoid(thresholds - gaps)
-
-
-def _parts(data: Assigned) -> list[Assigned]:
-    return [
-        Assigned(block, data.rows[rows], data.dimension[rows], data.level[rows], data.weight[rows])
-        for rows, block in data.answers.blocks()
-    ]
-
-
-def _pair_loss(data: Assigned, positions: Tensor, thresholds: Tensor, slips: Tensor) -> Tensor:
-    """Sum over all blocks; gradients are accumulated block by block to bound the memory."""
-    total = positions.new_zeros(())
-    for part in _parts(data):
-        one = _block_loss(part, positions, thresholds, slips)
-        one.backward()
-        total += one.detach()
-    return total
-
-
-def _block_loss(part: Assigned, positions: Tensor, thresholds: Tensor, slips: Tensor) -> Tensor:
-    block = part.answers
-    first, second = pair_index(block.images.shape[1], block.device)
-    n_dimensions, n_levels = thresholds.shape
-    entry = block.images * n_dimensions + part.dimension.unsqueeze(1)
-    places = table_rows(positions.reshape(-1, 1), entry).squeeze(2)
-    gaps = (places.index_select(1, first) - places.index_select(1, second)) ** 2
-    step = table_rows(thresholds.reshape(-1, 1), part.dimension * n_levels + part.level)
-    p = _same(gaps, step, slips)
-    same, informative = block.pair_labels()
-    weight = informative * (part.weight * pair_weight(block)).unsqueeze(1)
-    likelihood = torch.where(same, p, 1 - p).clamp(min=_TINY)
-    return -(likelihood.log() * weight).sum()
-
-
 def minimise(parameters: list[Tensor], loss: Callable[[], Tensor], n_iterations: int) -> None:
+    """L-BFGS; `loss` adds up the gradients and returns the value."""
     optimiser = torch.optim.LBFGS(
         parameters, max_iter=n_iterations, history_size=10, line_search_fn="strong_wolfe"
     )
@@ -250,3 +223,72 @@ def minimise(parameters: list[Tensor], loss: Callable[[], Tensor], n_iterations:
         return float(loss())
 
     optimiser.step(closure)
+
+
+def _same(gaps: Tensor, thresholds: Tensor, slips: Tensor) -> Tensor:
+    return slips[0] + (1 - slips.sum()) * torch.sigmoid(thresholds - gaps)
+
+
+def _parts(data: Assigned) -> list[Assigned]:
+    return [
+        Assigned(block, data.rows[rows], data.attribute[rows], data.level[rows], data.weight[rows])
+        for rows, block in data.answers.blocks()
+    ]
+
+
+def _pair_loss(data: Assigned, model: PairModel) -> Tensor:
+    """Sum over all blocks; gradients are accumulated block by block to bound the memory."""
+    total = model.positions.new_zeros(())
+    for part in _parts(data):
+        total = total + _backward(part, model)
+    return total
+
+
+def _backward(part: Assigned, model: PairModel) -> Tensor:
+    value = _block_loss(part, model)
+    value.backward()  # type: ignore[no-untyped-call]
+    return value.detach()
+
+
+def _block_loss(part: Assigned, model: PairModel) -> Tensor:
+    block = part.answers
+    first, second = pair_index(block.images.shape[1], block.device)
+    gaps = _gaps(model, block.images, part.attribute, first, second)
+    n_levels = model.thresholds.shape[1]
+    step = table_rows(model.thresholds.reshape(-1, 1), part.attribute * n_levels + part.level)
+    p = _same(gaps, step, model.slips)
+    same, informative = block.pair_labels()
+    weight = informative * (part.weight * pair_weight(block)).unsqueeze(1)
+    likelihood = torch.where(same, p, 1 - p).clamp(min=_TINY)
+    return -(likelihood.log() * weight).sum()
+
+
+def _gaps(
+    model: PairModel, images: Tensor, attribute: Tensor, first: Tensor, second: Tensor
+) -> Tensor:
+    """(B, P) squared distances of the pairs in the subspace of each answer's attribute."""
+    n_columns = len(model.owner)
+    columns, present = _columns_of(model.owner, model.n_attributes)
+    table = model.positions.reshape(-1, 1)
+    gaps = None
+    for slot in range(columns.shape[1]):
+        entry = images * n_columns + columns[attribute, slot].unsqueeze(1)
+        places = table_rows(table, entry).squeeze(2)
+        squares = (places.index_select(1, first) - places.index_select(1, second)) ** 2
+        squares = squares * present[attribute, slot].unsqueeze(1)
+        gaps = squares if gaps is None else gaps + squares
+    assert gaps is not None
+    return gaps
+
+
+def _columns_of(owner: Tensor, n_attributes: int) -> tuple[Tensor, Tensor]:
+    """(A, D) columns of each attribute, and whether each is one (attributes differ in D)."""
+    width = torch.bincount(owner, minlength=n_attributes)
+    n_slots = max(1, int(width.max()) if len(width) else 1)
+    columns = torch.zeros((n_attributes, n_slots), dtype=torch.int64, device=owner.device)
+    present = torch.zeros((n_attributes, n_slots), dtype=torch.bool, device=owner.device)
+    for k in range(n_attributes):
+        own = (owner == k).nonzero()[:, 0]
+        columns[k, : len(own)] = own
+        present[k, : len(own)] = True
+    return columns, present

@@ -1,0 +1,291 @@
+"""A fitted crowd model, asked about answers in numpy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from learning import crowd_model
+from learning.answers import Answers
+from learning.arrays import BoolArray, FloatArray, IntArray
+from learning.base import Arrays, Progress, State
+from learning.crowd_model import ATTRIBUTES, NONE, CrowdModel, Settings
+from learning.evidence import Evidence
+from learning.groupings import Groupings
+from learning.latent.habits import grid_spread
+from learning.latent.model import LatentAttributes
+from learning.latent.pair_model import N_LEVELS
+from learning.layout import Layout, lay_out
+from learning.pooled.model import PooledModel
+
+_CPU = torch.device("cpu")
+_BLOCK = 8_192
+
+
+class CrowdEngine:
+    """Attributes numbered below K, and an embedding in K columns.
+
+    A pooled embedding is one attribute, number 0, of as many columns as it needs.
+    """
+
+    def __init__(self, model: CrowdModel, k: int, number: IntArray, sign: FloatArray) -> None:
+        """number: (A,) of each attribute; sign: (K,) columns turned round where -1."""
+        self.model, self.k, self.number, self.sign = model, k, number, sign
+        self.pooled = model.pooled
+        layout = lay_out(self._positions(), self._owner(), number, k)
+        self.layout = Layout(layout.turn * sign, layout.attribute)
+        self.embedding = self.layout.embedding(self._positions())
+        self.embedding_error = self.layout.deviation(self._variance())
+        self.annotator_activation = self._preferences()
+
+    @classmethod
+    def fit(
+        cls,
+        groupings: Groupings,
+        settings: Settings,
+        k: int,
+        generator: torch.Generator,
+        device: torch.device,
+        progress: Progress | None,
+    ) -> CrowdEngine:
+        """Learn from all answers that part their images or keep them together."""
+        answers = Answers.of(groupings.subset(groupings.informative_grids()), device)
+        step = _Steps(crowd_model.n_steps(len(answers), settings.n_starts) + 1, progress)
+        model = _moved(crowd_model.learn(answers, settings, generator, step), _CPU)
+        step.finish()
+        n = model.latent.n_attributes if _shows_attributes(model) else 1
+        return cls(model, k, np.arange(n), np.ones(k))
+
+    @property
+    def shows_attributes(self) -> bool:
+        """Whether attributes hold, rather than one embedding for everyone or nothing."""
+        return _shows_attributes(self.model)
+
+    @property
+    def latent(self) -> LatentAttributes:
+        """The attributes; only where `shows_attributes`."""
+        assert self.model.latent is not None
+        return self.model.latent
+
+    def grid_activation(self, images: IntArray) -> FloatArray:
+        """(G, K) probability that a typical annotator's answer is about each attribute."""
+        parts = [np.zeros((0, self.k))]
+        for start in range(0, len(images), _BLOCK):
+            block = torch.as_tensor(images[start : start + _BLOCK].copy())
+            parts.append(self._grid_activation(block))
+        return np.concatenate(parts)
+
+    def _grid_activation(self, images: Tensor) -> FloatArray:
+        if not self.shows_attributes:
+            typical = 1.0 - torch.sigmoid(self.pooled.error)
+            return self._single(typical.expand(len(images)))
+        habits = self.latent.habits.typical()
+        present = images >= 0
+        spread = grid_spread(self.latent.pairs, images.clamp(min=0), present)
+        nobody = torch.zeros(len(images), dtype=torch.int64)
+        return self._numbered(self.latent.attributes(habits.log_probability(nobody, spread)))
+
+    def attribute_probability(self, groupings: Groupings, before_grouping: bool) -> FloatArray:
+        """(G, K) that an answer is about each attribute; what is missing to 1 is none."""
+        if not len(groupings):
+            return np.zeros((0, self.k))
+        answers = Answers.of(groupings, _CPU)
+        if self.shows_attributes:
+            classes = self.latent.prior if before_grouping else self.latent.posterior
+            return self._numbered(self.latent.attributes(classes(answers)))
+        if before_grouping:
+            return self._single(1.0 - self.pooled.errors(answers.annotators))
+        return self._single(self.pooled.attribute_probability(answers))
+
+    def pair_distance(self, groupings: Groupings) -> FloatArray:
+        """(G, P) -log P(same), for every pair of the grid."""
+        answers = Answers.of(groupings, _CPU)
+        distance = -functional.logsigmoid(self.model.log_odds(answers))
+        return _all_pairs(groupings, answers, distance)
+
+    def expected_same(self, groupings: Groupings) -> BoolArray:
+        """(G, P) whether an answer about the attribute that this one shows puts it together."""
+        answers = Answers.of(groupings, _CPU)
+        if self.shows_attributes:
+            expected = self.latent.probability_same_after(answers)
+        else:
+            mean, _ = self.pooled.moments(answers.images, answers.annotators)
+            expected = torch.sigmoid(mean)
+        return np.asarray(_all_pairs(groupings, answers, expected) > 0.5)
+
+    def information(self) -> FloatArray:
+        """(N, K) answers, in fractions, that placed each image on each attribute."""
+        if not self.shows_attributes:
+            information = _array(self.pooled.placements).reshape(-1, 1)
+            return np.repeat(information, self.k, axis=1)
+        result = np.zeros((len(self.embedding), self.k))
+        information, owner = _array(self.latent.information), self._owner()
+        for place, number in enumerate(self.number):
+            result[:, number] = information[:, owner == place].mean(axis=1)
+        return result
+
+    def level_of_detail(self) -> FloatArray:
+        """(W,) probability of a fine grouping."""
+        if not self.shows_attributes:
+            return _array(torch.sigmoid(-2.0 * self.pooled.coarseness))
+        levels, _ = self._ordinary_classes()
+        return _array(levels[:, :, 1].sum(dim=1) / levels.sum(dim=(1, 2)))
+
+    def carelessness(self) -> FloatArray:
+        """(W,) probability of an answer about none of the attributes."""
+        if not self.shows_attributes:
+            everyone = torch.arange(len(self.pooled.coarseness))
+            return _array(self.pooled.errors(everyone))
+        return _array(self._ordinary_classes()[1])
+
+    def confidence(self) -> FloatArray:
+        """(K,) probability that each attribute predicts answers it was not learned from."""
+        result = np.zeros(self.k)
+        if self.model.structure != NONE:
+            for number, evidence in zip(self.number, self.model.evidence, strict=True):
+                result[number] = evidence.confidence
+        return result
+
+    def renumbered(self, order: IntArray) -> CrowdEngine:
+        """With the number k for what had the number order[k]; order: (K,)."""
+        place = np.empty(self.k, np.int64)
+        place[order] = np.arange(self.k)
+        return CrowdEngine(self.model, self.k, place[self.number], np.ones(self.k))
+
+    def turned(self, sign: FloatArray) -> CrowdEngine:
+        """With columns turned round where sign (K,) is -1."""
+        return CrowdEngine(self.model, self.k, self.number, self.sign * sign)
+
+    def arrays(self) -> tuple[Arrays, State]:
+        """All that was learned."""
+        model = self.model
+        arrays = {"weights": model.weights.numpy(), "number": self.number, "sign": self.sign}
+        parts = {"pooled": model.pooled.tensors()}
+        if model.latent is not None:
+            parts["latent"] = model.latent.tensors()
+        for part, tensors in parts.items():
+            arrays |= {f"{part}.{name}": tensor.numpy() for name, tensor in tensors.items()}
+        evidence = [[each.gain, each.error, each.n] for each in model.evidence]
+        state = {
+            "structure": model.structure,
+            "evidence": evidence,
+            "trace": model.trace,
+        }
+        return arrays, state
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, state: State, k: int) -> CrowdEngine:
+        """What `arrays` gave."""
+
+        def tensors(part: str) -> dict[str, Tensor]:
+            return {
+                name.removeprefix(f"{part}."): torch.as_tensor(array)
+                for name, array in arrays.items()
+                if name.startswith(f"{part}.")
+            }
+
+        latent = tensors("latent")
+        model = CrowdModel(
+            LatentAttributes.from_tensors(latent) if latent else None,
+            PooledModel(**tensors("pooled")),
+            torch.as_tensor(arrays["weights"]),
+            str(state["structure"]),
+            tuple(Evidence(*each) for each in state["evidence"]),
+            dict(state["trace"]),
+        )
+        return cls(model, k, arrays["number"], arrays["sign"])
+
+    def _positions(self) -> FloatArray:
+        tensor = self.latent.pairs.positions if self.shows_attributes else self.pooled.positions
+        return _array(tensor)
+
+    def _owner(self) -> IntArray:
+        if self.shows_attributes:
+            return self.latent.pairs.owner.numpy()
+        return np.zeros(self.pooled.positions.shape[1], np.int64)
+
+    def _variance(self) -> FloatArray:
+        """(N, M) of the coordinates: what so many answers leave of the spread."""
+        spread = self._positions().var(axis=0)
+        if self.shows_attributes:
+            return np.asarray(spread / (1.0 + _array(self.latent.information)))
+        if self.pooled.certain:
+            return np.asarray(spread / (1.0 + _array(self.pooled.placements).reshape(-1, 1)))
+        return _array(self.pooled.variance())
+
+    def _preferences(self) -> FloatArray:
+        """(W, K) what each annotator looks at in an ordinary grid."""
+        if not self.shows_attributes:
+            everyone = torch.arange(len(self.pooled.coarseness))
+            return self._single(1.0 - self.pooled.errors(everyone))
+        levels, _ = self._ordinary_classes()
+        return self._numbered(levels.sum(dim=2))
+
+    def _ordinary_classes(self) -> tuple[Tensor, Tensor]:
+        habits = self.latent.habits
+        everyone = torch.arange(len(habits.detail))
+        ordinary = habits.spread_mean.expand(len(everyone), -1)
+        probability = habits.log_probability(everyone, ordinary).exp()
+        n_clean = self.latent.n_attributes * N_LEVELS
+        levels = probability[:, :n_clean].reshape(len(everyone), -1, N_LEVELS)
+        return levels, probability[:, n_clean:].sum(dim=1)
+
+    def _numbered(self, by_place: Tensor) -> FloatArray:
+        """(G, K) of (G, A)."""
+        result = np.zeros((len(by_place), self.k))
+        result[:, self.number] = _array(by_place)
+        return result
+
+    def _single(self, probability: Tensor) -> FloatArray:
+        """(G, K) of a pooled embedding; 0 where nothing holds."""
+        result = np.zeros((len(probability), self.k))
+        if self.model.structure != NONE:
+            result[:, self.number[0]] = _array(probability)
+        return result
+
+
+class _Steps:
+    """Turns the model's steps into progress; the last one is reported by `finish`."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self.total, self.done, self.progress = total, 0, progress
+
+    def __call__(self) -> None:
+        self.done += 1
+        if self.progress is not None and self.done < self.total:
+            self.progress(self.done, self.total, {})
+
+    def finish(self) -> None:
+        """All done, whether or not every step was needed."""
+        if self.progress is not None:
+            self.progress(self.total, self.total, {})
+
+
+def _shows_attributes(model: CrowdModel) -> bool:
+    return model.structure == ATTRIBUTES
+
+
+def _moved(model: CrowdModel, device: torch.device) -> CrowdModel:
+    return replace(
+        model,
+        latent=None if model.latent is None else model.latent.to(device),
+        pooled=model.pooled.to(device),
+        weights=model.weights.to(device),
+    )
+
+
+def _all_pairs(groupings: Groupings, answers: Answers, values: Tensor) -> FloatArray:
+    """(G, P) of the groupings' width, NaN for columns that only pad: answers drop those."""
+    first, second = np.triu_indices(groupings.grid_size, 1)
+    width = answers.images.shape[1]
+    result = np.full((len(groupings), len(first)), np.nan)
+    result[:, (first < width) & (second < width)] = _array(values)
+    return result
+
+
+def _array(tensor: Tensor) -> FloatArray:
+    return np.asarray(tensor.numpy(), np.float64)

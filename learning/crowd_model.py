@@ -1,0 +1,268 @@
+"""What is learned from all answers: attributes, a pooled embedding, and which of them holds.
+
+Both models are fitted to most of the answers and judged by the rest, whole grids. Attributes
+that do not predict held-out answers are dropped; where those that remain predict worse than
+one embedding for everyone, the embedding is shown instead; where neither predicts, nothing
+is. Predictions are the blend of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from learning import blend
+from learning.answers import Answers
+from learning.evidence import (
+    MIN_DEVIATIONS,
+    MIN_POOLED_DEVIATIONS,
+    Evidence,
+    answer_log_likelihood,
+    attribute_evidence,
+    pooled_evidence,
+    seen_images,
+)
+from learning.latent import model as latent_model
+from learning.latent.model import LatentAttributes
+from learning.pooled import fitting
+from learning.pooled.model import PooledModel
+
+# Structures: what the answers support.
+ATTRIBUTES, POOLED, NONE = "attributes", "pooled", "none"
+# Fewer answers than this cannot spare any.
+MIN_ANSWERS = 12
+# Up to so many answers each takes its turn at being held out.
+_FEW, _N_FOLDS = 400, 4
+_HELD_OUT = 0.2
+# Held out at most: more do not change the verdict.
+_MOST_HELD_OUT = 4_000
+# Answers that a pooled embedding is tried on at most, before all are spent on it.
+_TRIAL = 20_000
+# Iterations of each stage of the trial, enough to compare.
+_TRIAL_ITERATIONS = 30
+# A model that is worse on held-out answers by so many standard errors takes no part.
+_CLEARLY = 2.0
+
+Step = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """n_attributes at most; variant "mixture", "annotator" or "context"; n_starts of the
+    attributes; pooled: of the embedding."""
+
+    n_attributes: int
+    variant: str
+    n_starts: int
+    pooled: fitting.PooledSettings = field(default_factory=fitting.PooledSettings)
+
+
+@dataclass(frozen=True, eq=False)
+class CrowdModel:
+    """Fitted to all answers.
+
+    latent: the attributes that hold, None without any; pooled: one embedding for everyone;
+    weights: of the log odds of both in predictions, and an offset, see `learning.blend`
+    (without attributes of the embedding alone); structure: ATTRIBUTES, POOLED or NONE;
+    evidence: of each attribute, or of the pooled embedding; trace: what was compared.
+    """
+
+    latent: LatentAttributes | None
+    pooled: PooledModel
+    weights: Tensor
+    structure: str
+    evidence: tuple[Evidence, ...]
+    trace: dict[str, float]
+
+    def log_odds(self, answers: Answers) -> Tensor:
+        """(G, P) that two images are grouped together, not looking at the groupings."""
+        models = [self.pooled] if self.latent is None else [self.latent, self.pooled]
+        used = self.weights[:-1] > 0
+        odds = [
+            model.log_odds(answers) for model, wanted in zip(models, used, strict=True) if wanted
+        ]
+        kept = torch.cat([self.weights[:-1][used], self.weights[-1:]])
+        return blend.blended(odds, kept)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Models of the answers of one fold, and what the answers held out say of them.
+
+    pooled: with certain and with uncertain places; odds: of the attributes and of these two.
+    """
+
+    latent: LatentAttributes
+    evidence: list[Evidence]
+    pooled: tuple[PooledModel, PooledModel]
+    held: Answers
+    odds: list[Tensor]
+    pooled_evidence: tuple[Evidence, Evidence]
+
+    def attributes(self) -> list[int]:
+        """Those that hold."""
+        return [k for k, each in enumerate(self.evidence) if each.exceeds(MIN_DEVIATIONS)]
+
+    def gain(self) -> float:
+        """Nats an answer by the attributes that hold."""
+        return sum(self.evidence[k].gain for k in self.attributes())
+
+
+def learn(
+    answers: Answers, settings: Settings, generator: torch.Generator, step: Step = lambda: None
+) -> CrowdModel:
+    """The models of all answers and what holds of them; `step` is called `n_steps` times."""
+    if len(answers) < MIN_ANSWERS:
+        return _unjudged(answers, settings, generator)
+    trials = [
+        _trial(answers, held, settings, generator, step)
+        for held in _folds(len(answers), generator, answers.device)
+    ]
+    best = max(trials, key=_Trial.gain)
+    kept = best.attributes()
+    verdict = _Verdict.of(trials, bool(kept))
+    latent = None
+    if verdict.uses_attributes:
+        chosen = best.latent.keep(torch.tensor(kept, device=answers.device))
+        latent = latent_model.refit(answers, chosen, settings.variant, generator)
+    step()
+    pooled = best.pooled[verdict.shown]
+    if verdict.uses_pooled:
+        again = fitting.most_probable if pooled.certain else fitting.variational
+        pooled = again(pooled, answers, settings.pooled)
+    step()
+    evidence = [best.evidence[k] for k in kept]
+    if verdict.structure != ATTRIBUTES:
+        evidence = [best.pooled_evidence[verdict.shown]]
+    return CrowdModel(
+        latent, pooled, verdict.weights, verdict.structure, tuple(evidence), verdict.trace
+    )
+
+
+def n_steps(n_answers: int, n_starts: int) -> int:
+    """How often `learn` calls its `step`."""
+    if n_answers < MIN_ANSWERS:
+        return 0
+    n_folds = _N_FOLDS if n_answers < _FEW else 1
+    return n_folds * (latent_model.n_steps(n_starts) + 1) + 2
+
+
+def _folds(n: int, generator: torch.Generator, device: torch.device) -> list[Tensor]:
+    """(G,) masks of the answers held out."""
+    order = torch.randperm(n, generator=generator)
+    if n < _FEW:
+        return [(order % _N_FOLDS == fold).to(device) for fold in range(_N_FOLDS)]
+    n_held = min(round(_HELD_OUT * n), _MOST_HELD_OUT)
+    return [(order < n_held).to(device)]
+
+
+def _trial(
+    answers: Answers,
+    held_out: Tensor,
+    settings: Settings,
+    generator: torch.Generator,
+    step: Step,
+) -> _Trial:
+    train, held = answers.rows(~held_out), answers.rows(held_out)
+    seen = seen_images(train)
+    latent = latent_model.fit(
+        train, settings.n_attributes, settings.variant, settings.n_starts, generator, step
+    )
+    evidence = attribute_evidence(latent, held, seen, generator)
+    part = train.rows(slice(0, _TRIAL)) if len(train) > _TRIAL else train
+    brief = replace(settings.pooled, n_iterations=_TRIAL_ITERATIONS)
+    certain = fitting.most_probable(fitting.start(part, brief, generator), part, brief)
+    uncertain = fitting.variational(certain, part, brief)
+    step()
+    pooled = (certain, uncertain)
+    odds = [model.log_odds(held) for model in (latent, *pooled)]
+    of_pooled = [pooled_evidence(model, held, seen, generator) for model in pooled]
+    return _Trial(latent, evidence, pooled, held, odds, (of_pooled[0], of_pooled[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Verdict:
+    """What held-out answers decide.
+
+    shown: 0 for certain places of the pooled embedding, 1 for uncertain ones; uses_attributes,
+    uses_pooled: which models take part; the rest as in CrowdModel.
+    """
+
+    structure: str
+    shown: int
+    uses_attributes: bool
+    uses_pooled: bool
+    weights: Tensor
+    trace: dict[str, float]
+
+    @classmethod
+    def of(cls, trials: list[_Trial], attributes_hold: bool) -> _Verdict:
+        held = _joined([trial.held for trial in trials])
+        odds = [torch.cat([trial.odds[m] for trial in trials]) for m in range(3)]
+        scores = [_calibrated_score(one, held) for one in odds]
+        shown = 0 if scores[1].mean() > scores[2].mean() else 1
+        gap = Evidence.of(scores[0] - scores[1 + shown])
+        pooled_holds = any(
+            trial.pooled_evidence[shown].exceeds(MIN_POOLED_DEVIATIONS) for trial in trials
+        )
+        structure = POOLED if pooled_holds or attributes_hold else NONE
+        if attributes_hold and gap.gain > 0:
+            structure = ATTRIBUTES
+        uses_attributes = attributes_hold and gap.deviations > -_CLEARLY
+        uses_pooled = structure != ATTRIBUTES or gap.deviations < _CLEARLY
+        return cls(
+            structure,
+            shown,
+            uses_attributes,
+            uses_pooled,
+            _weights(odds[0], odds[1 + shown], uses_attributes, uses_pooled, held),
+            {
+                "attributes_log_likelihood": float(scores[0].mean()),
+                "pooled_log_likelihood": float(scores[1 + shown].mean()),
+                "difference_error": gap.error,
+                "held_out_answers": float(len(held)),
+            },
+        )
+
+
+def _weights(
+    attributes: Tensor, pooled: Tensor, uses_attributes: bool, uses_pooled: bool, held: Answers
+) -> Tensor:
+    """(3,) of both and an offset, 0 for a model that takes no part; (2,) without attributes."""
+    if not uses_attributes:
+        return blend.fit_blend(pooled.unsqueeze(0), held)
+    if uses_pooled:
+        return blend.fit_blend(torch.stack([attributes, pooled]), held)
+    share, offset = blend.fit_blend(attributes.unsqueeze(0), held)
+    return torch.stack([share, torch.zeros_like(share), offset])
+
+
+def _calibrated_score(odds: Tensor, held: Answers) -> Tensor:
+    """(G,) mean log likelihood of each held-out answer's pairs, after calibration."""
+    weights = blend.fit_blend(odds.unsqueeze(0), held)
+    return answer_log_likelihood(blend.blended([odds], weights), held)
+
+
+def _joined(parts: list[Answers]) -> Answers:
+    first = parts[0]
+    return Answers(
+        torch.cat([part.images for part in parts]),
+        torch.cat([part.present for part in parts]),
+        torch.cat([part.groups for part in parts]),
+        torch.cat([part.annotators for part in parts]),
+        first.n_images,
+        first.n_annotators,
+    )
+
+
+def _unjudged(answers: Answers, settings: Settings, generator: torch.Generator) -> CrowdModel:
+    """Too few answers to judge by: an embedding, and no attribute."""
+    pooled = fitting.most_probable(
+        fitting.start(answers, settings.pooled, generator), answers, settings.pooled
+    )
+    weights = torch.tensor([1.0, 0.0], device=answers.device)
+    unknown = Evidence(0.0, float("inf"), 0)
+    return CrowdModel(None, pooled, weights, NONE, (unknown,), {"held_out_answers": 0.0})

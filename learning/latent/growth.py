@@ -1,0 +1,84 @@
+"""How many coordinates an attribute needs: one for an ordered one, more for an unordered one.
+
+Six species that nobody orders differ in up to five directions; a line shows one of them. An
+attribute grows by the direction along which its own answers part the images next, and keeps
+it where that direction predicts answers it was not built from about as well as the first.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from learning.answers import Answers
+from learning.latent.sweeps import (
+    RIDGE,
+    Attributes,
+    Sums,
+    power_step,
+    settle,
+    standardised,
+)
+
+MAX_COLUMNS = 4
+# The levels of an ordered attribute differ along its square, too, at most half as clearly.
+_MIN_RATIO = 0.6
+# Nats an answer.
+_MIN_EVIDENCE = 1.0
+_POWER_STEPS = 12
+
+
+def grow(answers: Answers, found: Attributes, generator: torch.Generator) -> Attributes:
+    """`found` with as many columns for each attribute as its answers support, at most four."""
+    for _ in range(MAX_COLUMNS - 1):
+        n_before = found.n_columns
+        found = _pruned(answers, settle(answers, _widened(answers, found, generator), 3))
+        if found.n_columns <= n_before:
+            break
+    return found
+
+
+def _widened(answers: Answers, found: Attributes, generator: torch.Generator) -> Attributes:
+    """One more direction for every attribute, across those it has."""
+    assert found.sums is not None
+    weight = found.sums.responsibility[:, :-1]
+    new = torch.randn((answers.n_images, found.n), generator=generator).to(found.positions)
+    for _ in range(_POWER_STEPS):
+        totals, weights = power_step(answers, new, weight)
+        new = standardised(_across(totals / (weights + RIDGE), found))
+    numbers = torch.arange(found.n, device=found.owner.device)
+    owner = torch.cat([found.owner, numbers])
+    # An attribute's columns stand together.
+    order = torch.argsort(owner, stable=True)
+    sums = Sums(
+        torch.cat([found.sums.totals, totals], dim=1)[:, order],
+        torch.cat([found.sums.weights, weights], dim=1)[:, order],
+        found.sums.responsibility,
+        found.sums.shares,
+        owner[order],
+    )
+    return Attributes(sums.places(), owner[order], sums)
+
+
+def _across(points: Tensor, found: Attributes) -> Tensor:
+    """(N, A) directions without what the columns of each attribute already show."""
+    points = points - points.mean(dim=0)
+    columns = []
+    for k in range(found.n):
+        own = found.positions[:, found.owner == k]
+        basis = torch.linalg.qr(own - own.mean(dim=0)).Q
+        columns.append(points[:, k] - basis @ (basis.T @ points[:, k]))
+    return torch.stack(columns, dim=1)
+
+
+def _pruned(answers: Answers, found: Attributes) -> Attributes:
+    """Without columns that hardly predict the answers about their attribute."""
+    evidence = found.column_evidence
+    assert evidence is not None
+    strongest = evidence.new_full((found.n,), float("-inf"))
+    strongest = strongest.scatter_reduce(0, found.owner, evidence, "amax")
+    first = strongest[found.owner]
+    kept = (evidence == first) | ((evidence > _MIN_RATIO * first) & (evidence > _MIN_EVIDENCE))
+    if bool(kept.all()):
+        return found
+    return settle(answers, found.only(kept.nonzero()[:, 0]), 3)

@@ -1,0 +1,198 @@
+"""The places of the images: the most probable ones first, then their distribution.
+
+`most_probable` maximises the posterior. Many dimensions overfit there and a tight prior pulls
+everything into the origin, so it is only where `variational` starts: a normal distribution of
+every place by the bound of Jaakkola and Jordan, which needs no choice of the number of
+dimensions, for those that answers do not support shrink (automatic relevance determination).
+On very sparse answers (an image in two or three) the variational bound prefers to call
+everything a slip; then the most probable places predict better. The caller decides by answers
+that were held out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from learning.answers import Answers
+from learning.latent.pair_model import minimise, pair_weight
+from learning.pooled.model import PooledModel
+
+# Deviations of the priors.
+_PLACES = 1.4
+_COARSENESS = 1.0
+_ERROR, _ERROR_DEVIATION = -3.0, 0.5
+_MIN_RELEVANCE = 0.3
+# Of a pair, at least, where places have a distribution: the pairs of a wide grid count less
+# than one by one, but as its images alone they would leave every place unknown.
+_MIN_PAIR_WEIGHT = 0.5
+_START_VARIANCE = 0.02
+# More pairs than this are learned from in batches.
+_MAX_PAIRS = 4_000_000
+_BATCH_PAIRS = 200_000
+_N_EPOCHS = 4
+_LEARNING_RATE = 0.03
+
+Loss = Callable[[Answers, PooledModel], Tensor]
+_PLACE_NAMES = ("positions", "log_variance")
+_ANNOTATOR_NAMES = ("consistency", "coarseness", "carelessness")
+
+
+@dataclass(frozen=True)
+class PooledSettings:
+    """n_dimensions d of the fit; annotators: whether they differ; iterations of each stage."""
+
+    n_dimensions: int = 8
+    annotators: bool = True
+    n_iterations: int = 60
+
+
+def start(answers: Answers, settings: PooledSettings, generator: torch.Generator) -> PooledModel:
+    """Small random places."""
+    shape = (answers.n_images, settings.n_dimensions)
+    nobody = torch.zeros(answers.n_annotators, device=answers.device)
+    rate = _same_rate(answers)
+    places = 0.3 * torch.randn(shape, generator=generator)
+    return PooledModel(
+        places.to(answers.device),
+        nobody.new_zeros((0, settings.n_dimensions)),
+        torch.logit(rate),
+        nobody.new_tensor(_ERROR),
+        nobody,
+        nobody,
+        nobody,
+        rate,
+        _placements(answers),
+    )
+
+
+def most_probable(model: PooledModel, answers: Answers, settings: PooledSettings) -> PooledModel:
+    """The model of greatest posterior, from `model` on; its places are certain."""
+    certain = replace(model, log_variance=model.log_variance[:0], placements=_placements(answers))
+    relevance = model.positions.new_full((settings.n_dimensions,), _PLACES)
+    names = ["positions", "bias"]
+    if settings.annotators:
+        names += ["consistency", "coarseness"]
+    return _minimised(certain, answers, names, settings.n_iterations, relevance)
+
+
+def variational(model: PooledModel, answers: Answers, settings: PooledSettings) -> PooledModel:
+    """The distribution of the places, from the most probable ones or an earlier one on.
+
+    First as if every dimension mattered, then each by how far its places spread.
+    """
+    relevance = model.positions.new_full((settings.n_dimensions,), _PLACES)
+    if model.certain:
+        start = torch.full_like(model.positions, _START_VARIANCE).log()
+        model = replace(model, log_variance=start)
+    model = replace(model, placements=_placements(answers))
+    names = ["positions", "log_variance", "bias", "error"]
+    if settings.annotators:
+        names += list(_ANNOTATOR_NAMES)
+    model = _minimised(model, answers, names, settings.n_iterations, relevance)
+    return _minimised(model, answers, names, settings.n_iterations, _relevance(model))
+
+
+def _relevance(model: PooledModel) -> Tensor:
+    """(d,) deviation of the places along each dimension, as they are and as they may be."""
+    squares = model.positions**2 + model.variance()
+    return squares.mean(dim=0).sqrt().clamp(min=_MIN_RELEVANCE)
+
+
+def _placements(answers: Answers) -> Tensor:
+    """(N,) answers that show each image."""
+    shown = answers.images[answers.present]
+    return torch.bincount(shown, minlength=answers.n_images).float()
+
+
+def _same_rate(answers: Answers) -> Tensor:
+    """() weighted share of same pairs, kept off 0 and 1."""
+    same_weight, weight = 1.0, 2.0
+    for _, block in answers.blocks():
+        same, informative = block.pair_labels()
+        each = pair_weight(block).unsqueeze(1)
+        same_weight += float((each * same).sum())
+        weight += float((each * informative).sum())
+    return torch.tensor(same_weight / weight, device=answers.device)
+
+
+def _minimised(
+    model: PooledModel, answers: Answers, names: list[str], n_iterations: int, relevance: Tensor
+) -> PooledModel:
+    free = {name: getattr(model, name).clone().requires_grad_() for name in names}
+    n_pairs = len(answers) * answers.images.shape[1] * (answers.images.shape[1] - 1) // 2
+    if n_pairs > _MAX_PAIRS:
+        _by_batches(model, answers, free, relevance)
+    else:
+
+        def loss() -> Tensor:
+            prior = _prior(replace(model, **free), relevance)
+            prior.backward()  # type: ignore[no-untyped-call]
+            total = prior.detach()
+            for _, block in answers.blocks():
+                value = -_log_likelihood(block, replace(model, **free))
+                value.backward()
+                total = total + value.detach()
+            return total
+
+        minimise(list(free.values()), loss, n_iterations)
+    return replace(model, **{name: tensor.detach() for name, tensor in free.items()})
+
+
+def _by_batches(
+    model: PooledModel, answers: Answers, free: dict[str, Tensor], relevance: Tensor
+) -> None:
+    """Adam over shuffled batches, its steps decaying; `free` changes in place."""
+    width = answers.images.shape[1]
+    size = max(1, _BATCH_PAIRS // max(1, width * (width - 1) // 2))
+    adam = torch.optim.Adam(free.values(), lr=_LEARNING_RATE)
+    n_steps = _N_EPOCHS * -(-len(answers) // size)
+    decay = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: max(0.02, 1 - step / n_steps))
+    generator = torch.Generator().manual_seed(len(answers))
+    for _ in range(_N_EPOCHS):
+        order = torch.randperm(len(answers), generator=generator).to(answers.device)
+        for rows in order.split(size):
+            adam.zero_grad()
+            block = answers.rows(rows)
+            current = replace(model, **free)
+            share = len(rows) / len(answers)
+            value = _prior(current, relevance) * share - _log_likelihood(block, current)
+            (value / len(rows)).backward()  # type: ignore[no-untyped-call]
+            adam.step()
+            decay.step()
+
+
+def _log_likelihood(block: Answers, model: PooledModel) -> Tensor:
+    """() lower bound of the expected log likelihood of the answers, tempered.
+
+    log sigmoid(l) is bounded by log sigmoid(xi) + (l - xi) / 2 at xi^2 = E[l^2]; the mixture
+    with slips by Jensen's inequality.
+    """
+    mean, variance = model.moments(block.images, block.annotators)
+    same, informative = block.pair_labels()
+    signed = torch.where(same, mean, -mean)
+    xi = (mean**2 + variance + 1e-8).sqrt()
+    clean = functional.logsigmoid(xi) + (signed - xi) / 2
+    error = model.errors(block.annotators).unsqueeze(1)
+    chance = torch.where(same, model.rate, 1 - model.rate)
+    both = torch.logaddexp(torch.log1p(-error) + clean, (error * chance).log())
+    each = pair_weight(block)
+    if not model.certain:
+        each = each.clamp(min=_MIN_PAIR_WEIGHT)
+    return (both * informative * each.unsqueeze(1)).sum()
+
+
+def _prior(model: PooledModel, relevance: Tensor) -> Tensor:
+    """() minus the log of the priors; for uncertain places the divergence from theirs."""
+    squares = model.positions**2 + model.variance()
+    total = 0.5 * (squares / relevance**2).sum()
+    if not model.certain:
+        total = total - model.variance().log().sum() / 2
+    total = total + 0.5 * ((model.error - _ERROR) / _ERROR_DEVIATION) ** 2
+    total = total + 0.5 * (model.coarseness**2).sum() / _COARSENESS**2
+    total = total + 0.5 * (model.consistency**2).sum() + 0.05 * model.bias**2
+    return total + 0.5 * (model.carelessness**2).sum() / _ERROR_DEVIATION**2
