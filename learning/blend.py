@@ -38,7 +38,7 @@ def fit_blend(log_odds: Tensor, answers: Answers) -> Tensor:
         )
         prior = _SHRINKAGE * ((share - start) ** 2).sum() + 0.5 * offset**2
         total = error + prior
-        total.backward()  # type: ignore[no-untyped-call]
+        total.backward()
         return total.detach()
 
     minimise([raw, offset], loss, _N_ITERATIONS)

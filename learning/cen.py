@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from learning.alignment import column_signs, matching_columns
 from learning.arrays import (
@@ -296,6 +297,17 @@ class ContextEmbeddingNetwork(Estimator):
         return least_known_grids(
             self._engine.information(), n, grid_size, np.random.default_rng(random_state)
         )
+
+    def held_out_pairs(self) -> tuple[NDArray[np.int8], FloatArray] | None:
+        """Predictions of answers that `fit` held out to judge this model, before it learned
+        from them, too: (G, P) labels (1 same, 0 different, -1 no pair) and distances.
+
+        None where too few answers were given to hold any out, and in a loaded model. The
+        weights of attributes and pooled embedding were chosen on the same answers, three
+        numbers for all of them.
+        """
+        self._check_fitted()
+        return self._engine.held_out()
 
     def level_of_detail(self) -> FloatArray:
         """(W,) probability that an annotator parts an attribute finely."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -13,7 +14,7 @@ from learning import crowd_model
 from learning.answers import Answers
 from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.base import Arrays, Progress, State
-from learning.crowd_model import ATTRIBUTES, NONE, CrowdModel, Settings
+from learning.crowd_model import ATTRIBUTES, NONE, CrowdModel, HeldOut, Settings
 from learning.evidence import Evidence
 from learning.groupings import Groupings
 from learning.latent.habits import grid_spread
@@ -57,7 +58,10 @@ class CrowdEngine:
         step = _Steps(crowd_model.n_steps(len(answers), settings.n_starts) + 1, progress)
         model = _moved(crowd_model.learn(answers, settings, generator, step), _CPU)
         step.finish()
-        n = model.latent.n_attributes if _shows_attributes(model) else 1
+        n = 1
+        if _shows_attributes(model):
+            assert model.latent is not None
+            n = model.latent.n_attributes
         return cls(model, k, np.arange(n), np.ones(k))
 
     @property
@@ -116,6 +120,14 @@ class CrowdEngine:
             mean, _ = self.pooled.moments(answers.images, answers.annotators)
             expected = torch.sigmoid(mean)
         return np.asarray(_all_pairs(groupings, answers, expected) > 0.5)
+
+    def held_out(self) -> tuple[NDArray[np.int8], FloatArray] | None:
+        """(G, P) labels and -log P(same) of the answers that the fit held out; None where it
+        held none out, and in a loaded model."""
+        if self.model.held_out is None:
+            return None
+        distance = -functional.logsigmoid(self.model.held_out.log_odds)
+        return self.model.held_out.labels.numpy(), _array(distance)
 
     def information(self) -> FloatArray:
         """(N, K) answers, in fractions, that placed each image on each attribute."""
@@ -270,8 +282,12 @@ def _shows_attributes(model: CrowdModel) -> bool:
 
 
 def _moved(model: CrowdModel, device: torch.device) -> CrowdModel:
+    held_out = model.held_out
+    if held_out is not None:
+        held_out = HeldOut(held_out.labels.to(device), held_out.log_odds.to(device))
     return replace(
         model,
+        held_out=held_out,
         latent=None if model.latent is None else model.latent.to(device),
         pooled=model.pooled.to(device),
         weights=model.weights.to(device),

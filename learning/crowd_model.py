@@ -61,13 +61,30 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Answers that the models were judged by, before they were learned from, too.
+
+    labels: (G, P) int8, 1 same, 0 different, -1 no pair; log_odds: (G, P) predicted.
+    """
+
+    labels: Tensor
+    log_odds: Tensor
+
+    @classmethod
+    def of(cls, answers: Answers, log_odds: Tensor) -> HeldOut:
+        same, informative = answers.pair_labels()
+        return cls(torch.where(informative, same.to(torch.int8), -1), log_odds)
+
+
+@dataclass(frozen=True, eq=False)
 class CrowdModel:
     """Fitted to all answers.
 
     latent: the attributes that hold, None without any; pooled: one embedding for everyone;
     weights: of the log odds of both in predictions, and an offset, see `learning.blend`
     (without attributes of the embedding alone); structure: ATTRIBUTES, POOLED or NONE;
-    evidence: of each attribute, or of the pooled embedding; trace: what was compared.
+    evidence: of each attribute, or of the pooled embedding; trace: what was compared;
+    held_out: None where nothing was, and in a loaded model.
     """
 
     latent: LatentAttributes | None
@@ -76,16 +93,19 @@ class CrowdModel:
     structure: str
     evidence: tuple[Evidence, ...]
     trace: dict[str, float]
+    held_out: HeldOut | None = None
 
     def log_odds(self, answers: Answers) -> Tensor:
         """(G, P) that two images are grouped together, not looking at the groupings."""
-        models = [self.pooled] if self.latent is None else [self.latent, self.pooled]
-        used = self.weights[:-1] > 0
-        odds = [
-            model.log_odds(answers) for model, wanted in zip(models, used, strict=True) if wanted
-        ]
-        kept = torch.cat([self.weights[:-1][used], self.weights[-1:]])
-        return blend.blended(odds, kept)
+        odds, weights = [], []
+        members = [self.pooled.log_odds]
+        if self.latent is not None:
+            members.insert(0, self.latent.log_odds)
+        for weight, log_odds in zip(self.weights, members, strict=False):
+            if weight > 0:
+                odds.append(log_odds(answers))
+                weights.append(weight)
+        return blend.blended(odds, torch.stack([*weights, self.weights[-1]]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +158,13 @@ def learn(
     if verdict.structure != ATTRIBUTES:
         evidence = [best.pooled_evidence[verdict.shown]]
     return CrowdModel(
-        latent, pooled, verdict.weights, verdict.structure, tuple(evidence), verdict.trace
+        latent,
+        pooled,
+        verdict.weights,
+        verdict.structure,
+        tuple(evidence),
+        verdict.trace,
+        verdict.held_out,
     )
 
 
@@ -197,6 +223,7 @@ class _Verdict:
     uses_pooled: bool
     weights: Tensor
     trace: dict[str, float]
+    held_out: HeldOut
 
     @classmethod
     def of(cls, trials: list[_Trial], attributes_hold: bool) -> _Verdict:
@@ -213,31 +240,27 @@ class _Verdict:
             structure = ATTRIBUTES
         uses_attributes = attributes_hold and gap.deviations > -_CLEARLY
         uses_pooled = structure != ATTRIBUTES or gap.deviations < _CLEARLY
+        members = ([odds[0]] if uses_attributes else []) + (
+            [odds[1 + shown]] if uses_pooled else []
+        )
+        fitted = blend.fit_blend(torch.stack(members), held)
+        weights = fitted
+        if uses_attributes and not uses_pooled:
+            weights = torch.stack([fitted[0], torch.zeros_like(fitted[0]), fitted[1]])
         return cls(
             structure,
             shown,
             uses_attributes,
             uses_pooled,
-            _weights(odds[0], odds[1 + shown], uses_attributes, uses_pooled, held),
+            weights,
             {
                 "attributes_log_likelihood": float(scores[0].mean()),
                 "pooled_log_likelihood": float(scores[1 + shown].mean()),
                 "difference_error": gap.error,
                 "held_out_answers": float(len(held)),
             },
+            HeldOut.of(held, blend.blended(members, fitted)),
         )
-
-
-def _weights(
-    attributes: Tensor, pooled: Tensor, uses_attributes: bool, uses_pooled: bool, held: Answers
-) -> Tensor:
-    """(3,) of both and an offset, 0 for a model that takes no part; (2,) without attributes."""
-    if not uses_attributes:
-        return blend.fit_blend(pooled.unsqueeze(0), held)
-    if uses_pooled:
-        return blend.fit_blend(torch.stack([attributes, pooled]), held)
-    share, offset = blend.fit_blend(attributes.unsqueeze(0), held)
-    return torch.stack([share, torch.zeros_like(share), offset])
 
 
 def _calibrated_score(odds: Tensor, held: Answers) -> Tensor:

@@ -59,7 +59,8 @@ class Evidence:
 
 def seen_images(answers: Answers) -> Tensor:
     """(M,) images that the answers show."""
-    return torch.unique(answers.images[answers.present])
+    seen: Tensor = torch.unique(answers.images[answers.present])
+    return seen
 
 
 def attribute_evidence(

@@ -246,7 +246,7 @@ def _pair_loss(data: Assigned, model: PairModel) -> Tensor:
 
 def _backward(part: Assigned, model: PairModel) -> Tensor:
     value = _block_loss(part, model)
-    value.backward()  # type: ignore[no-untyped-call]
+    value.backward()
     return value.detach()
 
 

@@ -140,7 +140,8 @@ class Attributes:
 
     def only(self, columns: Tensor) -> Attributes:
         """Some of the columns, at least one of each attribute."""
-        assert self.sums is not None and self.column_evidence is not None
+        assert self.sums is not None
+        assert self.column_evidence is not None
         sums = Sums(
             self.sums.totals[:, columns],
             self.sums.weights[:, columns],

@@ -131,7 +131,7 @@ def _minimised(
 
         def loss() -> Tensor:
             prior = _prior(replace(model, **free), relevance)
-            prior.backward()  # type: ignore[no-untyped-call]
+            prior.backward()
             total = prior.detach()
             for _, block in answers.blocks():
                 value = -_log_likelihood(block, replace(model, **free))
@@ -161,7 +161,7 @@ def _by_batches(
             current = replace(model, **free)
             share = len(rows) / len(answers)
             value = _prior(current, relevance) * share - _log_likelihood(block, current)
-            (value / len(rows)).backward()  # type: ignore[no-untyped-call]
+            (value / len(rows)).backward()
             adam.step()
             decay.step()
 
