@@ -1,0 +1,125 @@
+"""Measure and write the report: `python -m bench.real_crowds --data FOLDER`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+import torch
+
+from bench.real_crowds import data, methods
+from bench.real_crowds.jobs import Job, jobs, measure
+from bench.real_crowds.report import comparison, write_report
+from bench.real_crowds.store import Row, Store, key_of
+from bench.real_crowds.triplets import missing_library
+
+FOLDER = Path(__file__).parent.parent.parent / "docs" / "benchmarks"
+ON_PEOPLE = ("splits", "curve", "seeds")
+PARTS = (*ON_PEOPLE, "report")
+
+
+def main() -> None:
+    options = _options()
+    store = Store(options.results)
+    sets = _sets(options)
+    chosen = _methods(options)
+    wanted = [
+        job
+        for job in jobs(
+            [part for part in options.parts if part in ON_PEOPLE],
+            sets,
+            chosen,
+            options.splits,
+            options.label,
+        )
+    ]
+    _measure_all(wanted, store, options)
+    rows = store.rows()
+    if options.quick:
+        print("\n".join(comparison(rows, options.label, sets)))
+    elif "report" in options.parts:
+        write_report(rows, options.label, options.results.with_suffix(".md"))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="folder of data, see bench/real_crowds/data.py")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, help="all by default")
+    parser.add_argument("--sets", default="", metavar="REGEX", help="sets of data by name")
+    parser.add_argument("--methods", default="", metavar="REGEX", help="methods by name")
+    parser.add_argument("--splits", type=int, help="5 by default, 2 with --quick")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument(
+        "--label", default="product", help="name of the product's version: rows kept separately"
+    )
+    parser.add_argument("--again", action="store_true", help="measure rows that are there, too")
+    parser.add_argument("--quick", action="store_true", help="few sets and methods, 2 splits")
+    parser.add_argument("--results", type=Path, default=FOLDER / "real_crowds.json")
+    options = parser.parse_args()
+    options.splits = options.splits or (2 if options.quick else 5)
+    options.parts = options.parts or (["splits"] if options.quick else list(PARTS))
+    if options.data is None and set(options.parts) & set(ON_PEOPLE):
+        parser.error(f"--data is needed for {', '.join(ON_PEOPLE)}")
+    return options
+
+
+def _sets(options: argparse.Namespace) -> list[str]:
+    if options.data is None:
+        return []
+    there = [name for name in data.available(options.data) if re.search(options.sets, name)]
+    for name in data.SOURCES:
+        if name not in data.available(options.data):
+            print(f"{name}: left out, the folder lacks {data.SOURCES[name][0]}")
+    return [name for name in there if not options.quick or name in data.QUICK]
+
+
+def _methods(options: argparse.Namespace) -> list[str]:
+    names = methods.QUICK if options.quick else tuple(methods.METHODS)
+    if options.methods:
+        names = tuple(name for name in methods.METHODS if re.search(options.methods, name))
+    reason = missing_library()
+    if reason is not None:
+        print(f"SOE is left out: {reason}")
+        names = tuple(name for name in names if name != methods.ORDINAL)
+    if not names:
+        sys.exit(f"no method matches {options.methods!r}")
+    return list(names)
+
+
+def _measure_all(wanted: list[Job], store: Store, options: argparse.Namespace) -> None:
+    there = set() if options.again else {key_of(row) for row in store.rows()}
+    missing = [job for job in wanted if key_of(job.row()) not in there]
+    for number, row in enumerate(_measured(missing, options), start=1):
+        store.add(row)
+        print(f"{number}/{len(missing)} {_summary(row)}", flush=True)
+
+
+def _measured(wanted: list[Job], options: argparse.Namespace) -> Iterator[Row]:
+    if options.processes == 1:
+        torch.set_num_threads(1)
+        for job in wanted:
+            yield measure(job, options.data)
+        return
+    with ProcessPoolExecutor(options.processes, initializer=_one_thread) as pool:
+        running = [pool.submit(measure, job, options.data) for job in wanted]
+        for finished in as_completed(running):
+            yield finished.result()
+
+
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def _summary(row: Row) -> str:
+    names = ("accuracy", "auc", "ami", "purity", "mcc", "attributes", "seconds")
+    figures = [f"{name} {row[name]:.3f}" for name in names if name in row]
+    about = f"{row['part']} {row['data']} {row['split']} {row['fraction']:g} {row['seed']}"
+    return f"{about} {row['method']}: {', '.join(figures)}"
+
+
+if __name__ == "__main__":
+    main()
