@@ -41,8 +41,10 @@ _HELD_OUT = 0.2
 _MOST_HELD_OUT = 4_000
 # Answers that a pooled embedding is tried on at most, before all are spent on it.
 _TRIAL = 20_000
-# Iterations of each stage of the trial, enough to compare.
+# Iterations of each stage of the trial of many answers, enough to compare.
 _TRIAL_ITERATIONS = 30
+# Where images were shown less often, pairs that count more are tried as well.
+_SPARSE = 12.0
 # A model that is worse on held-out answers by so many standard errors takes no part.
 _CLEARLY = 2.0
 
@@ -112,15 +114,15 @@ class CrowdModel:
 class _Trial:
     """Models of the answers of one fold, and what the answers held out say of them.
 
-    pooled: with certain and with uncertain places; odds: of the attributes and of these two.
+    pooled: one for each of the settings tried; odds: of the attributes and of these.
     """
 
     latent: LatentAttributes
     evidence: list[Evidence]
-    pooled: tuple[PooledModel, PooledModel]
+    pooled: list[PooledModel]
     held: Answers
     odds: list[Tensor]
-    pooled_evidence: tuple[Evidence, Evidence]
+    pooled_evidence: list[Evidence]
 
     def attributes(self) -> list[int]:
         """Those that hold."""
@@ -137,8 +139,9 @@ def learn(
     """The models of all answers and what holds of them; `step` is called `n_steps` times."""
     if len(answers) < MIN_ANSWERS:
         return _unjudged(answers, settings, generator)
+    kinds = _pooled_settings(answers, settings)
     trials = [
-        _trial(answers, held, settings, generator, step)
+        _trial(answers, held, settings, kinds, generator, step)
         for held in _folds(len(answers), generator, answers.device)
     ]
     best = max(trials, key=_Trial.gain)
@@ -151,8 +154,7 @@ def learn(
     step()
     pooled = best.pooled[verdict.shown]
     if verdict.uses_pooled:
-        again = fitting.most_probable if pooled.certain else fitting.variational
-        pooled = again(pooled, answers, settings.pooled)
+        pooled = fitting.variational(pooled, answers, kinds[verdict.shown])
     step()
     evidence = [best.evidence[k] for k in kept]
     if verdict.structure != ATTRIBUTES:
@@ -189,6 +191,7 @@ def _trial(
     answers: Answers,
     held_out: Tensor,
     settings: Settings,
+    kinds: list[fitting.PooledSettings],
     generator: torch.Generator,
     step: Step,
 ) -> _Trial:
@@ -199,22 +202,36 @@ def _trial(
     )
     evidence = attribute_evidence(latent, held, seen, generator)
     part = train.rows(slice(0, _TRIAL)) if len(train) > _TRIAL else train
-    brief = replace(settings.pooled, n_iterations=_TRIAL_ITERATIONS)
-    certain = fitting.most_probable(fitting.start(part, brief, generator), part, brief)
-    uncertain = fitting.variational(certain, part, brief)
+    pooled = [_pooled(part, kind, generator) for kind in kinds]
     step()
-    pooled = (certain, uncertain)
-    odds = [model.log_odds(held) for model in (latent, *pooled)]
+    odds = [latent.log_odds(held), *[model.log_odds(held) for model in pooled]]
     of_pooled = [pooled_evidence(model, held, seen, generator) for model in pooled]
-    return _Trial(latent, evidence, pooled, held, odds, (of_pooled[0], of_pooled[1]))
+    return _Trial(latent, evidence, pooled, held, odds, of_pooled)
+
+
+def _pooled(
+    answers: Answers, kind: fitting.PooledSettings, generator: torch.Generator
+) -> PooledModel:
+    if len(answers) > _FEW:
+        kind = replace(kind, n_iterations=_TRIAL_ITERATIONS)
+    certain = fitting.most_probable(fitting.start(answers, kind, generator), answers, kind)
+    return fitting.variational(certain, answers, kind)
+
+
+def _pooled_settings(answers: Answers, settings: Settings) -> list[fitting.PooledSettings]:
+    """The settings worth trying on so many answers."""
+    n_seen = max(1, len(seen_images(answers)))
+    if float(answers.n_shown().sum()) / n_seen < _SPARSE:
+        return [settings.pooled, settings.pooled.sparse()]
+    return [settings.pooled]
 
 
 @dataclass(frozen=True, eq=False)
 class _Verdict:
     """What held-out answers decide.
 
-    shown: 0 for certain places of the pooled embedding, 1 for uncertain ones; uses_attributes,
-    uses_pooled: which models take part; the rest as in CrowdModel.
+    shown: which pooled embedding; uses_attributes, uses_pooled: which models take part; the
+    rest as in CrowdModel.
     """
 
     structure: str
@@ -228,9 +245,10 @@ class _Verdict:
     @classmethod
     def of(cls, trials: list[_Trial], attributes_hold: bool) -> _Verdict:
         held = _joined([trial.held for trial in trials])
-        odds = [torch.cat([trial.odds[m] for trial in trials]) for m in range(3)]
+        n_models = len(trials[0].odds)
+        odds = [torch.cat([trial.odds[m] for trial in trials]) for m in range(n_models)]
         scores = [_calibrated_score(one, held) for one in odds]
-        shown = 0 if scores[1].mean() > scores[2].mean() else 1
+        shown = int(torch.stack([score.mean() for score in scores[1:]]).argmax())
         gap = Evidence.of(scores[0] - scores[1 + shown])
         pooled_holds = any(
             trial.pooled_evidence[shown].exceeds(MIN_POOLED_DEVIATIONS) for trial in trials

@@ -5,8 +5,8 @@ everything into the origin, so it is only where `variational` starts: a normal d
 every place by the bound of Jaakkola and Jordan, which needs no choice of the number of
 dimensions, for those that answers do not support shrink (automatic relevance determination).
 On very sparse answers (an image in two or three) the variational bound prefers to call
-everything a slip; then the most probable places predict better. The caller decides by answers
-that were held out.
+everything a slip, unless the pairs of a grid count more (`sparse`). The caller decides by
+answers that were held out.
 """
 
 from __future__ import annotations
@@ -23,13 +23,9 @@ from learning.latent.pair_model import minimise, pair_weight
 from learning.pooled.model import PooledModel
 
 # Deviations of the priors.
-_PLACES = 1.4
 _COARSENESS = 1.0
 _ERROR, _ERROR_DEVIATION = -3.0, 0.5
 _MIN_RELEVANCE = 0.3
-# Of a pair, at least, where places have a distribution: the pairs of a wide grid count less
-# than one by one, but as its images alone they would leave every place unknown.
-_MIN_PAIR_WEIGHT = 0.5
 _START_VARIANCE = 0.02
 # More pairs than this are learned from in batches.
 _MAX_PAIRS = 4_000_000
@@ -44,11 +40,27 @@ _ANNOTATOR_NAMES = ("consistency", "coarseness", "carelessness")
 
 @dataclass(frozen=True)
 class PooledSettings:
-    """n_dimensions d of the fit; annotators: whether they differ; iterations of each stage."""
+    """n_dimensions d of the fit; annotators: whether they differ; n_iterations of each stage;
+    place_deviation: of the prior; min_pair_weight: of a pair where places have a distribution.
+
+    The pairs of a wide grid count less than one by one, but as its images alone they would
+    leave every place unknown.
+    """
 
     n_dimensions: int = 8
     annotators: bool = True
     n_iterations: int = 60
+    place_deviation: float = 1.4
+    min_pair_weight: float = 0.5
+
+    def sparse(self) -> PooledSettings:
+        """For images that few answers show: every pair counts more, and pulls further."""
+        return replace(
+            self,
+            n_iterations=2 * self.n_iterations,
+            place_deviation=2.0,
+            min_pair_weight=2.0,
+        )
 
 
 def start(answers: Answers, settings: PooledSettings, generator: torch.Generator) -> PooledModel:
@@ -73,11 +85,11 @@ def start(answers: Answers, settings: PooledSettings, generator: torch.Generator
 def most_probable(model: PooledModel, answers: Answers, settings: PooledSettings) -> PooledModel:
     """The model of greatest posterior, from `model` on; its places are certain."""
     certain = replace(model, log_variance=model.log_variance[:0], placements=_placements(answers))
-    relevance = model.positions.new_full((settings.n_dimensions,), _PLACES)
+    relevance = model.positions.new_full((settings.n_dimensions,), settings.place_deviation)
     names = ["positions", "bias"]
     if settings.annotators:
         names += ["consistency", "coarseness"]
-    return _minimised(certain, answers, names, settings.n_iterations, relevance)
+    return _minimised(certain, answers, names, settings, relevance)
 
 
 def variational(model: PooledModel, answers: Answers, settings: PooledSettings) -> PooledModel:
@@ -85,7 +97,7 @@ def variational(model: PooledModel, answers: Answers, settings: PooledSettings) 
 
     First as if every dimension mattered, then each by how far its places spread.
     """
-    relevance = model.positions.new_full((settings.n_dimensions,), _PLACES)
+    relevance = model.positions.new_full((settings.n_dimensions,), settings.place_deviation)
     if model.certain:
         start = torch.full_like(model.positions, _START_VARIANCE).log()
         model = replace(model, log_variance=start)
@@ -93,8 +105,8 @@ def variational(model: PooledModel, answers: Answers, settings: PooledSettings) 
     names = ["positions", "log_variance", "bias", "error"]
     if settings.annotators:
         names += list(_ANNOTATOR_NAMES)
-    model = _minimised(model, answers, names, settings.n_iterations, relevance)
-    return _minimised(model, answers, names, settings.n_iterations, _relevance(model))
+    model = _minimised(model, answers, names, settings, relevance)
+    return _minimised(model, answers, names, settings, _relevance(model))
 
 
 def _relevance(model: PooledModel) -> Tensor:
@@ -121,12 +133,16 @@ def _same_rate(answers: Answers) -> Tensor:
 
 
 def _minimised(
-    model: PooledModel, answers: Answers, names: list[str], n_iterations: int, relevance: Tensor
+    model: PooledModel,
+    answers: Answers,
+    names: list[str],
+    settings: PooledSettings,
+    relevance: Tensor,
 ) -> PooledModel:
     free = {name: getattr(model, name).clone().requires_grad_() for name in names}
     n_pairs = len(answers) * answers.images.shape[1] * (answers.images.shape[1] - 1) // 2
     if n_pairs > _MAX_PAIRS:
-        _by_batches(model, answers, free, relevance)
+        _by_batches(model, answers, free, settings, relevance)
     else:
 
         def loss() -> Tensor:
@@ -134,17 +150,21 @@ def _minimised(
             prior.backward()
             total = prior.detach()
             for _, block in answers.blocks():
-                value = -_log_likelihood(block, replace(model, **free))
+                value = -_log_likelihood(block, replace(model, **free), settings)
                 value.backward()
                 total = total + value.detach()
             return total
 
-        minimise(list(free.values()), loss, n_iterations)
+        minimise(list(free.values()), loss, settings.n_iterations)
     return replace(model, **{name: tensor.detach() for name, tensor in free.items()})
 
 
 def _by_batches(
-    model: PooledModel, answers: Answers, free: dict[str, Tensor], relevance: Tensor
+    model: PooledModel,
+    answers: Answers,
+    free: dict[str, Tensor],
+    settings: PooledSettings,
+    relevance: Tensor,
 ) -> None:
     """Adam over shuffled batches, its steps decaying; `free` changes in place."""
     width = answers.images.shape[1]
@@ -160,13 +180,13 @@ def _by_batches(
             block = answers.rows(rows)
             current = replace(model, **free)
             share = len(rows) / len(answers)
-            value = _prior(current, relevance) * share - _log_likelihood(block, current)
+            value = _prior(current, relevance) * share - _log_likelihood(block, current, settings)
             (value / len(rows)).backward()
             adam.step()
             decay.step()
 
 
-def _log_likelihood(block: Answers, model: PooledModel) -> Tensor:
+def _log_likelihood(block: Answers, model: PooledModel, settings: PooledSettings) -> Tensor:
     """() lower bound of the expected log likelihood of the answers, tempered.
 
     log sigmoid(l) is bounded by log sigmoid(xi) + (l - xi) / 2 at xi^2 = E[l^2]; the mixture
@@ -182,7 +202,7 @@ def _log_likelihood(block: Answers, model: PooledModel) -> Tensor:
     both = torch.logaddexp(torch.log1p(-error) + clean, (error * chance).log())
     each = pair_weight(block)
     if not model.certain:
-        each = each.clamp(min=_MIN_PAIR_WEIGHT)
+        each = each.clamp(min=settings.min_pair_weight)
     return (both * informative * each.unsqueeze(1)).sum()
 
 
