@@ -59,15 +59,15 @@ def main() -> None:
     for part in wanted:
         if part == "report":
             continue
-        kept = [row for row in results.get(part, []) if not options.only or _other(row, options)]
+        kept = _kept(results.get(part, []), options.only)
         results[part] = kept + list(_measured(part, options))
         RESULTS.write_text(json.dumps(results, default=float) + "\n")
     write_report(results, FOLDER)
 
 
-def _other(row: dict[str, Any], options: argparse.Namespace) -> bool:
-    """Whether `--only` leaves this row as it was."""
-    return options.only not in row["method"]
+def _kept(rows: list[dict[str, Any]], only: str) -> list[dict[str, Any]]:
+    """The rows that a run does not measure again: those of other methods, with `--only`."""
+    return [row for row in rows if only and only not in row["method"]]
 
 
 def _measured(part: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
