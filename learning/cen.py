@@ -112,8 +112,8 @@ class ContextEmbeddingNetwork(Estimator):
 
         init: a fitted model of most of these answers, whose numbers and directions the
         attributes keep. Image and annotator indices must mean the same; there may be more
-        of them. The fit itself starts afresh: one that goes on from an earlier model can
-        keep a worse structure.
+        of them. The fit itself starts from nothing: one that went on from an earlier model
+        could lose an attribute or keep a worse structure.
 
         Raises ValueError for a bad parameter, answers without an informative pair, or an
         `init` that does not fit.

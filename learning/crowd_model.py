@@ -198,7 +198,12 @@ def _trial(
     train, held = answers.rows(~held_out), answers.rows(held_out)
     seen = seen_images(train)
     latent = latent_model.fit(
-        train, settings.n_attributes, settings.variant, settings.n_starts, generator, step
+        train,
+        settings.n_attributes,
+        settings.variant,
+        settings.n_starts,
+        generator,
+        step,
     )
     evidence = attribute_evidence(latent, held, seen, generator)
     part = train.rows(slice(0, _TRIAL)) if len(train) > _TRIAL else train

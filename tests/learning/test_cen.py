@@ -56,7 +56,7 @@ def test_dimensions_that_no_answer_needs_stay_empty() -> None:
     used = model.attribute_share_ > 0.05
     assert used.sum() == 4
     assert (model.embedding_.std(axis=0)[used] > 0.1).all()
-    assert model.attribute_share_[used].sum() > 0.9
+    assert 0.5 < model.attribute_share_[used].sum() < 0.95, "noisy answers are about none"
     assert (np.diff(model.attribute_share_[used]) <= 0.05).all(), "the most used come first"
 
 

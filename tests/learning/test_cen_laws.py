@@ -1,4 +1,4 @@
-"""Laws of Context Embedding Networks: what must not change their result, and warm starts."""
+"""Laws of Context Embedding Networks: what must not change their result, and fits after new answers."""
 
 import numpy as np
 import pytest
@@ -90,21 +90,27 @@ def held_out_auc(model: ContextEmbeddingNetwork, test: Groupings) -> float:
     return pair_auc(labels[known] == 1, distance[known])
 
 
-def test_a_warm_start_ends_where_a_cold_fit_does_and_keeps_the_dimensions() -> None:
+def keeps_numbers(earlier: ContextEmbeddingNetwork, later: ContextEmbeddingNetwork) -> None:
+    """Attributes have their numbers and directions. One of many values may have them in
+    another order, so that its places correlate little while its answers are the same."""
+    same = earlier.predict_attribute(ANSWERS) == later.predict_attribute(ANSWERS)
+    assert same.mean() > 0.9
+    for k in range(4):
+        assert np.corrcoef(earlier.embedding_[:, k], later.embedding_[:, k])[0, 1] > 0.6
+
+
+def test_a_fit_after_new_answers_is_that_of_all_and_keeps_the_numbers() -> None:
     train, test = ANSWERS.split(0.2, seed=0)
     earlier = train.subset(np.arange(0, int(len(train) / 1.1)))
     known = Groupings(earlier.images, earlier.groups, earlier.annotators, 100, 20)
     before = fitted(known)
     cold = fitted(train)
     warm = ContextEmbeddingNetwork(random_state=3).fit(train, init=before)
-    assert held_out_auc(warm, test) > held_out_auc(cold, test) - 0.02
-    same_dimension = [
-        np.corrcoef(before.embedding_[:, k], warm.embedding_[:, k])[0, 1] for k in range(4)
-    ]
-    assert min(same_dimension) > 0.95
+    assert held_out_auc(warm, test) == pytest.approx(held_out_auc(cold, test))
+    keeps_numbers(before, warm)
 
 
-def test_a_warm_start_places_new_images_and_annotators() -> None:
+def test_a_fit_with_new_images_and_annotators_keeps_the_others() -> None:
     whole = celeba_like(seed=2, n_grids=300, n_images=100, n_annotators=20).groupings
     images = np.where(whole.images < 90, whole.images, -1)
     groups = np.where(images >= 0, whole.groups, -1)
@@ -131,13 +137,10 @@ def test_a_warm_start_is_refused_from_a_model_that_does_not_fit() -> None:
 def test_an_aligned_model_says_the_same_in_the_order_of_the_earlier_one() -> None:
     other = ContextEmbeddingNetwork(random_state=11).fit(ANSWERS)
     aligned = other.aligned_with(MODEL)
-    for k in range(4):
-        assert np.corrcoef(MODEL.embedding_[:, k], aligned.embedding_[:, k])[0, 1] > 0.9
+    keeps_numbers(MODEL, aligned)
     assert np.allclose(
         aligned.pair_distance(ANSWERS), other.pair_distance(ANSWERS), equal_nan=True, atol=1e-4
     )
-    agree = aligned.predict_attribute(ANSWERS) == MODEL.predict_attribute(ANSWERS)
-    assert agree.mean() > 0.9
     wider = ContextEmbeddingNetwork(n_dimensions=6, random_state=0).fit(ANSWERS)
     with pytest.raises(ValueError, match="4 dimensions, this one 6"):
         wider.aligned_with(MODEL)

@@ -52,7 +52,9 @@ def test_each_kind_of_annotator_shows_its_preference() -> None:
     for annotator in range(9):
         assert INSIGHT.preference[annotator].argmax() == dimensions[own[annotator]]
         assert INSIGHT.preference[annotator].max() > 0.7
-    assert np.allclose(INSIGHT.preference.sum(axis=1), 1.0)
+    about_any = INSIGHT.preference.sum(axis=1)
+    assert about_any[:9].min() > 0.9
+    assert about_any[9:12].max() < 0.5, "careless annotators look at no attribute"
 
 
 def test_careless_annotators_agree_less_and_are_told() -> None:
