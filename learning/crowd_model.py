@@ -35,7 +35,7 @@ ATTRIBUTES, POOLED, NONE = "attributes", "pooled", "none"
 # Fewer answers than this cannot spare any.
 MIN_ANSWERS = 12
 # Up to so many answers each takes its turn at being held out.
-_FEW, _N_FOLDS = 400, 4
+_FEW, _N_FOLDS = 400, 3
 _HELD_OUT = 0.2
 # Held out at most: more do not change the verdict.
 _MOST_HELD_OUT = 4_000

@@ -1,4 +1,4 @@
-"""Laws of Context Embedding Networks: what must not change their result, and fits after new answers."""
+"""Laws of Context Embedding Networks: what must not change their result; new answers."""
 
 import numpy as np
 import pytest
