@@ -1,5 +1,10 @@
-"""Run all benchmarks that need no running system, then those that do, if one runs."""
+"""Run all benchmarks that need no running system, then those that do, if one runs.
 
+With LIKEWISE_BENCH_DATA, the folder of real crowds (see bench/real_crowds/data.py), those of
+real people run first.
+"""
+
+import os
 import subprocess
 import sys
 
@@ -21,6 +26,10 @@ ALONE = (
 
 
 def main() -> None:
+    data = os.environ.get("LIKEWISE_BENCH_DATA")
+    if data:
+        for module in ("bench.real_crowds", "bench.cen.loop"):
+            subprocess.run([sys.executable, "-m", module, "--data", data], check=True)
     for name in ALONE:
         subprocess.run([sys.executable, "-m", name], check=True)
     environment.load()
