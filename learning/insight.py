@@ -19,7 +19,11 @@ class AnnotatorInsight:
     """One row per annotator; NaN where there is nothing to tell.
 
     n_answers:    (W,) informative answers
-    preference:   (W, K) share of each attribute in what they look at; rows sum to 1
+    preference:   (W, K) how often each attribute would decide in an ordinary grid; what is
+                  missing to 1 is none of them
+    used:         (W, K) how often each attribute did decide: the mean probability over their
+                  answers, given their groupings (Context Embedding Networks, figure S1b-e)
+    used_error:   (W, K) standard errors of `used`; NaN for a single answer
     n_groups:     (W,) mean number of groups they make
     detail:       (W,) probability of a fine grouping where a coarse one is possible
     carelessness: (W,) probability of an answer about no attribute
@@ -31,6 +35,8 @@ class AnnotatorInsight:
 
     n_answers: IntArray
     preference: FloatArray
+    used: FloatArray
+    used_error: FloatArray
     n_groups: FloatArray
     detail: FloatArray
     carelessness: FloatArray
@@ -44,9 +50,9 @@ def annotator_insight(
 ) -> AnnotatorInsight:
     """All annotators of `groupings`, seen by a model fitted on them.
 
-    The paper's network has neither levels of detail nor carelessness: both are NaN. Its
-    preference is the mean activation over an annotator's answers, and its labels are those
-    that it predicts from annotator and grid.
+    The paper's network has neither levels of detail nor carelessness, and never reads which
+    attribute an answer used: all are NaN. Its preference is the mean activation over an
+    annotator's answers, and its labels are those that it predicts from annotator and grid.
     """
     n = groupings.n_annotators
     told = groupings.informative_grids()
@@ -58,15 +64,19 @@ def annotator_insight(
     n_repeats, consistency = repeated_judgements(groupings)
     if isinstance(model, PaperContextEmbedding):
         preference = _mean_activation(model, groupings)
+        used = used_error = np.full_like(preference, np.nan)
         detail = carelessness = np.full(n, np.nan)
         agreement = _agreement(model.predict_same, groupings)
     else:
         preference = model.annotator_activation_
+        used, used_error = _used(model, groupings.subset(np.flatnonzero(told)))
         detail, carelessness = model.level_of_detail(), model.carelessness()
         agreement = _agreement(model.expected_same, groupings)
     return AnnotatorInsight(
         n_answers=n_answers,
         preference=preference,
+        used=used,
+        used_error=used_error,
         n_groups=n_groups,
         detail=detail,
         carelessness=carelessness,
@@ -117,6 +127,19 @@ def _mean_activation(model: PaperContextEmbedding, groupings: Groupings) -> Floa
     np.add.at(total, groupings.annotators, shares)
     with np.errstate(invalid="ignore"):
         return np.asarray(total / total.sum(axis=1, keepdims=True))
+
+
+def _used(model: ContextEmbeddingNetwork, groupings: Groupings) -> tuple[FloatArray, FloatArray]:
+    """(W, K) mean probability of each attribute given the groupings, and standard errors."""
+    probability = model.attribute_probability(groupings)
+    n = np.bincount(groupings.annotators, minlength=groupings.n_annotators)[:, None]
+    total, squares = (np.zeros((len(n), probability.shape[1])) for _ in range(2))
+    np.add.at(total, groupings.annotators, probability)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / n
+        np.add.at(squares, groupings.annotators, (probability - mean[groupings.annotators]) ** 2)
+        error = np.where(n > 1, np.sqrt(squares / ((n - 1) * n)), np.nan)
+    return mean, error
 
 
 def _agreement(expected_same: Callable[[Groupings], BoolArray], groupings: Groupings) -> FloatArray:

@@ -62,24 +62,28 @@ def cluster_words(
     groups: Sequence[Sequence[int]],
     descriptions: Sequence[Sequence[str]],
     n_words: int = 5,
+    weights: FloatArray | None = None,
 ) -> list[tuple[str, ...]]:
     """Words and short phrases that mark each cluster, most telling first.
 
     labels: (N,) cluster of every image, from 0 on; images, groups: of each answer, aligned;
-    descriptions: of each answer, by group number. A group's text counts for a cluster as far
-    as its images are in it.
+    descriptions: of each answer, by group number; weights: (G,) how much each answer counts,
+    1 by default. A group's text counts for a cluster as far as its images are in it.
     """
     n_clusters = int(labels.max()) + 1
+    counted = np.ones(len(descriptions)) if weights is None else weights
     texts: list[str] = []
-    weights: list[FloatArray] = []
-    for shown, given, words in zip(images, groups, descriptions, strict=True):
+    cells: list[FloatArray] = []
+    answers = zip(images, groups, descriptions, counted, strict=True)
+    for shown, given, words, weight in answers:
         where, assigned = labels[np.asarray(shown, np.int64)], np.asarray(given)
         for group, text in enumerate(words):
             members = where[assigned == group]
             if text.strip() and len(members):
+                shares = np.bincount(members, minlength=n_clusters) / len(members)
                 texts.append(text)
-                weights.append(np.bincount(members, minlength=n_clusters) / len(members))
-    return telling_words(texts, np.array(weights).reshape(-1, n_clusters), n_words)
+                cells.append(weight * shares)
+    return telling_words(texts, np.array(cells).reshape(-1, n_clusters), n_words)
 
 
 def telling_words(texts: list[str], weights: FloatArray, n_words: int) -> list[tuple[str, ...]]:

@@ -1,78 +1,148 @@
-"""What a requester is told of the attributes and the annotators, as JSON."""
+"""What a requester sees of the attributes and the annotators, as JSON."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 # An attribute that fewer answers are about is no attribute of the crowd's.
 MIN_ANSWERS = 3
 
 if TYPE_CHECKING:
+    from learning.arrays import FloatArray
+    from learning.attribute_insight import AttributeInsight
     from learning.baselines import PaperContextEmbedding
     from learning.cen import ContextEmbeddingNetwork
     from learning.groupings import Groupings
+    from learning.words import AttributeWords
 
     Network = ContextEmbeddingNetwork | PaperContextEmbedding
 
 
 def attributes_in_use(model: "Network", answers: "Groupings") -> list[int]:
-    """Dimensions that part images and that more than a stray answer is about."""
-    parted = model.embedding_.std(axis=0) > 0
-    borne_out = model.attribute_share_ * len(answers) >= min(MIN_ANSWERS, len(answers))
-    return [int(index) for index in (parted & borne_out).nonzero()[0]]
+    """Attributes that separate images and that more than a stray answer is about."""
+    separate = model.embedding_.std(axis=0) > 0
+    supported = model.attribute_share_ * len(answers) >= min(MIN_ANSWERS, len(answers))
+    return [int(index) for index in (separate & supported).nonzero()[0]]
 
 
 def insight_of(model: "Network", answers: "Groupings", words: list[list[str]]) -> dict[str, Any]:
     """`attributes`: those in use, by number; `annotators`: all who answered, by position.
 
+    Of the default model also `structure` ("attributes", "pooled" or "none"), the share of answers
+    about none of the attributes, and how many answers the structure was judged by.
+
     words: group descriptions of every answer; without any, attributes have no names.
     """
+    in_use = attributes_in_use(model, answers)
+    probability = model.attribute_probability(answers)
     return {
-        "attributes": _attributes(model, answers, words),
+        **_structure(model, probability[:, in_use]),
+        "attributes": _attributes(model, answers, probability, words, in_use),
         "annotators": _annotators(model, answers),
     }
 
 
+def _structure(model: "Network", probability: "FloatArray") -> dict[str, Any]:
+    """probability: (G, A) that each answer is about each attribute in use."""
+    from learning.baselines import PaperContextEmbedding
+
+    if isinstance(model, PaperContextEmbedding):
+        return {}
+    none = 1.0 - probability.sum(axis=1)
+    return {
+        "structure": model.structure_,
+        "held_out_answers": int(model.held_out_.get("held_out_answers", 0)),
+        "none_share": _number(none.mean()),
+        "none_share_error": _number(none.std() / math.sqrt(len(none))),
+    }
+
+
 def _attributes(
-    model: "Network", answers: "Groupings", words: list[list[str]]
+    model: "Network",
+    answers: "Groupings",
+    probability: "FloatArray",
+    words: list[list[str]],
+    in_use: list[int],
 ) -> list[dict[str, Any]]:
     # Imported here: the web server lists strategies without loading the numerics.
+    from learning.attribute_insight import attribute_insight
     from learning.words import attribute_words
 
     described = words if words else [[] for _ in range(len(answers))]
-    probability = model.attribute_probability(answers)
     named = attribute_words(model.embedding_, probability, answers, described)
-    in_use = attributes_in_use(model, answers)
+    insights = attribute_insight(model, answers, probability, described, in_use)
     return [
         {
             "index": index,
-            "share": round(float(model.attribute_share_[index]), 6),
-            "low": list(named[index].low),
-            "high": list(named[index].high),
-            "middle": list(named[index].middle),
+            **_certainty(model, index),
+            **_words(named[index]),
+            **_shape(insight),
         }
-        for index in in_use
+        for index, insight in zip(in_use, insights, strict=True)
     ]
+
+
+def _certainty(model: "Network", index: int) -> dict[str, Any]:
+    """Share of the answers and, of the default model, its error and the confidence."""
+    from learning.baselines import PaperContextEmbedding
+
+    share = {"share": round(float(model.attribute_share_[index]), 6)}
+    if isinstance(model, PaperContextEmbedding):
+        return share
+    return {
+        **share,
+        "share_error": _number(model.attribute_share_error_[index]),
+        "confidence": _number(model.attribute_confidence_[index]),
+    }
+
+
+def _words(words: "AttributeWords") -> dict[str, Any]:
+    return {"low": list(words.low), "high": list(words.high), "middle": list(words.middle)}
+
+
+def _shape(insight: "AttributeInsight") -> dict[str, Any]:
+    """Columns, clusters of an unordered attribute, and an example grid."""
+    example = insight.example
+    return {
+        "columns": list(insight.columns),
+        "clusters": [
+            {
+                "size": cluster.size,
+                "silhouette": _number(cluster.silhouette),
+                "images": list(cluster.images),
+                "words": list(cluster.words),
+            }
+            for cluster in insight.clusters
+        ],
+        "example": example and {"images": list(example.images), "groups": list(example.groups)},
+    }
 
 
 def _annotators(model: "Network", answers: "Groupings") -> list[dict[str, Any]]:
     from learning.insight import annotator_insight
 
-    told = annotator_insight(model, answers)
+    insight = annotator_insight(model, answers)
     return [
         {
             "annotator": annotator,
-            "n_answers": int(told.n_answers[annotator]),
-            "preference": [round(float(share), 6) for share in told.preference[annotator]],
-            "n_groups": _number(told.n_groups[annotator]),
-            "detail": _number(told.detail[annotator]),
-            "carelessness": _number(told.carelessness[annotator]),
-            "agreement": _number(told.agreement[annotator]),
-            "n_repeats": int(told.n_repeats[annotator]),
-            "consistency": _number(told.consistency[annotator]),
+            "n_answers": int(insight.n_answers[annotator]),
+            "preference": _numbers(insight.preference[annotator]),
+            "used": _numbers(insight.used[annotator]),
+            "used_error": _numbers(insight.used_error[annotator]),
+            "n_groups": _number(insight.n_groups[annotator]),
+            "detail": _number(insight.detail[annotator]),
+            "carelessness": _number(insight.carelessness[annotator]),
+            "agreement": _number(insight.agreement[annotator]),
+            "n_repeats": int(insight.n_repeats[annotator]),
+            "consistency": _number(insight.consistency[annotator]),
         }
-        for annotator in range(len(told.n_answers))
-        if told.n_answers[annotator]
+        for annotator in range(len(insight.n_answers))
+        if insight.n_answers[annotator]
     ]
+
+
+def _numbers(values: Sequence[float]) -> list[float | None]:
+    return [_number(value) for value in values]
 
 
 def _number(value: float) -> float | None:
