@@ -58,11 +58,10 @@ class CrowdEngine:
         step = _Steps(crowd_model.n_steps(len(answers), settings.n_starts) + 1, progress)
         model = _moved(crowd_model.learn(answers, settings, generator, step), _CPU)
         step.finish()
-        n = 1
+        number = np.zeros(1, np.int64)
         if _shows_attributes(model):
-            assert model.latent is not None
-            n = model.latent.n_attributes
-        return cls(model, k, np.arange(n), np.ones(k))
+            number = _by_use(model, Answers.of(groupings, _CPU))
+        return cls(model, k, number, np.ones(k))
 
     @property
     def shows_attributes(self) -> bool:
@@ -275,6 +274,15 @@ class _Steps:
         """All done, whether or not every step was needed."""
         if self.progress is not None:
             self.progress(self.total, self.total, {})
+
+
+def _by_use(model: CrowdModel, answers: Answers) -> IntArray:
+    """(A,) numbers of the attributes, 0 for the one that most answers are about."""
+    assert model.latent is not None
+    share = model.latent.attributes(model.latent.posterior(answers)).mean(dim=0)
+    number = np.empty(len(share), np.int64)
+    number[np.argsort(-_array(share), kind="stable")] = np.arange(len(share))
+    return number
 
 
 def _shows_attributes(model: CrowdModel) -> bool:

@@ -174,7 +174,7 @@ def n_steps(n_answers: int, n_starts: int) -> int:
     """How often `learn` calls its `step`."""
     if n_answers < MIN_ANSWERS:
         return 0
-    n_folds = _N_FOLDS if n_answers < _FEW else 1
+    n_folds, n_starts = (_N_FOLDS, 1) if n_answers < _FEW else (1, n_starts)
     return n_folds * (latent_model.n_steps(n_starts) + 1) + 2
 
 
@@ -197,13 +197,10 @@ def _trial(
 ) -> _Trial:
     train, held = answers.rows(~held_out), answers.rows(held_out)
     seen = seen_images(train)
+    # The best of several folds is a choice among as many starts.
+    n_starts = settings.n_starts if len(answers) >= _FEW else 1
     latent = latent_model.fit(
-        train,
-        settings.n_attributes,
-        settings.variant,
-        settings.n_starts,
-        generator,
-        step,
+        train, settings.n_attributes, settings.variant, n_starts, generator, step
     )
     evidence = attribute_evidence(latent, held, seen, generator)
     part = train.rows(slice(0, _TRIAL)) if len(train) > _TRIAL else train

@@ -10,6 +10,7 @@ from torch import Tensor
 from learning.answers import Answers
 from learning.latent.growth import grow
 from learning.latent.sweeps import (
+    MANY,
     RIDGE,
     Attributes,
     power_step,
@@ -28,9 +29,6 @@ _DUPLICATE = 0.64
 # Lines that may grow: more would only be splinters.
 _MAX_LINES = 6
 
-# From here on a sweep takes a second, and answers are so many that one start suffices.
-_MANY = 50_000
-
 SweepDone = Callable[[], None]
 
 
@@ -46,7 +44,7 @@ def find_attributes(
     May find fewer, none when no answer parts its images.
     """
     best: Attributes | None = None
-    for _ in range(n_starts if len(answers) < _MANY else 1):
+    for _ in range(n_starts if len(answers) < MANY else 1):
         found = _one_start(answers, n_attributes, generator)
         if best is None or found.log_likelihood > best.log_likelihood:
             best = found
@@ -61,7 +59,7 @@ def _one_start(answers: Answers, n_attributes: int, generator: torch.Generator) 
     span = _principal_subspace(answers, min(max(n_attributes + 2, 8), n_candidates), generator)
     mix = torch.randn((span.shape[1], n_candidates), generator=generator).to(span)
     found = Attributes.lines(standardised(span @ mix))
-    n_sweeps = 40 if len(answers) < _MANY else 24
+    n_sweeps = 40 if len(answers) < MANY else 24
     for done in range(n_sweeps):
         # Cool: at first every candidate may move, at last every answer decides.
         found = sweep(answers, found, min(1.0, 0.2 + done * 1.6 / n_sweeps))
@@ -75,7 +73,7 @@ def _one_start(answers: Answers, n_attributes: int, generator: torch.Generator) 
 def _principal_subspace(answers: Answers, n: int, generator: torch.Generator) -> Tensor:
     """(N, n) directions along which images of one group lie together in all answers."""
     points = torch.randn((answers.n_images, n), generator=generator).to(answers.device)
-    for _ in range(15 if len(answers) < _MANY else 6):
+    for _ in range(15 if len(answers) < MANY else 6):
         totals, weights = power_step(answers, points)
         points = totals / (weights + RIDGE).sqrt()
         points = torch.linalg.qr(points - points.mean(dim=0)).Q
@@ -103,7 +101,7 @@ def _reduced(answers: Answers, found: Attributes, n_attributes: int, min_gain: f
 
     Ends when at most `n_attributes` are left and each gains `min_gain` nats an answer.
     """
-    n_trials, n_sweeps = (3, 8) if len(answers) < _MANY else (1, 4)
+    n_trials, n_sweeps = (3, 8) if len(answers) < MANY else (1, 4)
     while found.n > 1 and (found.n > n_attributes or min_gain > 0):
         support = found.support
         trials = []

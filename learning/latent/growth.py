@@ -12,6 +12,7 @@ from torch import Tensor
 
 from learning.answers import Answers
 from learning.latent.sweeps import (
+    MANY,
     RIDGE,
     Attributes,
     Sums,
@@ -25,7 +26,7 @@ MAX_COLUMNS = 4
 _MIN_RATIO = 0.6
 # Nats an answer.
 _MIN_EVIDENCE = 1.0
-_POWER_STEPS = 12
+_POWER_STEPS, _FEW_POWER_STEPS = 12, 4
 
 
 def grow(answers: Answers, found: Attributes, generator: torch.Generator) -> Attributes:
@@ -43,7 +44,7 @@ def _widened(answers: Answers, found: Attributes, generator: torch.Generator) ->
     assert found.sums is not None
     weight = found.sums.responsibility[:, :-1]
     new = torch.randn((answers.n_images, found.n), generator=generator).to(found.positions)
-    for _ in range(_POWER_STEPS):
+    for _ in range(_POWER_STEPS if len(answers) < MANY else _FEW_POWER_STEPS):
         totals, weights = power_step(answers, new, weight)
         new = standardised(_across(totals / (weights + RIDGE), found))
     numbers = torch.arange(found.n, device=found.owner.device)

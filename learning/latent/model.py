@@ -21,13 +21,12 @@ from learning.latent.pair_model import (
     minimise,
     pair_weight,
 )
-from learning.latent.sweeps import Attributes, settle
+from learning.latent.sweeps import MANY, Attributes, settle
 
 _N_FOLDS = 4
 _TINY = 1e-6
 # Fewer answers than this cannot spare a quarter for calibration.
 _MIN_CALIBRATION_ANSWERS = 20
-_MANY = 50_000
 _WARM_SWEEPS = 8
 
 Step = Callable[[], None]
@@ -152,7 +151,7 @@ def fit(
     found = find_attributes(answers, n_attributes, n_starts, generator, step)
     pairs = PairModel.start(found.positions, found.owner)
     habits = Habits.start(answers.n_annotators, found.n, answers.device)
-    n_rounds = _N_FOLDS - 1 if len(answers) < _MANY else 1
+    n_rounds = _N_FOLDS - 1 if len(answers) < MANY else 1
     return _Fit(answers, found, variant, generator).run(pairs, habits, n_rounds, step)
 
 
@@ -194,7 +193,7 @@ class _Fit:
         calibration: Tensor | None = None,
     ) -> LatentAttributes:
         """Thresholds and slips from held-out answers, then everything from all answers."""
-        many = len(self.answers) >= _MANY
+        many = len(self.answers) >= MANY
         n_iterations = 8 if many else 30
         identity = pairs.positions.new_tensor([1.0, 0.0])
         calibration = identity if calibration is None else calibration

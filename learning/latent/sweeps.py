@@ -30,6 +30,8 @@ _RELATIVE_FLOOR = 0.05
 _ABSOLUTE_FLOOR = 0.05
 # One imagined placement at the centre: an image seen once stays near it.
 RIDGE = 1.0
+# From here on a sweep takes a second, and answers are so many that fewer suffice.
+MANY = 50_000
 # Keeps the whitening of nearly parallel columns finite.
 _MIN_VARIANCE = 1e-2
 
