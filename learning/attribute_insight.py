@@ -22,6 +22,8 @@ _N_TYPICAL = 6
 _EXAMPLE_SIZE = 12
 _EXAMPLE_CANDIDATES = 4_000
 _ROWS_AT_ONCE = 8_192
+# Columns that spread less than this part of the strongest one show nothing by eye.
+_MIN_SPREAD = 0.05
 
 
 @dataclass(frozen=True)
@@ -102,12 +104,15 @@ def attribute_insight(
 def attribute_columns(
     model: ContextEmbeddingNetwork | PaperContextEmbedding, attribute: int
 ) -> tuple[int, ...]:
-    """Columns of the embedding that show an attribute, the one with the most spread first."""
+    """Columns of the embedding that show an attribute, the one with the most spread first;
+    without those that hardly spread."""
     if isinstance(model, PaperContextEmbedding):
         return (attribute,)
     own = np.flatnonzero(model.dimension_attribute_ == attribute)
-    strength = model.embedding_[:, own].std(axis=0)
-    return tuple(int(column) for column in own[np.argsort(-strength, kind="stable")])
+    spread = model.embedding_[:, own].std(axis=0)
+    order = np.argsort(-spread, kind="stable")
+    least = _MIN_SPREAD * spread.max(initial=0.0)
+    return tuple(int(own[place]) for place in order if spread[place] >= least)
 
 
 def image_clusters(places: FloatArray, seen: IntArray, random_state: int = 0) -> IntArray:

@@ -20,10 +20,11 @@ from app.campaigns.service import check_budget, check_ranges
 from app.core.errors import InvalidInput
 from app.planning.settings import checked_plan
 from app.results.insight import read_insight
+from app.results.insight_schemas import InsightOut
 from app.results.membership_schemas import OwnClustersOut
 from app.results.own_clusters import all_told as own_told
 from app.results.own_clusters import examples_of, tells_clusters
-from app.results.schemas import InsightOut, MapOut, ProgressOut
+from app.results.schemas import MapOut, ProgressOut
 from app.results.service import list_models, read_map, read_progress
 from app.strategies import get_strategy
 from app.strategies.base import check_settings

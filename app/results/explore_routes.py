@@ -22,7 +22,8 @@ Position = Annotated[int, Query(ge=0, le=2**31 - 1)]
 def read_axes(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> Page[AxisOut]:
-    """The attributes in use, or the main directions of a model without, with images along them."""
+    """The ordered attributes in use, with images along them; the main directions of a model whose
+    strategy finds no attributes. The insight has the unordered ones."""
     campaign = get_campaign(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
     axes = strips.read_axes(session, campaign, model)

@@ -48,7 +48,8 @@ class PlacedImage(ShownImage):
 
 
 class AxisOut(BaseModel):
-    """An axis of the embedding: an `attribute`, or where the strategy learns none a `direction`.
+    """An axis of the embedding: an ordered `attribute`, or where the strategy learns none a
+    `direction`.
 
     `share`: of the answers about the attribute, or of the spread along the direction; `low`,
     `middle`, `high`: the annotators' words; `counts`: images in equal stretches between `ends`;

@@ -21,16 +21,36 @@ MAX_ANNOTATORS = 500
 
 
 @dataclass(frozen=True)
+class Examples:
+    """Images of one attribute.
+
+    low, high: the lowest and the highest in its strongest column, the furthest out first;
+    clusters: typical ones of each cluster; grid: those of its example grid with their groups.
+    """
+
+    low: list[Image]
+    high: list[Image]
+    clusters: list[list[Image]]
+    grid: list[tuple[Image, int]]
+
+
+@dataclass(frozen=True)
 class Insight:
-    """examples: attribute -> (lowest images, highest images), the furthest out first;
-    annotators: those with the most answers, at most MAX_ANNOTATORS of n_annotators."""
+    """insight: what the strategy stored; examples: by attribute; annotators: those with the
+    most answers, at most MAX_ANNOTATORS of n_annotators."""
 
     model: Model
     focus: int | None
-    attributes: list[dict[str, Any]]
+    insight: dict[str, Any]
     annotators: list[dict[str, Any]]
     n_annotators: int
-    examples: dict[int, tuple[list[Image], list[Image]]]
+    examples: dict[int, Examples]
+
+    @property
+    def attributes(self) -> list[dict[str, Any]]:
+        """Those in use, by number."""
+        attributes: list[dict[str, Any]] = self.insight["attributes"]
+        return attributes
 
 
 def read_insight(session: Session, campaign: Campaign, model: Model) -> Insight:
@@ -40,7 +60,7 @@ def read_insight(session: Session, campaign: Campaign, model: Model) -> Insight:
     return Insight(
         model=model,
         focus=campaign.settings.get("focus"),
-        attributes=told["attributes"],
+        insight=told,
         annotators=annotators[:MAX_ANNOTATORS],
         n_annotators=len(annotators),
         examples=_examples(session, campaign, model, told["attributes"]),
@@ -109,17 +129,33 @@ def _told(model: Model) -> dict[str, Any]:
     return model.insight
 
 
+def is_ordered(attribute: dict[str, Any]) -> bool:
+    """Whether an attribute is one line; those of models of earlier versions are."""
+    return len(attribute.get("columns", [0])) == 1
+
+
 def _examples(
     session: Session, campaign: Campaign, model: Model, attributes: list[dict[str, Any]]
-) -> dict[int, tuple[list[Image], list[Image]]]:
+) -> dict[int, Examples]:
     if not attributes:
         return {}
     rows = read_map(session, campaign, model)
     places = np.array([np.asarray(place.vector) for _, place in rows])
+    images = {image.position: image for image, _ in rows}
     examples = {}
     for attribute in attributes:
         order = np.argsort(places[:, attribute["index"]], kind="stable")
-        ends = order[:N_EXAMPLES], order[::-1][:N_EXAMPLES]
-        low, high = ([rows[row][0] for row in end] for end in ends)
-        examples[attribute["index"]] = (low, high)
+        grid = attribute.get("example") or {"images": [], "groups": []}
+        examples[attribute["index"]] = Examples(
+            low=[rows[row][0] for row in order[:N_EXAMPLES]],
+            high=[rows[row][0] for row in order[::-1][:N_EXAMPLES]],
+            clusters=[
+                [images[position] for position in cluster["images"]]
+                for cluster in attribute.get("clusters", [])
+            ],
+            grid=[
+                (images[position], group)
+                for position, group in zip(grid["images"], grid["groups"], strict=True)
+            ],
+        )
     return examples

@@ -5,6 +5,7 @@ before anything is sent. Columns are those of docs/exports.md, in its order: new
 """
 
 import io
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,7 +31,16 @@ MOST_DISSIMILARITIES = 5_000
 NEIGHBOURS = 10
 EMBEDDING_COLUMNS = ["image", "filename"]
 NEIGHBOUR_COLUMNS = ["image", "rank", "neighbour", "distance"]
-ATTRIBUTE_COLUMNS = ["attribute", "share", "low", "high"]
+ATTRIBUTE_COLUMNS = [
+    "attribute",
+    "share",
+    "low",
+    "high",
+    "share_error",
+    "confidence",
+    "columns",
+    "clusters",
+]
 ANNOTATOR_COLUMNS = [
     "annotator",
     "n_learned",
@@ -145,21 +155,32 @@ def dissimilarities_npz(session: Session, campaign: Campaign, model: Model) -> b
 
 
 def attributes_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """One line per attribute in use: dimension, share of the answers, words of both sides."""
+    """One line per attribute in use: its share of the answers, how certain it is, the columns that
+    show it, and words."""
     yield csv_line(ATTRIBUTE_COLUMNS)
-    for one in all_told(model)["attributes"]:
-        low, high = (neutral("; ".join(one[side])) for side in ("low", "high"))
-        yield csv_line([one["index"], one["share"], low, high])
+    for attribute in all_told(model)["attributes"]:
+        low, high = (neutral("; ".join(attribute[side])) for side in ("low", "high"))
+        columns = " ".join(map(str, attribute.get("columns", [attribute["index"]])))
+        clusters = " | ".join("; ".join(each["words"]) for each in attribute.get("clusters", []))
+        certainty = [attribute.get(name) for name in ("share_error", "confidence")]
+        start = [attribute["index"], attribute["share"], low, high]
+        yield csv_line([*start, *certainty, columns, neutral(clusters)])
 
 
 def annotators_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """One line per annotator: counts, measures, and the preference for each dimension."""
+    """One line per annotator: counts, measures, and for each attribute how often it would decide
+    and how often it did."""
     annotators = all_told(model)["annotators"]
-    n_dimensions = len(annotators[0]["preference"]) if annotators else 0
-    yield csv_line([*ANNOTATOR_COLUMNS, *(f"preference{k}" for k in range(n_dimensions))])
-    for one in annotators:
-        told = {**one, "n_learned": one["n_answers"]}
-        yield csv_line([*(told[column] for column in ANNOTATOR_COLUMNS), *one["preference"]])
+    n_attributes = len(annotators[0]["preference"]) if annotators else 0
+    each = ("preference", "used", "used_error")
+    numbered = [f"{name}{k}" for name in each for k in range(n_attributes)]
+    yield csv_line([*ANNOTATOR_COLUMNS, *numbered])
+    for annotator in annotators:
+        told = {**annotator, "n_learned": annotator["n_answers"]}
+        # Models of earlier versions do not say what was used.
+        lists = (annotator.get(name) or [None] * n_attributes for name in each)
+        numbers = itertools.chain.from_iterable(lists)
+        yield csv_line([*(told[column] for column in ANNOTATOR_COLUMNS), *numbers])
 
 
 def model_zip(session: Session, campaign: Campaign, model: Model) -> Iterator[bytes]:

@@ -15,17 +15,10 @@ from app.jobs.models import Job
 from app.jobs.service import jobs_of
 from app.results import insight, neighbours, service
 from app.results.evidence import count_evidence
+from app.results.insight_schemas import FocusIn, InsightOut
 from app.results.live import progress_events
 from app.results.models import Model
-from app.results.schemas import (
-    FocusIn,
-    InsightOut,
-    JobOut,
-    MapOut,
-    ModelOut,
-    NeighboursOut,
-    ProgressOut,
-)
+from app.results.schemas import JobOut, MapOut, ModelOut, NeighboursOut, ProgressOut
 
 api = api_router("/campaigns/{campaign_id}", "results")
 Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]

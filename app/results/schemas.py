@@ -5,15 +5,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, model_validator
+from pydantic import BaseModel
 
 from app.collections.media import image_url
 from app.collections.models import Image
-from app.core.fields import Whole
 from app.jobs.models import Job
 from app.jobs.service import LEARN
 from app.results.evidence import Counts
-from app.results.insight import Insight, tells_attributes
+from app.results.insight import tells_attributes
 from app.results.labels import tells_labels
 from app.results.models import EmbeddedImage, Model
 from app.results.monitor import Monitor
@@ -286,87 +285,3 @@ class NeighboursOut(BaseModel):
                 for near, distance in found
             ],
         )
-
-
-class ExampleOut(BaseModel):
-    image: int
-    url: str
-    filename: str
-
-
-class AttributeOut(BaseModel):
-    """One dimension of the embedding that answers are about.
-
-    `share` of the answers; `low`, `high`: the annotators' words for its two sides, most telling
-    first, and the images furthest out on each; `middle`: their words for what lies between.
-    """
-
-    index: int
-    share: float
-    low: list[str]
-    high: list[str]
-    middle: list[str] = []
-    low_images: list[ExampleOut]
-    high_images: list[ExampleOut]
-
-
-class AnnotatorOut(BaseModel):
-    """An annotator by position, without identity. `preference[k]` is the share of dimension k;
-    numbers are null where there is nothing to tell; see the user guide for what they mean."""
-
-    annotator: int
-    n_answers: int
-    preference: list[float]
-    n_groups: float | None
-    detail: float | None
-    carelessness: float | None
-    agreement: float | None
-    n_repeats: int
-    consistency: float | None
-
-
-class InsightOut(BaseModel):
-    """`focus`: the attribute that later rounds ask about, null for all in turn."""
-
-    version: int
-    focus: int | None
-    attributes: list[AttributeOut]
-    annotators: list[AnnotatorOut]
-    n_annotators: int
-
-    @classmethod
-    def of(cls, insight: Insight) -> "InsightOut":
-        return cls(
-            version=insight.model.version,
-            focus=insight.focus,
-            attributes=[
-                AttributeOut(
-                    **attribute,
-                    low_images=_examples(insight.examples[attribute["index"]][0]),
-                    high_images=_examples(insight.examples[attribute["index"]][1]),
-                )
-                for attribute in insight.attributes
-            ],
-            annotators=[AnnotatorOut(**annotator) for annotator in insight.annotators],
-            n_annotators=insight.n_annotators,
-        )
-
-
-def _examples(images: list[Image]) -> list[ExampleOut]:
-    return [
-        ExampleOut(image=one.position, url=image_url(one), filename=one.filename) for one in images
-    ]
-
-
-class FocusIn(BaseModel, extra="forbid"):
-    """What the rounds to come ask about: one attribute (null: all in turn), or the likes of some
-    `images` (none: of all alike). Which of them a strategy takes is its own matter."""
-
-    attribute: Whole | None = None
-    images: list[Whole] | None = None
-
-    @model_validator(mode="after")
-    def _one_of_them(self) -> "FocusIn":
-        if len(self.model_fields_set) != 1:
-            raise ValueError("name either an attribute or images")
-        return self

@@ -1,4 +1,4 @@
-"""What the axes of a model are: its attributes, or its main directions, with images along them."""
+"""The axes of a model: ordered attributes, or its main directions, with images along them."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from app.annotation.bundles import images_at
 from app.campaigns.models import Campaign
 from app.collections.models import Image
+from app.results.insight import is_ordered
 from app.results.models import Model
 from app.results.vectors import read_vectors
 
@@ -23,8 +24,8 @@ LEAST_SHARE = 0.02
 class Axis:
     """One axis of the embedding.
 
-    kind:    `attribute` (a dimension that answers are about) or `direction` (a principal component
-             of an embedding whose dimensions mean nothing)
+    kind:    `attribute` (an ordered one that answers are about) or `direction` (a principal
+             component of an embedding whose dimensions mean nothing)
     share:   of the answers about the attribute, or of the spread along the direction
     low, middle, high: the annotators' words
     ends:    coordinates of the first and last image
@@ -44,13 +45,19 @@ class Axis:
 
 
 def read_axes(session: Session, campaign: Campaign, model: Model) -> list[Axis]:
-    """The attributes in use, or else the main directions, the largest share first."""
+    """The ordered attributes in use, the largest share first.
+
+    The main directions instead where the strategy finds no attributes. Nothing where annotators
+    agree on nothing that the model can predict: any line would be one of noise.
+    """
     vectors = read_vectors(session, model)
-    attributes = (model.insight or {}).get("attributes", [])
-    if attributes:
-        ranked = sorted(attributes, key=lambda one: -one["share"])
+    insight = model.insight or {}
+    attributes = insight.get("attributes", [])
+    if attributes or insight.get("structure") == "none":
+        ordered = [attribute for attribute in attributes if is_ordered(attribute)]
         return [
-            _axis(session, campaign, "attribute", one, vectors[:, one["index"]]) for one in ranked
+            _axis(session, campaign, "attribute", attribute, vectors[:, attribute["index"]])
+            for attribute in sorted(ordered, key=lambda attribute: -attribute["share"])
         ]
     places, shares = _main_directions(vectors)
     return [

@@ -19,7 +19,7 @@ from tests.support.servers import ROOT
 TEXT = (ROOT / "docs" / "exports.md").read_text()
 SECTION = re.compile(r"^### (\S+)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 SECTIONS = dict(SECTION.findall(TEXT))
-NUMBERED = re.compile(r"^(x|preference)\d+$")
+NUMBERED = re.compile(r"^(x|preference|used|used_error)\d+$")
 
 
 def columns_told(file: str) -> list[str]:

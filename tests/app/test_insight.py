@@ -38,6 +38,41 @@ INSIGHT: dict[str, Any] = {
 }
 
 
+# A crowd that has one unordered notion of similarity, with two clusters.
+POOLED: dict[str, Any] = {
+    "structure": "pooled",
+    "held_out_answers": 90,
+    "none_share": 0.04,
+    "none_share_error": 0.01,
+    "attributes": [
+        {
+            "index": 0,
+            "share": 0.96,
+            "share_error": 0.01,
+            "confidence": 0.9995,
+            "low": [],
+            "middle": [],
+            "high": [],
+            "columns": [0, 2],
+            "clusters": [
+                {"size": 20, "silhouette": 0.7, "images": [3, 4], "words": ["=owl", "round"]},
+                {"size": 10, "silhouette": 0.5, "images": [25], "words": []},
+            ],
+            "example": {"images": [4, 3, 25], "groups": [0, 0, 1]},
+        }
+    ],
+    "annotators": [
+        {
+            **INSIGHT["annotators"][0],
+            "preference": [0.9, 0.0, 0.0],
+            "used": [0.8, 0.0, 0.0],
+            "used_error": [0.05, None, 0.0],
+        }
+    ],
+}
+NONE = {**POOLED, "structure": "none", "attributes": [], "none_share": 1.0}
+
+
 @pytest.fixture
 def owner(client: TestClient) -> Account:
     account = an_account()
@@ -102,6 +137,73 @@ def test_attributes_come_with_words_and_the_images_furthest_out(
     assert (told["focus"], told["n_annotators"]) == (None, 3)
 
 
+def test_an_insight_of_an_earlier_version_is_readable(client: TestClient, owner: Account) -> None:
+    campaign = a_told_campaign(owner)
+    insight = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/insight").json()
+    assert (insight["structure"], insight["none_share"]) == (None, None)
+    first = insight["attributes"][0]
+    assert (first["ordered"], first["columns"], first["overall"]) == (True, [0], False)
+    assert (first["share_error"], first["confidence"]) == (None, None)
+    assert (first["clusters"], first["example"]) == ([], [])
+    assert insight["annotators"][0]["used"] == []
+
+
+def test_an_unordered_attribute_has_clusters_and_an_example_grid(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_told_campaign(owner, POOLED)
+    insight = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/insight").json()
+    assert insight["structure"] == "pooled"
+    assert (insight["none_share"], insight["none_share_error"]) == (0.04, 0.01)
+    [attribute] = insight["attributes"]
+    assert (attribute["ordered"], attribute["overall"]) == (False, True)
+    assert (attribute["share_error"], attribute["confidence"]) == (0.01, 0.9995)
+    clusters = attribute["clusters"]
+    assert [(one["size"], one["words"]) for one in clusters] == [(20, ["=owl", "round"]), (10, [])]
+    assert [[image["image"] for image in one["images"]] for one in clusters] == [[3, 4], [25]]
+    assert client.get(clusters[0]["images"][0]["url"]).status_code == 200
+    example = [(image["image"], image["group"]) for image in attribute["example"]]
+    assert example == [(4, 0), (3, 0), (25, 1)]
+    assert insight["annotators"][0]["used"] == [0.8, 0, 0]
+    assert insight["annotators"][0]["used_error"] == [0.05, None, 0]
+
+
+def test_neither_an_unordered_attribute_nor_noise_is_a_strip(
+    client: TestClient, owner: Account
+) -> None:
+    for stored in (POOLED, NONE):
+        campaign = a_told_campaign(owner, stored)
+        axes = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/axes").json()
+        assert axes["items"] == []
+
+
+def test_an_ordered_attribute_next_to_an_unordered_one_is_a_strip(
+    client: TestClient, owner: Account
+) -> None:
+    ordered = {**POOLED["attributes"][0], "index": 1, "columns": [1], "clusters": []}
+    mixed = {**POOLED, "structure": "attributes"}
+    mixed["attributes"] = [POOLED["attributes"][0], ordered]
+    campaign = a_told_campaign(owner, mixed)
+    path = f"/api/v1/campaigns/{campaign.id}/models/1"
+    assert [axis["index"] for axis in client.get(f"{path}/axes").json()["items"]] == [1]
+    attributes = client.get(f"{path}/insight").json()["attributes"]
+    assert [(one["ordered"], one["overall"]) for one in attributes] == [
+        (False, False),
+        (True, False),
+    ]
+
+
+def test_a_crowd_that_agrees_on_nothing_has_no_attribute_to_ask_about(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_told_campaign(owner, NONE)
+    path = f"/api/v1/campaigns/{campaign.id}"
+    insight = client.get(f"{path}/models/1/insight").json()
+    assert (insight["structure"], insight["attributes"]) == ("none", [])
+    refused = client.post(f"{path}/focus", json={"attribute": 0})
+    assert (refused.status_code, refused.json()["code"]) == (422, "unknown_attribute")
+
+
 def test_a_model_without_insight_says_so(client: TestClient, owner: Account) -> None:
     campaign = a_told_campaign(owner, insight=None)
     reply = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/insight")
@@ -122,6 +224,26 @@ def test_insight_is_exported_and_harmless_in_a_spreadsheet(
     assert [row["annotator"] for row in annotators] == ["0", "1", "2"]
     assert annotators[0]["preference2"] == "0.3"
     assert annotators[0]["agreement"] == ""
+    assert (annotators[0]["used2"], annotators[0]["used_error2"]) == ("", "")
+    assert (attributes[1]["columns"], attributes[1]["confidence"]) == ("2", "")
+
+
+def test_what_was_used_and_the_words_of_clusters_are_exported(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_told_campaign(owner, POOLED)
+    base = f"/api/v1/campaigns/{campaign.id}/export"
+    [attribute] = csv.DictReader(io.StringIO(client.get(f"{base}/attributes.csv").text))
+    assert attribute["columns"] == "0 2"
+    assert attribute["clusters"].startswith("'=owl; round | ")
+    assert (attribute["share_error"], attribute["confidence"]) == ("0.01", "0.9995")
+    [annotator] = csv.DictReader(io.StringIO(client.get(f"{base}/annotators.csv").text))
+    assert [annotator[name] for name in ("preference0", "used0", "used_error0")] == [
+        "0.9",
+        "0.8",
+        "0.05",
+    ]
+    assert annotator["used_error1"] == ""
 
 
 def test_the_focus_is_set_and_cleared(client: TestClient, owner: Account) -> None:

@@ -66,7 +66,7 @@ def test_pandas_reads_what_models_and_checks_tell(client: TestClient, played: Ca
     annotators = pd.read_csv(export(client, played, "annotators.csv"))
     assert annotators["n_learned"].sum() == 24
     attributes = pd.read_csv(export(client, played, "attributes.csv"))
-    assert list(attributes.columns) == ["attribute", "share", "low", "high"]
+    assert {"attribute", "share", "share_error", "confidence"} <= set(attributes.columns)
     traces = pd.read_json(export(client, played, "traces.jsonl"), lines=True)
     # Where checks are mixed in, and how many, follows from who somebody is.
     assert {"ask", "gold"} <= set(traces["role"]) <= {"ask", "gold", "repeat"}

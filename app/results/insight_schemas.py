@@ -1,0 +1,160 @@
+"""Bodies of the API of attributes and annotators."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, model_validator
+
+from app.collections.media import image_url
+from app.collections.models import Image
+from app.core.fields import Whole
+from app.results.insight import Examples, Insight, is_ordered
+
+
+class ExampleOut(BaseModel):
+    image: int
+    url: str
+    filename: str
+
+
+class AttributeClusterOut(BaseModel):
+    """Images that are alike in an unordered attribute: how many, their mean `silhouette`, typical
+    ones, and the annotators' words."""
+
+    size: int
+    silhouette: float
+    words: list[str]
+    images: list[ExampleOut]
+
+
+class GroupedImageOut(ExampleOut):
+    """`group`: how an answer about the attribute would group it, the number of a cluster, or of an
+    ordered attribute its level from the lowest up."""
+
+    group: int
+
+
+class AttributeOut(BaseModel):
+    """An attribute that answers are about: one or more `columns` of the embedding.
+
+    `share` of the answers with its standard error; `confidence`: probability that it predicts
+    answers that the model was not learned from; null where the model does not say. `overall`: it
+    is the one overall notion of similarity that all answers follow, not one attribute of several.
+    `ordered`: its images stand on one line. `low`, `high`: the annotators' words for the two sides
+    of its strongest column, most telling first, and the images furthest out on each; `middle`:
+    their words for what lies between. `clusters`: of an unordered one, the largest first.
+    `example`: a grid whose images differ in this attribute.
+    """
+
+    index: int
+    share: float
+    share_error: float | None = None
+    confidence: float | None = None
+    overall: bool
+    ordered: bool
+    columns: list[int]
+    low: list[str]
+    high: list[str]
+    middle: list[str] = []
+    low_images: list[ExampleOut]
+    high_images: list[ExampleOut]
+    clusters: list[AttributeClusterOut] = []
+    example: list[GroupedImageOut] = []
+
+    @classmethod
+    def of(cls, attribute: dict[str, Any], examples: Examples, overall: bool) -> "AttributeOut":
+        clusters = zip(attribute.get("clusters", []), examples.clusters, strict=True)
+        return cls(
+            **{
+                "columns": [attribute["index"]],
+                **attribute,
+                "overall": overall,
+                "ordered": is_ordered(attribute),
+                "low_images": _examples(examples.low),
+                "high_images": _examples(examples.high),
+                "clusters": [
+                    {**cluster, "images": _examples(images)} for cluster, images in clusters
+                ],
+                "example": [
+                    GroupedImageOut(**vars(_example(image)), group=group)
+                    for image, group in examples.grid
+                ],
+            }
+        )
+
+
+class AnnotatorOut(BaseModel):
+    """An annotator by position, without identity.
+
+    `preference[k]`: how often attribute k would decide in an ordinary grid; `used[k]`: how often it
+    did decide in the annotator's answers, with its standard error. Empty lists and nulls where
+    there is nothing to say; the user guide has what the numbers mean.
+    """
+
+    annotator: int
+    n_answers: int
+    preference: list[float]
+    used: list[float | None] = []
+    used_error: list[float | None] = []
+    n_groups: float | None
+    detail: float | None
+    carelessness: float | None
+    agreement: float | None
+    n_repeats: int
+    consistency: float | None
+
+
+class InsightOut(BaseModel):
+    """`structure`: whether several attributes describe the answers, one `pooled` notion of
+    similarity, or `none`, where nothing predicts answers that were held out; null where the model
+    does not judge. `held_out_answers`: how many it was judged by. `none_share`: of answers about
+    none of the attributes, with its standard error. `focus`: the attribute that later rounds ask
+    about, null for all in turn."""
+
+    version: int
+    focus: int | None
+    structure: Literal["attributes", "pooled", "none"] | None = None
+    held_out_answers: int | None = None
+    none_share: float | None = None
+    none_share_error: float | None = None
+    attributes: list[AttributeOut]
+    annotators: list[AnnotatorOut]
+    n_annotators: int
+
+    @classmethod
+    def of(cls, insight: Insight) -> "InsightOut":
+        stored = insight.insight
+        optional = ("structure", "held_out_answers", "none_share", "none_share_error")
+        overall = stored.get("structure") == "pooled"
+        return cls(
+            version=insight.model.version,
+            focus=insight.focus,
+            **{name: stored.get(name) for name in optional},
+            attributes=[
+                AttributeOut.of(attribute, insight.examples[attribute["index"]], overall)
+                for attribute in insight.attributes
+            ],
+            annotators=[AnnotatorOut(**annotator) for annotator in insight.annotators],
+            n_annotators=insight.n_annotators,
+        )
+
+
+def _example(image: Image) -> ExampleOut:
+    return ExampleOut(image=image.position, url=image_url(image), filename=image.filename)
+
+
+def _examples(images: list[Image]) -> list[ExampleOut]:
+    return [_example(image) for image in images]
+
+
+class FocusIn(BaseModel, extra="forbid"):
+    """What the rounds to come ask about: one attribute (null: all in turn), or the likes of some
+    `images` (none: of all alike). Which of them a strategy takes is its own matter."""
+
+    attribute: Whole | None = None
+    images: list[Whole] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> "FocusIn":
+        if len(self.model_fields_set) != 1:
+            raise ValueError("name either an attribute or images")
+        return self
