@@ -1,7 +1,8 @@
 """Strategy `cen`: Context Embedding Networks on grid or bins answers.
 
-Later rounds mix random grids with grids about one attribute (paper 4.6) and grids of the
-images that are known least.
+Rounds ask random grids. Grids about one attribute (paper 4.6) and grids of the images that are
+known least can be mixed in: at equal answers neither predicted better than random ones
+(`bench.cen.loop`).
 """
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
     Network = ContextEmbeddingNetwork | PaperContextEmbedding
 
+# Of the later rounds' grids, about the attribute that a requester asks for where the settings
+# leave none.
+_FOCUS_SHARE = 0.3
 # Of the progress shown; scoring takes the rest.
 _FIT_SHARE = 0.6
 # Exchanges of images tried per grid about one attribute.
@@ -58,15 +62,16 @@ class CenSettings(StrategySettings):
         "(mixture), or one of them.",
     )
     attribute_share: float = Field(
-        default=0.3,
+        default=0.0,
         ge=0.0,
         le=1.0,
         title="Share of grids about one attribute",
         description="Of the later rounds' grids: images that differ in one attribute and are "
-        "alike in the others.",
+        "similar in the others. Random grids teach the model at least as much; these show one "
+        "attribute more closely.",
     )
     uncertain_share: float = Field(
-        default=0.2,
+        default=0.0,
         ge=0.0,
         le=1.0,
         title="Share of grids of little-known images",
@@ -196,9 +201,13 @@ def next_grids(
     # Without a context encoder the published network cannot say what a grid is about.
     in_use = [] if published and settings.variant == "annotator" else list(attributes)
     n_uncertain = 0 if published else round(n * settings.uncertain_share)
-    n_about = min(round(n * settings.attribute_share), n - n_uncertain) if in_use else 0
-    # An attribute that later answers do not bear out cannot be asked about: all in turn.
-    wanted = [settings.focus] if settings.focus in in_use else in_use
+    share = settings.attribute_share
+    # An attribute that later answers do not support cannot be asked about: all in turn.
+    wanted = in_use
+    if settings.focus in in_use:
+        wanted = [settings.focus]
+        share = share or _FOCUS_SHARE
+    n_about = min(round(n * share), n - n_uncertain) if in_use else 0
     n_random = n - n_uncertain - n_about
     rng = np.random.default_rng([data.seed, number])
     parts: list[tuple[str, int | None, NDArray[np.int64]]] = [

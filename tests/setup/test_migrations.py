@@ -114,6 +114,7 @@ def test_cen_settings_are_translated_both_ways(environment: dict[str, str]) -> N
         "attribute_share": 0.5,
         "uncertain_share": 0.0,
         "focus": None,
+        "model": "default",
     }
 
 
