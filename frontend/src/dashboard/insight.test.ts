@@ -2,15 +2,35 @@ import { describe, expect, test } from 'vitest';
 import type { Attribute } from '../api/types';
 import {
   attributeName,
+  confidenceText,
   decimal,
+  findingOf,
   percent,
   preferenceText,
   roundContents,
   roundSpread,
+  shareText,
 } from './insight';
 
 function anAttribute(index: number, low: string[], high: string[]): Attribute {
-  return { index, share: 0.5, low, middle: [], high, low_images: [], high_images: [] };
+  return {
+    index,
+    share: 0.5,
+    overall: false,
+    ordered: true,
+    columns: [index],
+    low,
+    middle: [],
+    high,
+    low_images: [],
+    high_images: [],
+    clusters: [],
+    example: [],
+  };
+}
+
+function clustersOf(...words: string[][]): Attribute['clusters'] {
+  return words.map((said) => ({ size: 3, silhouette: 0.5, words: said, images: [] }));
 }
 
 const SEX = anAttribute(0, ['men', 'guys'], ['women']);
@@ -21,6 +41,13 @@ describe('attributes', () => {
     expect(attributeName(SEX)).toBe('men – women');
     expect(attributeName(MOOD)).toBe('smiling');
     expect(attributeName(anAttribute(2, [], []))).toBe('attribute 2');
+  });
+
+  test('without an order are called by the words of their clusters', () => {
+    const clusters = clustersOf(['owl', 'round'], [], ['gull'], ['hawk'], ['duck']);
+    expect(attributeName({ ...SEX, clusters })).toBe('owl, gull, hawk, …');
+    expect(attributeName({ ...SEX, clusters: clustersOf(['owl'], []) })).toBe('men – women');
+    expect(attributeName({ ...SEX, clusters, overall: true })).toBe('overall similarity');
   });
 
   test('preferences are read out, the strongest first, without crumbs', () => {
@@ -34,7 +61,31 @@ describe('numbers', () => {
     expect(percent(null)).toBe('–');
     expect(decimal(null, 1)).toBe('–');
     expect(percent(0.456)).toBe('46 %');
+    expect(shareText(0.456, 0.031)).toBe('46 % ± 3 %');
+    expect(shareText(0.456, null)).toBe('46 %');
+    expect(shareText(null, undefined)).toBe('–');
     expect(decimal(2.345, 1)).toBe('2.3');
+  });
+});
+
+describe('what a model found', () => {
+  test('is as sure as held-out answers make it, and never more', () => {
+    expect(confidenceText(0.9876)).toBe('predicts held-out answers: 98.7 %');
+    expect(confidenceText(0.99899)).toBe('predicts held-out answers: 99.8 %');
+    expect(confidenceText(1)).toBe('predicts held-out answers: > 99.9 %');
+    expect(confidenceText(null)).toBe('');
+  });
+
+  test('is attributes, one overall similarity, or nothing', () => {
+    const found = (structure: 'attributes' | 'pooled' | 'none' | null, n: number, held = 90) =>
+      findingOf({ structure, held_out_answers: held, attributes: Array(n).fill(SEX) });
+    expect(found('attributes', 2)).toBe('attributes');
+    expect(found('pooled', 1)).toBe('pooled');
+    expect(found('none', 0)).toBe('none');
+    expect(found('none', 0, 0)).toBe('unjudged');
+    expect(found(null, 2)).toBe('attributes');
+    expect(found(null, 0)).toBe('undecided');
+    expect(findingOf(null)).toBe('directions');
   });
 });
 

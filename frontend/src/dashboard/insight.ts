@@ -1,13 +1,21 @@
-/** What a model tells of attributes and annotators, in words. */
-import type { Attribute, Round } from '../api/types';
+/** What a model says of attributes and annotators, in words. */
+import type { Attribute, Insight, Round } from '../api/types';
 import { OTHERS, PALETTE } from './palette';
 
-/** The annotators' words for the two sides, or the number of the dimension. */
-export function attributeName({
-  index,
-  low,
-  high,
-}: Pick<Attribute, 'index' | 'low' | 'high'>): string {
+type Named = Pick<Attribute, 'index' | 'low' | 'high'> &
+  Partial<Pick<Attribute, 'overall' | 'clusters'>>;
+
+/** How many clusters of an unordered attribute its name lists. */
+const NAMED_CLUSTERS = 3;
+
+/** The annotators' words for its clusters or for its two sides, or its number. */
+export function attributeName({ index, low, high, overall, clusters = [] }: Named): string {
+  if (overall) return 'overall similarity';
+  const words = clusters.flatMap((cluster) => cluster.words.slice(0, 1));
+  if (words.length > 1) {
+    const more = words.length > NAMED_CLUSTERS ? ', …' : '';
+    return words.slice(0, NAMED_CLUSTERS).join(', ') + more;
+  }
   const sides = [low[0], high[0]].filter((word) => word !== undefined);
   return sides.length > 0 ? sides.join(' – ') : `attribute ${index}`;
 }
@@ -19,6 +27,38 @@ export function attributeColour(index: number): string {
 
 export function percent(share: number | null): string {
   return share === null ? '–' : `${Math.round(share * 100)} %`;
+}
+
+/** "46 % ± 3 %", without the error where it is not known. */
+export function shareText(share: number | null, error: number | null | undefined): string {
+  return percent(share) + (share === null || error == null ? '' : ` ± ${percent(error)}`);
+}
+
+/** Above this a probability is not told from certainty. */
+const NEARLY_CERTAIN = 0.999;
+
+/** How sure it is that an attribute is real; empty for a model that does not know. */
+export function confidenceText(confidence: number | null | undefined): string {
+  if (confidence == null) return '';
+  const certain = confidence > NEARLY_CERTAIN;
+  const shown = certain ? '> 99.9 %' : `${(Math.floor(confidence * 1000) / 10).toFixed(1)} %`;
+  return `predicts held-out answers: ${shown}`;
+}
+
+export type Finding = 'attributes' | 'pooled' | 'none' | 'unjudged' | 'undecided' | 'directions';
+
+/**
+ * What a model found out about its crowd: several attributes; one overall similarity; nothing that
+ * predicts held-out answers; too few answers to judge; no attribute, by a model that does not
+ * judge; or, null, a strategy that looks for none.
+ */
+export function findingOf(
+  insight: Pick<Insight, 'structure' | 'held_out_answers' | 'attributes'> | null,
+): Finding {
+  if (insight === null) return 'directions';
+  if (insight.structure === 'none') return insight.held_out_answers ? 'none' : 'unjudged';
+  if (insight.attributes.length === 0) return 'undecided';
+  return insight.structure === 'pooled' ? 'pooled' : 'attributes';
 }
 
 export function decimal(value: number | null, digits: number): string {
@@ -67,8 +107,11 @@ export function roundSpread(contents: Round['contents']): string[] {
   );
 }
 
-/** Text of a preference bar: "82 % men – women, 18 % smiling – serious". */
-export function preferenceText(preference: readonly number[], attributes: Attribute[]): string {
+/** Text of a bar of shares: "82 % men – women, 18 % smiling – serious". */
+export function preferenceText(
+  preference: readonly (number | null)[],
+  attributes: readonly Attribute[],
+): string {
   return attributes
     .map((attribute) => ({ attribute, share: preference[attribute.index] ?? 0 }))
     .filter(({ share }) => share >= 0.005)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AnnotatorInsight, AnnotatorScore } from '../../api/types';
-import { COLUMNS, columnsOf, joined, linkToPlay, playedFrom, sortedWork } from './work';
+import { barsOf, COLUMNS, columnsOf, joined, linkToPlay, playedFrom, sortedWork } from './work';
 
 function aScore(annotator: number, changes: Partial<AnnotatorScore> = {}): AnnotatorScore {
   return {
@@ -26,6 +26,8 @@ const TOLD: AnnotatorInsight = {
   annotator: 2,
   n_answers: 4,
   preference: [1],
+  used: [0.9],
+  used_error: [0.1],
   n_groups: 2.5,
   detail: 0.4,
   carelessness: 0.1,
@@ -64,4 +66,27 @@ test('votes have no groups, fine or coarse', () => {
   expect(columnsOf(false)).toBe(COLUMNS);
   const names = columnsOf(true).map(({ name }) => name);
   expect(names).toEqual(['Grids', 'Others', 'Gold', 'Repeats', 'Seconds', 'All alike']);
+});
+
+test('preferred and used attributes are shown where the model knows them', () => {
+  const attribute = {
+    index: 0,
+    share: 1,
+    overall: false,
+    ordered: true,
+    columns: [0],
+    low: [],
+    middle: [],
+    high: [],
+    low_images: [],
+    high_images: [],
+    clusters: [],
+    example: [],
+  };
+  const names = (annotators: AnnotatorInsight[], attributes = [attribute]) =>
+    barsOf({ attributes, annotators }).map(({ name }) => name);
+  expect(names([TOLD])).toEqual(['Prefers', 'Used']);
+  expect(names([{ ...TOLD, used: [], used_error: [] }])).toEqual(['Prefers']);
+  expect(names([TOLD], [])).toEqual([]);
+  expect(barsOf(null)).toEqual([]);
 });

@@ -1,5 +1,6 @@
 /** Everything known of annotators, in one row each. */
-import type { AnnotatorInsight, AnnotatorScore } from '../../api/types';
+import type { AnnotatorInsight, AnnotatorScore, Insight } from '../../api/types';
+import { knowsUsed } from './heatmap';
 import { byConcern } from './quality';
 
 export interface Work {
@@ -99,6 +100,30 @@ export function columnsOf(votes: boolean): readonly Column[] {
     ...column,
     ...OF_VOTES[column.id],
   }));
+}
+
+export interface Bar {
+  name: string;
+  about: string;
+  /** By number of the attribute. */
+  shares: (insight: AnnotatorInsight) => readonly (number | null)[];
+}
+
+const PREFERS: Bar = {
+  name: 'Prefers',
+  about: 'How often the model expects each attribute to decide in an ordinary grid.',
+  shares: ({ preference }) => preference,
+};
+const USED: Bar = {
+  name: 'Used',
+  about: 'Part of the answers that used each attribute, read from their groups.',
+  shares: ({ used }) => used,
+};
+
+/** What is shown of annotators and attributes. */
+export function barsOf(insight: Pick<Insight, 'attributes' | 'annotators'> | null): Bar[] {
+  if (!insight || insight.attributes.length === 0) return [];
+  return knowsUsed(insight.annotators) ? [PREFERS, USED] : [PREFERS];
 }
 
 export function joined(
