@@ -18,7 +18,7 @@ from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.results.models import Clustering
 from tests.app.test_annotation import a_lease, a_session, submit
-from tests.app.test_insight import INSIGHT, a_model
+from tests.app.test_insight import INSIGHT, NONE, POOLED, a_model
 from tests.support.builders import a_campaign, an_account, reloaded
 from tests.support.servers import ROOT
 from tests.support.system import System, wait_until
@@ -275,3 +275,48 @@ def focus_on(page: Page, button: str) -> None:
     with page.expect_response(re.compile("/focus$")) as reply:
         page.get_by_role("button", name=button).first.click()
     assert reply.value.status == 204
+
+
+def test_one_overall_similarity_is_shown_as_clusters_and_says_so(
+    page: Page, web: System, campaign: Campaign
+) -> None:
+    a_model(campaign, np.random.default_rng(0).normal(size=(30, 3)), POOLED, version=3)
+    root = f"{web.base_url}/campaigns/{campaign.id}"
+    page.goto(f"{root}/attributes")
+    shown = page.get_by_role("region", name="One overall similarity")
+    expect(shown).to_contain_text("one overall notion of similarity rather than separate")
+    expect(shown).to_contain_text("96 % ± 1 % of the answers")
+    expect(shown).to_contain_text("predicts held-out answers: > 99.9 %")
+    expect(shown.get_by_label("Shares of the answers")).to_contain_text("none of these: 4 % ± 1 %")
+    clusters = shown.get_by_role("region", name=re.compile(r"^Cluster \d"))
+    expect(clusters.get_by_role("heading")).to_have_text(["=owl, round", "cluster 2"])
+    expect(clusters.first.get_by_role("link")).to_have_count(2)
+    example = shown.get_by_role("region", name="Example grid of overall similarity")
+    expect(example.get_by_role("list", name="Group 1").get_by_role("img")).to_have_count(2)
+    expect(example.get_by_role("list", name="Group 2").get_by_role("img")).to_have_count(1)
+    expect(shown.get_by_role("button", name="Ask more about this")).to_have_count(0)
+    is_fine(page)
+    page.goto(f"{root}/annotators")
+    heatmap = page.get_by_role("group", name="Preference heatmap")
+    expect(heatmap.get_by_role("cell", name="90 %")).to_have_count(1)
+    page.get_by_label("Show").select_option("what they used")
+    used = heatmap.get_by_role("cell", name="80 %")
+    expect(used).to_have_attribute("title", re.compile("used 80 % ± 5 %, preferred 90 %$"))
+    work = page.get_by_role("group", name="Annotators' work")
+    for name in ("Prefers", "Used"):
+        expect(work.get_by_role("columnheader", name=name)).to_be_visible()
+    is_fine(page)
+
+
+def test_a_crowd_that_agrees_on_nothing_gets_a_page_that_says_so(
+    page: Page, web: System, campaign: Campaign
+) -> None:
+    a_model(campaign, np.random.default_rng(0).normal(size=(30, 3)), NONE, version=3)
+    page.goto(f"{web.base_url}/campaigns/{campaign.id}/attributes")
+    shown = page.get_by_role("region", name="No agreement found")
+    expect(shown).to_contain_text("Annotators do not agree on anything that the model can predict")
+    expect(shown.get_by_role("heading", level=3)).to_have_text(
+        ["What this may mean", "What you can do"]
+    )
+    expect(shown.get_by_role("img")).to_have_count(0)
+    is_fine(page)
