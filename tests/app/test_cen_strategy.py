@@ -77,6 +77,50 @@ def test_attributes_are_named_and_annotators_told_apart() -> None:
         assert one["agreement"] > 0.6
 
 
+def test_what_is_shown_of_attributes_comes_with_its_certainty() -> None:
+    assert LEARNED.insight is not None
+    assert LEARNED.insight["structure"] == "attributes"
+    assert LEARNED.insight["held_out_answers"] > 0
+    shares = [attribute["share"] for attribute in LEARNED.insight["attributes"]]
+    assert LEARNED.insight["none_share"] == pytest.approx(1 - sum(shares), abs=1e-4)
+    for attribute in LEARNED.insight["attributes"]:
+        assert attribute["columns"] == [attribute["index"]], "two values stand on one line"
+        assert attribute["clusters"] == []
+        assert attribute["confidence"] > 0.99
+        assert 0 < attribute["share_error"] < 0.1
+        own = TABLE["colour" if attribute["index"] == named(LEARNED)["colour"] else "size"]
+        groups = np.array(attribute["example"]["groups"])
+        shown = own[attribute["example"]["images"]]
+        assert ((shown[:, None] == shown) == (groups[:, None] == groups)).mean() > 0.9
+
+
+def test_what_annotators_used_is_what_their_words_say() -> None:
+    assert LEARNED.insight is not None
+    colour, who = named(LEARNED)["colour"], DATA.all_answers.annotators
+    said = np.array([bool({"red", "blue"} & set(words)) for words in DATA.words])
+    for annotator in LEARNED.insight["annotators"]:
+        own = said[who == annotator["annotator"]]
+        # One answer of an annotator's fifteen may have groups that fit both.
+        assert annotator["used"][colour] == pytest.approx(own.mean(), abs=0.07)
+        error = own.std(ddof=1) / np.sqrt(len(own))
+        assert annotator["used_error"][colour] == pytest.approx(error, abs=0.03)
+
+
+def test_a_crowd_of_noise_agrees_on_nothing_and_has_no_attribute() -> None:
+    data = some_data(120)
+    groups = np.random.default_rng(1).integers(0, 3, data.all_answers.groups.shape)
+    noise = Groupings(
+        data.all_answers.images, groups, data.all_answers.annotators, N_IMAGES, N_ANNOTATORS
+    )
+    learned = learn(LearningData([noise], N_IMAGES, SIZE, n_rounds=2, n_groups=10, seed=0))
+    assert learned.insight is not None
+    assert learned.insight["structure"] == "none"
+    assert learned.insight["held_out_answers"] > 0
+    assert learned.insight["attributes"] == []
+    assert learned.insight["none_share"] == 1
+    assert "attribute" not in learned.select_grids(10, 2).purposes
+
+
 def test_scores_on_held_out_grids_have_errors_that_shrink_with_the_grids() -> None:
     few, many = learn(some_data(40)).metrics, learn(some_data(360)).metrics
     for name in ("accuracy", "balanced_accuracy", "auc"):
