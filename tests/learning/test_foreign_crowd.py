@@ -7,6 +7,7 @@ from learning.arrays import IntArray
 from learning.simulation.foreign_crowd import (
     MAX_GROUPS,
     NOISE_KINDS,
+    Behaviour,
     Categorizer,
     Copier,
     ForeignScene,
@@ -85,7 +86,7 @@ def test_the_lazy_look_at_no_image() -> None:
 def test_a_copy_is_the_source_s_answer_for_the_images_it_knows() -> None:
     grid = np.arange(12)
     shifted = np.arange(6, 18)
-    crowd = [Categorizer(EVERY_WAY, np.eye(3)[0], confusion=0.5), Copier(0)]
+    crowd: list[Behaviour] = [Categorizer(EVERY_WAY, np.eye(3)[0], confusion=0.5), Copier(0)]
     scene = play("copy", CATEGORIES, crowd, [grid, grid, shifted], np.array([0, 1, 1]), 0)
     original, copy, partial = scene.groupings.groups
     np.testing.assert_array_equal(copy, original)
