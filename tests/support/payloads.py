@@ -241,6 +241,7 @@ CLOSED: dict[str, str] = {
     **dict.fromkeys(
         [
             "answer.idempotency_key",
+            "answer.imported_as",
             "channel_call.arguments",
             "channel_event.event_id",
             "kept_reply.headers",
