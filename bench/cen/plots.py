@@ -22,7 +22,7 @@ def draw_learning_curves(rows: list[Row], methods: list[str], path: Path) -> Non
     """Held-out accuracy against training grids, a panel a crowd (paper fig. 9, S3)."""
     scenes = [s for s in ("celeba", "birds", "retina") if any(row["scene"] == s for row in rows)]
     figure, panels = plt.subplots(1, len(scenes), figsize=(4.6 * len(scenes), 4), squeeze=False)
-    colours = plt.get_cmap("tab10")
+    colours = plt.get_cmap("tab20")
     for panel, scene in zip(panels[0], scenes, strict=True):
         for number, method in enumerate(methods):
             own = [row for row in rows if row["scene"] == scene and row["method"] == method]

@@ -141,6 +141,7 @@ METHODS: Mapping[str, Method] = {
     DEFAULT: partial(_network, product_settings()),
     CONTRACT: partial(_network, {"n_dimensions": N_DIMENSIONS}),
     "paper's network, annotator": _paper(variant="annotator"),
+    "paper's network, annotator, γ = 2": _paper(variant="annotator", gamma=2.0),
     "paper's network, context": _paper(variant="context"),
     "paper's network, mixture": _paper(variant="mixture"),
     "paper's network, mixture, as published": _paper(**PUBLISHED_SETTINGS),
