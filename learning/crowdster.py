@@ -30,9 +30,6 @@ _GROWTH = 2.0
 # The first local grids of a small collection are drawn from a hood of so many grids: drawn
 # closer, they keep together groups that no grid shows side by side.
 _WIDEST_GRIDS = 3.5
-# In more dimensions they are drawn from such a hood in a large collection too: there few of the
-# images that an early embedding shows close together are neighbours.
-_FEW_DIMENSIONS = 8
 # Of the grids that are not random, when there is a focus.
 _FOCUS_SHARE = 0.5
 # Of the grids neither random nor of the focus: what is known must be refined meanwhile.
@@ -52,11 +49,8 @@ class CrowdSter(Estimator):
     neighbourhood shrinks from round to round. `update` learns an embedding of all images:
 
     - "likelihood", the default: the embedding under which all answers so far are most
-      probable, with each annotator believed as far as the others support them. The number of
-      dimensions, how soft the choice among bins is and the share of the pairs are those that
-      predict held-out placements best. In grids of few images a pooled model of the pairs
-      replaces the choice among bins where it predicts held-out pairs better
-      (`learning.binning`).
+      probable, with each annotator believed as far as the others bear them out and as many
+      dimensions as foretell held-out placements (`learning.binning`).
     - "paper": the distances of the pairs asked in this round are divided by beta where most
       answers put the pair together, multiplied where most kept it apart, and all pairs
       ever asked are embedded by a Sammon projection.
@@ -75,8 +69,7 @@ class CrowdSter(Estimator):
     n_dimensions : coordinates of the embedding; None: the answers say ("paper": 3).
     algorithm : "likelihood" or "paper".
     n_phases : phases the schedule of k is laid out for; later phases stay at its end.
-    neighbors_start : k of the second phase, as a part of the collection (3.5 grids at least,
-        and no more where "likelihood" found more than eight dimensions).
+    neighbors_start : k of the second phase, as a part of the collection (3.5 grids at least).
     neighbors_end : k of the last phase, in grids.
     n_excluded : nearest neighbours of a seed that may not be seeds too.
     random_share : part of the grids that are random, to measure against.
@@ -94,7 +87,7 @@ class CrowdSter(Estimator):
     uncertainty_ : (N,) "likelihood": deviation of each image's place, 1 where unknown.
     carelessness_ : (W,) "likelihood": odds that an annotator puts an image anywhere.
     held_out_ : (G, 2) "likelihood": of every answer taken in, how many of the placements
-        that were held out of a fit it predicted, and how many there were.
+        that were held out of a fit it foretold, and how many there were.
     n_phases_seen_ : updates so far.
     asked_ : grids selected or answered so far.
     """
@@ -256,9 +249,7 @@ class CrowdSter(Estimator):
         if phase == 0:
             return n_images
         end = self.neighbors_end * self.grid_size
-        many = self.algorithm == "likelihood" and self._n_found_dimensions() > _FEW_DIMENSIONS
-        share = 0.0 if many else self.neighbors_start
-        start = max(end, share * n_images, _WIDEST_GRIDS * self.grid_size)
+        start = max(end, self.neighbors_start * n_images, _WIDEST_GRIDS * self.grid_size)
         # A single local phase is best drawn from close by.
         n_steps = self.n_phases - 2
         part = min(1.0, (phase - 1) / n_steps) if n_steps > 0 else 1.0
@@ -352,9 +343,6 @@ class CrowdSter(Estimator):
 
     def _n(self) -> int:
         return self.asked_.n_images if hasattr(self, "asked_") else self.n_images
-
-    def _n_found_dimensions(self) -> int:
-        return self.embedding_.shape[1] if hasattr(self, "embedding_") else 0
 
     def _nothing_asked(self) -> AskedGrids:
         return AskedGrids(np.empty((0, self.grid_size), np.int64), self.n_images)
