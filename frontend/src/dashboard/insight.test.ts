@@ -62,6 +62,7 @@ describe('numbers', () => {
     expect(decimal(null, 1)).toBe('–');
     expect(percent(0.456)).toBe('46 %');
     expect(shareText(0.456, 0.031)).toBe('46 % ± 3 %');
+    expect(shareText(0.9964, 0.00003)).toBe('99.6 % ± 0.1 %');
     expect(shareText(0.456, null)).toBe('46 %');
     expect(shareText(null, undefined)).toBe('–');
     expect(decimal(2.345, 1)).toBe('2.3');

@@ -29,9 +29,12 @@ export function percent(share: number | null): string {
   return share === null ? '–' : `${Math.round(share * 100)} %`;
 }
 
-/** "46 % ± 3 %", without the error where it is not known. */
+/** "46 % ± 3 %", "99.6 % ± 0.1 %"; without the error where it is not known. */
 export function shareText(share: number | null, error: number | null | undefined): string {
-  return percent(share) + (share === null || error == null ? '' : ` ± ${percent(error)}`);
+  if (share === null || error == null) return percent(share);
+  const digits = error < 0.01 ? 1 : 0;
+  const shown = (value: number) => `${(100 * value).toFixed(digits)} %`;
+  return `${shown(share)} ± ${shown(Math.max(error, 0.001))}`;
 }
 
 /** Above this a probability is not told from certainty. */
