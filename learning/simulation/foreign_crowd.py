@@ -133,6 +133,25 @@ class Copier:
 
 
 @dataclass(frozen=True)
+class PatternCopier:
+    """Repeats the latest answer of another annotator by position, whatever the images are:
+    the pattern starts again where the grid is longer. Without one, everything in one group."""
+
+    annotator: int
+
+    @property
+    def name(self) -> str:
+        return "copying positions"
+
+    def answer(self, request: Request, rng: np.random.Generator) -> tuple[IntArray, BoolArray]:
+        size = len(request.images)
+        for given in reversed(request.earlier):
+            if given.annotator != self.annotator:
+                return np.resize(given.groups, size), request.nothing_used
+        return np.zeros(size, np.int64), request.nothing_used
+
+
+@dataclass(frozen=True)
 class Noise:
     """Random partitions: "uniform" (every image in any of 2 to 6 groups), "restaurant" (a
     Chinese restaurant process with concentration 1.5) or "position" (runs of neighbouring
@@ -167,6 +186,21 @@ class ForeignScene:
     @property
     def classes(self) -> IntArray:
         return np.unique(self.categories, axis=0, return_inverse=True)[1].ravel()
+
+    @property
+    def attributes(self) -> IntArray:
+        """(G, 2) attributes that each answer grouped by, in increasing order, -1 for none.
+
+        Raises ValueError for an answer by more than two.
+        """
+        count = self.used.sum(axis=1)
+        if count.max(initial=0) > 2:
+            raise ValueError(f"an answer groups by {count.max()} attributes, at most 2 fit")
+        chosen = np.full((len(self.used), 2), -1, np.int64)
+        answer, attribute = np.nonzero(self.used)
+        rank = self.used.cumsum(axis=1)[answer, attribute] - 1
+        chosen[answer, rank] = attribute
+        return chosen
 
 
 def play(

@@ -16,6 +16,7 @@ from learning.simulation.foreign_crowd import (
     ForeignScene,
     Lazy,
     Noise,
+    PatternCopier,
     play,
 )
 
@@ -36,6 +37,18 @@ def two_at_once(seed: int) -> ForeignScene:
     categories = _independent(300, (4, 5), rng)
     crowd = [_careful([[0], [1], [0, 1]], _mix(rng, (1, 1, 6)), 2) for _ in range(80)]
     return play("two_at_once", categories, crowd, *_even(600, 16, 300, 80, rng), seed)
+
+
+def several_nominal(seed: int) -> ForeignScene:
+    """Three attributes of four to six unordered values, one for each answer by preference; a
+    tenth of the annotators answer at random."""
+    rng = _generator(seed, 11)
+    categories = _independent(360, (4, 5, 6), rng)
+    crowd: list[Behaviour] = [
+        _careful([[0], [1], [2]], _mix(rng, (0.7, 0.7, 0.7)), 3) for _ in range(54)
+    ]
+    crowd += [Noise("uniform") for _ in range(6)]
+    return play("several_nominal", categories, crowd, *_even(800, 20, 360, 60, rng), seed)
 
 
 def hierarchy(seed: int) -> ForeignScene:
@@ -80,6 +93,15 @@ def copying(seed: int) -> ForeignScene:
     order = rng.permutation(np.repeat(np.arange(120), 5))
     grids = [shown[grid] for grid in order.tolist()]
     return play("copying", categories, crowd, grids, _turns(600, 60, rng), seed)
+
+
+def copying_positions(seed: int) -> ForeignScene:
+    """Eight categories; 30 % of the annotators repeat the pattern of the answer before theirs."""
+    rng = _generator(seed, 12)
+    categories = _independent(240, (8,), rng)
+    crowd: list[Behaviour] = [_careful([[0]], [1.0], 1) for _ in range(42)]
+    crowd += [PatternCopier(w) for w in range(42, 60)]
+    return play("copying_positions", categories, crowd, *_even(600, 12, 240, 60, rng), seed)
 
 
 def small_grids(seed: int) -> ForeignScene:
@@ -135,10 +157,12 @@ FOREIGN_SCENES: Mapping[str, Callable[[int], ForeignScene]] = {
     for scene in (
         nominal20,
         two_at_once,
+        several_nominal,
         hierarchy,
         drifting,
         lazy,
         copying,
+        copying_positions,
         small_grids,
         mixed_grids,
         one_annotator,

@@ -13,6 +13,7 @@ from learning.simulation.foreign_crowd import (
     ForeignScene,
     Lazy,
     Noise,
+    PatternCopier,
     play,
 )
 from learning.simulation.foreign_crowd_scenes import FOREIGN_SCENES, pure_noise
@@ -42,6 +43,8 @@ def test_two_images_are_together_exactly_when_equal_in_every_attribute_used(way:
     assert len(pairs) == 20 * 66
     np.testing.assert_array_equal(pairs.same, equal)
     assert (scene.used == EVERY_WAY[way]).all()
+    expected = [[0, -1], [1, -1], [0, 1]][way]
+    np.testing.assert_array_equal(scene.attributes, [expected] * 20)
 
 
 def test_confusion_alone_breaks_the_rule() -> None:
@@ -92,6 +95,30 @@ def test_a_copy_is_the_source_s_answer_for_the_images_it_knows() -> None:
     np.testing.assert_array_equal(copy, original)
     np.testing.assert_array_equal(partial[:6], original[6:])
     assert set(partial[6:]) == {original.max() + 1}
+
+
+def test_a_pattern_copier_repeats_the_positions_of_the_answer_before() -> None:
+    crowd: list[Behaviour] = [Categorizer(EVERY_WAY, np.eye(3)[0]), PatternCopier(1)]
+    grids = [*some_grids(2), *some_grids(1, size=16, seed=1)]
+    scene = play("pattern", CATEGORIES, crowd, grids, np.array([0, 1, 1]), 0)
+    original, copy, longer = scene.groupings.groups
+    assert not np.array_equal(grids[0], grids[1])
+    np.testing.assert_array_equal(copy, original)
+    np.testing.assert_array_equal(longer, [*original[:12], *original[:4]])
+    assert scene.attributes.tolist() == [[0, -1], [-1, -1], [-1, -1]]
+
+
+def test_a_pattern_copier_without_an_earlier_answer_leaves_everything_together() -> None:
+    scene = play("first", CATEGORIES, [PatternCopier(0)], some_grids(2), np.zeros(2, int), 0)
+    assert (scene.groupings.groups == 0).all()
+
+
+def test_an_answer_by_more_than_two_attributes_has_no_pair_of_them() -> None:
+    three = np.column_stack([CATEGORIES, CATEGORIES[:, 0]])
+    crowd = [Categorizer(np.ones((1, 3), np.bool_), np.ones(1))]
+    scene = play("three", three, crowd, some_grids(1), np.zeros(1, int), 0)
+    with pytest.raises(ValueError, match="groups by 3 attributes"):
+        _ = scene.attributes
 
 
 def test_a_copier_without_a_source_repeats_a_fixed_pattern() -> None:
@@ -164,6 +191,11 @@ def test_scenes_are_what_their_names_say() -> None:
     np.testing.assert_array_equal(np.bincount(thousand.annotators), np.ones(1_000))
     types = scenes["copying"].annotator_type
     assert types.count("copying") == 24
+    assert scenes["copying_positions"].annotator_type.count("copying positions") == 18
+    several = scenes["several_nominal"]
+    assert [len(np.unique(column)) for column in several.categories.T] == [4, 5, 6]
+    assert (several.attributes[:, 1] == -1).all()
+    assert set(several.attributes[:, 0].tolist()) == {-1, 0, 1, 2}
     assert sum(name.startswith("lazy") for name in scenes["lazy"].annotator_type) == 27
     sizes = (scenes["small_grids"].groupings.images >= 0).sum(axis=1)
     assert set(sizes.tolist()) == {3, 4, 5}
