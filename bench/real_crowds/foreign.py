@@ -1,0 +1,196 @@
+"""What each method makes of every category column of the foreign simulator, and of pure noise.
+
+`python -m bench.real_crowds.foreign [--seeds N] [--noise-crowds N] [--scenes ...] [--out FILE]`
+prints tables. Rows are kept in FILE as they are measured, so a run that was stopped goes on
+where it was; `--again` measures them once more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterable, Iterator
+from itertools import product
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+import torch
+from sklearn.cluster import KMeans
+
+from bench.real_crowds.measures import HELD_OUT_SHARE, answered_images, matched_mcc
+from bench.real_crowds.methods import CONTRACT, DEFAULT, METHODS, Estimated, Fitted
+from bench.real_crowds.store import Row, Store, key_of
+from bench.real_crowds.tables import of, present, spread, table, values
+from learning.arrays import BoolArray, FloatArray, IntArray
+from learning.groupings import Groupings
+from learning.metrics import clustering_scores, pair_scores
+from learning.simulation.foreign_crowd import NOISE_KINDS
+from learning.simulation.foreign_crowd_scenes import FOREIGN_SCENES, pure_noise
+
+COMPARED = (
+    DEFAULT,
+    CONTRACT,
+    "paper's network, annotator",
+    "Bayesian crowd clustering, K=4",
+    "triplet",
+)
+NOISE = "noise"
+# An attribute of a smaller share of the answers is not counted as shown.
+SHOWN_SHARE = 0.01
+_PAIR_MEASURES = ("accuracy", "majority_rate", "auc")
+_DIGITS = 5
+
+
+def foreign(scene_name: str, seed: int, methods: Iterable[str] = COMPARED) -> Iterator[Row]:
+    """One row a method on a scene: 15 % of the grids held out, whole.
+
+    accuracy, auc: of pairs of held-out grids, accuracy by the method's own rule; mcc, ami: a
+    value for each category column, K-means with the column's number of values on the places
+    of the answered images; class_mcc, class_ami: the same for combinations of all columns;
+    structure, attributes: of a model with attributes; seconds: of CPU, both fits of a baseline.
+    """
+    scene = FOREIGN_SCENES[scene_name](seed)
+    train, test = scene.groupings.split(HELD_OUT_SHARE, seed)
+    answered = answered_images(train)
+    for method in methods:
+        row = {"part": "foreign", "data": scene_name, "method": method, "seed": seed}
+        model, seconds = _fit(method, train, seed)
+        columns = [_agreement(model.embedding, c, answered, seed) for c in scene.categories.T]
+        mcc, ami = _agreement(model.embedding, scene.classes, answered, seed)
+        yield {
+            **row,
+            **_pair_measures(model, test),
+            "mcc": [column[0] for column in columns],
+            "ami": [column[1] for column in columns],
+            "class_mcc": mcc,
+            "class_ami": ami,
+            **_structure(model),
+            "seconds": seconds,
+        }
+
+
+def noise(seed: int, kind: str) -> Row:
+    """The structure and attributes that the product's default finds where there are none."""
+    model, seconds = _fit(DEFAULT, pure_noise(seed, kind).groupings, seed)
+    row = {"part": NOISE, "data": kind, "method": DEFAULT, "seed": seed}
+    return {**row, **_structure(model), "seconds": seconds}
+
+
+def _fit(method: str, answers: Groupings, seed: int) -> tuple[Fitted, float]:
+    began = time.process_time()
+    model = METHODS[method](answers, seed, True)
+    return model, time.process_time() - began
+
+
+def _pair_measures(model: Fitted, test: Groupings) -> dict[str, float]:
+    labels, distance = test.pair_labels(), model.pair_distance(test)
+    predicted = model.predict_same(test)
+    if predicted is None:
+        raise ValueError("a method without a rule of its own has no accuracy")
+    known = labels >= 0
+    scores = pair_scores(labels[known] == 1, predicted[known], distance[known])
+    return {name: scores[name] for name in _PAIR_MEASURES}
+
+
+def _agreement(
+    places: FloatArray, column: IntArray, answered: BoolArray, seed: int
+) -> tuple[float, float]:
+    """MCC and AMI of K-means with the values of a column (N,), over the answered images."""
+    # In random order, because the order of images at one place must not give them away.
+    rows = np.random.default_rng(seed).permutation(np.flatnonzero(answered))
+    values_found, value = np.unique(column[rows], return_inverse=True)
+    kmeans = KMeans(len(values_found), n_init=10, random_state=seed)
+    clusters = kmeans.fit_predict(places[rows]).astype(np.int64)
+    ami = clustering_scores(value, clusters)["ami"]
+    return round(matched_mcc(value, clusters), _DIGITS), round(ami, _DIGITS)
+
+
+def _structure(model: Fitted) -> Row:
+    """Nothing for a method that has no structure to choose."""
+    share = model.attribute_share()
+    structure = getattr(model.model, "structure_", None) if isinstance(model, Estimated) else None
+    if share is None or structure is None:
+        return {}
+    return {"structure": structure, "attributes": int((share > SHOWN_SHARE).sum())}
+
+
+def scene_table(rows: list[Row]) -> list[str]:
+    """Scenes and methods, means over seeds."""
+    body = []
+    for scene in [name for name in FOREIGN_SCENES if of(rows, data=name)]:
+        here = of(rows, data=scene)
+        for method in present(here, METHODS):
+            own = of(here, method=method)
+            numbers = [spread(values(own, name)) for name in ("auc", "accuracy", "majority_rate")]
+            columns = [_column_means(own, name) for name in ("mcc", "ami")]
+            classes = f"{mean(values(own, 'class_mcc')):.2f}"
+            found = [f"{row['structure']} {row['attributes']}" for row in own if "structure" in row]
+            seconds = f"{mean(values(own, 'seconds')):.1f}"
+            body.append([scene, method, *numbers, *columns, classes, "; ".join(found), seconds])
+    head = ["scene", "method", "AUC", "accuracy", "majority", "MCC by column", "AMI by column"]
+    return table([*head, "MCC of classes", "structure, attributes", "CPU s"], body)
+
+
+def _column_means(rows: list[Row], name: str) -> str:
+    columns = zip(*(row[name] for row in rows), strict=True)
+    return " ".join(f"{mean(column):.2f}" for column in columns)
+
+
+def noise_table(rows: list[Row]) -> list[str]:
+    """Crowds of each kind of noise and what was shown for them."""
+    body = []
+    for kind in NOISE_KINDS:
+        own = of(rows, data=kind)
+        if own:
+            structures = [row["structure"] for row in own]
+            found = {name: structures.count(name) for name in ("none", "pooled", "attributes")}
+            shown = sum(row["attributes"] > 0 for row in own)
+            cells = [*map(str, found.values()), f"{shown} of {len(own)}"]
+            body.append([kind, *cells, f"{mean(values(own, 'seconds')):.1f}"])
+    head = ["noise", "none", "pooled", "attributes", "crowds that show an attribute", "CPU s"]
+    return table(head, body)
+
+
+def _measured(options: argparse.Namespace, store: Store) -> Iterator[Row]:
+    """The rows that the store lacks, or all with `--again`."""
+    there = set() if options.again else {key_of(row) for row in store.rows()}
+
+    def lacks(part: str, data: str, method: str, seed: int) -> bool:
+        row = {"part": part, "data": data, "method": method, "seed": seed}
+        return key_of(row) not in there
+
+    scenes = [name for name in options.scenes if name != NOISE]
+    for seed, scene in product(range(options.seeds), scenes):
+        methods = [method for method in COMPARED if lacks("foreign", scene, method, seed)]
+        if methods:
+            yield from foreign(scene, seed, methods)
+    crowds = options.noise_crowds if NOISE in options.scenes else 0
+    for seed in range(crowds):
+        kind = NOISE_KINDS[seed % len(NOISE_KINDS)]
+        if lacks(NOISE, kind, DEFAULT, seed):
+            yield noise(seed, kind)
+
+
+def main() -> None:
+    every = [*FOREIGN_SCENES, NOISE]
+    folder = Path(__file__).parent.parent.parent / "docs" / "benchmarks"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=2, help="of each scene")
+    parser.add_argument("--noise-crowds", type=int, default=20, help="over the kinds of noise")
+    parser.add_argument("--scenes", nargs="+", choices=every, default=every, metavar="SCENE")
+    parser.add_argument("--out", type=Path, default=folder / "foreign_crowds.json")
+    parser.add_argument("--again", action="store_true", help="measure rows that are there, too")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    store = Store(options.out)
+    for row in _measured(options, store):
+        store.add(row)
+        print(row["data"], row["seed"], row["method"], f"{row['seconds']:.1f}", flush=True)
+    rows = store.rows()
+    print("\n".join(scene_table(of(rows, part="foreign"))), end="\n\n")
+    print("\n".join(noise_table(of(rows, part=NOISE))))
+
+
+if __name__ == "__main__":
+    main()
