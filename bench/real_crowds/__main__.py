@@ -12,35 +12,29 @@ from pathlib import Path
 import torch
 
 from bench.real_crowds import data, methods
-from bench.real_crowds.jobs import Job, jobs, measure
+from bench.real_crowds.jobs import ON_PEOPLE, SIMULATED, Job, jobs, measure, scenes_of
 from bench.real_crowds.report import comparison, write_report
 from bench.real_crowds.store import Row, Store, key_of
 from bench.real_crowds.triplets import missing_library
 
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "benchmarks"
-ON_PEOPLE = ("splits", "curve", "seeds")
-PARTS = (*ON_PEOPLE, "report")
+PARTS = (*ON_PEOPLE, *SIMULATED, "report")
 
 
 def main() -> None:
     options = _options()
     store = Store(options.results)
-    sets = _sets(options)
     chosen = _methods(options)
+    sets = {part: _sets(part, options) for part in options.parts if part != "report"}
     wanted = [
         job
-        for job in jobs(
-            [part for part in options.parts if part in ON_PEOPLE],
-            sets,
-            chosen,
-            options.splits,
-            options.label,
-        )
+        for part, names in sets.items()
+        for job in jobs(part, names, chosen, options.splits, options.label)
     ]
     _measure_all(wanted, store, options)
     rows = store.rows()
     if options.quick:
-        print("\n".join(comparison(rows, options.label, sets)))
+        print("\n".join(comparison(rows, options.label, data.QUICK)))
     elif "report" in options.parts:
         write_report(rows, options.label, options.results.with_suffix(".md"))
 
@@ -67,14 +61,16 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _sets(options: argparse.Namespace) -> list[str]:
-    if options.data is None:
-        return []
-    there = [name for name in data.available(options.data) if re.search(options.sets, name)]
+def _sets(part: str, options: argparse.Namespace) -> list[str]:
+    """The chosen sets of a part: real ones that the folder holds, or scenes."""
+    if part in SIMULATED:
+        return [name for name in scenes_of(part) if re.search(options.sets, name)]
+    there = data.available(options.data)
     for name in data.SOURCES:
-        if name not in data.available(options.data):
+        if name not in there:
             print(f"{name}: left out, the folder lacks {data.SOURCES[name][0]}")
-    return [name for name in there if not options.quick or name in data.QUICK]
+    chosen = [name for name in there if re.search(options.sets, name)]
+    return [name for name in chosen if not options.quick or name in data.QUICK]
 
 
 def _methods(options: argparse.Namespace) -> list[str]:

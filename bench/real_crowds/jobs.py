@@ -20,18 +20,27 @@ from bench.real_crowds.measures import (
 )
 from bench.real_crowds.methods import METHODS, PRODUCT
 from bench.real_crowds.store import Row
+from learning.arrays import IntArray
 from learning.groupings import Groupings
+from learning.simulation.foreign_crowd import NOISE_KINDS
+from learning.simulation.foreign_crowd_scenes import FOREIGN_SCENES, pure_noise
 
+ON_PEOPLE = ("splits", "curve", "seeds")
+SIMULATED = ("foreign", "noise")
 FRACTIONS = (0.25, 0.5)
 N_SEEDS = 5
+N_FOREIGN_SEEDS = 3
+N_NOISE_SEEDS = 20
+NOISE = {f"noise_{kind}": kind for kind in NOISE_KINDS}
 
 
 @dataclass(frozen=True)
 class Job:
     """One fit to measure.
 
-    split: number of the held-out grids; fraction: part of the training grids that is used;
-    seed: of the fit; label: version of the product, empty for a baseline.
+    data: a set of real answers, or a scene of the foreign crowd; split: number of the held-out
+    grids; fraction: part of the training grids that is used; seed: of the fit, and of the
+    scene; label: version of the product, empty for a baseline.
     """
 
     part: str
@@ -47,36 +56,45 @@ class Job:
 
 
 def jobs(
-    parts: Iterable[str], sets: Iterable[str], methods: Iterable[str], n_splits: int, label: str
+    part: str, sets: Iterable[str], methods: Iterable[str], n_splits: int, label: str
 ) -> Iterator[Job]:
-    """The jobs of "splits", "curve" and "seeds", the set and split outermost."""
-    sets, methods = list(sets), list(methods)
-    for part in parts:
-        for data in sets:
-            for split, fraction, seed in _cases(part, n_splits):
-                for method in methods:
+    """The jobs of one part, the set outermost.
+
+    sets: real ones, or of `sets_of(part)`; only the product is measured on pure noise.
+    """
+    methods = list(methods)
+    for data in sets:
+        for split, fraction, seed in _cases(part, n_splits):
+            for method in methods:
+                if part != "noise" or method in PRODUCT:
                     version = label if method in PRODUCT else ""
                     yield Job(part, data, method, version, split, fraction, seed)
 
 
+def scenes_of(part: str) -> list[str]:
+    """The scenes of a part that is simulated."""
+    return list(FOREIGN_SCENES if part == "foreign" else NOISE)
+
+
 def _cases(part: str, n_splits: int) -> list[tuple[int, float, int]]:
-    if part == "splits":
-        return [(split, 1.0, split) for split in range(n_splits)]
     if part == "curve":
         return [(split, fraction, split) for split in range(n_splits) for fraction in FRACTIONS]
-    return [(0, 1.0, seed) for seed in range(N_SEEDS)]
+    if part == "seeds":
+        return [(0, 1.0, seed) for seed in range(N_SEEDS)]
+    n_cases = {"splits": n_splits, "foreign": N_FOREIGN_SEEDS, "noise": N_NOISE_SEEDS}[part]
+    return [(case, 1.0, case) for case in range(n_cases)]
 
 
-def measure(job: Job, folder: Path) -> Row:
-    """The job's row with its figures."""
-    crowd = load(job.data, folder)
+def measure(job: Job, folder: Path | None) -> Row:
+    """The job's row with its figures. folder: of real answers."""
+    answers, truth = _answers(job, folder)
     method = METHODS[job.method]
-    train, test = crowd.groupings.split(HELD_OUT_SHARE, job.split)
+    train, test = answers.split(HELD_OUT_SHARE, job.split)
     train = _part_of(train, job.fraction, job.split)
     calibrate = job.part == "splits"
-    began = time.perf_counter()
+    began = time.process_time()
     model = method(train, job.seed, calibrate)
-    row = {**job.row(), "seconds": time.perf_counter() - began, "grids": len(train)}
+    row = {**job.row(), "seconds": time.process_time() - began, "grids": len(train)}
     if calibrate:
         row |= pair_measures(model, test, common_threshold(method, train, job.seed))
     else:
@@ -84,7 +102,21 @@ def measure(job: Job, folder: Path) -> Row:
     share = model.attribute_share()
     if share is not None:
         row["attributes"] = int((share > 0).sum())
-    return row | class_measures(model.embedding, crowd.truth, answered_images(train), job.seed)
+    if job.part == "noise":
+        return row
+    return row | class_measures(model.embedding, truth, answered_images(train), job.seed)
+
+
+def _answers(job: Job, folder: Path | None) -> tuple[Groupings, IntArray]:
+    """The answers and (N,) the true classes of their images."""
+    if job.part in SIMULATED:
+        kind = NOISE.get(job.data)
+        scene = FOREIGN_SCENES[job.data](job.seed) if kind is None else pure_noise(job.seed, kind)
+        return scene.groupings, scene.classes
+    if folder is None:
+        raise ValueError(f"{job.data} needs a folder of data")
+    crowd = load(job.data, folder)
+    return crowd.groupings, crowd.truth
 
 
 def _part_of(train: Groupings, fraction: float, split: int) -> Groupings:

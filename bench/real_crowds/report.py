@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import mean
 
+from bench.real_crowds.foreign_report import foreign_section, noise_section
 from bench.real_crowds.methods import METHODS, PRODUCT
 from bench.real_crowds.store import Row
 from bench.real_crowds.tables import gap, of, present, spread, table, values
@@ -38,7 +39,7 @@ grids each, and the distance that makes the fewest mistakes on the pairs of the 
 rule* is the accuracy of the method's own `predict_same`. *AMI* and *MCC* compare the true classes
 with K-means (true number of classes) on `embedding_`, over the images that were answered; *purity*
 is the share of the ten nearest images that are of the same class. *Seed spread* is the largest
-minus the smallest AUC of five seeds on one split. Seconds are those of the fit with the method's
+minus the smallest AUC of five seeds on one split. Seconds are CPU seconds of the fit with its
 own threshold. Differences are paired by split; ± is their standard error, and splits share
 answers, so that it is a lower bound."""
 
@@ -51,6 +52,8 @@ def write_report(rows: list[Row], label: str, path: Path) -> None:
     for name in sets:
         lines += ["", f"## {TITLES[name]}", "", *_set(of(rows, data=name))]
     lines += _curve(of(rows, part="curve"), of(rows, part="splits"))
+    lines += foreign_section(of(rows, part="foreign"))
+    lines += noise_section(of(rows, part="noise"))
     path.write_text("\n".join(lines) + "\n")
 
 
