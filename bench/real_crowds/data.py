@@ -55,15 +55,10 @@ def _birds_and_dogs(condition: str, ends: tuple[int, ...], folder: Path) -> Real
     with gzip.open(folder / f"birds_dogs/{condition}.jsonl.gz", "rt") as lines:
         for line in lines:
             row = json.loads(line)
-            items = [_image_name(image) for image in row["images"]]
+            items = [str(image) for image in row["images"]]
             answers.append(Answer(str(row["annotator"]), items, [str(g) for g in row["groups"]]))
     classes = np.searchsorted(ends, np.arange(ends[-1]), side="right")
-    return _crowd(answers, {_image_name(image): str(c) for image, c in enumerate(classes)})
-
-
-def _image_name(image: int) -> str:
-    """A name in whose order images stay in theirs."""
-    return f"{image:04}"
+    return _crowd(answers, {str(image): str(c) for image, c in enumerate(classes)})
 
 
 def _mnist(folder: Path) -> RealCrowd:

@@ -24,7 +24,7 @@ from bench.real_crowds.store import Row, Store, key_of
 from bench.real_crowds.tables import of, present, spread, table, values
 from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.groupings import Groupings
-from learning.metrics import clustering_scores, pair_scores
+from learning.metrics import clustering_scores, pair_auc, pair_scores
 from learning.simulation.foreign_crowd import NOISE_KINDS
 from learning.simulation.foreign_crowd_scenes import FOREIGN_SCENES, pure_noise
 
@@ -45,7 +45,7 @@ _DIGITS = 5
 def foreign(scene_name: str, seed: int, methods: Iterable[str] = COMPARED) -> Iterator[Row]:
     """One row a method on a scene: 15 % of the grids held out, whole.
 
-    accuracy, auc: of pairs of held-out grids, accuracy by the method's own rule; mcc, ami: a
+    accuracy, auc: of pairs of held-out grids, accuracy by the method's own rule if any; mcc, ami: a
     value for each category column, K-means with the column's number of values on the places
     of the answered images; class_mcc, class_ami: the same for combinations of all columns;
     structure, attributes: of a model with attributes; seconds: of CPU, both fits of a baseline.
@@ -65,16 +65,16 @@ def foreign(scene_name: str, seed: int, methods: Iterable[str] = COMPARED) -> It
             "ami": [column[1] for column in columns],
             "class_mcc": mcc,
             "class_ami": ami,
-            **_structure(model),
+            **structure_of(model),
             "seconds": seconds,
         }
 
 
-def noise(seed: int, kind: str) -> Row:
-    """The structure and attributes that the product's default finds where there are none."""
-    model, seconds = _fit(DEFAULT, pure_noise(seed, kind).groupings, seed)
-    row = {"part": NOISE, "data": kind, "method": DEFAULT, "seed": seed}
-    return {**row, **_structure(model), "seconds": seconds}
+def noise(seed: int, kind: str, method: str = DEFAULT) -> Row:
+    """The structure and attributes that the product finds where there are none."""
+    model, seconds = _fit(method, pure_noise(seed, kind).groupings, seed)
+    row = {"part": NOISE, "data": kind, "method": method, "seed": seed}
+    return {**row, **structure_of(model), "seconds": seconds}
 
 
 def _fit(method: str, answers: Groupings, seed: int) -> tuple[Fitted, float]:
@@ -86,9 +86,9 @@ def _fit(method: str, answers: Groupings, seed: int) -> tuple[Fitted, float]:
 def _pair_measures(model: Fitted, test: Groupings) -> dict[str, float]:
     labels, distance = test.pair_labels(), model.pair_distance(test)
     predicted = model.predict_same(test)
-    if predicted is None:
-        raise ValueError("a method without a rule of its own has no accuracy")
     known = labels >= 0
+    if predicted is None:
+        return {"auc": pair_auc(labels[known] == 1, distance[known])}
     scores = pair_scores(labels[known] == 1, predicted[known], distance[known])
     return {name: scores[name] for name in _PAIR_MEASURES}
 
@@ -106,7 +106,7 @@ def _agreement(
     return round(matched_mcc(value, clusters), _DIGITS), round(ami, _DIGITS)
 
 
-def _structure(model: Fitted) -> Row:
+def structure_of(model: Fitted) -> Row:
     """Nothing for a method that has no structure to choose."""
     share = model.attribute_share()
     structure = getattr(model.model, "structure_", None) if isinstance(model, Estimated) else None

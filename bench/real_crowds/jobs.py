@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.real_crowds.data import load
+from bench.real_crowds.foreign import foreign, noise, structure_of
 from bench.real_crowds.measures import (
     HELD_OUT_SHARE,
     answered_images,
@@ -20,10 +21,9 @@ from bench.real_crowds.measures import (
 )
 from bench.real_crowds.methods import METHODS, PRODUCT
 from bench.real_crowds.store import Row
-from learning.arrays import IntArray
 from learning.groupings import Groupings
 from learning.simulation.foreign_crowd import NOISE_KINDS
-from learning.simulation.foreign_crowd_scenes import FOREIGN_SCENES, pure_noise
+from learning.simulation.foreign_crowd_scenes import FOREIGN_SCENES
 
 ON_PEOPLE = ("splits", "curve", "seeds")
 SIMULATED = ("foreign", "noise")
@@ -31,7 +31,6 @@ FRACTIONS = (0.25, 0.5)
 N_SEEDS = 5
 N_FOREIGN_SEEDS = 3
 N_NOISE_SEEDS = 20
-NOISE = {f"noise_{kind}": kind for kind in NOISE_KINDS}
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def jobs(
 
 def scenes_of(part: str) -> list[str]:
     """The scenes of a part that is simulated."""
-    return list(FOREIGN_SCENES if part == "foreign" else NOISE)
+    return list(FOREIGN_SCENES if part == "foreign" else NOISE_KINDS)
 
 
 def _cases(part: str, n_splits: int) -> list[tuple[int, float, int]]:
@@ -86,10 +85,22 @@ def _cases(part: str, n_splits: int) -> list[tuple[int, float, int]]:
 
 
 def measure(job: Job, folder: Path | None) -> Row:
-    """The job's row with its figures. folder: of real answers."""
-    answers, truth = _answers(job, folder)
+    """The job's row with its figures. folder: of real answers; ValueError without, but for
+    simulated ones."""
+    if job.part == "foreign":
+        (row,) = foreign(job.data, job.seed, [job.method])
+        return {**row, **job.row()}
+    if job.part == "noise":
+        return {**noise(job.seed, job.data, job.method), **job.row()}
+    if folder is None:
+        raise ValueError(f"{job.data} needs a folder of data")
+    return _measure_on_people(job, folder)
+
+
+def _measure_on_people(job: Job, folder: Path) -> Row:
+    crowd = load(job.data, folder)
     method = METHODS[job.method]
-    train, test = answers.split(HELD_OUT_SHARE, job.split)
+    train, test = crowd.groupings.split(HELD_OUT_SHARE, job.split)
     train = _part_of(train, job.fraction, job.split)
     calibrate = job.part == "splits"
     began = time.process_time()
@@ -99,24 +110,8 @@ def measure(job: Job, folder: Path | None) -> Row:
         row |= pair_measures(model, test, common_threshold(method, train, job.seed))
     else:
         row["auc"] = held_out_auc(model, test)
-    share = model.attribute_share()
-    if share is not None:
-        row["attributes"] = int((share > 0).sum())
-    if job.part == "noise":
-        return row
-    return row | class_measures(model.embedding, truth, answered_images(train), job.seed)
-
-
-def _answers(job: Job, folder: Path | None) -> tuple[Groupings, IntArray]:
-    """The answers and (N,) the true classes of their images."""
-    if job.part in SIMULATED:
-        kind = NOISE.get(job.data)
-        scene = FOREIGN_SCENES[job.data](job.seed) if kind is None else pure_noise(job.seed, kind)
-        return scene.groupings, scene.classes
-    if folder is None:
-        raise ValueError(f"{job.data} needs a folder of data")
-    crowd = load(job.data, folder)
-    return crowd.groupings, crowd.truth
+    row |= structure_of(model)
+    return row | class_measures(model.embedding, crowd.truth, answered_images(train), job.seed)
 
 
 def _part_of(train: Groupings, fraction: float, split: int) -> Groupings:
