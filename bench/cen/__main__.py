@@ -14,7 +14,6 @@ from typing import Any
 import torch
 
 from bench.cen import parts
-from bench.cen.real import real
 from bench.cen.report import write_report
 from bench.cen.size import COLLECTIONS
 
@@ -28,7 +27,6 @@ PARTS = (
     "warm",
     "size",
     "synthesis",
-    "real",
     "report",
 )
 Job = tuple[str, tuple[Any, ...]]
@@ -40,9 +38,6 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument(
-        "--data", type=Path, help="folder of real crowd data, see bench/cen/real.py"
-    )
-    parser.add_argument(
         "--only",
         default="",
         metavar="TEXT",
@@ -50,11 +45,11 @@ def main() -> None:
     )
     parser.add_argument("--largest", type=int, default=100_000, help="most answers of `size`")
     options = parser.parse_args()
-    wanted = options.parts or [part for part in PARTS if part != "real" or options.data]
+    wanted = options.parts or list(PARTS)
     if unknown := set(wanted) - set(PARTS):
         parser.error(f"unknown part {', '.join(sorted(unknown))}; parts are {', '.join(PARTS)}")
     results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    if options.only and (others := set(wanted) - {"prediction", "dimensions", "real", "report"}):
+    if options.only and (others := set(wanted) - {"prediction", "dimensions", "report"}):
         parser.error(f"--only does not go with {', '.join(sorted(others))}")
     for part in wanted:
         if part == "report":
@@ -93,15 +88,13 @@ def _jobs(part: str, options: argparse.Namespace) -> list[Job]:
         "reliability": [(part, (seed,)) for seed in range(20)],
         "warm": [(part, (scene, seed)) for scene in scenes[:2] for seed in seeds],
         "synthesis": [(part, ())],
-        "real": [(part, (options.data, seed, only)) for seed in seeds],
     }
     return jobs[part]
 
 
 def _rows(job: Job) -> list[dict[str, Any]]:
     part, arguments = job
-    run = real if part == "real" else getattr(parts, part)
-    return list(run(*arguments))
+    return list(getattr(parts, part)(*arguments))
 
 
 def _one_thread() -> None:

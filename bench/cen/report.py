@@ -32,7 +32,6 @@ def write_report(results: dict[str, list[Row]], folder: Path) -> None:
         "warm": _warm,
         "size": _size,
         "synthesis": _synthesis,
-        "real": _real,
     }
     lines = [
         "# Context Embedding Networks, measured",
@@ -243,27 +242,4 @@ def _synthesis(rows: list[Row], _: Path) -> list[str]:
             f"| {row['seconds']:.1f} | {row['entropy']:.4f} | {row['wanted']:.2f} "
             f"| {row['others']:.2f} | {row['images']} |"
         )
-    return lines
-
-
-def _real(rows: list[Row], _: Path) -> list[str]:
-    lines = [
-        "## Real crowds",
-        "",
-        "Held-out pairs of whole grids. MNIST: 36-image grids of 48 workers (Luo et al., 2018); "
-        "most images are in one grid only, so that a held-out grid is nearly unseen. LabelMe and "
-        "Dogs: workers' labels, 24 of a worker's items a grid.",
-        "",
-        "| data | method | accuracy | majority | balanced | AUC |",
-        "|---|---|---|---|---|---|",
-    ]
-    for data in dict.fromkeys(row["data"] for row in rows):
-        for method in METHODS:
-            own = [row for row in rows if row["data"] == data and row["method"] == method]
-            if own:
-                lines.append(
-                    f"| {data} | {method} | {mean_sd(own, 'accuracy')} "
-                    f"| {mean(row['majority_rate'] for row in own):.3f} "
-                    f"| {mean_sd(own, 'balanced_accuracy')} | {mean_sd(own, 'auc')} |"
-                )
     return lines
