@@ -10,8 +10,8 @@ from app.accounts.routes import SignedIn
 from app.campaigns.service import get_campaign
 from app.core.paging import Page
 from app.core.web import DatabaseSession
-from app.results import comparing, evidence, service, strips
-from app.results.explore_schemas import AxisOut, ComparisonOut, PairEvidenceOut
+from app.results import answer_attributes, comparing, evidence, service, strips
+from app.results.explore_schemas import AnswerAttributeOut, AxisOut, ComparisonOut, PairEvidenceOut
 from app.results.routes import Version
 
 api = api_router("/campaigns/{campaign_id}", "results")
@@ -41,6 +41,17 @@ def read_evidence(
     """The answers in which two images were together or apart."""
     campaign = get_campaign(session, account, campaign_id)
     return PairEvidenceOut.of(evidence.read_evidence(session, campaign, image, other))
+
+
+@api.get("/answers/{answer_id}/attribute")
+def read_answer_attribute(
+    campaign_id: UUID, answer_id: UUID, session: DatabaseSession, account: SignedIn
+) -> AnswerAttributeOut | None:
+    """The attribute that an answer is about, by the newest model, and how likely that is; null
+    where the model does not tell attributes of answers or did not learn from this one."""
+    campaign = get_campaign(session, account, campaign_id)
+    found = answer_attributes.read_answer_attribute(session, campaign, answer_id)
+    return None if found is None else AnswerAttributeOut.of(found)
 
 
 @api.get("/models/{version}/comparison")

@@ -19,6 +19,7 @@ from app.annotation.quality import read_scores
 from app.campaigns.models import Campaign, Grid
 from app.core.copying import in_pieces, json_lines
 from app.core.drain import Drain
+from app.results.answer_attributes import Attribute, AttributeColumns
 from app.results.answers import AnswerRow, filenames, read_answers
 from app.results.cells import cell, csv_line
 
@@ -40,6 +41,8 @@ ANSWER_SCHEMA = pa.schema(
         ("filenames", pa.list_(pa.string())),
         ("groups", pa.list_(pa.int16())),
         ("descriptions", pa.list_(pa.string())),
+        ("attribute", pa.int16()),
+        ("attribute_probability", pa.float64()),
     ]
 )
 ANSWER_COLUMNS = [
@@ -55,6 +58,8 @@ ANSWER_COLUMNS = [
     "filename",
     "group",
     "description",
+    "attribute",
+    "attribute_probability",
 ]
 
 KINDS = ("gold", "repeat", "consensus")
@@ -74,21 +79,24 @@ QUALITY_COLUMNS = [
 def answers_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
     """One line per image of every answer."""
     names = {image: cell(name) for image, name in filenames(session, campaign).items()}
+    attributes = AttributeColumns(session, campaign)
     yield csv_line(ANSWER_COLUMNS).encode()
     for rows in read_answers(session, campaign):
-        yield "".join(_lines(row, names) for row in rows).encode()
+        found = zip(rows, attributes.of(rows), strict=True)
+        yield "".join(_lines(row, names, attribute) for row, attribute in found).encode()
 
 
-def _lines(row: AnswerRow, names: dict[int, str]) -> str:
+def _lines(row: AnswerRow, names: dict[int, str], attribute: Attribute) -> str:
     elapsed = "" if row.elapsed_ms is None else row.elapsed_ms
     head = (
         f"{row.answer},{row.grid},{row.round},{row.annotator},{row.state},"
         f"{row.submitted_at},{elapsed},{row.left_out},"
     )
     words = [*map(cell, row.descriptions), *NO_WORDS]
+    tail = ",".join("" if value is None else str(value) for value in attribute)
     return "".join(
         [
-            f"{head}{image},{names[image]},{group},{words[group]}\n"
+            f"{head}{image},{names[image]},{group},{words[group]},{tail}\n"
             for image, group in zip(row.images, row.groups, strict=True)
         ]
     )
@@ -97,12 +105,14 @@ def _lines(row: AnswerRow, names: dict[int, str]) -> str:
 def answers_jsonl(session: Session, campaign: Campaign) -> Iterator[bytes]:
     """One JSON object per answer, with one entry per image in its lists."""
     names = filenames(session, campaign)
+    attributes = AttributeColumns(session, campaign)
     for rows in read_answers(session, campaign):
-        records = (_record(row, names) for row in rows)
+        found = zip(rows, attributes.of(rows), strict=True)
+        records = (_record(row, names, attribute) for row, attribute in found)
         yield b"".join([orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE) for one in records])
 
 
-def _record(row: AnswerRow, names: dict[int, str]) -> dict[str, Any]:
+def _record(row: AnswerRow, names: dict[int, str], attribute: Attribute) -> dict[str, Any]:
     return {
         "answer": row.answer,
         "grid": row.grid,
@@ -117,17 +127,20 @@ def _record(row: AnswerRow, names: dict[int, str]) -> dict[str, Any]:
         "filenames": [names[image] for image in row.images],
         "groups": row.groups,
         "descriptions": row.descriptions,
+        "attribute": attribute[0],
+        "attribute_probability": attribute[1],
     }
 
 
 def answers_parquet(session: Session, campaign: Campaign) -> Iterator[bytes]:
     """One row per answer, with lists, as in answers.jsonl; in row groups of ROW_GROUP or more."""
     names = filenames(session, campaign)
+    attributes = AttributeColumns(session, campaign)
     drain = Drain()
     with pq.ParquetWriter(pa.PythonFile(drain, "w"), ANSWER_SCHEMA, compression="zstd") as writer:
         waiting: list[pa.RecordBatch] = []
         for rows in read_answers(session, campaign):
-            waiting.append(_batch(rows, names))
+            waiting.append(_batch(rows, names, attributes.of(rows)))
             if sum(one.num_rows for one in waiting) >= ROW_GROUP:
                 writer.write_table(pa.Table.from_batches(waiting))
                 waiting.clear()
@@ -137,9 +150,12 @@ def answers_parquet(session: Session, campaign: Campaign) -> Iterator[bytes]:
     yield drain.taken()
 
 
-def _batch(rows: Sequence[AnswerRow], names: dict[int, str]) -> pa.RecordBatch:
+def _batch(
+    rows: Sequence[AnswerRow], names: dict[int, str], attributes: Sequence[Attribute]
+) -> pa.RecordBatch:
     columns = dict(zip(AnswerRow._fields, zip(*rows, strict=True), strict=True))
     columns["filenames"] = tuple([names[image] for image in shown] for shown in columns["images"])
+    columns["attribute"], columns["attribute_probability"] = zip(*attributes, strict=True)
     arrays = [pa.array(columns[field.name], field.type) for field in ANSWER_SCHEMA]
     return pa.RecordBatch.from_arrays(arrays, schema=ANSWER_SCHEMA)
 

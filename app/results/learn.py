@@ -27,7 +27,14 @@ from app.results.models import EmbeddedImage, Model
 from app.results.own_clusters import Described, own_clusters, read_described
 from app.results.publish import TrainedModel, publish_model
 from app.results.stopping import neighbour_stability
-from app.strategies import Learned, LearningData, get_strategy, labels, memberships
+from app.strategies import (
+    Learned,
+    LearningData,
+    answer_attributes,
+    get_strategy,
+    labels,
+    memberships,
+)
 from app.strategies.base import features_named
 from learning.alignment import turned_onto
 from learning.queries import grid_locality
@@ -196,6 +203,8 @@ def _store_artifact(campaign_id: UUID, name: str, learned: Learned) -> str:
         put_object(f"{prefix}/{memberships.FILE}", learned.memberships.to_bytes())
     if learned.labels is not None:
         put_object(f"{prefix}/{labels.FILE}", learned.labels.to_bytes())
+    if learned.answer_attributes is not None:
+        put_object(f"{prefix}/{answer_attributes.FILE}", learned.answer_attributes.to_bytes())
     return prefix
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from app.core.errors import InvalidInput
+from app.strategies.answer_attributes import AnswerAttributes
 from app.strategies.grids import FirstRound, NextGrids, random_start
 from app.strategies.labels import Labels
 from app.strategies.memberships import Memberships
@@ -76,6 +77,7 @@ class Learned:
     notes:        what the next fit needs to know of this one, as JSON
     memberships:  the cluster of every image, where the model itself tells
     labels:       what every image is labelled, where that was asked
+    answer_attributes: which attribute every answer is about, where there are attributes
     enough:       why the campaign may end before its last round, in a sentence
     """
 
@@ -87,6 +89,7 @@ class Learned:
     notes: dict[str, Any] = field(default_factory=dict)
     memberships: Memberships | None = None
     labels: Labels | None = None
+    answer_attributes: AnswerAttributes | None = None
     enough: str | None = None
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from app.strategies.answer_attributes import answer_attributes_of
 from app.strategies.base import (
     Learned,
     LearningData,
@@ -122,6 +123,9 @@ class CenStrategy(StartsAtRandom):
             save=model.save,
             insight=insight,
             notes=notes,
+            answer_attributes=answer_attributes_of(
+                model.attribute_probability(answers), list(known), answers
+            ),
         )
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from app.core.storage import put_object
 from app.strategies import Learned, LearningData, get_strategy
+from app.strategies.answer_attributes import answer_key
 from app.strategies.previous import PreviousModel
 from learning.groupings import Groupings
 from learning.queries import random_grids
@@ -106,6 +107,31 @@ def test_what_annotators_used_is_what_their_words_say() -> None:
         assert annotator["used_error"][colour] == pytest.approx(error, abs=0.03)
 
 
+def test_each_answer_has_the_attribute_that_its_words_say() -> None:
+    assert LEARNED.answer_attributes is not None
+    answers, numbers = DATA.all_answers, named(LEARNED)
+    keys = [
+        answer_key(int(who), images.tolist(), groups.tolist())
+        for who, images, groups in zip(
+            answers.annotators, answers.images, answers.groups, strict=True
+        )
+    ]
+    found = LEARNED.answer_attributes.find(keys)
+    said = [numbers["colour" if {"red", "blue"} & set(words) else "size"] for words in DATA.words]
+    agreeing = [
+        one is not None and one.attribute == own for one, own in zip(found, said, strict=True)
+    ]
+    assert np.mean(agreeing) > 0.95
+
+
+def test_the_published_network_has_attributes_of_answers_too() -> None:
+    learned = learn(some_data(40), model="published")
+    assert learned.answer_attributes is not None
+    assert learned.insight is not None
+    in_use = {attribute["index"] for attribute in learned.insight["attributes"]}
+    assert set(learned.answer_attributes.attribute.tolist()) <= {*in_use, -1}
+
+
 def test_a_crowd_of_noise_agrees_on_nothing_and_has_no_attribute() -> None:
     data = some_data(120)
     groups = np.random.default_rng(1).integers(0, 3, data.all_answers.groups.shape)
@@ -118,6 +144,8 @@ def test_a_crowd_of_noise_agrees_on_nothing_and_has_no_attribute() -> None:
     assert learned.insight["held_out_answers"] > 0
     assert learned.insight["attributes"] == []
     assert learned.insight["none_share"] == 1
+    assert learned.answer_attributes is not None
+    assert set(learned.answer_attributes.attribute.tolist()) == {-1}
     assert "attribute" not in learned.select_grids(10, 2).purposes
 
 

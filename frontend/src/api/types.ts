@@ -28,6 +28,7 @@ export type AnnotatorScore = Schemas['AnnotatorScore'];
 export type Evidence = Schemas['EvidenceOut'];
 export type Remark = Schemas['RemarkOut'];
 export type AnswerRecord = Schemas['AnswerRecord'];
+export type AnswerAttribute = Schemas['AnswerAttributeOut'];
 export type KnownPeople = Schemas['KnownOut'];
 export type Forgotten = Schemas['ForgottenOut'];
 

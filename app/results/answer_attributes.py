@@ -1,0 +1,122 @@
+"""Which attribute each answer is about, by the newest model; written when it was published.
+
+Publishing writes it rather than readers computing it, because it then says what the model's shares
+were counted from, needs no torch in the web server, and is there when the model's own files are of
+a version that cannot be loaded any more.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.annotation.checks import FINISHED
+from app.annotation.models import Annotator, Answer
+from app.campaigns.models import Campaign, Grid
+from app.core.errors import NotFound
+from app.core.storage import StorageError, get_object
+from app.results.answers import AnswerRow
+from app.results.models import Model
+from app.strategies.answer_attributes import FILE, AnswerAttribute, AnswerAttributes, answer_key
+
+logger = logging.getLogger(__name__)
+# Number and probability of the attribute of an answer.
+Attribute = tuple[int | None, float | None]
+UNKNOWN: Attribute = (None, None)
+
+
+@dataclass(frozen=True)
+class AttributeReading:
+    """The attribute of one answer; `attribute` is the model's insight into it, None where the
+    answer is likeliest about none of the attributes."""
+
+    model: Model
+    attribute: dict[str, Any] | None
+    probability: float
+
+
+def newest_attributes(
+    session: Session, campaign: Campaign
+) -> tuple[Model, AnswerAttributes] | None:
+    """Of the newest model. None where there is no model, its strategy finds no attributes, it is
+    older than this file, or the file cannot be read, which is logged."""
+    query = select(Model).where(Model.campaign_id == campaign.id)
+    model = session.scalar(query.order_by(Model.version.desc()).limit(1))
+    if model is None or not (model.insight or {}).get("attributes"):
+        return None
+    try:
+        return model, AnswerAttributes.from_bytes(get_object(f"{model.artifact_key}/{FILE}"))
+    except FileNotFoundError:
+        return None
+    except (OSError, StorageError, ValueError):
+        # The answers themselves are worth having without it.
+        logger.warning(
+            "model %d of campaign %s: attributes of answers cannot be read",
+            model.version,
+            campaign.id,
+            exc_info=True,
+        )
+        return None
+
+
+class AttributeColumns:
+    """The columns `attribute` and `attribute_probability` of exported answers."""
+
+    def __init__(self, session: Session, campaign: Campaign) -> None:
+        found = newest_attributes(session, campaign)
+        self._attributes = None if found is None else found[1]
+
+    def of(self, rows: Sequence[AnswerRow]) -> list[Attribute]:
+        """A pair for each answer; both None for one that the model did not learn from."""
+        if self._attributes is None:
+            return [UNKNOWN] * len(rows)
+        keys = [_key(row.annotator, row.images, row.groups, row.unseen) for row in rows]
+        # Not learned from, though the same answer of somebody else's would have been.
+        return [
+            UNKNOWN if found is None or row.left_out else (found.attribute, found.probability)
+            for row, found in zip(rows, self._attributes.find(keys), strict=True)
+        ]
+
+
+def read_answer_attribute(
+    session: Session, campaign: Campaign, answer_id: UUID
+) -> AttributeReading | None:
+    """What one answer is about, None where nothing is known of it. Raises NotFound."""
+    query = (
+        select(Annotator, Grid.images, Answer.groups, Answer.unseen)
+        .join(Grid, Answer.grid_id == Grid.id)
+        .join(Annotator, Answer.annotator_id == Annotator.id)
+        .where(
+            Answer.campaign_id == campaign.id, Answer.id == answer_id, Answer.state.in_(FINISHED)
+        )
+    )
+    answer = session.execute(query).one_or_none()
+    if answer is None:
+        raise NotFound("This campaign has no such answer.")
+    annotator, images, groups, unseen = answer
+    newest = newest_attributes(session, campaign)
+    if newest is None or annotator.left_out_at is not None:
+        return None
+    model, attributes = newest
+    [found] = attributes.find([_key(annotator.position, images, groups or [], unseen)])
+    return None if found is None else _reading(model, found)
+
+
+def _reading(model: Model, found: AnswerAttribute) -> AttributeReading:
+    by_number = {each["index"]: each for each in (model.insight or {})["attributes"]}
+    attribute = None if found.attribute is None else by_number.get(found.attribute)
+    return AttributeReading(model, attribute, found.probability)
+
+
+def _key(
+    annotator: int, images: Sequence[int], groups: Sequence[int], unseen: Iterable[int]
+) -> int:
+    hidden = set(unseen)
+    if not hidden:
+        return answer_key(annotator, images, groups)
+    seen = [pair for pair in zip(images, groups, strict=True) if pair[0] not in hidden]
+    return answer_key(annotator, [image for image, _ in seen], [group for _, group in seen])

@@ -1,0 +1,122 @@
+"""Which attribute each answer that a model learned from is about, and how surely, as a file.
+
+A row is found by a digest of what the model read of the answer: annotator, images and groups. So
+the file names no key of the database, and still fits a campaign that an archive restored under
+other keys.
+"""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+if TYPE_CHECKING:
+    from learning.groupings import Groupings
+
+FILE = "answer_attributes.safetensors"
+NONE = -1
+_KEY_BYTES = 8
+# Eight bytes of a million answers: two have the same key with odds of one in ten millions.
+_KEY = np.dtype("<u8")
+
+
+class AnswerAttribute(NamedTuple):
+    """`attribute` is None where an answer is likeliest about none of the attributes;
+    `probability` is that of this attribute, or of none."""
+
+    attribute: int | None
+    probability: float
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerAttributes:
+    """One row per answer that was learned from, ascending by key.
+
+    key: (A,) uint64, see `answer_key`; attribute: (A,) int16, NONE where it is likeliest about none
+    of the attributes in use; probability: (A,) float32 of this attribute, or of none.
+    """
+
+    key: NDArray[np.uint64]
+    attribute: NDArray[np.int16]
+    probability: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def find(self, keys: Sequence[int]) -> list[AnswerAttribute | None]:
+        """What is known of the answers with these keys; None for an answer that the model did not
+        learn from."""
+        wanted = np.array(keys, _KEY)
+        place = np.searchsorted(self.key, wanted)
+        place[place == len(self)] = 0
+        known = self.key[place] == wanted if len(self) else np.zeros(len(wanted), np.bool_)
+        return [
+            self._row(row) if is_known else None
+            for row, is_known in zip(place.tolist(), known.tolist(), strict=True)
+        ]
+
+    def _row(self, row: int) -> AnswerAttribute:
+        number = int(self.attribute[row])
+        probability = round(float(self.probability[row]), 4)
+        return AnswerAttribute(None if number == NONE else number, probability)
+
+    def to_bytes(self) -> bytes:
+        return save({column: getattr(self, column) for column in COLUMNS})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Raises ValueError for what `to_bytes` has not written."""
+        try:
+            arrays = load(data)
+            rows = cls(**{column: arrays[column] for column in COLUMNS})
+        except (SafetensorError, KeyError) as error:
+            raise ValueError(f"no attributes of answers: {error}") from error
+        for column, kind in zip(COLUMNS, "uif", strict=True):
+            values = getattr(rows, column)
+            if values.shape != (len(rows),) or values.dtype.kind != kind:
+                raise ValueError(f"{column} is {values.dtype} of shape {values.shape}")
+        if not ((rows.probability >= 0) & (rows.probability <= 1)).all():
+            raise ValueError("probabilities lie between 0 and 1")
+        return rows
+
+
+COLUMNS = tuple(column.name for column in fields(AnswerAttributes))
+
+
+def answer_key(annotator: int, images: Sequence[int], groups: Sequence[int]) -> int:
+    """A number for what a model reads of an answer: equal inputs are about the same attribute.
+
+    images, groups: of equal length, without images that the annotator could not see.
+    """
+    content = array("q", [annotator, *images, *groups])
+    return int.from_bytes(blake2b(content.tobytes(), digest_size=_KEY_BYTES).digest(), "little")
+
+
+def answer_attributes_of(
+    probability: NDArray[np.float64], in_use: Sequence[int], answers: "Groupings"
+) -> AnswerAttributes:
+    """From (G, K) probabilities of the attributes, of which those in use are told apart and the
+    others count as none."""
+    none = 1.0 - probability[:, in_use].sum(axis=1, keepdims=True)
+    choices = np.concatenate([none, probability[:, in_use]], axis=1)
+    best = choices.argmax(axis=1)
+    numbers = np.array([NONE, *in_use], np.int16)
+    shown = answers.images >= 0
+    keys = [
+        answer_key(annotator, images[here].tolist(), groups[here].tolist())
+        for annotator, images, groups, here in zip(
+            answers.annotators.tolist(), answers.images, answers.groups, shown, strict=True
+        )
+    ]
+    key, row = np.unique(np.array(keys, _KEY), return_index=True)
+    return AnswerAttributes(
+        key,
+        numbers[best[row]],
+        choices[row, best[row]].clip(0.0, 1.0).astype(np.float32),
+    )
