@@ -4,9 +4,13 @@ Little-endian: `LWM1`, N as uint32, then x, y of every position as float32 (N ×
 the level of every position's picture as uint8 (see `levels`). Nine bytes an image; a typed array
 is laid over them without parsing. A model never changes, so neither does its layout: it is made
 once and kept in storage.
+
+There are two: the principal axes, which publishing has computed, and t-SNE, which takes some
+seconds and is computed when somebody first asks for it, for one request at a time.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 from uuid import UUID
 
 import numpy as np
@@ -14,14 +18,17 @@ from numpy.typing import NDArray
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.campaigns.models import Campaign
 from app.core.storage import get_object, put_object
 from app.maps.levels import picture_levels
 from app.results.models import EmbeddedImage, Model
+from app.results.vectors import one_at_a_time, read_vectors
 
 LAYOUT_TYPE = "application/vnd.likewise.map"
 MAGIC = b"LWM1"
 HEADER = 8
 MOST_RECENT = 8
+Method = Literal["pca", "tsne"]
 
 
 @dataclass(frozen=True)
@@ -42,37 +49,60 @@ class Layout:
         return cls(places, np.frombuffer(data, np.uint8, n, HEADER + 8 * n))
 
 
-_recent: dict[UUID, Layout] = {}
+_recent: dict[tuple[UUID, Method], Layout] = {}
 
 
-def layout_bytes(session: Session, model: Model) -> bytes:
-    key = f"maps/{model.campaign_id}/{model.id}.bin"
+def layout_bytes(session: Session, model: Model, method: Method = "pca") -> bytes:
+    """The stored layout, made first where there is none. Raises Busy while another t-SNE is
+    computed."""
+    suffix = "" if method == "pca" else f"-{method}"
+    key = f"maps/{model.campaign_id}/{model.id}{suffix}.bin"
     try:
         return get_object(key)
     except FileNotFoundError:
-        data = _made(session, model.id).encoded()
+        make = _tsne if method == "tsne" else _principal
+        data = make(session, model).encoded()
         put_object(key, data)
         return data
 
 
-def read_layout(session: Session, model: Model) -> Layout:
+def read_layout(session: Session, model: Model, method: Method = "pca") -> Layout:
     """Of the models looked at last, without asking storage again."""
-    known = _recent.get(model.id)
+    known = _recent.get((model.id, method))
     if known is None:
-        known = Layout.decoded(layout_bytes(session, model))
-        _recent[model.id] = known
+        known = Layout.decoded(layout_bytes(session, model, method))
+        _recent[model.id, method] = known
         for oldest in list(_recent)[:-MOST_RECENT]:
             _recent.pop(oldest, None)
     return known
 
 
-def _made(session: Session, model_id: UUID) -> Layout:
+def _principal(session: Session, model: Model) -> Layout:
+    return _leveled(_stored_places(session, model))
+
+
+def _tsne(session: Session, model: Model) -> Layout:
+    # Imported here: servers start without it, in a second less.
+    from learning.tsne_map import tsne_map
+
+    with one_at_a_time():
+        vectors = np.nan_to_num(read_vectors(session, model))
+        places = _stored_places(session, model)
+        seed = session.get_one(Campaign, model.campaign_id).seed
+        return _leveled(tsne_map(vectors, places, seed))
+
+
+def _stored_places(session: Session, model: Model) -> NDArray[np.float64]:
+    """(N, 2) in [0, 1] of the principal axes, by position."""
     query = (
         select(EmbeddedImage.x, EmbeddedImage.y)
-        .where(EmbeddedImage.model_id == model_id)
+        .where(EmbeddedImage.model_id == model.id)
         .order_by(EmbeddedImage.position)
     )
     rows = [(x, y) for x, y in session.execute(query)]
-    found = np.nan_to_num(np.array(rows, np.float64).reshape(-1, 2))
-    places = np.clip(found, 0, 1).astype(np.float32)
+    return np.clip(np.nan_to_num(np.array(rows, np.float64).reshape(-1, 2)), 0, 1)
+
+
+def _leveled(found: NDArray[np.float64]) -> Layout:
+    places = found.astype(np.float32)
     return Layout(places, picture_levels(places))

@@ -18,7 +18,7 @@ from app.core.fields import Whole
 from app.core.paging import Page
 from app.core.web import DatabaseSession
 from app.maps import columns, service
-from app.maps.layout import LAYOUT_TYPE, layout_bytes
+from app.maps.layout import LAYOUT_TYPE, Method, layout_bytes
 from app.maps.levels import N_LEVELS
 from app.maps.sheets import Tile
 from app.results.labels import read_labels
@@ -34,6 +34,14 @@ MOST_AT_ONCE = 256
 Positions = Annotated[list[int], Query(max_length=MOST_AT_ONCE)]
 Level = Annotated[int, Path(ge=0, lt=N_LEVELS)]
 Place = Annotated[int, Path(ge=0, lt=2**N_LEVELS)]
+By = Annotated[
+    Method,
+    Query(
+        description="`pca`: the two principal axes; `tsne`: t-SNE, which keeps neighbours together "
+        "and says nothing of large distances. The first time it is asked for, it takes seconds, "
+        "and 503 `busy` while others are computed for."
+    ),
+]
 
 
 class AnswersOf(BaseModel):
@@ -67,10 +75,11 @@ def read_layout(
     request: Request,
     session: DatabaseSession,
     account: SignedIn,
+    method: By = "pca",
 ) -> Response:
     """Places of all images, nine bytes each (docs/annotator-api.md)."""
     campaign = get_campaign(session, account, campaign_id)
-    data = layout_bytes(session, get_model(session, campaign, version))
+    data = layout_bytes(session, get_model(session, campaign, version), method)
     headers = {**FOR_GOOD, "ETag": f'"{hashlib.sha256(data).hexdigest()[:32]}"'}
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
@@ -86,11 +95,12 @@ def read_sheet(
     row: Place,
     session: DatabaseSession,
     account: SignedIn,
+    method: By = "pca",
 ) -> Response:
     """The new pictures of a tile, 8 × 8 cells of 64 pixels; 404 where there are none."""
     campaign = get_campaign(session, account, campaign_id)
     model = get_model(session, campaign, version)
-    data = service.read_sheet(session, campaign, model, Tile(level, column, row))
+    data = service.read_sheet(session, campaign, model, Tile(level, column, row), method)
     return Response(data, media_type="image/webp", headers=FOR_GOOD)
 
 
@@ -102,11 +112,12 @@ def export_selection(
     body: ChosenIn,
     session: DatabaseSession,
     account: SignedIn,
+    method: By = "pca",
 ) -> Response:
     """Chosen images with their places and attributes."""
     campaign = get_campaign(session, account, campaign_id)
     model = get_model(session, campaign, version)
-    text = "".join(service.selection_csv(session, campaign, model, body.images))
+    text = "".join(service.selection_csv(session, campaign, model, body.images, method))
     headers = {"Content-Disposition": 'attachment; filename="selection.csv"'}
     return Response(text, media_type="text/csv", headers=headers)
 

@@ -10,7 +10,7 @@ from app.campaigns.models import Campaign
 from app.collections.models import Image
 from app.core.errors import InvalidInput, NotFound
 from app.core.spreadsheets import neutral
-from app.maps.layout import read_layout
+from app.maps.layout import Method, read_layout
 from app.maps.sheets import Tile, cells_of, sheet_bytes
 from app.results.cells import csv_line
 from app.results.models import Model
@@ -45,9 +45,11 @@ def some_images(session: Session, campaign: Campaign, positions: Sequence[int]) 
     return images_at(session, campaign, positions)
 
 
-def read_sheet(session: Session, campaign: Campaign, model: Model, tile: Tile) -> bytes:
+def read_sheet(
+    session: Session, campaign: Campaign, model: Model, tile: Tile, method: Method = "pca"
+) -> bytes:
     """WebP; raises NotFound where no picture is new."""
-    cells = cells_of(read_layout(session, model), tile)
+    cells = cells_of(read_layout(session, model, method), tile)
     if not cells:
         raise NotFound("There are no pictures in this part of the map.")
     images = images_at(session, campaign, list(cells.values()))
@@ -55,11 +57,15 @@ def read_sheet(session: Session, campaign: Campaign, model: Model, tile: Tile) -
 
 
 def selection_csv(
-    session: Session, campaign: Campaign, model: Model, positions: Sequence[int]
+    session: Session,
+    campaign: Campaign,
+    model: Model,
+    positions: Sequence[int],
+    method: Method = "pca",
 ) -> Iterator[str]:
     """One line per image: position, file name, place on the map, attributes."""
     images = some_images(session, campaign, sorted(set(positions)))
-    places = read_layout(session, model).places
+    places = read_layout(session, model, method).places
     names = sorted({name for image in images for name in image.attributes})
     yield csv_line(["image", "filename", "x", "y", *map(neutral, names)])
     for image in images:

@@ -38,6 +38,7 @@ from app.strategies import (
 from app.strategies.base import features_named
 from learning.alignment import turned_onto
 from learning.queries import grid_locality
+from learning.tsne_map import in_unit_square
 
 logger = logging.getLogger(__name__)
 PROGRESS_STEP = 0.05
@@ -223,6 +224,4 @@ def map_of(
     flat[:, :axes] = PCA(axes, random_state=0).fit_transform(embedding)
     if before is not None and len(before) > 0:
         flat = turned_onto(before, flat)
-    low, high = flat.min(axis=0), flat.max(axis=0)
-    extent = float((high - low).max()) or 1.0
-    return np.asarray(np.clip((flat - (low + high) / 2) / extent + 0.5, 0, 1), np.float64)
+    return in_unit_square(flat)

@@ -19,6 +19,7 @@ from app.maps import layout as layouts
 from app.maps.levels import CELLS, NO_PICTURE, locate, picture_levels
 from app.maps.sheets import CELL, SIDE
 from app.results.models import EmbeddedImage
+from app.results.vectors import one_at_a_time
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_insight import a_told_campaign
 from tests.support.builders import an_account, sign_in
@@ -133,6 +134,67 @@ def test_layouts_and_sheets_are_made_once(
     monkeypatch.setattr("app.maps.sheets._drawn", lambda _: pytest.fail("drawn again"))
     layouts._recent.clear()
     assert [client.get(path).content for path in paths] == first
+
+
+def in_clusters(campaign: Campaign) -> NDArray[np.int64]:
+    """Move the model's images into five clusters in three dimensions, all in one line of the map;
+    (N,) the cluster of each."""
+    own = np.arange(campaign.n_images) % 5
+    noise = np.random.default_rng(5).normal(0, 0.1, (campaign.n_images, 3))
+    vectors = np.array([[0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4], [4, 4, 4]])[own] + noise
+    with transaction() as session:
+        for position, vector in enumerate(vectors):
+            here = EmbeddedImage.position == position
+            values = {"vector": vector, "x": position / campaign.n_images, "y": 0.5}
+            session.execute(update(EmbeddedImage).where(here).values(**values))
+    return own
+
+
+def test_tsne_brings_neighbours_together_and_is_made_once(
+    client: TestClient, owner: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign, _ = a_map(owner)
+    own, n = in_clusters(campaign), campaign.n_images
+    path = path_of(campaign, "models/1/map/layout?method=tsne")
+    data = client.get(path).content
+    places = np.frombuffer(data, "<f4", 2 * n, 8).reshape(n, 2)
+    far = np.linalg.norm(places[:, None] - places, axis=2)
+    np.fill_diagonal(far, np.inf)
+    nearest = far.argsort(axis=1)[:, :3]
+    assert (own[nearest] == own[:, None]).mean() > 0.9
+    assert places.min() >= 0
+    assert places.max() <= 1
+    np.testing.assert_array_equal(
+        np.frombuffer(data, np.uint8, n, 8 + 8 * n), picture_levels(places)
+    )
+    monkeypatch.setattr("learning.tsne_map.tsne_map", lambda *_: pytest.fail("computed again"))
+    assert client.get(path).content == data
+    assert client.get(path_of(campaign, "models/1/map/layout")).content != data
+    assert client.get(path_of(campaign, "models/1/map/layout?method=umap")).status_code == 422
+
+
+def test_sheets_and_selections_follow_the_layout(client: TestClient, owner: Account) -> None:
+    campaign, _ = a_map(owner)
+    in_clusters(campaign)
+    sheet = path_of(campaign, "models/1/map/sheets/0/0/0")
+    by_axes, by_tsne = (client.get(sheet + query).content for query in ("", "?method=tsne"))
+    assert by_axes != by_tsne
+    n = campaign.n_images
+    data = client.get(path_of(campaign, "models/1/map/layout?method=tsne")).content
+    places = np.frombuffer(data, "<f4", 2 * n, 8).reshape(n, 2)
+    path = path_of(campaign, "models/1/map/selection.csv?method=tsne")
+    [row] = csv.DictReader(io.StringIO(client.post(path, json={"images": [9]}).text))
+    assert (float(row["x"]), float(row["y"])) == pytest.approx(tuple(places[9]))
+
+
+def test_one_tsne_is_computed_at_a_time(client: TestClient, owner: Account) -> None:
+    campaign, _ = a_map(owner)
+    path = path_of(campaign, "models/1/map/layout?method=tsne")
+    with one_at_a_time():
+        busy = client.get(path)
+    assert (busy.status_code, busy.json()["code"]) == (503, "busy")
+    assert busy.headers["retry-after"] == "5"
+    assert client.get(path).status_code == 200
 
 
 def test_images_are_found_by_name_and_by_position(client: TestClient, owner: Account) -> None:

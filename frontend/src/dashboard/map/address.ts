@@ -1,4 +1,5 @@
 /** What of the map stands in the page's address, so that a link shows the same. */
+import type { Method } from './layout';
 
 export interface Shown {
   /** Null: the newest. */
@@ -6,6 +7,7 @@ export interface Shown {
   /** `attribute:colour`, `annotator:3`, `clustering:…`, `label:probability`, or empty. */
   colour: string;
   selected: number | null;
+  layout: Method;
 }
 
 export function readAddress(search: string): Shown {
@@ -18,13 +20,15 @@ export function readAddress(search: string): Shown {
     model: number('model'),
     colour: query.get('colour') ?? '',
     selected: number('selected'),
+    layout: query.get('layout') === 'tsne' ? 'tsne' : 'pca',
   };
 }
 
 /** The query of an address, with what is not of the map left as it was. */
-export function writeAddress(search: string, { model, colour, selected }: Shown): string {
+export function writeAddress(search: string, shown: Shown): string {
   const query = new URLSearchParams(search);
-  for (const [name, value] of Object.entries({ model, colour, selected })) {
+  const layout = shown.layout === 'pca' ? '' : shown.layout;
+  for (const [name, value] of Object.entries({ ...shown, layout })) {
     if (value === null || value === '') query.delete(name);
     else query.set(name, String(value));
   }

@@ -30,7 +30,7 @@ function aLayout(n: number) {
   const next = () => (seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
   const places = Float32Array.from({ length: 2 * n }, next);
   const tiles = new PictureTiles(places, levelsOf(places));
-  return { version: 1, n, places, index: new PointIndex(places), tiles };
+  return { version: 1, method: 'pca' as const, n, places, index: new PointIndex(places), tiles };
 }
 
 const large = aLayout(20_000);

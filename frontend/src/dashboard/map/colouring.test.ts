@@ -37,13 +37,11 @@ describe('colours by value', () => {
   });
 });
 
+const PLAIN = { model: null, colour: '', selected: null, layout: 'pca' } as const;
+
 it('writes what is shown into the address and reads it back', () => {
-  const shown = { model: 3, colour: 'attribute:a b&c', selected: 17 };
+  const shown = { model: 3, colour: 'attribute:a b&c', selected: 17, layout: 'tsne' } as const;
   expect(readAddress(writeAddress('?x=1', shown))).toEqual(shown);
-  expect(writeAddress('?x=1&model=2', { model: null, colour: '', selected: null })).toBe('?x=1');
-  expect(readAddress('?model=abc&selected=-3')).toEqual({
-    model: null,
-    colour: '',
-    selected: null,
-  });
+  expect(writeAddress('?x=1&model=2&layout=tsne', PLAIN)).toBe('?x=1');
+  expect(readAddress('?model=abc&selected=-3&layout=umap')).toEqual(PLAIN);
 });

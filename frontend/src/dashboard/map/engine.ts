@@ -75,9 +75,9 @@ export class MapEngine {
     this.surface.destroy();
   }
 
-  /** Another model: images move from where they are. */
+  /** Another model, or another layout of it: images move from where they are. */
   setLayout(layout: Layout): void {
-    const moves = this.layout && this.layout.version !== layout.version && !this.still;
+    const moves = this.layout && this.layout !== layout && !this.still;
     this.before = moves ? this.placesNow() : null;
     this.moveBegan = performance.now();
     this.layout = layout;

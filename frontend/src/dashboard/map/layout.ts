@@ -1,10 +1,27 @@
 /** Where the images of a model lie: nine bytes each, laid under typed arrays as they come. */
-import { requestBytes } from '../../api/client';
+import { ApiError, requestBytes } from '../../api/client';
 import { PointIndex } from './points';
 import { PictureTiles } from './tiles';
 
-export interface Layout {
+/** How places are found: the principal axes, or t-SNE. */
+export type Method = 'pca' | 'tsne';
+
+/** A layout of one model; also the part of an address that tells it from the model's other one. */
+export interface LayoutName {
   version: number;
+  method: Method;
+}
+
+export function keyOfLayout({ version, method }: LayoutName): string {
+  return `${version}/${method}`;
+}
+
+/** The query of addresses that depend on the layout. */
+export function queryOf({ method }: LayoutName): string {
+  return method === 'pca' ? '' : `?method=${method}`;
+}
+
+export interface Layout extends LayoutName {
   n: number;
   /** x, y of each position, in the unit square. */
   places: Float32Array;
@@ -15,7 +32,7 @@ export interface Layout {
 const HEADER = 8;
 const MAGIC = 0x314d_574c; // "LWM1"
 
-export function parseLayout(version: number, bytes: ArrayBuffer): Layout {
+export function parseLayout(name: LayoutName, bytes: ArrayBuffer): Layout {
   const view = new DataView(bytes);
   const n = bytes.byteLength >= HEADER ? view.getUint32(4, true) : 0;
   if (bytes.byteLength !== HEADER + 9 * n || view.getUint32(0, true) !== MAGIC) {
@@ -24,7 +41,8 @@ export function parseLayout(version: number, bytes: ArrayBuffer): Layout {
   const places = new Float32Array(bytes, HEADER, 2 * n);
   const levels = new Uint8Array(bytes, HEADER + 8 * n, n);
   return {
-    version,
+    version: name.version,
+    method: name.method,
     n,
     places,
     index: new PointIndex(places),
@@ -34,26 +52,41 @@ export function parseLayout(version: number, bytes: ArrayBuffer): Layout {
 
 /** Layouts of a campaign's models; those looked at last are kept. */
 export class Layouts {
-  private readonly known = new Map<number, Promise<Layout>>();
+  private readonly known = new Map<string, Promise<Layout>>();
 
   constructor(private readonly root: string) {}
 
-  /** Raises ApiError. */
-  load(version: number): Promise<Layout> {
-    const found = this.known.get(version) ?? this.fetch(version);
-    this.known.delete(version);
-    this.known.set(version, found);
+  /** Asks again while the server computes for others, as long as it `isWanted`; null when it is not
+   * any more. Raises ApiError. */
+  async load(name: LayoutName, isWanted = () => true): Promise<Layout | null> {
+    for (;;) {
+      try {
+        return await this.loadOnce(name);
+      } catch (problem) {
+        if (!(problem instanceof ApiError) || problem.code !== 'busy') throw problem;
+        await new Promise((done) => setTimeout(done, PATIENCE));
+        if (!isWanted()) return null;
+      }
+    }
+  }
+
+  private loadOnce(name: LayoutName): Promise<Layout> {
+    const key = keyOfLayout(name);
+    const found = this.known.get(key) ?? this.fetch(name);
+    this.known.delete(key);
+    this.known.set(key, found);
     for (const oldest of [...this.known.keys()].slice(0, -KEPT)) this.known.delete(oldest);
     return found;
   }
 
-  private fetch(version: number): Promise<Layout> {
-    const made = requestBytes(`${this.root}/models/${version}/map/layout`).then((bytes) =>
-      parseLayout(version, bytes),
-    );
-    made.catch(() => this.known.delete(version));
+  private fetch(name: LayoutName): Promise<Layout> {
+    const path = `${this.root}/models/${name.version}/map/layout${queryOf(name)}`;
+    const made = requestBytes(path).then((bytes) => parseLayout(name, bytes));
+    made.catch(() => this.known.delete(keyOfLayout(name)));
     return made;
   }
 }
 
 const KEPT = 12;
+/** Milliseconds until a busy server is asked again. */
+const PATIENCE = 2_000;

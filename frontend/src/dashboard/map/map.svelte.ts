@@ -8,7 +8,7 @@ import type { Density } from './choose';
 import { clusterColumn, listClusterings, type Clustering } from './clusterings';
 import { colouringOf, plain, type Colouring, type Column } from './colouring';
 import { Details } from './details';
-import { Layouts, type Layout } from './layout';
+import { Layouts, type Layout, type Method } from './layout';
 
 const PLAIN = '#4f7bd6';
 const NONE: Record<string, string> = {
@@ -24,6 +24,8 @@ export class MapState {
   readonly layouts: Layouts;
   readonly root: string;
   layout = $state.raw<Layout | null>(null);
+  /** The layout that is wanted; `layout` is the one that is shown until it has come. */
+  method = $state<Method>('pca');
   colourBy = $state('');
   columns = $state.raw<MapColumns>({ attributes: [], annotators: [] });
   clusterings = $state.raw<Clustering[]>([]);
@@ -35,6 +37,10 @@ export class MapState {
   error = $state('');
   private column = $state.raw<{ by: string; values: Column } | null>(null);
 
+  /** Another layout is being computed. */
+  readonly waiting = $derived(
+    this.layout !== null && this.layout.method !== this.method && this.error === '',
+  );
   readonly chosenSet = $derived(new Set(this.chosen));
   readonly colouring = $derived.by<Colouring>(() => {
     const n = this.layout?.n ?? 0;
@@ -53,6 +59,7 @@ export class MapState {
     this.shown.wanted = asked.model ?? 'newest';
     this.colourBy = asked.colour;
     this.selected = asked.selected;
+    this.method = asked.layout;
     $effect(() => this.followModel());
     $effect(() => this.followColour());
     $effect(() => this.writeAddress());
@@ -91,7 +98,8 @@ export class MapState {
   }
 
   private followModel(): void {
-    const version = this.shown.version;
+    const { version } = this.shown;
+    const { method } = this;
     if (version === undefined || !this.shown.live.progress) return;
     if (!this.shown.versions.includes(version)) {
       // An address may name a model that there is not.
@@ -99,8 +107,9 @@ export class MapState {
       return;
     }
     void this.tell(async () => {
-      const layout = await this.layouts.load(version);
-      if (version === this.shown.version) this.layout = layout;
+      const isWanted = () => version === this.shown.version && method === this.method;
+      const layout = await this.layouts.load({ version, method }, isWanted);
+      if (layout && isWanted()) this.layout = layout;
     });
   }
 
@@ -152,6 +161,7 @@ export class MapState {
       model: wanted === 'newest' ? null : wanted,
       colour: this.colourBy,
       selected: this.selected,
+      layout: this.method,
     });
     history.replaceState(history.state, '', `${location.pathname}${query}${location.hash}`);
   }

@@ -112,7 +112,7 @@ export class PictureLayer {
       count += 1;
     }
     const wanted = [...missing.values()].reverse();
-    this.source.want(layout.version, wanted);
+    this.source.want(layout, wanted);
     return { count, fading, missing: wanted };
   }
 
@@ -137,7 +137,7 @@ export class PictureLayer {
     missing: Map<string, Wanted>,
   ): Found | null {
     const tile = layout.tiles.tileOf(image);
-    const sheet = tile && sheetKey(layout.version, tile);
+    const sheet = tile && sheetKey(layout, tile);
     let kind = ENOUGH.find(([, enough]) => pixels <= enough)![0];
     // Where all images are shown, a level's pictures lie on many sheets with little on each.
     if (kind === 'sheet' && (single || !sheet)) kind = 'small';

@@ -96,9 +96,9 @@ describe('the layout', () => {
     [0.25, 0.5, 1, 0].forEach((value, k) => view.setFloat32(8 + 4 * k, value, true));
     view.setUint8(24, 3);
     view.setUint8(25, 255);
-    const layout = parseLayout(4, bytes);
+    const layout = parseLayout({ version: 4, method: 'pca' }, bytes);
     expect([...layout.places]).toEqual([0.25, 0.5, 1, 0]);
     expect([layout.n, ...layout.tiles.levels]).toEqual([2, 3, 255]);
-    expect(() => parseLayout(4, bytes.slice(1))).toThrow('no layout');
+    expect(() => parseLayout({ version: 4, method: 'pca' }, bytes.slice(1))).toThrow('no layout');
   });
 });

@@ -1,10 +1,13 @@
 /** The selection as a file. */
 import { requestBytes } from '../../api/client';
+import { queryOf } from './layout';
 import type { MapState } from './map.svelte';
 
 /** Raises ApiError. */
 export async function saveSelection(map: MapState): Promise<void> {
-  const bytes = await requestBytes(`${map.root}/models/${map.layout!.version}/map/selection.csv`, {
+  const layout = map.layout!;
+  const path = `${map.root}/models/${layout.version}/map/selection.csv${queryOf(layout)}`;
+  const bytes = await requestBytes(path, {
     method: 'POST',
     body: { images: map.chosen },
   });

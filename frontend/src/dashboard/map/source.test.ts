@@ -17,6 +17,8 @@ function aServer() {
   return { asked, answers };
 }
 
+const MODEL = { version: 1, method: 'pca' } as const;
+
 const sheet = (row: number): Wanted => ({
   key: `1/${row}`,
   kind: 'sheet',
@@ -28,13 +30,13 @@ it('asks for nothing twice, neither on its way nor before it is taken', async ()
   const { asked, answers } = aServer();
   const source = new PictureSource('/c', () => {});
   const wanted = [sheet(0), sheet(1)];
-  source.want(1, wanted);
-  source.want(1, wanted);
+  source.want(MODEL, wanted);
+  source.want(MODEL, wanted);
   expect(asked).toEqual(['/c/models/1/map/sheets/1/0/0', '/c/models/1/map/sheets/1/0/1']);
   answers.forEach((answer) => answer());
   await vi.waitFor(() => expect(source.waiting).toBe(true));
   await new Promise((done) => setTimeout(done, 20));
-  source.want(1, wanted);
+  source.want(MODEL, wanted);
   expect(asked).toHaveLength(2);
   expect([source.take()?.key, source.take()?.key, source.take()]).toEqual([
     '1/0',
@@ -48,7 +50,7 @@ it('asks for four things at a time, single images in one request', async () => {
   const { asked, answers } = aServer();
   const source = new PictureSource('/c', () => {});
   const single = (image: number): Wanted => ({ key: `small/${image}`, kind: 'small', image });
-  source.want(1, [single(5), single(9), ...[0, 1, 2, 3, 4].map(sheet)]);
+  source.want(MODEL, [single(5), single(9), ...[0, 1, 2, 3, 4].map(sheet)]);
   expect(asked[0]).toBe('/c/map/pictures/small?at=5&at=9');
   expect(asked).toHaveLength(4);
   answers[1]!();

@@ -1,6 +1,7 @@
 /** Fetches pictures as the map asks for them: sheets of a tile, or single images in bundles. */
 import { ApiError, requestBytes } from '../../api/client';
 import { slices } from './bundle';
+import { keyOfLayout, queryOf, type LayoutName } from './layout';
 import { keyOf, type Tile } from './tiles';
 import type { Kind } from './pages';
 
@@ -23,8 +24,8 @@ const BUNDLE = 32;
 /** Milliseconds until something that could not be fetched is tried again. */
 const PATIENCE = 10_000;
 
-export function sheetKey(version: number, tile: Tile): string {
-  return `${version}/${keyOf(tile)}`;
+export function sheetKey(layout: LayoutName, tile: Tile): string {
+  return `${keyOfLayout(layout)}/${keyOf(tile)}`;
 }
 
 export function singleKey(kind: Kind, image: number): string {
@@ -47,9 +48,9 @@ export class PictureSource {
   ) {}
 
   /** What is missing on the map as it is now, the most telling first; replaces earlier wishes. */
-  want(version: number, wanted: Wanted[]): void {
+  want(layout: LayoutName, wanted: Wanted[]): void {
     this.wanted = wanted;
-    this.pump(version);
+    this.pump(layout);
   }
 
   get waiting(): boolean {
@@ -79,7 +80,7 @@ export class PictureSource {
     for (const { bitmap } of this.arrivals.splice(0)) bitmap.close();
   }
 
-  private pump(version: number): void {
+  private pump(layout: LayoutName): void {
     while (this.requests < AT_ONCE) {
       const next = this.wanted.find(({ key }) => this.isFree(key));
       if (!next) return;
@@ -90,12 +91,12 @@ export class PictureSource {
             .slice(0, BUNDLE);
       for (const { key } of batch) this.busy.add(key);
       this.requests += 1;
-      void this.load(version, next, batch).finally(() => {
+      void this.load(layout, next, batch).finally(() => {
         this.requests -= 1;
         const here = new Set(this.arrivals.map(({ key }) => key));
         for (const { key } of batch) if (!here.has(key)) this.busy.delete(key);
         this.onArrival();
-        this.pump(version);
+        this.pump(layout);
       });
     }
   }
@@ -104,10 +105,10 @@ export class PictureSource {
     return !this.busy.has(key) && !((this.resting.get(key) ?? 0) > performance.now());
   }
 
-  private async load(version: number, { tile, kind }: Wanted, batch: Wanted[]): Promise<void> {
+  private async load(layout: LayoutName, { tile, kind }: Wanted, batch: Wanted[]): Promise<void> {
     try {
       const address = tile
-        ? `models/${version}/map/sheets/${tile.level}/${tile.column}/${tile.row}`
+        ? `models/${layout.version}/map/sheets/${tile.level}/${tile.column}/${tile.row}${queryOf(layout)}`
         : `map/pictures/${kind}?${batch.map(({ image }) => `at=${image}`).join('&')}`;
       const { signal } = this.stopped;
       const bytes = await requestBytes(`${this.root}/${address}`, { signal });
