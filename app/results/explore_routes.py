@@ -10,8 +10,9 @@ from app.accounts.routes import SignedIn
 from app.campaigns.service import get_campaign
 from app.core.paging import Page
 from app.core.web import DatabaseSession
-from app.results import answer_attributes, comparing, evidence, service, strips
-from app.results.explore_schemas import AnswerAttributeOut, AxisOut, ComparisonOut, PairEvidenceOut
+from app.results import answer_attributes, comparing, evidence, known_columns, service, strips
+from app.results.attribute_schemas import AnswerAttributeOut, KnownColumnsOut
+from app.results.explore_schemas import AxisOut, ComparisonOut, PairEvidenceOut
 from app.results.routes import Version
 
 api = api_router("/campaigns/{campaign_id}", "results")
@@ -52,6 +53,21 @@ def read_answer_attribute(
     campaign = get_campaign(session, account, campaign_id)
     found = answer_attributes.read_answer_attribute(session, campaign, answer_id)
     return None if found is None else AnswerAttributeOut.of(found)
+
+
+@api.get("/models/{version}/known-columns")
+def compare_with_columns(
+    campaign_id: UUID,
+    version: Version,
+    session: DatabaseSession,
+    account: SignedIn,
+    column: Annotated[list[str], Query(max_length=known_columns.MOST_COLUMNS)] = [],  # noqa: B006 -- FastAPI copies it
+) -> KnownColumnsOut:
+    """How well each attribute of a model, and its whole embedding, agrees with columns of the
+    collection's table: those named, or the first 12."""
+    campaign = get_campaign(session, account, campaign_id)
+    model = service.get_model(session, campaign, version)
+    return KnownColumnsOut.of(known_columns.compare_with_columns(session, campaign, model, column))
 
 
 @api.get("/models/{version}/comparison")

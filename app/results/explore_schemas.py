@@ -9,7 +9,6 @@ from pydantic import BaseModel, Field
 from app.collections.media import image_url
 from app.collections.models import Image
 from app.core.fields import Whole
-from app.results.answer_attributes import AttributeReading
 from app.results.clusterings import MOST_NAME, mean_silhouette
 from app.results.comparing import ComparedModels, MatchedBy
 from app.results.evidence import Evidence
@@ -72,37 +71,6 @@ class AxisOut(BaseModel):
         told = {name: value for name, value in vars(axis).items() if name != "images"}
         placed = [PlacedImage(**_shown(image), place=place) for image, place in axis.images]
         return cls(**told, images=placed)
-
-
-class AnswerAttributeOut(BaseModel):
-    """What an answer is about, by model `version`. `attribute`: its number, null where the answer
-    is likeliest about none of the attributes; `probability`: of that attribute, or of none.
-
-    `overall`: it is the one overall notion of similarity; `low`, `high`, `clusters`: the
-    annotators' words for its two sides and for its clusters.
-    """
-
-    version: int
-    attribute: int | None
-    probability: float
-    overall: bool
-    low: list[str]
-    high: list[str]
-    clusters: list[list[str]]
-
-    @classmethod
-    def of(cls, reading: AttributeReading) -> "AnswerAttributeOut":
-        attribute = reading.attribute or {}
-        structure = (reading.model.insight or {}).get("structure")
-        return cls(
-            version=reading.model.version,
-            attribute=attribute.get("index"),
-            probability=reading.probability,
-            overall=structure == "pooled",
-            low=attribute.get("low", []),
-            high=attribute.get("high", []),
-            clusters=[each["words"] for each in attribute.get("clusters", [])],
-        )
 
 
 class SharedAnswerOut(BaseModel):

@@ -29,6 +29,7 @@ export type Evidence = Schemas['EvidenceOut'];
 export type Remark = Schemas['RemarkOut'];
 export type AnswerRecord = Schemas['AnswerRecord'];
 export type AnswerAttribute = Schemas['AnswerAttributeOut'];
+export type KnownColumns = Schemas['KnownColumnsOut'];
 export type KnownPeople = Schemas['KnownOut'];
 export type Forgotten = Schemas['ForgottenOut'];
 

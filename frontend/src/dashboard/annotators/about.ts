@@ -9,11 +9,16 @@ export function aboutText(found: AnswerAttribute): string {
   const sure = `(${percent(found.probability)})`;
   if (found.attribute === null) return `About none of the attributes ${sure}`;
   if (found.overall) return `Follows the overall similarity ${sure}`;
-  const words = wordsOf(found);
+  const words = attributeWords(found);
   return `About attribute ${found.attribute}${words ? `: ${words}` : ''} ${sure}`;
 }
 
-function wordsOf({ low, high, clusters }: AnswerAttribute): string {
+/** The annotators' words for its clusters or for its two sides, empty without any. */
+export function attributeWords({
+  low,
+  high,
+  clusters,
+}: Pick<AnswerAttribute, 'low' | 'high' | 'clusters'>): string {
   const groups = clusters.flatMap((words) => words.slice(0, 1));
   if (groups.length > 1) return groups.slice(0, NAMED_CLUSTERS).join(', ');
   return [low[0], high[0]].filter((word) => word !== undefined).join(' – ');

@@ -1,0 +1,115 @@
+"""Bodies of the API of what attributes say of an answer, and how they agree with known columns."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from app.results.answer_attributes import AttributeReading
+from app.results.known_columns import KnownColumns
+
+
+class AnswerAttributeOut(BaseModel):
+    """What an answer is about, by model `version`. `attribute`: its number, null where the answer
+    is likeliest about none of the attributes; `probability`: of that attribute, or of none.
+
+    `overall`: it is the one overall notion of similarity; `low`, `high`, `clusters`: the
+    annotators' words for its two sides and for its clusters.
+    """
+
+    version: int
+    attribute: int | None
+    probability: float
+    overall: bool
+    low: list[str]
+    high: list[str]
+    clusters: list[list[str]]
+
+    @classmethod
+    def of(cls, reading: AttributeReading) -> "AnswerAttributeOut":
+        attribute = reading.attribute or {}
+        structure = (reading.model.insight or {}).get("structure")
+        return cls(
+            version=reading.model.version,
+            attribute=attribute.get("index"),
+            probability=reading.probability,
+            overall=structure == "pooled",
+            **_words(attribute),
+        )
+
+
+class ComparedColumnOut(BaseModel):
+    """A column of the collection's table; `kind` is null where it cannot be compared."""
+
+    name: str
+    kind: Literal["categories", "numbers"] | None
+    n_images: int
+    n_values: int
+
+
+class AgreementOut(BaseModel):
+    """`score`: of categories the adjusted mutual information of clusters and categories, of numbers
+    the correlation of ranks; 0 is chance, 1 complete. `balanced_accuracy`, of categories: mean
+    share of their images in the cluster matched to them, where `chance` is one over their number.
+    """
+
+    score: float
+    balanced_accuracy: float | None
+    chance: float | None
+
+
+class AttributeAgreementOut(BaseModel):
+    """An attribute by number, null for the whole embedding; `cells`: one for each column."""
+
+    attribute: int | None
+    overall: bool
+    low: list[str]
+    high: list[str]
+    clusters: list[list[str]]
+    cells: list[AgreementOut | None]
+
+
+class KnownColumnsOut(BaseModel):
+    """`names`: of all columns that the images have; `n_images`: of these many, at most 1,500 drawn
+    at random, values were compared."""
+
+    version: int
+    n_images: int
+    names: list[str]
+    columns: list[ComparedColumnOut]
+    attributes: list[AttributeAgreementOut]
+
+    @classmethod
+    def of(cls, found: KnownColumns) -> "KnownColumnsOut":
+        overall = (found.model.insight or {}).get("structure") == "pooled"
+        return cls(
+            version=found.model.version,
+            n_images=found.n_images,
+            names=found.names,
+            columns=[ComparedColumnOut(**vars(column)) for column in found.columns],
+            attributes=[
+                AttributeAgreementOut(
+                    attribute=(row.attribute or {}).get("index"),
+                    overall=overall and row.attribute is not None,
+                    **_words(row.attribute or {}),
+                    cells=[
+                        cell
+                        and AgreementOut(
+                            score=cell.score,
+                            balanced_accuracy=cell.balanced_accuracy,
+                            chance=1 / column.n_values if column.kind == "categories" else None,
+                        )
+                        for cell, column in zip(row.cells, found.columns, strict=True)
+                    ],
+                )
+                for row in found.rows
+            ],
+        )
+
+
+def _words(attribute: dict[str, Any]) -> dict[str, Any]:
+    """The annotators' words for an attribute's two sides and for its clusters."""
+    return {
+        "low": attribute.get("low", []),
+        "high": attribute.get("high", []),
+        "clusters": [each["words"] for each in attribute.get("clusters", [])],
+    }
