@@ -30,6 +30,9 @@ _GROWTH = 2.0
 # The first local grids of a small collection are drawn from a hood of so many grids: drawn
 # closer, they keep together groups that no grid shows side by side.
 _WIDEST_GRIDS = 3.5
+# In more dimensions they are drawn from such a hood in a large collection too: there few of the
+# images that an early embedding shows close together are neighbours.
+_FEW_DIMENSIONS = 8
 # Of the grids that are not random, when there is a focus.
 _FOCUS_SHARE = 0.5
 # Of the grids neither random nor of the focus: what is known must be refined meanwhile.
@@ -39,6 +42,7 @@ _LARGEST_FEATURE = 1e100
 # What only one of the algorithms learns.
 _OPTIONAL = ("uncertainty_", "carelessness_", "held_out_", "_asked_pairs")
 ALGORITHMS = ("likelihood", "paper")
+_N_EXCLUDED = {"likelihood": 3, "paper": 10}
 
 
 class CrowdSter(Estimator):
@@ -49,15 +53,19 @@ class CrowdSter(Estimator):
     neighbourhood shrinks from round to round. `update` learns an embedding of all images:
 
     - "likelihood", the default: the embedding under which all answers so far are most
-      probable, with each annotator believed as far as the others bear them out and as many
-      dimensions as foretell held-out placements (`learning.binning`).
+      probable, with each annotator believed as far as the others support them. The number of
+      dimensions, how soft the choice among bins is and the share of the pairs are those that
+      predict held-out placements best. In grids of few images a pooled model of the pairs
+      joins the choice among bins, or replaces it where the latter adds nothing
+      (`learning.binning`).
     - "paper": the distances of the pairs asked in this round are divided by beta where most
       answers put the pair together, multiplied where most kept it apart, and all pairs
       ever asked are embedded by a Sammon projection.
 
     Readings where the paper leaves room, for either: the k of its k nearest neighbours
     shrinks from wide to `neighbors_end * grid_size` over `n_phases`; several seeds start
-    apart (`n_excluded` nearest neighbours). For "paper" the scale of the embedding is
+    apart (`n_excluded` nearest neighbours). For "likelihood" neighbourhoods are scaled by how
+    far each image's own neighbours are. For "paper" the scale of the embedding is
     normalised every phase and small distances are clipped.
 
     Parameters
@@ -69,9 +77,11 @@ class CrowdSter(Estimator):
     n_dimensions : coordinates of the embedding; None: the answers say ("paper": 3).
     algorithm : "likelihood" or "paper".
     n_phases : phases the schedule of k is laid out for; later phases stay at its end.
-    neighbors_start : k of the second phase, as a part of the collection (3.5 grids at least).
+    neighbors_start : k of the second phase, as a part of the collection (3.5 grids at least,
+        and no more where "likelihood" found more than eight dimensions).
     neighbors_end : k of the last phase, in grids.
-    n_excluded : nearest neighbours of a seed that may not be seeds too.
+    n_excluded : nearest neighbours of a seed that may not be seeds too. None: 3, for seeds
+        shown least come first anyway ("paper": 10, with less some images are never shown).
     random_share : part of the grids that are random, to measure against.
     beta : "paper": factor of the update rule, > 1.
     epsilon : "paper": weight of a pair never asked; 0 keeps the projection sparse, else
@@ -87,7 +97,7 @@ class CrowdSter(Estimator):
     uncertainty_ : (N,) "likelihood": deviation of each image's place, 1 where unknown.
     carelessness_ : (W,) "likelihood": odds that an annotator puts an image anywhere.
     held_out_ : (G, 2) "likelihood": of every answer taken in, how many of the placements
-        that were held out of a fit it foretold, and how many there were.
+        that were held out of a fit it predicted, and how many there were.
     n_phases_seen_ : updates so far.
     asked_ : grids selected or answered so far.
     """
@@ -102,7 +112,7 @@ class CrowdSter(Estimator):
         n_phases: int = 5,
         neighbors_start: float = 0.08,
         neighbors_end: float = 1.25,
-        n_excluded: int = 10,
+        n_excluded: int | None = None,
         random_share: float = 0.0,
         beta: float = 4.0,
         epsilon: float = 0.0,
@@ -171,9 +181,17 @@ class CrowdSter(Estimator):
         k = self.n_neighbors_at(self.n_phases_seen_ if phase is None else phase)
 
         def local(m: int, among: ArrayLike | None = None) -> IntArray:
-            asked = None if self.algorithm == "paper" else self.asked_
+            ours = self.algorithm == "likelihood"
             return local_grids(
-                self.embedding_, m, self.grid_size, k, rng, self.n_excluded, asked, among
+                self.embedding_,
+                m,
+                self.grid_size,
+                k,
+                rng,
+                self._n_excluded(),
+                self.asked_ if ours else None,
+                among,
+                locally_scaled=ours,
             )
 
         wanted: list[tuple[str, int, Callable[[int], IntArray]]] = [
@@ -249,7 +267,9 @@ class CrowdSter(Estimator):
         if phase == 0:
             return n_images
         end = self.neighbors_end * self.grid_size
-        start = max(end, self.neighbors_start * n_images, _WIDEST_GRIDS * self.grid_size)
+        many = self.algorithm == "likelihood" and self._n_found_dimensions() > _FEW_DIMENSIONS
+        share = 0.0 if many else self.neighbors_start
+        start = max(end, share * n_images, _WIDEST_GRIDS * self.grid_size)
         # A single local phase is best drawn from close by.
         n_steps = self.n_phases - 2
         part = min(1.0, (phase - 1) / n_steps) if n_steps > 0 else 1.0
@@ -344,6 +364,12 @@ class CrowdSter(Estimator):
     def _n(self) -> int:
         return self.asked_.n_images if hasattr(self, "asked_") else self.n_images
 
+    def _n_excluded(self) -> int:
+        return _N_EXCLUDED[self.algorithm] if self.n_excluded is None else self.n_excluded
+
+    def _n_found_dimensions(self) -> int:
+        return self.embedding_.shape[1] if hasattr(self, "embedding_") else 0
+
     def _nothing_asked(self) -> AskedGrids:
         return AskedGrids(np.empty((0, self.grid_size), np.int64), self.n_images)
 
@@ -364,6 +390,8 @@ class CrowdSter(Estimator):
         return np.random.default_rng([*key, phase, self.n_calls_])
 
     def _check_parameters(self) -> None:
+        if self.algorithm not in ALGORITHMS:
+            raise ValueError(f"algorithm must be one of {ALGORITHMS}, got {self.algorithm!r}")
         check_count("n_images", self.n_images, minimum=2)
         check_count("grid_size", self.grid_size, minimum=2)
         check_count("n_bins", self.n_bins)
@@ -373,7 +401,7 @@ class CrowdSter(Estimator):
             check_count("random_state", self.random_state, minimum=0)
         check_count("n_phases", self.n_phases)
         check_count("n_iterations", self.n_iterations)
-        check_count("n_excluded", self.n_excluded, minimum=0)
+        check_count("n_excluded", self._n_excluded(), minimum=0)
         check_positive("beta", self.beta, minimum=1.0)
         check_positive("epsilon", self.epsilon, strict=False)
         check_positive("neighbors_start", self.neighbors_start)
@@ -383,8 +411,6 @@ class CrowdSter(Estimator):
             raise ValueError(f"random_share must be at most 1, got {self.random_share!r}")
         if self.grid_size > self.n_images:
             raise ValueError(f"grid_size must be at most n_images, got {self.grid_size}")
-        if self.algorithm not in ALGORITHMS:
-            raise ValueError(f"algorithm must be one of {ALGORITHMS}, got {self.algorithm!r}")
 
     def _learned(self) -> tuple[Arrays, State]:
         arrays: Arrays = {

@@ -15,6 +15,11 @@ _LOCALITY_SAMPLE = 1_500
 _SEEDS_PER_BLOCK = 256
 # Images of a hood that are looked at for one grid, in grids.
 _CANDIDATES = 4
+# How far an image reaches: to its neighbour of this rank.
+_REACH = 4
+# A hood scaled by reach is chosen from so many times as many nearest images.
+_WIDER = 3
+_TINY = 1e-9
 # How much an image is wanted less for each e-fold of grids it shared with the seed, and
 # for being shown as often again as the mean.
 _TOGETHER, _SEEN = 1.0, 1.0
@@ -65,6 +70,7 @@ def local_grids(
     n_excluded: int = 10,
     asked: AskedGrids | None = None,
     among: ArrayLike | None = None,
+    locally_scaled: bool = False,
 ) -> IntArray:
     """(n, grid_size) grids, each drawn from the neighbourhood of one seed image.
 
@@ -77,7 +83,11 @@ def local_grids(
 
     asked: grids asked before; images shown less often, and those not yet shown together
     with the seed, are then preferred. among: images that seeds are taken from, all unless
-    told.
+    told. locally_scaled: squared distances to an image count in units of how far its own
+    neighbours are, half of the local scaling of Zelnik-Manor and Perona (2004). In many
+    dimensions a few images are near to all, and most near to none, for no better reason than
+    that little is known of them (Radovanovic, Nanopoulos and Ivanovic, 2010): unscaled, grids
+    ask about the former again and again.
     """
     n_images = len(embedding)
     check_count("n", n, minimum=0)
@@ -86,14 +96,20 @@ def local_grids(
         raise ValueError(f"grid_size must be at most {n_images} images, got {grid_size}")
     n_neighbors = int(np.clip(n_neighbors, grid_size, n_images))
     nearest = NearestPoints(embedding)
-    close = nearest.query(min(n_excluded, n_images - 1) + 1)
+    close = nearest.query(min(max(n_excluded, _REACH), n_images - 1) + 1)
     views = np.zeros(n_images) if asked is None else asked.views
-    seeds = spread_seeds(close, n, rng, views, among)
+    seeds = spread_seeds(close[:, : n_excluded + 1], n, rng, views, among)
+    reach = np.linalg.norm(embedding - embedding[close[:, -1]], axis=1)
     grids = np.empty((n, grid_size), np.int64)
     for start in range(0, n, _SEEDS_PER_BLOCK):
         rows = slice(start, start + _SEEDS_PER_BLOCK)
         most = _CANDIDATES * grid_size
-        hoods = _neighborhoods(embedding, nearest, seeds[rows], n_neighbors, most, rng)
+        if locally_scaled:
+            wide = min(_WIDER * n_neighbors, n_images)
+            hoods = _neighborhoods(embedding, nearest, seeds[rows], wide, _WIDER * most, rng)
+            hoods = _nearest_in_reach(hoods, embedding, reach, min(n_neighbors, most))
+        else:
+            hoods = _neighborhoods(embedding, nearest, seeds[rows], n_neighbors, most, rng)
         wish = _wishes(hoods, asked, rng)
         best = np.argpartition(-wish, grid_size - 1, axis=1)[:, :grid_size]
         grids[rows] = np.take_along_axis(hoods, best, axis=1)
@@ -137,6 +153,17 @@ def _neighborhoods(
     # The `most` nearest of a random part of the collection stand for k nearest of all.
     sample = rng.permutation(n_images)[:part]
     return _seed_first(seeds, sample[nearest_points(embedding[sample], most, embedding[seeds])])
+
+
+def _nearest_in_reach(
+    hoods: IntArray, embedding: FloatArray, reach: FloatArray, k: int
+) -> IntArray:
+    """(n, k) of each hood the seed, first in it, and the images nearest to it in units of
+    their own reach (N,), which is how far their neighbours are."""
+    squared = ((embedding[hoods] - embedding[hoods[:, :1]]) ** 2).sum(axis=2)
+    scaled = squared / np.maximum(reach[hoods], _TINY)
+    scaled[:, 0] = -1.0
+    return np.take_along_axis(hoods, np.argsort(scaled, axis=1)[:, :k], axis=1)
 
 
 def _thinned(hoods: IntArray, most: int, rng: np.random.Generator) -> IntArray:

@@ -15,7 +15,7 @@ import torch
 
 from bench.crowdster import parts
 from bench.crowdster.report import write_report
-from bench.crowdster.spaces import SPACES
+from bench.crowdster.spaces import HIGH_SPACES, SPACES
 
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "benchmarks"
 RESULTS = FOLDER / "crowdster.json"
@@ -32,6 +32,7 @@ def jobs(n_seeds: int) -> dict[str, list[Job]]:
         "small": [(parts.small, (seed,)) for seed in range(2 * n_seeds)],
         "phases": [(parts.phases, (seed,)) for seed in seeds],
         "noise": [(parts.noise, (seed,)) for seed in seeds],
+        "high": [(parts.high, (name, seed)) for name in HIGH_SPACES for seed in seeds],
         "locality": [(parts.locality, (seed,)) for seed in seeds],
         "together": [(parts.together, (seed,)) for seed in seeds],
         "fonts": [(parts.fonts, (seed,)) for seed in range(4 * n_seeds)],

@@ -204,3 +204,15 @@ def by_triplets(seed: int) -> list[Row]:
         found = neighbor_overlap(true, nearest_neighbors(places, K))
         rows.append({"seed": seed, "method": "active (SOE)", "triplets": n, "found": found})
     return rows
+
+
+def high(name: str, seed: int) -> list[Row]:
+    """About 2,000 images in 40 dimensions, 3,000 answers with 10 % noise in five rounds."""
+    n_images, n_answers = 1_854, 3_000
+    crowd = Crowd(space(name, n_images, np.random.default_rng(seed)), 0.1)
+    rows = []
+    for method in ("CrowdSter (default)", "paper's CrowdSter"):
+        model = CrowdSter(n_images, random_state=seed, **METHODS[method])
+        for row in play(crowd, model, [n_answers // 5] * 5, seed):
+            rows.append({"space": name, "seed": seed, "method": method, **row})
+    return rows

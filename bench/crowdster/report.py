@@ -19,6 +19,8 @@ TITLES = {
     "clusters": "1,000 images in 25 clusters",
     "features": "1,000 images with 40 features bent from six",
     "300 colours": "300 colours",
+    "objects": "1,854 objects by 42 sparse, non-negative dimensions",
+    "mixture": "1,854 images in 40 clusters of 40 dimensions",
 }
 
 
@@ -41,6 +43,7 @@ def write_report(results: dict[str, list[Row]], folder: Path) -> None:
         "small": _small,
         "phases": _phases,
         "noise": _noise,
+        "high": _high,
         "locality": _locality,
         "fonts": _fonts,
         "triplets": lambda rows: _triplets(rows, results.get("budget", [])),
@@ -89,6 +92,17 @@ def _budget(rows: list[Row]) -> list[str]:
         lines += ["", f"{TITLES[space]} (dimensions the default chose: {chosen}):", ""]
         lines += _table(["answers", *(f"{n:,}" for n in counts)], body)
     return [*lines, "", "![Neighbours found against answers](crowdster_budget.svg)"]
+
+
+def _high(rows: list[Row]) -> list[str]:
+    lines = ["## Forty dimensions: 3,000 answers with 10 % noise"]
+    for space in dict.fromkeys(row["space"] for row in rows):
+        here = [row for row in rows if row["space"] == space]
+        counts = sorted({row["answers"] for row in here})
+        body = [[_bold(m), *(_found_after(here, m, n) for n in counts)] for m in _methods(here)]
+        lines += ["", f"{TITLES[space]}:", ""]
+        lines += _table(["answers", *(f"{n:,}" for n in counts)], body)
+    return lines
 
 
 def _found_after(rows: list[Row], method: str, answers: int) -> str:

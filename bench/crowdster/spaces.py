@@ -108,10 +108,42 @@ def space(name: str, n: int, rng: np.random.Generator) -> FloatArray:
         # Forty features bent from six latent ones.
         latent = rng.normal(size=(n, 6))
         return np.asarray(np.tanh(latent @ rng.normal(size=(6, 40)) / 2.5))
-    raise ValueError(f"no space {name!r}; there are {', '.join(SPACES)}")
+    if name == "objects":
+        return _objects(n, rng)
+    if name == "mixture":
+        # Forty categories in 40 dimensions whose spread decays.
+        spread = np.arange(1, 41) ** -0.5
+        middles = rng.normal(size=(40, 40)) * spread
+        return np.asarray(middles[rng.integers(0, 40, n)] + 0.6 * rng.normal(size=(n, 40)) * spread)
+    known = ", ".join([*SPACES, *HIGH_SPACES])
+    raise ValueError(f"no space {name!r}; there are {known}")
 
 
 SPACES = ("colours", "plane", "clusters", "features")
+HIGH_SPACES = ("objects", "mixture")
+
+
+def _objects(n: int, rng: np.random.Generator) -> FloatArray:
+    """(n, 42) everyday objects by non-negative dimensions, of which each has a few.
+
+    Objects come from 27 categories of unequal size with a profile of two to five dimensions,
+    and have some of the widespread dimensions of their own, like the 1,854 objects of Hebart
+    et al. (2020).
+    """
+    n_dimensions, n_categories = 42, 27
+    size = np.arange(1, n_categories + 1) ** -0.6
+    category = rng.choice(n_categories, n, p=size / size.sum())
+    profile = np.zeros((n_categories, n_dimensions))
+    for row in profile:
+        n_own = rng.integers(2, 6)
+        row[rng.choice(n_dimensions, n_own, replace=False)] = rng.gamma(2.0, 0.5, n_own)
+    typical = np.exp(0.45 * rng.normal(size=(n, n_dimensions)))
+    common = profile[category] * typical * (rng.random((n, n_dimensions)) < 0.85)
+    widespread = np.arange(1, n_dimensions + 1) ** -0.5
+    widespread = rng.permutation(widespread / widespread.sum())
+    own = rng.random((n, n_dimensions)) < 5 * widespread
+    own_size = own * rng.exponential(0.5, (n, n_dimensions))
+    return np.asarray(common + own_size + rng.exponential(0.05, (n, n_dimensions)))
 
 
 @cache

@@ -1,9 +1,10 @@
-"""How many coordinates the answers ask for: the likelihood of placements held out."""
+"""How many coordinates the answers ask for, and how soft the choice among bins is: the
+likelihood of placements held out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -13,69 +14,116 @@ from learning.answers import Answers
 from learning.arrays import FloatArray
 from learning.binning.certainty import uncertainty
 from learning.binning.fitting import Fit, Step, climb, enough_epochs, narrowed, unit
-from learning.binning.likelihood import PairCurve, Shown, placements
+from learning.binning.held_out import Tried, gap, hold_out, judged
+from learning.binning.likelihood import PairCurve
 from learning.binning.prior import describe, prior_of
 from learning.binning.start import spectral_start
-from learning.binning.trust import Trust, honest
+from learning.binning.trust import Trust
 
-CANDIDATES = (12, 8, 6, 5, 4, 3, 2)
-_SHARE = 0.1
+# Number of dimensions, and temperature of the choice among bins.
+Candidate = tuple[int, float]
+
+# The fits that are tried, each begun at the one before. In many dimensions images lie about
+# equally far from every bin: there the choice is softer. In few of them a soft choice leads
+# out of the folds into which images were pressed, before a sharp one looks at the details.
+CANDIDATES: tuple[Candidate, ...] = (
+    (24, 1.0),
+    (12, 0.8),
+    (6, 0.6),
+    (4, 0.6),
+    (4, 0.3),
+    (3, 0.6),
+    (3, 0.3),
+    (2, 0.3),
+)
+# In more dimensions a fit has settled after a few epochs, in fewer it has not.
+_FEW_DIMENSIONS = 6
 # That a regression on features can be judged by.
 _FEWEST_IMAGES = 20
-_WIDE, _WIDE_EPOCHS = 16, 10
-EPOCHS = 6
+_WIDE_EPOCHS = 10
+EPOCHS, _REFINING_EPOCHS, _SETTLING_EPOCHS = 6, 3, 10
 # Of a prior from features, in units of the trust that its errors ask for.
 OTHER_STRENGTHS = (0.1, 10.0)
 # At a first guess everybody looks careless.
 _EPOCHS_OF_GRACE = 5
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A number of dimensions with its fit to the placements kept and its worth.
-
-    log_likelihood: (G,) of each grid's held-out placements
-    hits: (G, 2) how many of them it foretold, and how many there are
-    """
-
-    n_dimensions: int
-    fit: Fit
-    log_likelihood: Tensor
-    hits: Tensor
+# What is tried about the best candidate, one after the other: factors of its temperature and
+# shares of the pairs.
+_TEMPERATURES = (1.7, 1 / 1.7)
+_PAIR_SHARES = (0.2, 0.7)
 
 
 def n_epochs(n_answers: int, n_candidates: int, n_with_features: int = 0) -> int:
-    """Epochs that `try_dimensions` takes, and `try_features` with so many of the fits."""
+    """Epochs that a search takes at most, with features tried on so many of the fits."""
     n_trials = n_candidates
     if n_with_features:
         n_trials += n_with_features + len(OTHER_STRENGTHS)
-    return enough_epochs(_WIDE_EPOCHS, n_answers) + n_trials * enough_epochs(EPOCHS, n_answers)
+    n_refining = len(_TEMPERATURES) + len(_PAIR_SHARES)
+    epochs = enough_epochs(_WIDE_EPOCHS, n_answers) + n_trials * enough_epochs(EPOCHS, n_answers)
+    epochs += n_refining * enough_epochs(_REFINING_EPOCHS, n_answers)
+    return epochs + enough_epochs(_SETTLING_EPOCHS, n_answers)
 
 
 def enough_for_features(answers: Answers, seed: int) -> bool:
     """Whether a regression on features can be judged."""
-    kept, _ = _held_out(answers, seed)
+    kept, _ = hold_out(answers, seed)
     return int(_placed(kept).sum()) >= _FEWEST_IMAGES
 
 
-def try_dimensions(
-    answers: Answers, n_bins: int, candidates: Sequence[int], seed: int, step: Step
+def try_candidates(
+    answers: Answers, n_bins: int, candidates: Sequence[Candidate], seed: int, step: Step
 ) -> list[Tried]:
     """Fits in ever fewer dimensions, each begun at the one before.
 
     Nothing, not even the start, may see the placements that are to judge.
     """
     generator = torch.Generator().manual_seed(seed)
-    kept, held = _held_out(answers, seed)
-    wide = max(_WIDE, *candidates)
-    fit = _begin(spectral_start(kept, wide, seed), kept, generator)
+    kept, held = hold_out(answers, seed)
+    wide, soft = candidates[0]
+    fit = replace(_begin(spectral_start(kept, wide, seed), kept, generator), temperature=soft)
     fit = climb(fit, kept, n_bins, _WIDE_EPOCHS, generator, step, _EPOCHS_OF_GRACE)
     tried: list[Tried] = []
-    for n_dimensions in candidates:
-        fit = replace(fit, embedding=narrowed(fit.embedding, n_dimensions))
+    for n_dimensions, temperature in candidates:
+        narrow = narrowed(fit.embedding, n_dimensions)
+        fit = replace(fit, embedding=narrow, temperature=temperature)
         fit = climb(fit, kept, n_bins, EPOCHS, generator, step)
-        tried.append(_judged(fit, answers, held, n_bins))
+        tried.append(judged(fit, answers, held, n_bins))
     return tried
+
+
+def settled(
+    tried: list[Tried], answers: Answers, n_bins: int, seed: int, step: Step
+) -> list[Tried]:
+    """The candidates, and the best of few dimensions once more, fitted to the end, when one of
+    many dimensions is the best."""
+    narrow = [trial for trial in tried if trial.n_dimensions <= _FEW_DIMENSIONS]
+    if not narrow or best(tried).n_dimensions <= _FEW_DIMENSIONS:
+        return tried
+    kept, held = hold_out(answers, seed)
+    generator = torch.Generator().manual_seed(seed)
+    start = max(narrow, key=lambda trial: trial.total).fit
+    fit = climb(start, kept, n_bins, _SETTLING_EPOCHS, generator, step)
+    return [*tried, judged(fit, answers, held, n_bins)]
+
+
+def refined(found: Tried, answers: Answers, n_bins: int, seed: int, step: Step) -> Tried:
+    """The candidate with the temperature and the share of the pairs that predict best."""
+    kept, held = hold_out(answers, seed)
+    generator = torch.Generator().manual_seed(seed)
+
+    def better(found: Tried, starts: list[Fit]) -> Tried:
+        for start in starts:
+            fit = climb(start, kept, n_bins, _REFINING_EPOCHS, generator, step)
+            rival = judged(fit, answers, held, n_bins)
+            gain, error = gap(rival, found)
+            if gain > error:
+                found = rival
+        return found
+
+    fit = found.fit
+    found = better(
+        found, [replace(fit, temperature=factor * fit.temperature) for factor in _TEMPERATURES]
+    )
+    return better(found, [replace(found.fit, pair_share=share) for share in _PAIR_SHARES])
 
 
 def try_features(
@@ -86,50 +134,33 @@ def try_features(
     Features must help by more than one standard error: the best of many trials helps by
     chance.
     """
-    kept, held = _held_out(answers, seed)
+    kept, held = hold_out(answers, seed)
     placed = _placed(kept)
     described = describe(features, placed, seed)
 
-    def trusting(one: Tried, strength: float) -> Tried:
-        variance = (uncertainty(one.fit, kept, n_bins) ** 2)[placed].mean() / one.n_dimensions
+    def trusting(trial: Tried, strength: float) -> Tried:
+        variance = (uncertainty(trial.fit, kept, n_bins) ** 2)[placed].mean()
         # From a fit without it: a prior that has drawn the images would confirm itself.
-        prior = prior_of(described, one.fit.embedding, float(variance), seed)
+        error = float(variance) / trial.n_dimensions
+        prior = prior_of(described, trial.fit.embedding, error, seed)
         generator = torch.Generator().manual_seed(seed)
-        start = replace(one.fit, prior=prior.times(strength))
+        start = replace(trial.fit, prior=prior.times(strength))
         rival = climb(start, kept, n_bins, EPOCHS, generator, step)
-        return _judged(rival, answers, held, n_bins)
+        return judged(rival, answers, held, n_bins)
 
     without = best(tried)
-    found = best([trusting(one, 1.0) for one in tried])
-    plain = next(one for one in tried if one.n_dimensions == found.n_dimensions)
+    trusted = [trusting(trial, 1.0) for trial in tried]
+    found = best(trusted)
+    plain = tried[next(k for k, trial in enumerate(trusted) if trial is found)]
     rivals = [found, *(trusting(plain, strength) for strength in OTHER_STRENGTHS)]
-    found = max(rivals, key=lambda one: float(one.log_likelihood.sum()))
-    gain, error = _gap(found, without)
+    found = max(rivals, key=lambda trial: trial.total)
+    gain, error = gap(found, without)
     return found if gain > error else without
 
 
 def _placed(answers: Answers) -> Tensor:
     """(N,) bool, images that were put in a bin."""
     return answers.images[answers.groups >= 0].bincount(minlength=answers.n_images) > 0
-
-
-def _judged(fit: Fit, answers: Answers, held: Tensor, n_bins: int) -> Tried:
-    fit = replace(fit, trust=_honest(fit, answers, held, n_bins))
-    return Tried(fit.embedding.shape[1], fit, *_held_out_worth(fit, answers, held, n_bins))
-
-
-def _held_out(answers: Answers, seed: int) -> tuple[Answers, Tensor]:
-    """Answers without a tenth of their placements, and (G, S) bool, which those are."""
-    generator = torch.Generator().manual_seed(seed)
-    grouped = answers.groups >= 0
-    chance = torch.rand(grouped.shape, generator=generator).to(answers.device)
-    held = grouped & (chance < _SHARE)
-    kept = replace(
-        answers,
-        present=answers.present & ~held,
-        groups=answers.groups.masked_fill(held, -1),
-    )
-    return kept, held
 
 
 def _begin(places: FloatArray, answers: Answers, generator: torch.Generator) -> Fit:
@@ -142,46 +173,9 @@ def _begin(places: FloatArray, answers: Answers, generator: torch.Generator) -> 
 
 def best(tried: list[Tried]) -> Tried:
     """That of the fewest dimensions within one standard error of the best."""
-    top = max(tried, key=lambda one: float(one.log_likelihood.sum()))
-    for one in reversed(tried):
-        gap, error = _gap(top, one)
-        if gap <= error:
-            return one
+    top = max(tried, key=lambda trial: trial.total)
+    for trial in sorted(tried, key=lambda trial: (trial.n_dimensions, -trial.total)):
+        loss, error = gap(top, trial)
+        if loss <= error:
+            return trial
     return top
-
-
-def _gap(one: Tried, other: Tried) -> tuple[float, float]:
-    """How much likelier one makes the held-out placements, and the standard error of that."""
-    gap = one.log_likelihood - other.log_likelihood
-    # One answer alone tells nothing of how much answers differ.
-    if len(gap) < 2:
-        return float(gap.sum()), float("inf")
-    return float(gap.sum()), float(gap.std()) * len(gap) ** 0.5
-
-
-@torch.no_grad()
-def _honest(fit: Fit, answers: Answers, held: Tensor, n_bins: int) -> Trust:
-    ps, who, used = [], [], []
-    for rows, block in answers.blocks():
-        told = placements(
-            Shown.of(fit.embedding, block), fit.trust.genuine[rows] * ~held[rows], n_bins
-        )
-        asked = told.counted & held[rows]
-        ps.append(told.log_own[asked].exp())
-        who.append(block.annotators.unsqueeze(1).expand_as(asked)[asked])
-        used.append(told.n_used.unsqueeze(1).expand_as(asked)[asked])
-    return honest(fit.trust, torch.cat(ps), torch.cat(who), torch.cat(used))
-
-
-@torch.no_grad()
-def _held_out_worth(fit: Fit, answers: Answers, held: Tensor, n_bins: int) -> tuple[Tensor, Tensor]:
-    gains, hits = [], []
-    for rows, block in answers.blocks():
-        genuine = fit.trust.genuine[rows] * ~held[rows]
-        told = placements(Shown.of(fit.embedding, block), genuine, n_bins)
-        p = told.probability(fit.trust.carelessness[block.annotators])
-        asked = told.counted & held[rows]
-        gains.append((p.clamp(min=1e-8).log() * asked).sum(dim=1))
-        hit = (told.log_bins.argmax(dim=2) == block.groups) & asked
-        hits.append(torch.stack([hit.sum(dim=1), asked.sum(dim=1)], dim=1))
-    return torch.cat(gains), torch.cat(hits)

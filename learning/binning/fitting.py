@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from learning.binning.likelihood import (
 from learning.binning.prior import Prior
 from learning.binning.trust import Trust, believe
 
-_LEARNING_RATE = 0.05
+_LEARNING_RATE, _LAST = 0.05, 0.02
 _STEPS_PER_EPOCH = 10
 _SMALLEST_STEP, _LARGEST_STEP = 32, 4_096
 # Epochs between two looks at who is to be trusted, the first after a few: at a random
@@ -27,8 +27,8 @@ _SMALLEST_STEP, _LARGEST_STEP = 32, 4_096
 _EPOCHS_PER_BELIEF = 3
 _EPOCHS_OF_GRACE = 5
 _SHRINKAGE = 1e-3
-# Share of the pairs' likelihood: all the answers' wisdom from near-perfect annotators lies
-# in the centroids; the more strays, the more the blunt pairs are worth.
+# The share of the pairs' likelihood that a search begins with: what near-perfect annotators
+# say lies in the centroids; the more strays, the more the blunt pairs are worth.
 _PAIR_SHARE, _PAIR_SHARE_PER_STRAY, _MOST_PAIR_SHARE = 0.3, 3.0, 0.8
 _TINY = 1e-9
 
@@ -37,12 +37,18 @@ Step = Callable[[], None]
 
 @dataclass(frozen=True)
 class Fit:
-    """embedding: (N, d), centred, root mean square 1; what it was found with."""
+    """embedding: (N, d), centred, root mean square 1; what it was found with.
+
+    temperature: of the choice among bins; pair_share: of the pairs in the likelihood, by
+    default as annotators' carelessness asks.
+    """
 
     embedding: Tensor
     curve: PairCurve
     trust: Trust
     prior: Prior | None = None
+    temperature: float = 0.3
+    pair_share: float | None = None
 
 
 def unit(embedding: Tensor) -> Tensor:
@@ -87,38 +93,40 @@ def climb(
     n_epochs = enough_epochs(n_epochs, len(answers))
     n_steps = n_epochs * -(-len(answers) // size)
     n_placed = max(1, int((answers.groups >= 0).sum()))
-    adam = torch.optim.Adam([embedding, offset, log_slope], lr=_LEARNING_RATE, betas=(0.9, 0.99))
-    schedule = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.02, n_steps)
+    adam = torch.optim.Adam(
+        [embedding, offset, log_slope], lr=_LEARNING_RATE, betas=(0.9, 0.99), fused=True
+    )
+    done = 0
     for epoch in range(n_epochs):
         if epoch >= trust_from and (epoch - trust_from) % _EPOCHS_PER_BELIEF == 0:
-            trust = believe(trust, embedding.detach(), answers, n_bins)
+            trust = believe(trust, embedding.detach(), answers, n_bins, start.temperature)
         order = torch.randperm(len(answers), generator=generator).to(answers.device)
         for rows in torch.split(order, size):
             adam.zero_grad()
-            loss = _loss(embedding, PairCurve(offset, log_slope), trust, answers, rows, n_bins)
+            # Linearly down; torch's scheduler takes longer than a step of a small fit.
+            adam.param_groups[0]["lr"] = _LEARNING_RATE * (1 - (1 - _LAST) * done / n_steps)
+            current = replace(
+                start, embedding=embedding, curve=PairCurve(offset, log_slope), trust=trust
+            )
+            loss = _loss(current, answers, rows, n_bins)
             if start.prior is not None:
                 loss = loss + start.prior.loss(embedding) / n_placed
             loss.backward()
             adam.step()
-            schedule.step()
+            done += 1
         step()
     curve = PairCurve(offset.detach(), log_slope.detach())
-    return Fit(unit(embedding.detach()), curve, trust, start.prior)
+    return replace(start, embedding=unit(embedding.detach()), curve=curve, trust=trust)
 
 
-def _loss(
-    embedding: Tensor,
-    curve: PairCurve,
-    trust: Trust,
-    answers: Answers,
-    rows: Tensor,
-    n_bins: int,
-) -> Tensor:
+def _loss(fit: Fit, answers: Answers, rows: Tensor, n_bins: int) -> Tensor:
     block = answers.rows(rows)
-    careless = trust.carelessness[block.annotators]
-    shown = Shown.of(embedding, block)
-    told = placements(shown, trust.genuine[rows], n_bins)
-    share = min(_PAIR_SHARE + _PAIR_SHARE_PER_STRAY * trust.mean, _MOST_PAIR_SHARE)
-    fit = (1 - share) * placement_loss(told, careless)
-    fit = fit + share * pair_loss(shown, curve, careless)
-    return fit + _SHRINKAGE * (embedding[block.images] ** 2).mean()
+    careless = fit.trust.carelessness[block.annotators]
+    shown = Shown.of(fit.embedding, block)
+    told = placements(shown, fit.trust.genuine[rows], n_bins, fit.temperature)
+    share = fit.pair_share
+    if share is None:
+        share = min(_PAIR_SHARE + _PAIR_SHARE_PER_STRAY * fit.trust.mean, _MOST_PAIR_SHARE)
+    loss = (1 - share) * placement_loss(told, careless)
+    loss = loss + share * pair_loss(shown, fit.curve, careless)
+    return loss + _SHRINKAGE * (fit.embedding[block.images] ** 2).mean()

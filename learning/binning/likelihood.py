@@ -16,9 +16,6 @@ from torch.nn import functional
 
 from learning.answers import Answers
 
-# Squared distance to a centroid, in units of the grid's mean squared deviation, that halves
-# the odds e-fold. Learned from the answers it shrinks towards zero and overfits.
-_TEMPERATURE = 0.3
 # A bin's centroid without an image that makes up nearly all of it is not to be had.
 _LEAST_OTHERS = 0.3
 _TINY = 1e-8
@@ -90,9 +87,11 @@ class Shown:
         return (one_hot * grouped).to(self.places.dtype)
 
 
-def placements(shown: Shown, genuine: Tensor, n_bins: int) -> Placements:
+def placements(shown: Shown, genuine: Tensor, n_bins: int, temperature: float) -> Placements:
     """How well the bins' centroids explain where each image was put.
 
+    temperature: squared distance to a centroid, in units of the grid's mean squared
+    deviation, that lowers the odds e-fold.
     genuine: (B, S) odds that a placement was meant; strays count less for the centroids,
     and those held out, 0, not at all.
     An image is compared to the centroid of the *others* in its bin: else a bin of one
@@ -108,7 +107,7 @@ def placements(shown: Shown, genuine: Tensor, n_bins: int) -> Placements:
     away = (all_in_bin / others.clamp(min=_LEAST_OTHERS)) ** 2
     squared = torch.where(members > 0, squared * away.unsqueeze(2), squared)
     used = total > _TINY
-    logits = (-squared / _TEMPERATURE).masked_fill(~used.unsqueeze(1), -torch.inf)
+    logits = (-squared / temperature).masked_fill(~used.unsqueeze(1), -torch.inf)
     log_bins = torch.log_softmax(logits, dim=2)
     n_used = used.sum(dim=1)
     counted = (others > _TINY) & (n_used > 1).unsqueeze(1)
@@ -124,7 +123,7 @@ def _middles(shown: Shown, members: Tensor, genuine: Tensor) -> tuple[Tensor, Te
     return weights, total, middles
 
 
-def bin_pull(shown: Shown, told: Placements, genuine: Tensor) -> Tensor:
+def bin_pull(shown: Shown, told: Placements, genuine: Tensor, temperature: float) -> Tensor:
     """(B, S, d, d) information that a placement holds on the place of its image.
 
     Fisher's, of the choice among the bins: 4 / T^2 times the covariance of the centroids
@@ -136,7 +135,7 @@ def bin_pull(shown: Shown, told: Placements, genuine: Tensor) -> Tensor:
     mean = p @ middles
     second = torch.einsum("bsc,bcd,bce->bsde", p, middles, middles)
     covariance = second - mean.unsqueeze(3) * mean.unsqueeze(2)
-    scale = (2 / (_TEMPERATURE * shown.spread)) ** 2 * genuine.unsqueeze(2)
+    scale = (2 / (temperature * shown.spread)) ** 2 * genuine.unsqueeze(2)
     return covariance * scale.unsqueeze(3)
 
 
@@ -146,19 +145,24 @@ def placement_loss(told: Placements, carelessness: Tensor) -> Tensor:
     return -log_likelihood.sum() / told.counted.sum().clamp(min=1)
 
 
-def pair_loss(shown: Shown, curve: PairCurve, carelessness: Tensor) -> Tensor:
-    """Mean negative log likelihood of the pairs; two leftovers are no pair."""
+def pair_log_odds(shown: Shown, curve: PairCurve) -> Tensor:
+    """(B, S, S) that two images share a bin, were nobody careless."""
     squared = (shown.places**2).sum(dim=2)
     cross = shown.places @ shown.places.transpose(1, 2)
     gaps = squared.unsqueeze(2) + squared.unsqueeze(1) - 2 * cross
     # Two images of a grid are sqrt(2) spreads apart in the mean square.
     distance = (gaps.clamp(min=0) / 2 + _TINY).sqrt()
+    return curve.offset - curve.log_slope.exp() * distance
+
+
+def pair_loss(shown: Shown, curve: PairCurve, carelessness: Tensor) -> Tensor:
+    """Mean negative log likelihood of the pairs; two leftovers are no pair."""
     grouped = shown.groups >= 0
     same = (shown.groups.unsqueeze(2) == shown.groups.unsqueeze(1)) & grouped.unsqueeze(2)
     both = shown.present.unsqueeze(2) & shown.present.unsqueeze(1)
     told = both & (grouped.unsqueeze(2) | grouped.unsqueeze(1))
     told = told.triu(diagonal=1)
-    clean = torch.sigmoid(curve.offset - curve.log_slope.exp() * distance)
+    clean = torch.sigmoid(pair_log_odds(shown, curve))
     stray = 1 - (1 - carelessness) ** 2
     count = told.sum(dim=(1, 2)).clamp(min=1)
     base = ((same & told).sum(dim=(1, 2)) / count).clamp(_TINY, 1 - _TINY)

@@ -40,14 +40,17 @@ class Trust:
 
 
 @torch.no_grad()
-def believe(trust: Trust, embedding: Tensor, answers: Answers, n_bins: int) -> Trust:
+def believe(
+    trust: Trust, embedding: Tensor, answers: Answers, n_bins: int, temperature: float
+) -> Trust:
     """One step of expectation-maximisation, the embedding (N, d) given."""
     n_annotators = len(trust.carelessness)
     strays = torch.zeros(n_annotators, device=answers.device)
     counted = torch.zeros_like(strays)
     genuine = torch.ones_like(trust.genuine)
     for rows, block in answers.blocks():
-        told = placements(Shown.of(embedding, block), trust.genuine[rows], n_bins)
+        shown = Shown.of(embedding, block)
+        told = placements(shown, trust.genuine[rows], n_bins, temperature)
         careless = trust.carelessness[block.annotators]
         genuine[rows] = torch.where(told.counted, _meant(told, careless), 1.0)
         # What is scaled afterwards must be counted unscaled, or it would grow every time.

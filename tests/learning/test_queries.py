@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learning import neighbors, queries
-from learning.arrays import FloatArray
+from learning.arrays import FloatArray, IntArray
 from learning.queries import grid_locality, local_grids, random_grids, spread_seeds
 
 
@@ -62,6 +62,27 @@ def test_local_grids_show_almost_every_image() -> None:
     rng = np.random.default_rng(0)
     grids = local_grids(rng.random((300, 3)), 60, 20, 35, rng)
     assert len(np.unique(grids)) > 290
+
+
+def test_local_scaling_asks_less_about_hubs_and_as_locally() -> None:
+    points = np.random.default_rng(0).normal(size=(600, 30))
+
+    def made(locally_scaled: bool) -> IntArray:
+        rng = np.random.default_rng(1)
+        return local_grids(points, 120, 20, 30, rng, locally_scaled=locally_scaled)
+
+    scaled, plain = made(True), made(False)
+    assert [len(set(grid)) for grid in scaled.tolist()] == [20] * 120
+    most = [np.bincount(grids.ravel(), minlength=600).max() for grids in (scaled, plain)]
+    never = [600 - len(np.unique(grids)) for grids in (scaled, plain)]
+    assert most[0] < 0.8 * most[1]
+    assert never[0] < 0.5 * never[1]
+    assert grid_locality(scaled, points) < 1.1 * grid_locality(plain, points)
+
+
+def test_points_on_one_place_may_be_scaled() -> None:
+    grids = local_grids(np.zeros((40, 2)), 5, 8, 10, np.random.default_rng(0), locally_scaled=True)
+    assert [len(set(grid)) for grid in grids.tolist()] == [8] * 5
 
 
 def test_no_seed_is_close_to_another_of_its_pass() -> None:

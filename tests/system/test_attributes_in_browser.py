@@ -1,4 +1,4 @@
-"""In a real browser: the t-SNE layout, agreement with known columns, and what an answer is about."""
+"""In a real browser: the t-SNE layout, known columns, and what an answer is about."""
 
 from collections.abc import Iterator
 from pathlib import Path
