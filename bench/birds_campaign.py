@@ -186,6 +186,9 @@ def _look_at_map(page: Page, root: str, out: Path) -> None:
     page.goto(f"{root}/map?colour=attribute:species")
     expect(page.get_by_test_id("map")).to_have_attribute("data-settled", "true", timeout=SLOW)
     _shot(page, out / "map-species.png")
+    page.goto(f"{root}/map?colour=attribute:species&layout=tsne")
+    expect(page.get_by_test_id("map")).to_have_attribute("data-settled", "true", timeout=SLOW)
+    _shot(page, out / "map-tsne.png")
 
 
 def _shot(page: Page, file: Path) -> None:

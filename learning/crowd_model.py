@@ -154,7 +154,7 @@ def learn(
     step()
     pooled = best.pooled[verdict.shown]
     if verdict.uses_pooled:
-        pooled = fitting.variational(pooled, answers, kinds[verdict.shown])
+        pooled = _pooled_of_all(pooled, answers, kinds[verdict.shown], generator)
     step()
     evidence = [best.evidence[k] for k in kept]
     if verdict.structure != ATTRIBUTES:
@@ -216,6 +216,20 @@ def _pooled(
 ) -> PooledModel:
     if len(answers) > _FEW:
         kind = replace(kind, n_iterations=_TRIAL_ITERATIONS)
+    certain = fitting.most_probable(fitting.start(answers, kind, generator), answers, kind)
+    return fitting.variational(certain, answers, kind)
+
+
+def _pooled_of_all(
+    trial: PooledModel,
+    answers: Answers,
+    kind: fitting.PooledSettings,
+    generator: torch.Generator,
+) -> PooledModel:
+    """From nothing: where the trial has merged what fewer answers did not tell apart, a fit
+    that goes on from it keeps it merged. On very many answers there is no time for that."""
+    if len(answers) > _TRIAL:
+        return fitting.variational(trial, answers, kind)
     certain = fitting.most_probable(fitting.start(answers, kind, generator), answers, kind)
     return fitting.variational(certain, answers, kind)
 
