@@ -105,8 +105,11 @@ def weigh(found: PairFit, fit: Fit, answers: Answers, seed: int) -> Weights:
 
     by_bins, by_pairs = nearness(fit.embedding), nearness(unit(found.model.positions))
     log_odds = found.log_odds[:, first, second][asked].double().cpu().numpy()
-    ratio = 2 * (_told(label, log_odds, by_bins)[1] - _told(label, log_odds)[1])
-    if ratio < _RATIO:
+    _, by_chance = _told(label, np.zeros(len(label)))
+    _, by_log_odds = _told(label, log_odds)
+    if 2 * (by_log_odds - by_chance) < _RATIO:
+        return Weights(1.0, 0.0)
+    if 2 * (_told(label, log_odds, by_bins)[1] - by_log_odds) < _RATIO:
         return Weights(0.0, 1.0)
     slopes, _ = _told(label, by_bins, by_pairs)
     bins, pairs = (max(0.0, float(slope)) for slope in slopes)

@@ -378,6 +378,16 @@ def test_small_grids_tell_categories_apart(grid_size: int, least: float, tmp_pat
     assert np.array_equal(CrowdSter.load(tmp_path / "model").embedding_, model.embedding_)
 
 
+def test_small_grids_of_noise_give_places_all_the_same() -> None:
+    rng = np.random.default_rng(0)
+    grids = random_grids(150, 4, 60, rng)
+    answers = Groupings(grids, rng.integers(0, 3, grids.shape), np.arange(150) % 5, 60, 5)
+    model = CrowdSter(60, grid_size=4, random_state=0).update(answers)
+    assert np.isfinite(model.embedding_).all()
+    assert len(np.unique(model.embedding_, axis=0)) == 60
+    assert (model.embedding_**2).sum(axis=1).mean() == pytest.approx(1, abs=0.01)
+
+
 def test_small_grids_give_as_many_dimensions_as_wanted_and_progress_ends_at_its_total() -> None:
     _, answers = of_categories(4, 300)
     heard: list[tuple[int, int]] = []
