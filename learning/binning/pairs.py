@@ -105,22 +105,22 @@ def weigh(found: PairFit, fit: Fit, answers: Answers, seed: int) -> Weights:
 
     by_bins, by_pairs = nearness(fit.embedding), nearness(unit(found.model.positions))
     log_odds = found.log_odds[:, first, second][asked].double().cpu().numpy()
-    _, by_chance = _told(label, np.zeros(len(label)))
-    _, by_log_odds = _told(label, log_odds)
+    _, by_chance = _regression(label, np.zeros(len(label)))
+    _, by_log_odds = _regression(label, log_odds)
     if 2 * (by_log_odds - by_chance) < _RATIO:
         return Weights(1.0, 0.0)
-    if 2 * (_told(label, log_odds, by_bins)[1] - by_log_odds) < _RATIO:
+    if 2 * (_regression(label, log_odds, by_bins)[1] - by_log_odds) < _RATIO:
         return Weights(0.0, 1.0)
-    slopes, _ = _told(label, by_bins, by_pairs)
+    slopes, _ = _regression(label, by_bins, by_pairs)
     bins, pairs = (max(0.0, float(slope)) for slope in slopes)
     return Weights(bins, pairs) if bins + pairs > 0 else Weights(1.0, 0.0)
 
 
-def _told(same: BoolArray, *columns: FloatArray) -> tuple[FloatArray, float]:
+def _regression(same: BoolArray, *columns: FloatArray) -> tuple[FloatArray, float]:
     """Slopes of a logistic regression of `same` (M,) on columns (M,), and its log likelihood."""
-    told = np.stack(columns, axis=1)
-    model = LogisticRegression(C=1e3).fit(told, same)
-    log_p = -np.logaddexp(0.0, np.where(same, -1.0, 1.0) * model.decision_function(told))
+    predictors = np.stack(columns, axis=1)
+    model = LogisticRegression(C=1e3).fit(predictors, same)
+    log_p = -np.logaddexp(0.0, np.where(same, -1.0, 1.0) * model.decision_function(predictors))
     return model.coef_[0], float(log_p.sum())
 
 
