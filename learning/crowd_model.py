@@ -28,6 +28,7 @@ from learning.evidence import (
 from learning.latent import model as latent_model
 from learning.latent.model import LatentAttributes
 from learning.pooled import fitting
+from learning.pooled.consensus import consensus
 from learning.pooled.model import PooledModel
 
 # Structures: what the answers support.
@@ -45,6 +46,9 @@ _TRIAL = 20_000
 _TRIAL_ITERATIONS = 30
 # Where images were shown less often, pairs that count more are tried as well.
 _SPARSE = 12.0
+# Fits that are averaged, of fewer answers than _FEW and of more; their pairs in all at most.
+_MOST_FITS, _FITS = 6, 3
+_FITTED_PAIRS = 240_000
 # A model that is worse on held-out answers by so many standard errors takes no part.
 _CLEARLY = 2.0
 
@@ -216,6 +220,12 @@ def _pooled(
 ) -> PooledModel:
     if len(answers) > _FEW:
         kind = replace(kind, n_iterations=_TRIAL_ITERATIONS)
+    return _fitted(answers, kind, generator)
+
+
+def _fitted(
+    answers: Answers, kind: fitting.PooledSettings, generator: torch.Generator
+) -> PooledModel:
     certain = fitting.most_probable(fitting.start(answers, kind, generator), answers, kind)
     return fitting.variational(certain, answers, kind)
 
@@ -226,12 +236,20 @@ def _pooled_of_all(
     kind: fitting.PooledSettings,
     generator: torch.Generator,
 ) -> PooledModel:
-    """From nothing: where the trial has merged what fewer answers did not tell apart, a fit
-    that goes on from it keeps it merged. On very many answers there is no time for that."""
+    """From nothing, from several starts: where the trial has merged what fewer answers did not
+    tell apart, a fit that goes on from it keeps it merged, and where images are in few answers
+    no single start finds all that they say. On very many answers there is no time for either."""
     if len(answers) > _TRIAL:
         return fitting.variational(trial, answers, kind)
-    certain = fitting.most_probable(fitting.start(answers, kind, generator), answers, kind)
-    return fitting.variational(certain, answers, kind)
+    return consensus([_fitted(answers, kind, generator) for _ in range(_n_fits(answers))])
+
+
+def _n_fits(answers: Answers) -> int:
+    """Of the pooled embedding, to be averaged."""
+    width = answers.images.shape[1]
+    affordable = _FITTED_PAIRS // max(1, len(answers) * width * (width - 1) // 2)
+    most = _MOST_FITS if len(answers) < _FEW else _FITS
+    return int(min(max(affordable, 1), most))
 
 
 def _pooled_settings(answers: Answers, settings: Settings) -> list[fitting.PooledSettings]:

@@ -73,7 +73,7 @@ class PooledModel:
 
     def scale(self, annotators: Tensor) -> Tensor:
         """(B,) s_w."""
-        return (_CONSISTENCY * self.consistency[annotators].clamp(-_LIMIT, _LIMIT)).exp()
+        return consistency_scale(self.consistency[annotators])
 
     def errors(self, annotators: Tensor) -> Tensor:
         """(B,) e_w."""
@@ -124,6 +124,11 @@ class PooledModel:
     def to(self, device: torch.device) -> PooledModel:
         """The same on another device."""
         return PooledModel(**{name: tensor.to(device) for name, tensor in self.tensors().items()})
+
+
+def consistency_scale(consistency: Tensor) -> Tensor:
+    """s_w of consistencies of any shape."""
+    return (_CONSISTENCY * consistency.clamp(-_LIMIT, _LIMIT)).exp()
 
 
 def _n_pairs(answers: Answers) -> int:
