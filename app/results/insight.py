@@ -122,6 +122,13 @@ def tells_attributes(model: Model) -> bool:
     return model.insight is not None and "attributes" in model.insight
 
 
+def finds_no_agreement(model: Model) -> bool:
+    """Whether nothing it learned predicts the answers that were held out; False where too few
+    were to judge by."""
+    insight = model.insight or {}
+    return insight.get("structure") == "none" and bool(insight.get("held_out_answers"))
+
+
 def _told(model: Model) -> dict[str, Any]:
     if not tells_attributes(model):
         raise NotFound(f"Model {model.version} tells nothing of attributes or annotators.")

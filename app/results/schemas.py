@@ -12,7 +12,7 @@ from app.collections.models import Image
 from app.jobs.models import Job
 from app.jobs.service import LEARN
 from app.results.evidence import Counts
-from app.results.insight import tells_attributes
+from app.results.insight import finds_no_agreement, tells_attributes
 from app.results.labels import tells_labels
 from app.results.models import EmbeddedImage, Model
 from app.results.monitor import Monitor
@@ -63,7 +63,8 @@ class JobOut(BaseModel):
 
 class ModelOut(BaseModel):
     """`has_insight`: it tells attributes and annotators; `has_memberships`: it has clusters of its
-    own, with every image's place in them; `has_labels`: it labels every image yes or no."""
+    own, with every image's place in them; `has_labels`: it labels every image yes or no;
+    `no_agreement`: nothing it learned predicts held-out answers, so its places mean nothing."""
 
     version: int
     round: int
@@ -73,6 +74,7 @@ class ModelOut(BaseModel):
     has_insight: bool
     has_memberships: bool
     has_labels: bool
+    no_agreement: bool
 
     @classmethod
     def of(cls, model: Model) -> "ModelOut":
@@ -85,6 +87,7 @@ class ModelOut(BaseModel):
             has_insight=tells_attributes(model),
             has_memberships=tells_clusters(model),
             has_labels=tells_labels(model),
+            no_agreement=finds_no_agreement(model),
         )
 
 

@@ -320,3 +320,9 @@ def test_a_crowd_that_agrees_on_nothing_gets_a_page_that_says_so(
     )
     expect(shown.get_by_role("img")).to_have_count(0)
     is_fine(page)
+    for other in ("map", "clusters"):
+        page.goto(f"{web.base_url}/campaigns/{campaign.id}/{other}")
+        notice = page.get_by_test_id("no-agreement")
+        expect(notice).to_contain_text("where images lie means nothing yet")
+        expect(notice.get_by_role("link")).to_have_attribute("href", re.compile("/attributes$"))
+        is_fine(page)

@@ -39,6 +39,11 @@ export class ShownModel {
     return this.model?.has_labels ?? false;
   }
 
+  /** Whether nothing it learned predicts answers, so that its places mean nothing. */
+  get noAgreement(): boolean {
+    return this.model?.no_agreement ?? false;
+  }
+
   private get model() {
     return this.live.progress?.models.find((model) => model.version === this.version);
   }

@@ -12,6 +12,7 @@ function aModel(version: number, n_answers: number, metrics: Record<string, numb
     has_insight: false,
     has_memberships: false,
     has_labels: false,
+    no_agreement: false,
   };
 }
 
