@@ -14,10 +14,10 @@ from learning.arrays import (
     IntArray,
     as_index_array,
     check_count,
-    check_positive,
 )
 from learning.asked import AskedGrids, without_repeats
 from learning.base import Arrays, Estimator, Progress, State
+from learning.crowdster_checks import check_parameters, checked_features
 from learning.groupings import Groupings
 from learning.neighbors import nearest_neighbors
 from learning.paper_crowdster import one_phase
@@ -37,11 +37,8 @@ _FEW_DIMENSIONS = 8
 _FOCUS_SHARE = 0.5
 # Of the grids neither random nor of the focus: what is known must be refined meanwhile.
 _MOST_NEW = 0.5
-# Squares of larger ones, summed up, leave the range of floats.
-_LARGEST_FEATURE = 1e100
 # What only one of the algorithms learns.
 _OPTIONAL = ("uncertainty_", "carelessness_", "held_out_", "_asked_pairs")
-ALGORITHMS = ("likelihood", "paper")
 _N_EXCLUDED = {"likelihood": 3, "paper": 10}
 
 
@@ -167,7 +164,7 @@ class CrowdSter(Estimator):
 
         phase: the one whose neighbourhoods the grids are to have, the next unless told.
         """
-        self._check_parameters()
+        check_parameters(self)
         check_count("n", n, minimum=0)
         rng = self._generator("grids", self._phase())
         if not hasattr(self, "embedding_"):
@@ -232,14 +229,14 @@ class CrowdSter(Estimator):
         when the answers are about fewer images, or when they and all before them hold no
         informative pair, unless learn is False.
         """
-        self._check_parameters()
+        check_parameters(self)
         n_images = groupings.n_images
         if n_images < self._n():
             raise ValueError(f"answers about {n_images} images, not n_images={self._n()}")
         check_count("n_phases", n_phases)
         if self.algorithm == "paper" and n_phases > 1:
             raise ValueError(f'"paper" learns from one round at a time, got n_phases={n_phases}')
-        given = self._checked_features(features, n_images)
+        given = checked_features(features, n_images)
         self._check_device()
         self._check_joining(n_images)
         earlier = [self._answers] if hasattr(self, "_answers") else []
@@ -315,16 +312,6 @@ class CrowdSter(Estimator):
         self.carelessness_, self.held_out_ = told.carelessness, told.held_out
         self.n_dimensions_ = self.embedding_.shape[1]
 
-    def _checked_features(self, features: ArrayLike | None, n_images: int) -> FloatArray | None:
-        if features is None:
-            return None
-        given = np.asarray(features, np.float64)
-        if given.ndim != 2 or not given.shape[1] or len(given) != n_images:
-            raise ValueError(f"features must be ({n_images}, F), got shape {given.shape}")
-        if not (np.abs(given) < _LARGEST_FEATURE).all():
-            raise ValueError(f"features must be finite numbers below {_LARGEST_FEATURE:g}")
-        return given
-
     def _check_device(self) -> None:
         if self.algorithm == "likelihood":
             # Imported here: selecting grids needs no torch.
@@ -388,29 +375,6 @@ class CrowdSter(Estimator):
         self.n_calls_ += 1
         key = [self.seed_, ("grids", "update").index(purpose)]
         return np.random.default_rng([*key, phase, self.n_calls_])
-
-    def _check_parameters(self) -> None:
-        if self.algorithm not in ALGORITHMS:
-            raise ValueError(f"algorithm must be one of {ALGORITHMS}, got {self.algorithm!r}")
-        check_count("n_images", self.n_images, minimum=2)
-        check_count("grid_size", self.grid_size, minimum=2)
-        check_count("n_bins", self.n_bins)
-        if self.n_dimensions is not None:
-            check_count("n_dimensions", self.n_dimensions)
-        if self.random_state is not None:
-            check_count("random_state", self.random_state, minimum=0)
-        check_count("n_phases", self.n_phases)
-        check_count("n_iterations", self.n_iterations)
-        check_count("n_excluded", self._n_excluded(), minimum=0)
-        check_positive("beta", self.beta, minimum=1.0)
-        check_positive("epsilon", self.epsilon, strict=False)
-        check_positive("neighbors_start", self.neighbors_start)
-        check_positive("neighbors_end", self.neighbors_end)
-        check_positive("random_share", self.random_share, strict=False)
-        if self.random_share > 1:
-            raise ValueError(f"random_share must be at most 1, got {self.random_share!r}")
-        if self.grid_size > self.n_images:
-            raise ValueError(f"grid_size must be at most n_images, got {self.grid_size}")
 
     def _learned(self) -> tuple[Arrays, State]:
         arrays: Arrays = {
