@@ -137,6 +137,26 @@ def table(rows: list[Row]) -> list[str]:
     return lines
 
 
+def report(rows: list[Row]) -> list[str]:
+    """The page of results."""
+    n_seeds = len({row["seed"] for row in rows})
+    return [
+        "# Rounds of chosen grids against random ones, at equal answers",
+        "",
+        "`python -m bench.cen.loop --data FOLDER`. Simulated crowds (`learning/simulation/scenes.py`)",
+        f"answer {_ROUND} random grids and then {_ROUND} of each policy, tested on {_ROUND} random",
+        "grids. Of a real crowd a quarter of the answers is learned from, then as many again, chosen",
+        "among the grids that were really asked; tested on the 15 % held out.",
+        f"Mean over {n_seeds} seeds; ± is the standard error of the paired differences.",
+        "",
+        "*attribute*: grids that differ in one attribute (paper 4.6); *uncertain*: of the images",
+        "whose places are known least; *local*: of images that lie close together; *spread*: of",
+        "images that lie far apart.",
+        "",
+        *table(rows),
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of real crowds")
@@ -150,7 +170,8 @@ def main() -> None:
         for data in REAL if options.data else ():
             rows += replayed(data, options.data, seed)
         RESULTS.write_text(json.dumps(rows, default=float) + "\n")
-        print("\n".join(table(rows)), flush=True)
+        RESULTS.with_suffix(".md").write_text("\n".join(report(rows)) + "\n")
+        print(f"seed {seed} of {options.seeds} measured", flush=True)
 
 
 if __name__ == "__main__":
