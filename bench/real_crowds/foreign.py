@@ -1,26 +1,17 @@
-"""What each method makes of every category column of the foreign simulator, and of pure noise.
-
-`python -m bench.real_crowds.foreign [--seeds N] [--noise-crowds N] [--scenes ...] [--out FILE]`
-prints tables. Rows are kept in FILE as they are measured, so a run that was stopped goes on
-where it was; `--again` measures them once more.
-"""
+"""What each method makes of every category column of the foreign simulator, and of pure noise."""
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterable, Iterator
-from itertools import product
-from pathlib import Path
 from statistics import mean
 
 import numpy as np
-import torch
 from sklearn.cluster import KMeans
 
 from bench.real_crowds.measures import HELD_OUT_SHARE, answered_images, matched_mcc
 from bench.real_crowds.methods import CONTRACT, DEFAULT, METHODS, Estimated, Fitted
-from bench.real_crowds.store import Row, Store, key_of
+from bench.real_crowds.store import Row
 from bench.real_crowds.tables import of, present, spread, table, values
 from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.groupings import Groupings
@@ -150,47 +141,3 @@ def noise_table(rows: list[Row]) -> list[str]:
             body.append([kind, *cells, f"{mean(values(own, 'seconds')):.1f}"])
     head = ["noise", "none", "pooled", "attributes", "crowds that show an attribute", "CPU s"]
     return table(head, body)
-
-
-def _measured(options: argparse.Namespace, store: Store) -> Iterator[Row]:
-    """The rows that the store lacks, or all with `--again`."""
-    there = set() if options.again else {key_of(row) for row in store.rows()}
-
-    def lacks(part: str, data: str, method: str, seed: int) -> bool:
-        row = {"part": part, "data": data, "method": method, "seed": seed}
-        return key_of(row) not in there
-
-    scenes = [name for name in options.scenes if name != NOISE]
-    for seed, scene in product(range(options.seeds), scenes):
-        methods = [method for method in COMPARED if lacks("foreign", scene, method, seed)]
-        if methods:
-            yield from foreign(scene, seed, methods)
-    crowds = options.noise_crowds if NOISE in options.scenes else 0
-    for seed in range(crowds):
-        kind = NOISE_KINDS[seed % len(NOISE_KINDS)]
-        if lacks(NOISE, kind, DEFAULT, seed):
-            yield noise(seed, kind)
-
-
-def main() -> None:
-    every = [*FOREIGN_SCENES, NOISE]
-    folder = Path(__file__).parent.parent.parent / "docs" / "benchmarks"
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=2, help="of each scene")
-    parser.add_argument("--noise-crowds", type=int, default=20, help="over the kinds of noise")
-    parser.add_argument("--scenes", nargs="+", choices=every, default=every, metavar="SCENE")
-    parser.add_argument("--out", type=Path, default=folder / "foreign_crowds.json")
-    parser.add_argument("--again", action="store_true", help="measure rows that are there, too")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    store = Store(options.out)
-    for row in _measured(options, store):
-        store.add(row)
-        print(row["data"], row["seed"], row["method"], f"{row['seconds']:.1f}", flush=True)
-    rows = store.rows()
-    print("\n".join(scene_table(of(rows, part="foreign"))), end="\n\n")
-    print("\n".join(noise_table(of(rows, part=NOISE))))
-
-
-if __name__ == "__main__":
-    main()
