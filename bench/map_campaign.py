@@ -86,7 +86,7 @@ def a_picture(number: int, kind: int) -> bytes:
 def _add_model(
     session: Session, campaign: Campaign, version: int, places: NDArray[np.float64]
 ) -> None:
-    job = Job(campaign_id=campaign.id, state="done", max_attempts=1, watermark=version)
+    job = Job(campaign_id=campaign.id, state="done", watermark=version)
     session.add(job)
     session.flush()
     model = Model(

@@ -96,7 +96,7 @@ def a_campaign_of(owner_id: UUID, n: int) -> UUID:
         )  # fmt: skip
         session.add(campaign)
         session.flush()
-        job = Job(campaign_id=campaign.id, state="done", max_attempts=1)
+        job = Job(campaign_id=campaign.id, state="done")
         session.add(job)
         session.flush()
         model = Model(

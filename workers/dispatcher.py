@@ -9,7 +9,10 @@ import logging
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterable
+from functools import partial
 from types import FrameType
+from typing import TypeVar
 
 import psycopg
 from celery.exceptions import CeleryError
@@ -17,6 +20,7 @@ from kombu.exceptions import KombuError, OperationalError
 from redis.exceptions import RedisError
 from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
 
 from app.accounts.sessions import forget_old_sessions
 from app.collections.discards import request_removal
@@ -26,6 +30,7 @@ from app.core.idempotency import forget_old_replies
 from app.core.logs import begin_log, log_the_uncaught
 from app.core.outbox import NOTIFY_CHANNEL, OutboxMessage
 from app.core.settings import get_settings
+from app.core.sweeps import PASSING, reason_of
 from app.jobs.service import requeue_lost_jobs
 from app.operations.violations import forget_old_violations
 from app.recruitment.erasure import forget_old
@@ -38,6 +43,7 @@ logger = logging.getLogger("workers.dispatcher")
 TICK_SECONDS = 1.0
 SWEEP_SECONDS = 5.0
 RETENTION_SECONDS = 600.0
+Swept = TypeVar("Swept")
 BROKER_ERRORS = (OperationalError, KombuError, RedisError, CeleryError, OSError)
 
 
@@ -45,7 +51,7 @@ def relay_messages(limit: int = 100) -> int:
     """Send waiting messages to Celery; returns how many. A broker error rolls all of them back.
 
     Sent, then marked: a crash between the two sends a message twice, which is harmless because a
-    job is claimed by a conditional update.
+    job is claimed by a conditional update. A message that cannot be written is parked.
     """
     with transaction() as session:
         waiting = session.scalars(
@@ -56,43 +62,76 @@ def relay_messages(limit: int = 100) -> int:
             .with_for_update(skip_locked=True)
         ).all()
         for message in waiting:
-            celery.send_task(
-                message.task, kwargs=message.arguments, retry=False, ignore_result=True
-            )
+            try:
+                _send(message)
+            except BROKER_ERRORS:
+                raise
+            except Exception as error:
+                logger.exception("outbox message %d is parked", message.id)
+                message.refused = reason_of(error)
             message.dispatched_at = func.clock_timestamp()
         return len(waiting)
 
 
-def sweep() -> None:
-    """Queue again jobs and imports that lost their worker or their message; forget what is
-    outdated, and have objects of deleted images removed."""
-    with transaction() as session:
-        queued = requeue_lost_jobs(session) + requeue_lost_imports(session)
-        forget_old_replies(session)
-        forget_old_deliveries(session)
-        request_removal(session)
+def _send(message: OutboxMessage) -> None:
+    if not isinstance(message.arguments, dict):
+        raise TypeError(f"arguments are no object but {type(message.arguments).__name__}")
+    celery.send_task(message.task, kwargs=message.arguments, retry=False, ignore_result=True)
+
+
+def requeue() -> None:
+    """Queue again jobs and imports that lost their worker or their message."""
+    queued = _one(requeue_lost_jobs) + _one(requeue_lost_imports)
     if queued:
         logger.info("queued %d lost jobs again", queued)
 
 
-def forget() -> None:
-    """Forget who people of campaigns that ended long ago were, and what is outdated."""
-    with transaction() as session:
-        people = forget_old(session)
-        forget_old_violations(session)
-        forget_old_sessions(session)
+def forget_people() -> None:
+    """Forget who people of campaigns that ended long ago were."""
+    people = _one(forget_old)
     if people:
         logger.info("forgot who %d people were, as their campaigns ended long ago", people)
 
 
+def _one(sweep: Callable[[Session], Swept]) -> Swept:
+    with transaction() as session:
+        return sweep(session)
+
+
+SWEEPS: dict[float, tuple[Callable[[], object], ...]] = {
+    SWEEP_SECONDS: (
+        requeue,
+        partial(_one, forget_old_replies),
+        partial(_one, forget_old_deliveries),
+        partial(_one, request_removal),
+    ),
+    RETENTION_SECONDS: (
+        forget_people,
+        partial(_one, forget_old_violations),
+        partial(_one, forget_old_sessions),
+    ),
+}
+
+
+def run_sweeps(sweeps: Iterable[Callable[[], object]]) -> None:
+    """All of them, each in transactions of its own: one that fails does not stop the others."""
+    for sweep in sweeps:
+        try:
+            sweep()
+        except PASSING:
+            raise
+        except Exception:
+            logger.exception("a sweep failed; the others go on")
+
+
 class Dispatcher:
-    """The loop around `relay_messages` and `sweep`; survives restarts of both servers."""
+    """The loop around `relay_messages` and SWEEPS; survives restarts of both servers."""
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
         self._deliverer = Deliverer(self.stopping)
         self._recruiter = Recruiter(self.stopping)
-        self._swept = self._forgot = -RETENTION_SECONDS
+        self._swept = dict.fromkeys(SWEEPS, -RETENTION_SECONDS)
 
     def run(self) -> None:
         self._deliverer.start()
@@ -116,12 +155,13 @@ class Dispatcher:
     def _tick(self) -> None:
         self._deliverer.wake()
         self._recruiter.wake()
-        if time.monotonic() - self._swept > SWEEP_SECONDS:
-            self._swept = time.monotonic()
-            sweep()
-        if time.monotonic() - self._forgot > RETENTION_SECONDS:
-            self._forgot = time.monotonic()
-            forget()
+        for seconds, sweeps in SWEEPS.items():
+            if time.monotonic() - self._swept[seconds] > seconds:
+                self._swept[seconds] = time.monotonic()
+                run_sweeps(sweeps)
+        run_sweeps([self._relay])
+
+    def _relay(self) -> None:
         try:
             while relay_messages():
                 continue

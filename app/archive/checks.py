@@ -6,7 +6,18 @@ Types, states, lengths and keys are the database's own constraints; here is what
 from uuid import UUID
 
 from pydantic import ValidationError
-from sqlalchemy import ARRAY, Float, literal, or_, select, text
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    DateTime,
+    Float,
+    Select,
+    literal,
+    not_,
+    or_,
+    select,
+    text,
+)
 from sqlalchemy import Text as SqlText
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
@@ -14,7 +25,7 @@ from sqlalchemy.orm import Session
 from app.annotation.quality import read_scores
 from app.annotation.settings import checked_annotation
 from app.archive.errors import DamagedArchive
-from app.archive.tables import ARCHIVED, belongs
+from app.archive.tables import ARCHIVED, Archived, belongs
 from app.campaigns.models import Campaign
 from app.campaigns.service import check_budget, check_ranges
 from app.core.errors import InvalidInput
@@ -30,6 +41,8 @@ from app.strategies import get_strategy
 from app.strategies.base import check_settings
 
 MOST_GROUPS = 100
+# Likewise is younger than the one; nobody plans beyond the other.
+FIRST_TIME, LAST_TIME = "2000-01-01Z", "2100-01-01Z"
 # Each finds what must not be; :campaign and :collection are the restored ones.
 RULES = {
     "The images are not numbered from 0 without gaps.": """
@@ -80,6 +93,10 @@ RULES = {
         HAVING min(position) < 0 OR max(position) >= campaign.n_images
             OR count(DISTINCT vector_dims(vector)) > 1
         """,
+    "A training tells no figures, or has been tried less than never.": """
+        SELECT FROM job WHERE campaign_id = :campaign
+        AND (jsonb_typeof(metrics) <> 'object' OR attempts < 0 OR NOT progress BETWEEN 0 AND 1)
+        """,
     "A clustering puts images into clusters that there are not.": """
         SELECT FROM clustering JOIN model ON model.id = clustering.model_id
         JOIN campaign ON campaign.id = model.campaign_id
@@ -99,11 +116,31 @@ def check_rows(session: Session, campaign_id: UUID, collection_id: UUID) -> None
         if session.execute(text(f"{query} LIMIT 1"), values).first() is not None:
             raise DamagedArchive(f"The archive cannot be used. {sentence}")
     for one in ARCHIVED:
-        numbers = [column for column in one.columns if _is_float(column.type)]
-        strange = [sql_cast(column, SqlText).op("~")("NaN|Inf") for column in numbers]
-        here = select(literal(1)).select_from(one.table).where(belongs(one, campaign_id))
-        if strange and session.scalar(here.where(or_(*strange)).limit(1)):
-            raise DamagedArchive(f"The archive's {one.name} holds numbers that are none.")
+        here = select(literal(1)).select_from(one.table).where(belongs(one, campaign_id)).limit(1)
+        if strange := _strange_numbers(one):
+            _refuse_any(session, here.where(or_(*strange)), one, "numbers that are none")
+        if beyond := _strange_times(one):
+            _refuse_any(session, here.where(or_(*beyond)), one, "times of no calendar")
+        if one.only is not None:
+            unfinished = here.where(not_(one.only(campaign_id)))
+            _refuse_any(session, unfinished, one, "rows that no archive has")
+
+
+def _refuse_any(session: Session, query: Select[int], one: Archived, what: str) -> None:
+    if session.scalar(query):
+        raise DamagedArchive(f"The archive's {one.name} holds {what}.")
+
+
+def _strange_numbers(one: Archived) -> list[ColumnElement[bool]]:
+    numbers = [column for column in one.columns if _is_float(column.type)]
+    return [sql_cast(column, SqlText).op("~")("NaN|Inf") for column in numbers]
+
+
+def _strange_times(one: Archived) -> list[ColumnElement[bool]]:
+    times = [column for column in one.columns if isinstance(column.type, DateTime)]
+    return [
+        not_(column.between(text(f"'{FIRST_TIME}'"), text(f"'{LAST_TIME}'"))) for column in times
+    ]
 
 
 def check_numbers(campaign: Campaign) -> None:

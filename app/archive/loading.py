@@ -44,7 +44,7 @@ def load_table(
 
     Raises DamagedArchive, TooNewArchive, and psycopg.Error for what the database does not take.
     """
-    unknown = sorted(set(told.columns) - {known.key for known in one.columns})
+    unknown = sorted(set(told.columns) - {known.key for known in one.columns} - one.former)
     if unknown:
         raise TooNewArchive(f"The archive's {one.name} has a column {unknown[0][:40]!r} too many.")
     _stage(session, one, told, pieces)

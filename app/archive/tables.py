@@ -29,6 +29,7 @@ from app.campaigns.models import Campaign, Grid, Round, Share
 from app.collections.models import Collection, Image
 from app.core.database import Base
 from app.jobs.models import Job
+from app.jobs.service import TASKS
 from app.results.models import Clustering, EmbeddedImage, Model
 
 
@@ -68,12 +69,14 @@ class Archived:
              They may be null, have a default, or are given anew by app/archive/fresh.py.
     only:    which of the campaign's rows are written, where not all; takes the campaign's id.
     instead: what is written for a column, where not what is in it; takes the same.
+    former:  columns of earlier versions, whose archives still have them; they are passed over.
     """
 
     model: type[Base]
     without: tuple[InstrumentedAttribute[object], ...] = ()
     only: Callable[[object], ColumnElement[bool]] | None = None
     instead: dict[str, Callable[[object], ColumnElement[Any]]] = field(default_factory=dict)
+    former: frozenset[str] = frozenset()
 
     @property
     def table(self) -> Table:
@@ -124,7 +127,8 @@ ARCHIVED = [
     Archived(
         Job,
         without=(Job.lease_owner, Job.lease_until),
-        only=lambda _: Job.state.in_(("done", "failed")),
+        only=lambda _: Job.state.in_(("done", "failed")) & Job.kind.in_(TASKS),
+        former=frozenset({"max_attempts"}),
     ),
     Archived(Model, without=(Model.artifact_key,)),
     Archived(EmbeddedImage),

@@ -6,6 +6,7 @@ are committed, and objects of single images are removed only under the exclusive
 wants them.
 """
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -18,8 +19,10 @@ from app.collections.models import Discard, Image
 from app.core.database import get_engine
 from app.core.outbox import OutboxMessage, send_after_commit
 from app.core.settings import get_settings
-from app.core.storage import delete_below
+from app.core.storage import check_storage, delete_below
+from app.core.sweeps import reason_of
 
+logger = logging.getLogger(__name__)
 DISCARD_TASK = "likewise.remove_discarded"
 AT_ONCE = 500
 
@@ -88,7 +91,11 @@ def remove_discarded(session: Session) -> int:
     if not session.scalar(select(func.pg_try_advisory_xact_lock_shared(ALL_OBJECTS))):
         return 0
     notes = session.scalars(
-        select(Discard).order_by(Discard.id).limit(AT_ONCE).with_for_update(skip_locked=True)
+        select(Discard)
+        .where(Discard.refused.is_(None))
+        .order_by(Discard.id)
+        .limit(AT_ONCE)
+        .with_for_update(skip_locked=True)
     ).all()
     of_images: dict[UUID, list[Discard]] = {}
     done = 0
@@ -96,8 +103,7 @@ def remove_discarded(session: Session) -> int:
         if note.collection_id is not None:
             of_images.setdefault(note.collection_id, []).append(note)
         else:
-            delete_below(note.prefix)
-            session.delete(note)
+            _remove(session, note)
             done += 1
     for collection_id, some in of_images.items():
         if session.scalar(select(func.pg_try_advisory_xact_lock(_lock_key(collection_id)))):
@@ -111,16 +117,31 @@ def _remove_images(session: Session, collection_id: UUID, notes: list[Discard]) 
     found = query.where(Image.collection_id == collection_id, Image.sha256.in_(hashes))
     wanted = set(session.scalars(found))
     for note in notes:
-        if note.sha256 not in wanted:
-            delete_below(note.prefix)
-        session.delete(note)
+        if note.sha256 in wanted:
+            session.delete(note)
+        else:
+            _remove(session, note)
     return len(notes)
+
+
+def _remove(session: Session, note: Discard) -> None:
+    """Remove what a note names, and the note; raises when storage does not answer."""
+    try:
+        delete_below(note.prefix)
+    except Exception as error:
+        # Storage that is away fails here as well, and then the note waits for it.
+        check_storage()
+        logger.exception("discard %d is parked", note.id)
+        note.refused = reason_of(error)
+    else:
+        session.delete(note)
 
 
 def request_removal(session: Session) -> None:
     """Ask for the task again if notes lie there and no message for it is on its way."""
     since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
-    if session.scalar(select(Discard.id).where(Discard.created_at < since).limit(1)) is None:
+    waiting = select(Discard.id).where(Discard.created_at < since, Discard.refused.is_(None))
+    if session.scalar(waiting.limit(1)) is None:
         return
     recent = select(OutboxMessage.id).where(
         OutboxMessage.task == DISCARD_TASK,

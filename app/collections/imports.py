@@ -11,6 +11,7 @@ was dealt with is written together with its images, so whoever takes over goes o
 
 import logging
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy import func, select, update
@@ -26,6 +27,7 @@ from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.outbox import OutboxMessage, send_after_commit
 from app.core.settings import get_settings
 from app.core.storage import get_object, put_object
+from app.core.sweeps import each_apart
 from app.jobs.service import LostLease
 
 logger = logging.getLogger(__name__)
@@ -218,25 +220,42 @@ def _queue_again(session: Session, one: CollectionImport, error: str | None) -> 
 def requeue_lost_imports(session: Session) -> int:
     """Queue again what lost its worker or its message; returns how many (see requeue_lost_jobs)."""
     lost = session.scalars(
-        select(CollectionImport)
+        select(CollectionImport.id)
         .where(CollectionImport.state == "running", CollectionImport.lease_until < func.now())
         .with_for_update(skip_locked=True)
     ).all()
-    for one in lost:
-        _queue_again(session, one, f"The worker was lost {one.attempts} times at the same place.")
+    n_lost = each_apart(session, lost, partial(_lose_worker, session), partial(_park, session))
     since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
     recent_message = select(OutboxMessage.id).where(
         OutboxMessage.job_id == CollectionImport.id,
         (OutboxMessage.dispatched_at.is_(None)) | (OutboxMessage.dispatched_at > since),
     )
     silent = session.scalars(
-        select(CollectionImport)
+        select(CollectionImport.id)
         .where(CollectionImport.state == "queued", ~recent_message.exists())
         .with_for_update(skip_locked=True)
     ).all()
-    for one in silent:
-        _dispatch(session, one.id)
-    return len(lost) + len(silent)
+    return n_lost + each_apart(
+        session, silent, partial(_dispatch, session), partial(_park, session)
+    )
+
+
+def _lose_worker(session: Session, import_id: UUID) -> None:
+    one = session.get_one(CollectionImport, import_id)
+    _queue_again(session, one, f"The worker was lost {one.attempts} times at the same place.")
+
+
+def _park(session: Session, import_id: UUID, reason: str) -> None:
+    session.execute(
+        update(CollectionImport)
+        .where(CollectionImport.id == import_id)
+        .values(
+            state="failed",
+            error=f"It cannot be done: {reason}",
+            lease_until=None,
+            finished_at=func.now(),
+        )
+    )
 
 
 def sources() -> list[str]:

@@ -119,6 +119,7 @@ class Discard(Base):
     """Objects in storage that nothing refers to any more, to be removed after the commit.
 
     With `collection_id` and `sha256`: only if no image of the collection has this content by then.
+    `refused` says why it could not be removed, though storage answers; it is not tried again.
     """
 
     __tablename__ = "discard"
@@ -128,3 +129,4 @@ class Discard(Base):
     collection_id: Mapped[UUID | None]
     sha256: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    refused: Mapped[str | None] = mapped_column(Text)

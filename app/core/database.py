@@ -30,6 +30,7 @@ from sqlalchemy.types import Uuid
 from uuid_utils.compat import uuid7
 
 from app.core.settings import get_settings
+from app.core.timestamps import read_all_times
 
 NAMING = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -79,6 +80,7 @@ def get_engine() -> Engine:
         hide_parameters=True,
         connect_args={"connect_timeout": 10, "options": TIMEOUTS},
     )
+    event.listen(engine, "connect", read_all_times)
     event.listen(engine, "handle_error", _without_row_values)
     return engine
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Identity, Index, String, func, insert, text
+from sqlalchemy import BigInteger, Identity, Index, String, Text, func, insert, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -19,7 +19,8 @@ NOTIFY_CHANNEL = "likewise_outbox"
 
 
 class OutboxMessage(Base):
-    """One task to be handed to Celery; `dispatched_at` is null until it was."""
+    """One task to be handed to Celery; `dispatched_at` is null until it was, `refused` says why
+    that could not be done."""
 
     __tablename__ = "outbox"
     __table_args__ = (
@@ -32,6 +33,7 @@ class OutboxMessage(Base):
     job_id: Mapped[UUID | None] = mapped_column(index=True)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     dispatched_at: Mapped[datetime | None]
+    refused: Mapped[str | None] = mapped_column(Text)
 
 
 def send_after_commit(

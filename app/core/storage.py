@@ -86,6 +86,11 @@ def all_keys() -> Iterator[str]:
 
 
 def delete_below(prefix: str) -> None:
-    """Remove all objects whose keys begin with the folders of `prefix`; there may be none."""
+    """Remove all objects whose keys begin with the folders of `prefix`; there may be none.
+
+    Raises ValueError for a prefix that names no folder: below that lies everything.
+    """
+    if not prefix.strip("/. "):
+        raise ValueError(f"{prefix!r} names no folder.")
     for page in obstore.list(_store(), prefix):
         obstore.delete(_store(), [found["path"] for found in page])

@@ -42,7 +42,6 @@ class Job(Identified, Base):
     kind: Mapped[str] = mapped_column(String(20), default="learn")
     state: Mapped[str] = mapped_column(String(20), default="queued")
     attempts: Mapped[int] = mapped_column(default=0)
-    max_attempts: Mapped[int]
     epoch: Mapped[int] = mapped_column(default=0)
     lease_owner: Mapped[str | None] = mapped_column(String(200))
     lease_until: Mapped[datetime | None]

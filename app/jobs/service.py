@@ -7,6 +7,7 @@ queued --claim--> running --complete--> done
 """
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy import Select, func, select, update
@@ -16,6 +17,7 @@ from app.core.errors import Conflict
 from app.core.events import campaign_changed
 from app.core.outbox import OutboxMessage, send_after_commit
 from app.core.settings import get_settings
+from app.core.sweeps import each_apart
 from app.jobs.models import Job
 from app.webhooks.events import announce
 
@@ -52,12 +54,7 @@ def request_job(
 
 
 def _new_job(session: Session, campaign_id: UUID, watermark: int, kind: str) -> Job:
-    job = Job(
-        campaign_id=campaign_id,
-        kind=kind,
-        watermark=watermark,
-        max_attempts=get_settings().job_max_attempts,
-    )
+    job = Job(campaign_id=campaign_id, kind=kind, watermark=watermark)
     session.add(job)
     session.flush()
     _dispatch(session, job)
@@ -66,6 +63,8 @@ def _new_job(session: Session, campaign_id: UUID, watermark: int, kind: str) -> 
 
 
 def _dispatch(session: Session, job: Job) -> None:
+    if job.kind not in TASKS:
+        raise LookupError(f"this server has no task for jobs of kind {job.kind!r}")
     send_after_commit(session, TASKS[job.kind], {"job_id": str(job.id)}, job_id=job.id)
 
 
@@ -193,7 +192,7 @@ def fail_job(session: Session, job_id: UUID, epoch: int, error: str, *, retry: b
 def _after_failure(session: Session, job: Job, error: str, *, retry: bool) -> None:
     job.error = error[-4000:]
     job.lease_owner = job.lease_until = None
-    if retry and job.attempts < job.max_attempts:
+    if retry and job.attempts < get_settings().job_max_attempts:
         job.state = "queued"
         _dispatch(session, job)
     else:
@@ -223,25 +222,48 @@ def requeue_lost_jobs(session: Session) -> int:
     """Queue again what lost its worker or its message; returns how many.
 
     Lost worker: running, lease ran out. Lost message: queued, and the last message for it was sent
-    some time ago. A message too many is harmless (see `claim_job`).
+    some time ago. A message too many is harmless (see `claim_job`). A job that cannot be queued
+    again has failed.
     """
     lost = session.scalars(
-        select(Job)
+        select(Job.id)
         .where(Job.state == "running", Job.lease_until < func.now())
         .with_for_update(skip_locked=True)
     ).all()
-    for job in lost:
-        _after_failure(session, job, f"The worker was lost in attempt {job.attempts}.", retry=True)
+    n_lost = each_apart(session, lost, partial(_lose_worker, session), partial(_park, session))
     since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
     recent_message = select(OutboxMessage.id).where(
         OutboxMessage.job_id == Job.id,
         (OutboxMessage.dispatched_at.is_(None)) | (OutboxMessage.dispatched_at > since),
     )
     silent = session.scalars(
-        select(Job)
+        select(Job.id)
         .where(Job.state == "queued", ~recent_message.exists())
         .with_for_update(skip_locked=True)
     ).all()
-    for job in silent:
-        _dispatch(session, job)
-    return len(lost) + len(silent)
+    return n_lost + each_apart(
+        session, silent, partial(_dispatch_again, session), partial(_park, session)
+    )
+
+
+def _lose_worker(session: Session, job_id: UUID) -> None:
+    job = session.get_one(Job, job_id)
+    _after_failure(session, job, f"The worker was lost in attempt {job.attempts}.", retry=True)
+
+
+def _dispatch_again(session: Session, job_id: UUID) -> None:
+    _dispatch(session, session.get_one(Job, job_id))
+
+
+def _park(session: Session, job_id: UUID, reason: str) -> None:
+    session.execute(
+        update(Job)
+        .where(Job.id == job_id)
+        .values(
+            state="failed",
+            error=f"It cannot be done: {reason}",
+            lease_owner=None,
+            lease_until=None,
+            finished_at=func.now(),
+        )
+    )

@@ -10,12 +10,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import and_, func, select, update
+from sqlalchemy import and_, case, func, or_, select, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from app.core.database import transaction
 from app.core.settings import get_settings
+from app.core.sweeps import reason_of
 from app.recruitment.accounts import SealedElsewhere, credentials_of
 from app.recruitment.channel import (
     Channel,
@@ -110,6 +111,32 @@ def kept(table: type[ChannelCall] | type[Payment], numbers: dict[UUID, int]) -> 
     finally:
         done.set()
         thread.join()
+
+
+def unexpected(error: Exception) -> ChannelUnavailable:
+    """An error that no channel knows, so that it counts as an attempt and waits grow."""
+    logger.error("a request to a platform failed unexpectedly", exc_info=error)
+    return ChannelUnavailable(reason_of(error))
+
+
+def park_call(session: Session, call_id: UUID, reason: str) -> None:
+    """A call that cannot be made, or whose end cannot be written down, has failed."""
+    session.execute(
+        update(ChannelCall)
+        .where(ChannelCall.id == call_id)
+        .values(state="failed", why=f"It cannot be done: {reason}", ended_at=func.now())
+    )
+
+
+def park_payment(session: Session, payment_id: UUID, reason: str) -> None:
+    """A payment that cannot be made has failed; one that may have been made, and whose end cannot
+    be written down, waits for a person."""
+    tried = or_(Payment.unsure, Payment.state == "running")
+    session.execute(
+        update(Payment)
+        .where(Payment.id == payment_id)
+        .values(state=case((tried, "parked"), else_="failed"), why=f"It cannot be done: {reason}")
+    )
 
 
 def again(payment: Payment, error: ChannelError, seconds: float | None = None) -> None:

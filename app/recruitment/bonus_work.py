@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy import or_, select
@@ -10,6 +11,7 @@ from sqlalchemy.orm import Session, aliased
 from app.core.database import transaction
 from app.core.events import campaign_changed
 from app.core.settings import get_settings
+from app.core.sweeps import apart
 from app.recruitment import ledger, people
 from app.recruitment.attempts import (
     UNFINISHED,
@@ -19,8 +21,10 @@ from app.recruitment.attempts import (
     begin,
     due_payments,
     kept,
+    park_payment,
     speaker_of,
     still_mine,
+    unexpected,
     with_entry,
 )
 from app.recruitment.channel import (
@@ -59,23 +63,51 @@ def claim_bonuses(session: Session) -> BonusAttempt | None:
     if not first:
         return None
     [payment] = first
+    return apart(
+        session,
+        payment.id,
+        lambda _: _begin_bonuses(session, payment),
+        partial(park_payment, session),
+    )
+
+
+def _begin_bonuses(session: Session, payment: Payment) -> BonusAttempt | None:
     recruitment = session.get_one(Recruitment, payment.recruitment_id)
+    look = payment.unsure
     try:
         speaker = speaker_of(session, recruitment)
         batch = speaker.open().bonus_batch
         posting_id = session.get_one(Row, payment.submission_id).posting_id
-        look = payment.unsure
-        found = first
-        if batch > 1 and not look:
-            found = [*first, *_lock_bonuses(session, posting_id, batch - 1, besides=payment.id)]
-        orders = [_bonus_order(session, recruitment, one) for one in found]
+        order = _begin_bonus(session, recruitment, payment)
     except ChannelError as error:
         again(payment, error, WRONG_KEYS_SECONDS)
         return None
-    for one in found:
-        begin(one)
-        one.unsure = True
-    return BonusAttempt({one.id.hex: one.attempts for one in found}, speaker, orders, look)
+    begun = {payment: order}
+    if batch > 1 and not look:
+        for one in _lock_bonuses(session, posting_id, batch - 1, besides=payment.id):
+            with_it = partial(_begin_another, session, recruitment)
+            another = apart(session, one.id, with_it, partial(park_payment, session))
+            begun |= {one: another} if another is not None else {}
+    numbers = {one.id.hex: one.attempts for one in begun}
+    return BonusAttempt(numbers, speaker, list(begun.values()), look)
+
+
+def _begin_another(
+    session: Session, recruitment: Recruitment, payment_id: UUID
+) -> BonusOrder | None:
+    payment = session.get_one(Payment, payment_id)
+    try:
+        return _begin_bonus(session, recruitment, payment)
+    except ChannelError as error:
+        again(payment, error, WRONG_KEYS_SECONDS)
+        return None
+
+
+def _begin_bonus(session: Session, recruitment: Recruitment, payment: Payment) -> BonusOrder:
+    order = _bonus_order(session, recruitment, payment)
+    begin(payment)
+    payment.unsure = True
+    return order
 
 
 def _lock_bonuses(
@@ -144,9 +176,12 @@ def do_bonuses(attempt: BonusAttempt) -> None:
             outcomes = [*outcomes, *_pay(channel, rest)]
     with transaction() as session:
         for one in outcomes:
-            _record_bonus(session, attempt.numbers[one.token], one, repeatable)
+            number = attempt.numbers[one.token]
+            write = partial(_record_bonus, session, number, one, repeatable)
+            apart(session, UUID(hex=one.token), write, partial(park_payment, session))
         for order in rest if looked_for else []:
-            _not_found(session, attempt.numbers[order.token], order.token)
+            write = partial(_not_found, session, attempt.numbers[order.token])
+            apart(session, UUID(hex=order.token), write, partial(park_payment, session))
 
 
 def _look(channel: Channel, orders: list[BonusOrder]) -> list[BonusOutcome]:
@@ -156,12 +191,19 @@ def _look(channel: Channel, orders: list[BonusOrder]) -> list[BonusOutcome]:
         try:
             found = channel.find_bonus(order)
         except ChannelError as error:
-            told = OutcomeUnknown(f"Whether it was paid cannot be seen now: {error}")
-            outcomes.append(BonusOutcome(order.token, error=told))
+            outcomes.append(_unseen(order, str(error)))
+            continue
+        except Exception as error:
+            outcomes.append(_unseen(order, str(unexpected(error))))
             continue
         if found is not None:
             outcomes.append(BonusOutcome(order.token, found))
     return outcomes
+
+
+def _unseen(order: BonusOrder, why: str) -> BonusOutcome:
+    told = OutcomeUnknown(f"Whether it was paid cannot be seen now: {why}")
+    return BonusOutcome(order.token, error=told)
 
 
 def _pay(channel: Channel, orders: list[BonusOrder]) -> list[BonusOutcome]:
@@ -169,10 +211,16 @@ def _pay(channel: Channel, orders: list[BonusOrder]) -> list[BonusOutcome]:
         return channel.pay_bonuses(orders)
     except ChannelError as error:
         return [BonusOutcome(order.token, error=error) for order in orders]
+    except Exception as error:
+        # It may have been paid before whatever went wrong.
+        told = OutcomeUnknown(str(unexpected(error)))
+        return [BonusOutcome(order.token, error=told) for order in orders]
 
 
-def _record_bonus(session: Session, number: int, outcome: BonusOutcome, repeatable: bool) -> None:
-    payment = still_mine(session, UUID(hex=outcome.token), number)
+def _record_bonus(
+    session: Session, number: int, outcome: BonusOutcome, repeatable: bool, payment_id: UUID
+) -> None:
+    payment = still_mine(session, payment_id, number)
     if payment is None:
         return
     payment.history = with_entry(payment.history, number, outcome.error)
@@ -190,9 +238,9 @@ def _record_bonus(session: Session, number: int, outcome: BonusOutcome, repeatab
     campaign_changed(session, payment.campaign_id)
 
 
-def _not_found(session: Session, number: int, token: str) -> None:
+def _not_found(session: Session, number: int, payment_id: UUID) -> None:
     """Looked for in vain, and paying again might pay twice: a person decides in the end."""
-    payment = still_mine(session, UUID(hex=token), number)
+    payment = still_mine(session, payment_id, number)
     if payment is None:
         return
     unknown = OutcomeUnknown(

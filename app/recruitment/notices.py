@@ -6,6 +6,7 @@ one that is lost, late, repeated or out of order changes nothing in the end.
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy import CompoundSelect, delete, select, union, update
@@ -15,6 +16,7 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Assignment
 from app.core.errors import NotFound
 from app.core.security import unseal
+from app.core.sweeps import each_apart
 from app.recruitment.calls import HOOK_SEAL
 from app.recruitment.channels.mturk_queue import TurkEvent
 from app.recruitment.channels.prolific_hooks import HookEvent
@@ -66,24 +68,30 @@ def take_hook(session: Session, channel_account_id: UUID, event: HookEvent) -> b
 
 
 def take_turk_events(session: Session, events: Iterable[TurkEvent]) -> None:
-    """Have HITs looked at, and let go of assignments that were given back."""
-    for event in events:
-        posting = session.scalar(select(Posting).where(Posting.external_id == event.hit_id))
-        if posting is None:
-            continue
+    """Have HITs looked at, and let go of assignments that were given back.
+
+    An event that cannot be taken in is dropped: the platform's own record is read all the same.
+    """
+    each_apart(session, events, partial(_take_turk_event, session), lambda event, reason: None)
+
+
+def _take_turk_event(session: Session, event: TurkEvent) -> None:
+    posting = session.scalar(select(Posting).where(Posting.external_id == event.hit_id))
+    if posting is None:
+        return
+    session.execute(
+        update(Recruitment)
+        .where(Recruitment.id == posting.recruitment_id)
+        .values(poll_at=datetime.now(UTC))
+    )
+    if event.event_type in GIVEN_BACK and event.at is not None:
+        # Not of somebody who accepted it again since.
         session.execute(
-            update(Recruitment)
-            .where(Recruitment.id == posting.recruitment_id)
-            .values(poll_at=datetime.now(UTC))
-        )
-        if event.event_type in GIVEN_BACK and event.at is not None:
-            # Not of somebody who accepted it again since.
-            session.execute(
-                update(Assignment)
-                .where(
-                    Assignment.posting_id == posting.id,
-                    Assignment.external_id == event.assignment_id,
-                    Assignment.created_at < event.at,
-                )
-                .values(seen_at=None)
+            update(Assignment)
+            .where(
+                Assignment.posting_id == posting.id,
+                Assignment.external_id == event.assignment_id,
+                Assignment.created_at < event.at,
             )
+            .values(seen_at=None)
+        )

@@ -3,16 +3,19 @@
 What follows of a submission: app/recruitment/settling.py.
 """
 
+import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Assignment
 from app.core.database import locked, transaction
 from app.core.events import campaign_changed
+from app.core.sweeps import PASSING, apart, reason_of
 from app.recruitment import calls, ledger, people
 from app.recruitment.attempts import Speaker, claimed_until, seconds_to_wait, speaker_of
 from app.recruitment.bonuses import paid_settings
@@ -27,6 +30,7 @@ from app.recruitment.channel import (
 from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, Submission
 from app.recruitment.settling import settle
 
+logger = logging.getLogger(__name__)
 # How far a submission has come. A listing that is older than what we know never takes it back.
 _FINAL = ("approved", "screened_out")
 # What nobody will hear more of.
@@ -68,6 +72,11 @@ def claim_poll(session: Session) -> PollAttempt | None:
     )
     if recruitment is None:
         return None
+    return apart(session, recruitment.id, partial(_begin_poll, session), partial(_put_off, session))
+
+
+def _begin_poll(session: Session, recruitment_id: UUID) -> PollAttempt | None:
+    recruitment = session.get_one(Recruitment, recruitment_id)
     recruitment.poll_at = claimed_until()
     postings = session.scalars(
         select(Posting)
@@ -88,8 +97,32 @@ def claim_poll(session: Session) -> PollAttempt | None:
         return None
 
 
+def _put_off(session: Session, recruitment_id: UUID, reason: str) -> None:
+    """Nobody expected what went wrong: look again after the longest wait, and say so."""
+    session.execute(
+        update(Recruitment)
+        .where(Recruitment.id == recruitment_id)
+        .values(
+            poll_at=datetime.now(UTC) + timedelta(seconds=LONGEST_WAIT),
+            poll_error=reason,
+            poll_failures=Recruitment.poll_failures + 1,
+        )
+    )
+
+
 def do_poll(attempt: PollAttempt, seconds: float) -> None:
     """Ask the platform of each posting and take in what it says; again after `seconds`."""
+    try:
+        _poll(attempt, seconds)
+    except PASSING:
+        raise
+    except Exception as error:
+        logger.exception("the postings of recruitment %s are put off", attempt.recruitment_id)
+        with transaction() as session:
+            _put_off(session, attempt.recruitment_id, reason_of(error))
+
+
+def _poll(attempt: PollAttempt, seconds: float) -> None:
     problems = []
     for posting_id, ref in attempt.postings:
         asked = datetime.now(UTC)

@@ -9,6 +9,7 @@ that is the newest. Payments whose outcome is not known are looked for before th
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from sqlalchemy.orm import Session, aliased
 
 from app.core.database import locked, transaction
 from app.core.events import campaign_changed
+from app.core.sweeps import apart
 from app.recruitment import calls, ledger, people
 from app.recruitment.attempts import (
     UNFINISHED,
@@ -27,9 +29,12 @@ from app.recruitment.attempts import (
     claimed_until,
     due_payments,
     kept,
+    park_call,
+    park_payment,
     seconds_to_wait,
     speaker_of,
     still_mine,
+    unexpected,
     with_entry,
 )
 from app.recruitment.bonuses import owe_bonuses
@@ -97,6 +102,11 @@ def claim_call(session: Session) -> CallAttempt | None:
     )
     if call is None:
         return None
+    return apart(session, call.id, partial(_begin_call, session), partial(park_call, session))
+
+
+def _begin_call(session: Session, call_id: UUID) -> CallAttempt | None:
+    call = session.get_one(ChannelCall, call_id)
     call.state, call.due_at = "running", claimed_until()
     call.attempts += 1
     recruitment = session.get_one(Recruitment, call.recruitment_id)
@@ -125,21 +135,35 @@ def do_call(attempt: CallAttempt) -> None:
             reply = calls.perform(attempt.speaker.open(), attempt.request)
         except ChannelError as raised:
             error = raised
+        except Exception as raised:
+            # Its token makes another attempt harmless.
+            error = unexpected(raised)
     with transaction() as session:
         # The recruitment first, as everywhere.
         locked(session, Recruitment, attempt.recruitment_id)
-        call = session.get(ChannelCall, attempt.call_id, with_for_update=True)
-        if call is None or call.state != "running" or call.attempts != attempt.number:
-            return
-        call.history = with_entry(call.history, attempt.number, error)
-        if error is None:
-            calls.finish(session, call, reply)
-        elif isinstance(error, ChannelRefused):
-            calls.fail(session, call, said_by(error))
-        else:
-            wait = seconds_to_wait(attempt.number)
-            call.state, call.why = "due", said_by(error)
-            call.due_at = datetime.now(UTC) + timedelta(seconds=wait)
+        apart(
+            session,
+            attempt.call_id,
+            lambda _: _record_call(session, attempt, reply, error),
+            partial(park_call, session),
+        )
+
+
+def _record_call(
+    session: Session, attempt: CallAttempt, reply: dict[str, Any], error: ChannelError | None
+) -> None:
+    call = session.get(ChannelCall, attempt.call_id, with_for_update=True)
+    if call is None or call.state != "running" or call.attempts != attempt.number:
+        return
+    call.history = with_entry(call.history, attempt.number, error)
+    if error is None:
+        calls.finish(session, call, reply)
+    elif isinstance(error, ChannelRefused):
+        calls.fail(session, call, said_by(error))
+    else:
+        wait = seconds_to_wait(attempt.number)
+        call.state, call.why = "due", said_by(error)
+        call.due_at = datetime.now(UTC) + timedelta(seconds=wait)
 
 
 # --- rewards -----------------------------------------------------------------------------------
@@ -156,6 +180,12 @@ def claim_reward(session: Session) -> RewardAttempt | None:
     )
     if payment is None:
         return None
+    park = partial(park_payment, session)
+    return apart(session, payment.id, partial(_begin_reward, session), park)
+
+
+def _begin_reward(session: Session, payment_id: UUID) -> RewardAttempt | None:
+    payment = session.get_one(Payment, payment_id)
     begin(payment)
     try:
         recruitment = session.get_one(Recruitment, payment.recruitment_id)
@@ -186,26 +216,40 @@ def do_reward(attempt: RewardAttempt) -> None:
             _pay_reward(attempt)
         except ChannelError as raised:
             error = raised
+        except Exception as raised:
+            # The next attempt looks at the platform's own record first.
+            error = unexpected(raised)
     with transaction() as session:
         # The recruitment first, as everywhere: bonuses may follow, and they ask for its limit.
         recruitment = locked(session, Recruitment, attempt.recruitment_id)
-        payment = still_mine(session, attempt.payment_id, attempt.number)
-        if payment is None:
-            return
-        payment.history = with_entry(payment.history, attempt.number, error)
-        submission = session.get_one(Row, payment.submission_id, with_for_update=True)
-        if error is None:
-            ledger.mark_paid(payment, attempt.ref.external_id)
-            submission.state = "approved" if payment.kind == "reward" else "screened_out"
-            submission.flag = ""
-            posting = session.get_one(Posting, submission.posting_id)
-            if payment.kind == "reward" and posting.compensates is None:
-                owe_bonuses(session, recruitment, submission)
-        elif isinstance(error, ChannelRefused):
-            payment.state, payment.why, submission.flag = "failed", said_by(error), "payment_failed"
-        else:
-            again(payment, error)
-        campaign_changed(session, payment.campaign_id)
+        apart(
+            session,
+            attempt.payment_id,
+            lambda _: _record_reward(session, recruitment, attempt, error),
+            partial(park_payment, session),
+        )
+
+
+def _record_reward(
+    session: Session, recruitment: Recruitment, attempt: RewardAttempt, error: ChannelError | None
+) -> None:
+    payment = still_mine(session, attempt.payment_id, attempt.number)
+    if payment is None:
+        return
+    payment.history = with_entry(payment.history, attempt.number, error)
+    submission = session.get_one(Row, payment.submission_id, with_for_update=True)
+    if error is None:
+        ledger.mark_paid(payment, attempt.ref.external_id)
+        submission.state = "approved" if payment.kind == "reward" else "screened_out"
+        submission.flag = ""
+        posting = session.get_one(Posting, submission.posting_id)
+        if payment.kind == "reward" and posting.compensates is None:
+            owe_bonuses(session, recruitment, submission)
+    elif isinstance(error, ChannelRefused):
+        payment.state, payment.why, submission.flag = "failed", said_by(error), "payment_failed"
+    else:
+        again(payment, error)
+    campaign_changed(session, payment.campaign_id)
 
 
 def _pay_reward(attempt: RewardAttempt) -> None:

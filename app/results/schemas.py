@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from app.collections.media import image_url
 from app.collections.models import Image
+from app.core.settings import get_settings
 from app.jobs.models import Job
 from app.jobs.service import LEARN
 from app.results.evidence import Counts
@@ -52,7 +53,7 @@ class JobOut(BaseModel):
             kind=job.kind,
             state=job.state,
             attempts=job.attempts,
-            max_attempts=job.max_attempts,
+            max_attempts=get_settings().job_max_attempts,
             progress=job.progress,
             error=job.error,
             can_retry=job.kind == LEARN and job.state == "failed",

@@ -4,14 +4,17 @@ A claim lasts as long as an attempt may take and some more; who dies in between 
 due again. So it is sent at least once; receivers tell repetitions by the header `webhook-id`.
 """
 
+import logging
 import random
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 import httpcore
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
@@ -19,11 +22,13 @@ from app.core.database import transaction
 from app.core.errors import LikewiseError
 from app.core.guard import GuardedNetwork, ending_within
 from app.core.security import unseal
+from app.core.sweeps import apart, reason_of
 from app.webhooks.guard import checked_addresses
 from app.webhooks.models import Delivery, Webhook
 from app.webhooks.service import SEAL
 from app.webhooks.signing import signature
 
+logger = logging.getLogger(__name__)
 TIMEOUT_SECONDS = 10.0
 CLAIM = timedelta(seconds=60)
 # Waits after a failed attempt, in seconds; twelve hours and a half in all.
@@ -62,33 +67,43 @@ class Outcome:
 
 
 def claim_due(session: Session, limit: int) -> list[Attempt]:
-    """Take up to `limit` deliveries that are due; somebody else's are passed over."""
-    now = datetime.now(UTC)
-    due = session.execute(
-        select(Delivery, Webhook)
+    """Take up to `limit` deliveries that are due; somebody else's are passed over, and those that
+    cannot be sent are parked."""
+    attempts: list[Attempt] = []
+    while not attempts and (due := _due(session, limit)):
+        begun = (
+            apart(session, one, partial(_begin, session), partial(_park, session)) for one in due
+        )
+        attempts = [attempt for attempt in begun if attempt is not None]
+    return attempts
+
+
+def _due(session: Session, limit: int) -> Sequence[UUID]:
+    return session.scalars(
+        select(Delivery.id)
         .join(Webhook, Delivery.webhook_id == Webhook.id)
         .join(Account, Webhook.account_id == Account.id)
-        .where(Delivery.state == "pending", Delivery.due_at <= now)
+        .where(Delivery.state == "pending", Delivery.due_at <= func.now())
         .where(Webhook.disabled_at.is_(None), Account.disabled_at.is_(None))
         .order_by(Delivery.due_at)
         .limit(limit)
         .with_for_update(of=Delivery, skip_locked=True)
     ).all()
-    attempts = []
-    for delivery, webhook in due:
-        delivery.attempts += 1
-        delivery.due_at = now + CLAIM
-        secret = unseal(SEAL, webhook.secret)
-        attempts.append(
-            Attempt(
-                delivery.id,
-                delivery.attempts,
-                webhook.url,
-                delivery.body.encode(),
-                secret.decode() if secret is not None else None,
-            )
-        )
-    return attempts
+
+
+def _begin(session: Session, delivery_id: UUID) -> Attempt:
+    delivery = session.get_one(Delivery, delivery_id)
+    webhook = session.get_one(Webhook, delivery.webhook_id)
+    delivery.attempts += 1
+    delivery.due_at = datetime.now(UTC) + CLAIM
+    secret = unseal(SEAL, webhook.secret)
+    return Attempt(
+        delivery.id,
+        delivery.attempts,
+        webhook.url,
+        delivery.body.encode(),
+        secret.decode() if secret is not None else None,
+    )
 
 
 def send(attempt: Attempt) -> Outcome:
@@ -102,6 +117,10 @@ def send(attempt: Attempt) -> Outcome:
         status, said = None, f"{type(error).__name__}: {error}"
     except (LikewiseError, ValueError) as error:
         status, said = None, str(error)
+    except Exception as error:
+        # Of one receiver alone, so that it counts as an attempt, and the last one comes.
+        logger.exception("a webhook could not be sent")
+        status, said = None, reason_of(error)
     return Outcome(status, said[:SHOWN_BYTES].replace("\0", ""), time.monotonic() - started)
 
 
@@ -176,10 +195,29 @@ def deliver_next() -> bool:
     with transaction() as session:
         attempts = claim_due(session, 1)
     for attempt in attempts:
-        outcome = send(attempt)
-        with transaction() as session:
-            record(session, attempt, outcome)
+        _deliver(attempt)
     return bool(attempts)
+
+
+def _deliver(attempt: Attempt) -> None:
+    outcome = send(attempt)
+    with transaction() as session:
+        apart(
+            session,
+            attempt.delivery_id,
+            lambda _: record(session, attempt, outcome),
+            partial(_park, session),
+        )
+
+
+def _park(session: Session, delivery_id: UUID, reason: str) -> None:
+    now = datetime.now(UTC)
+    entry = {"at": now.isoformat(timespec="seconds"), "status": None, "said": reason, "seconds": 0}
+    session.execute(
+        update(Delivery)
+        .where(Delivery.id == delivery_id)
+        .values(state="failed", ended_at=now, history=[entry])
+    )
 
 
 def seconds_to_wait(attempts: int) -> int | None:

@@ -315,7 +315,7 @@ def test_a_key_is_of_a_sensible_length(client: TestClient) -> None:
 
 def a_published_model(campaign: Campaign, version: int, points: np.ndarray[Any, Any]) -> None:
     with transaction() as session:
-        job = Job(campaign_id=campaign.id, kind="learn", state="done", max_attempts=1)
+        job = Job(campaign_id=campaign.id, kind="learn", state="done")
         session.add(job)
         session.flush()
         model = Model(

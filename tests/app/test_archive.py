@@ -436,6 +436,22 @@ DAMAGES: dict[str, tuple[Callable[[Members], bytes], str]] = {
     "images out of range": (with_row("grid", images=[5000] * 10), "images that there are not"),
     "groups of another grid": (with_row("answer", groups=[0]), "does not fit its grid"),
     "numbers that are none": (with_row("embedding", x="NaN"), "numbers that are none"),
+    "a training of an unknown kind": (with_row("job", kind="mine"), "rows that no archive has"),
+    "a training that waits": (with_row("job", state="queued"), "rows that no archive has"),
+    "a training with a lease": (
+        with_row("job", lease_until="2026-01-01T00:00:00Z"), "'lease_until'",
+    ),
+    "a training tried less than never": (with_row("job", attempts=-2), "less than never"),
+    "a training without figures": (with_row("job", metrics=[1]), "tells no figures"),
+    "a grid that is at work": (
+        with_row("answer", state="leased", groups=None, submitted_at=None),
+        "rows that no archive has",
+    ),
+    "a time that Python has not": (
+        with_row("answer", submitted_at="294000-01-01T00:00:00Z"), "times of no calendar",
+    ),
+    "a time without end": (with_row("job", created_at="infinity"), "times of no calendar"),
+    "a time before all": (with_row("campaign", created_at="0004-01-01T00:00:00Z BC"), "times of"),
     "insight of any shape": (with_row("model", insight={"attributes": 3}), "no page can show"),
     "text that cannot be stored": (with_row("remark", text="\0"), "refuses"),
     "a script as an image": (with_image(b"<svg onload=alert(1)>"), "not an image as Likewise"),
@@ -471,6 +487,16 @@ def test_a_damaged_archive_says_so_and_leaves_nothing_behind(client: TestClient)
         assert reply.status_code == 422, (name, reply.text)
         assert sentence in reply.json()["detail"], (name, reply.json()["detail"])
         assert what_there_is() == before, name
+
+
+def test_an_archive_brings_no_limit_of_its_own(client: TestClient) -> None:
+    """Archives of earlier versions tell how often a training may be tried."""
+    members = unpacked(archive_of(client, a_played_campaign(client)))
+    brought = bring(client, with_row("job", max_attempts=2_000_000_000)(members))
+    assert brought.status_code == 201
+    jobs = client.get(f"/api/v1/campaigns/{brought.json()['id']}/jobs").json()["items"]
+    assert jobs
+    assert {job["max_attempts"] for job in jobs} == {3}
 
 
 def test_the_page_takes_an_archive_and_shows_what_is_wrong_with_one(client: TestClient) -> None:

@@ -135,16 +135,16 @@ def test_made_up_hosts_do_not_fill_the_table(
 
 def test_it_is_shown_to_admins_and_prometheus_and_forgotten(client: TestClient) -> None:
     # Reads settings when it is imported.
-    from workers.dispatcher import forget
+    from workers.dispatcher import RETENTION_SECONDS, SWEEPS, run_sweeps
 
     post(client, old())
     an_admin(client)
     assert "https://evil.example" in client.get("/accounts").text
     found = {family.name: family.samples for family in read_figures()}
     assert found["likewise_csp_violations"] == [("", {"directive": "script-src-elem"}, 1.0)]
-    forget()
+    run_sweeps(SWEEPS[RETENTION_SECONDS])
     assert len(rows()) == 1
     with transaction() as session:
         session.execute(update(CspViolation).values(last_at=datetime.now(UTC) - timedelta(days=91)))
-    forget()
+    run_sweeps(SWEEPS[RETENTION_SECONDS])
     assert rows() == []

@@ -148,7 +148,7 @@ def test_figures_of_the_database(web: System) -> None:
     a_payment(recruitment, a_submission(recruitment))
     began = datetime.now(UTC) - timedelta(seconds=100)
     done = began + timedelta(seconds=8)
-    values = {"campaign_id": campaign.id, "max_attempts": 3}
+    values = {"campaign_id": campaign.id}
     with transaction() as session:
         session.add(Job(**values, state="done", started_at=began, finished_at=done))
         session.add(Job(**values, state="queued", created_at=began))

@@ -212,7 +212,7 @@ def _things_gone_wrong(*campaigns: Campaign) -> None:
             )
         session.execute(update(Assignment).values(external_id=None))
         for one in campaigns:
-            session.add(Job(campaign_id=one.id, kind="learn", state="failed", max_attempts=3,
+            session.add(Job(campaign_id=one.id, kind="learn", state="failed",
                             attempts=3, error="broken", finished_at=datetime.now(UTC)))  # fmt: skip
 
 

@@ -36,7 +36,7 @@ def a_mapped_campaign(owner: Account) -> Campaign:
     places = np.clip(np.repeat(centres, 6, axis=0) + rng.normal(0, 0.03, (30, 2)), 0, 1)
     with transaction() as session:
         for version in (1, 2):
-            job = Job(campaign_id=campaign.id, state="done", max_attempts=1)
+            job = Job(campaign_id=campaign.id, state="done")
             session.add(job)
             session.flush()
             model = Model(
