@@ -1,7 +1,7 @@
 """Who is answering: annotators, their assignments, and the bearer token of their page.
 
 Annotators' pages use no cookies (inside a platform's frame browsers block them): a short-lived
-signed token in the `Authorization` header names annotator and assignment.
+sealed token in the `Authorization` header names the assignment, to us alone.
 """
 
 import secrets
@@ -19,7 +19,7 @@ from app.campaigns.models import Campaign
 from app.core.database import turn_for
 from app.core.errors import Conflict, LikewiseError
 from app.core.events import campaign_changed
-from app.core.security import pseudonym, sign_timed, unsign_timed
+from app.core.security import pseudonym, seal_timed, unseal_timed
 from app.recruitment.outside import owe_for
 
 TOKEN = "annotator-token"
@@ -148,15 +148,16 @@ def _completion_code() -> str:
 
 
 def token_of(opened: AnnotatorSession) -> str:
-    return sign_timed(TOKEN, [str(opened.annotator_id), str(opened.assignment.id)])
+    """A bearer token that its bearer cannot read."""
+    return seal_timed(TOKEN, opened.assignment.id.bytes)
 
 
 def assignment_of_token(token: str) -> UUID:
     """Whose bearer token it is; raises BadToken."""
-    value = unsign_timed(TOKEN, token, TOKEN_SECONDS)
-    if not value:
+    value = unseal_timed(TOKEN, token, TOKEN_SECONDS)
+    if value is None:
         raise _run_out()
-    return UUID(value[1])
+    return UUID(bytes=value)
 
 
 def session_of(session: Session, assignment_id: UUID) -> AnnotatorSession:

@@ -24,6 +24,8 @@ PATTERNS = (
     (re.compile(r"(?i)\b(bearer|basic|token)(\s+)[\w.~+/=-]{8,}"), rf"\1\2{GONE}"),
     # API tokens, wherever they stand.
     (re.compile(r"\blw_[\w-]{8,}"), GONE),
+    # What was sealed, such as annotators' tokens.
+    (re.compile(r"\bgAAAA[\w-]{60,}={0,2}"), GONE),
     # postgresql://user:password@host, smtp://…, redis://…
     (re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]{0,300}:)[^\s/]{1,300}@"), rf"\1{GONE}@"),
     # Tokens that are a part of a path: one-time links, annotators' links.

@@ -23,13 +23,13 @@ def test_what_an_old_key_made_is_read_while_it_is_named(
     environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, OLD)
-    signed, timed = security.sign("p", [1]), security.sign_timed("p", "x")
+    signed, timed = security.sign("p", [1]), security.seal_timed("p", b"x")
     sealed, address = security.seal("p", b"secret"), security.signature("p", "image")
     person = security.pseudonym("p", "worker")
 
     use(monkeypatch, NEW, "one-in-between", OLD)
     assert security.unsign("p", signed) == [1]
-    assert security.unsign_timed("p", timed, 60) == "x"
+    assert security.unseal_timed("p", timed, 60) == b"x"
     assert security.unseal("p", sealed) == b"secret"
     assert security.signature_fits("p", "image", address)
     assert security.pseudonym("p", "worker") == person
@@ -41,7 +41,7 @@ def test_what_an_old_key_made_is_read_while_it_is_named(
     assert security.unseal("p", newer[1]) == b"secret"
     assert security.signature_fits("p", "image", newer[2])
     assert security.unsign("p", signed) is None
-    assert security.unsign_timed("p", timed, 60) is None
+    assert security.unseal_timed("p", timed, 60) is None
     assert security.unseal("p", sealed) is None
     assert not security.signature_fits("p", "image", address)
     assert not security.signature_fits("p", "image", "é")

@@ -34,6 +34,7 @@ SHAPES = {
     "a signed token": re.compile(
         r"(?<![\w/-])[\w-]{16,}\.(?:[\w-]{6}\.)?(?:[\w-]{27}|[\w-]{43})(?![\w-])"
     ),
+    "a sealed token": re.compile(r"\bgAAAA[\w-]{60,}={0,2}"),
     "a password in an address": re.compile(r"://[^\s:/@\[]*:(?!\[redacted\])[^\s/@]+@"),
     "a bearer token": re.compile(r"(?i)\bbearer\s+(?!\[redacted\])[\w.~+/=-]{16,}"),
     "a worker of MTurk": re.compile(r"\bA(?=[A-Z]*\d)[0-9A-Z]{11,20}\b"),

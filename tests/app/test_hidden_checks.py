@@ -1,0 +1,152 @@
+"""An annotator who knows this code cannot tell gold grids and repeats from ordinary ones."""
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from math import ceil, floor
+from typing import Any
+from uuid import UUID
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import select
+
+from app.annotation.checks import EARLY, due
+from app.annotation.models import Annotator, Answer, Assignment
+from app.campaigns.models import Grid
+from app.core.database import transaction
+from tests.app.test_annotation import a_session, submit
+from tests.app.test_quality_control import a_checked_campaign
+from tests.support.builders import COLOURS
+
+pytestmark = pytest.mark.usefixtures("environment")
+SHARE, N_GRIDS, N_PEOPLE = 0.1, 30, 8
+_UUID = re.compile(r"[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
+
+
+def everything_told(client: TestClient, campaign: Any, key: str) -> tuple[list[Any], str]:
+    """All that the API tells somebody who works, and their token."""
+    who = a_session(client, campaign, key)
+    told = []
+    for _ in range(N_GRIDS):
+        reply = client.post("/api/v1/annotate/leases", headers=who)
+        told.append(reply)
+        lease = reply.json()["lease"]
+        colours = [shown["image"] % len(COLOURS) for shown in lease["images"]]
+        told.append(submit(client, who, lease, groups=colours, descriptions=[], elapsed_ms=9_000))
+    return told, who["Authorization"].removeprefix("Bearer ")
+
+
+def ids_in(text: str) -> set[str]:
+    """Whatever looks like an id in a text, or in what can be decoded of it."""
+    texts = [text]
+    for part in re.findall(r"[\w-]{16,}", text):
+        data = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+        for shown in (data, _inflated(data)):
+            texts += [shown.decode("latin-1"), shown.hex()]
+        texts += [str(UUID(bytes=data[at : at + 16])) for at in range(max(0, len(data) - 15))]
+    return {str(UUID(found)) for text in texts for found in _UUID.findall(text)}
+
+
+def _inflated(data: bytes) -> bytes:
+    try:
+        return zlib.decompress(data)
+    except zlib.error:
+        return b""
+
+
+def guessed(identity: str, kind: str, stretch: int) -> int:
+    """The place that an unkeyed hash of an id gives, as checks once had it."""
+    first, last = ceil(stretch / SHARE), ceil((stretch + 1) / SHARE)
+    digest = hashlib.sha256(f"{identity}/{kind}/{stretch}".encode()).digest()
+    return first + int.from_bytes(digest[:4]) % max(1, floor(EARLY * (last - first)))
+
+
+def test_no_id_that_is_told_gives_the_places_of_checks(client: TestClient) -> None:
+    campaign = a_checked_campaign(
+        budget=2_000, annotation={"gold_share": SHARE, "repeat_share": 0.0}
+    )
+    right: dict[str, int] = {}
+    n_ids = 0
+    for number in range(N_PEOPLE):
+        key = f"attacker-{number:08d}"
+        told, token = everything_told(client, campaign, key)
+        places = _gold_places(number)
+        assert len(places) == round(N_GRIDS * SHARE)
+        ids = ids_in(token) | {one for reply in told for one in ids_in(reply.text)}
+        n_ids = max(n_ids, len(ids))
+        for kind in ("gold", "repeat"):
+            for rank, identity in enumerate(sorted(ids)):
+                guesses = {guessed(identity, kind, n) for n in range(len(places))}
+                name = f"{kind} {rank}"
+                right[name] = right.get(name, 0) + len(guesses & places)
+    # Chance is one in eight; even the luckiest of so many rules stays far from knowing.
+    assert n_ids > 0
+    assert max(right.values()) < 0.6 * N_PEOPLE * N_GRIDS * SHARE
+
+
+def _gold_places(position: int) -> set[int]:
+    with transaction() as session:
+        query = (
+            select(Grid.role)
+            .join(Answer, Answer.grid_id == Grid.id)
+            .join(Annotator, Annotator.id == Answer.annotator_id)
+            .where(Annotator.position == position)
+            .order_by(Answer.submitted_at)
+        )
+        roles = session.scalars(query).all()
+    return {place for place, role in enumerate(roles) if role == "gold"}
+
+
+def test_a_token_tells_nothing_but_when_it_was_made(client: TestClient) -> None:
+    campaign = a_checked_campaign()
+    _, token = everything_told(client, campaign, "attacker-00000000")
+    with transaction() as session:
+        known = {
+            *map(str, session.scalars(select(Annotator.id))),
+            *map(str, session.scalars(select(Assignment.id))),
+            str(campaign.id),
+        }
+    assert not known & ids_in(token)
+
+
+def test_the_places_follow_from_the_servers_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = [UUID(int=number) for number in range(50)]
+
+    def places() -> list[list[int]]:
+        return [[due(who, "gold", SHARE, index) for index in range(100)] for who in people]
+
+    before = places()
+    assert places() == before
+    monkeypatch.setattr("app.core.security._keys", lambda: ["another-secret-of-the-server-32-long"])
+    changed = sum(one != other for one, other in zip(before, places(), strict=True))
+    assert changed == len(people)
+
+
+def test_replies_about_checks_look_like_all_others(client: TestClient) -> None:
+    """Fields, their types, lengths of ids and addresses, and headers but those of the moment."""
+    campaign = a_checked_campaign(budget=2_000, annotation={"gold_share": 0.2, "repeat_share": 0.2})
+    told, _ = everything_told(client, campaign, "attacker-00000000")
+    with transaction() as session:
+        query = select(Grid.role).join(Answer, Answer.grid_id == Grid.id)
+        roles = session.scalars(query.order_by(Answer.submitted_at)).all()
+    assert {"gold", "repeat", "ask"} <= set(roles)
+    shapes: dict[str, set[str]] = {}
+    for role, asked, answered in zip(roles, told[::2], told[1::2], strict=True):
+        both = (_shape(asked.json()), _shape(answered.json()))
+        headers = sorted(asked.headers.keys() | answered.headers.keys())
+        shapes.setdefault(role, set()).add(json.dumps([both, headers]))
+    assert shapes["gold"] == shapes["ask"]
+    assert shapes["repeat"] == shapes["ask"]
+
+
+def _shape(value: Any, name: str = "") -> Any:
+    if isinstance(value, dict):
+        return {key: _shape(one, key) for key, one in sorted(value.items())}
+    if isinstance(value, list):
+        return [_shape(one, name) for one in value]
+    if isinstance(value, str) and name != "expires_at":
+        return len(value)
+    return type(value).__name__
