@@ -41,12 +41,11 @@ def serve(
 ) -> None:
     """Run the web server alone (with DATABASE_URL, REDIS_URL and LIKEWISE_SECRET_KEY set)."""
     _load_checked()
-    from likewise.web_server import OPTIONS, VARIABLES
+    from likewise.web_server import VARIABLES, command
 
     for name, value in VARIABLES.items():
         os.environ.setdefault(name, value)
-    address = ("--host", host, "--port", str(port))
-    _become("uvicorn", "--factory", "app.main:served", *address, *OPTIONS)
+    _become(*command(host, port))
 
 
 @cli.command()

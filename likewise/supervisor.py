@@ -93,22 +93,8 @@ class Supervisor:
         environment.save(dict(os.environ))
         say("likewise", "migrating the database")
         self._once("likewise.cli", "migrate")
-        python, here = sys.executable, self.host
-        self._child(
-            "web",
-            python,
-            "-m",
-            "uvicorn",
-            "--factory",
-            "app.main:served",
-            "--host",
-            here,
-            "--port",
-            str(self.port),
-            *web_server.OPTIONS,
-            "--timeout-graceful-shutdown",
-            "3",
-        )
+        python = sys.executable
+        self._child("web", python, "-m", *web_server.command(self.host, self.port, 3))
         self._worker("worker", "learning", os.environ.get("LIKEWISE_WORKERS", "1"))
         self._worker("files", "files", "2")
         self._child("dispatcher", python, "-m", "workers.dispatcher")

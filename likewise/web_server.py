@@ -1,11 +1,53 @@
-"""How uvicorn is told to serve, wherever it is started."""
+"""The web server, wherever it is started: `python -m likewise.web_server`."""
+
+import argparse
+import logging
+import os
 
 # Seconds that a connection is kept open while nobody asks anything. Longer than browsers wait, and
 # than proxies keep theirs (Caddy two minutes): whoever closes first loses what is just being sent.
 KEEP_ALIVE_SECONDS = 130
-
-OPTIONS = ("--no-access-log", "--timeout-keep-alive", str(KEEP_ALIVE_SECONDS))
+# Given up by those who wait meanwhile: a class of hundreds comes at once.
+BACKLOG = 2_048
 
 # glibc gives threads heaps of their own, sixteen on two cores, and each keeps what its largest
 # request took: 20,000 hostile requests grow two heaps by 2 %, sixteen by 7 %.
 VARIABLES = {"MALLOC_ARENA_MAX": "2"}
+
+
+def command(host: str, port: int, grace_seconds: int | None = None) -> list[str]:
+    """Module and arguments that serve."""
+    grace = [] if grace_seconds is None else ["--grace", str(grace_seconds)]
+    return ["likewise.web_server", "--host", host, "--port", str(port), *grace]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--grace", type=int, help="seconds for requests under way at the end")
+    options = parser.parse_args()
+    import uvicorn
+
+    from app.core.connections import FewAlike, LimitedProtocol, allow_descriptors
+
+    LimitedProtocol.most_connections = allow_descriptors()
+    for name in ("uvicorn.error", "asyncio"):
+        logging.getLogger(name).addFilter(FewAlike())
+    uvicorn.run(
+        "app.main:served",
+        factory=True,
+        host=options.host,
+        port=options.port,
+        http=LimitedProtocol,
+        access_log=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=options.grace,
+    )
+
+
+if __name__ == "__main__":
+    for name, value in VARIABLES.items():
+        os.environ.setdefault(name, value)
+    main()

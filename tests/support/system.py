@@ -17,7 +17,7 @@ from redis import Redis
 from sqlalchemy.exc import OperationalError
 
 from likewise.embedded import EmbeddedValkey, free_port
-from likewise.web_server import OPTIONS, VARIABLES
+from likewise.web_server import VARIABLES, command
 from tests.support.leaks import leaks_in_logs, secrets_now
 from tests.support.servers import ROOT
 from tests.support.settings import used_here
@@ -59,8 +59,7 @@ class System:
     def start(self, name: str, celery: str = "workers.celery_app:celery") -> None:
         """`worker-2` is one more worker; celery: the application that workers run."""
         commands = {
-            "web": ["uvicorn", "--factory", "app.main:served", "--port", str(self.port),
-                    *OPTIONS],
+            "web": command("127.0.0.1", self.port),
             "worker": ["celery", "-q", "-A", celery, "worker", "-P", "threads", "-c", "1",
                        "-l", "info", "--without-gossip", "--without-mingle"],
             "dispatcher": ["workers.dispatcher"],

@@ -1,0 +1,188 @@
+"""How long a connection may say nothing, and how many there may be.
+
+uvicorn closes a connection that idles after a reply, and waits for ever for a first request, for
+the end of its headers, and for a reader who does not read. A few hundred such connections would
+take every descriptor of the process. Here a request's headers are complete in time or the
+connection is closed; whoever reads a reply keeps a minimum pace; and when there are too many
+connections, those give way that wait longest without a request, so that newcomers are served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+from ipaddress import ip_address, ip_network
+from typing import Any, ClassVar
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+# From the first moment, or the first byte of a later request, to the end of the headers.
+HEADER_SECONDS = 15.0
+# A reader who takes less in such a time while a reply waits has gone, or wishes us ill.
+PACE_SECONDS, PACE_BYTES = 20.0, 20 * 1024
+# Connections in all; descriptors for the database, storage and files are left beside them.
+MOST_CONNECTIONS = 2_000
+_OTHER_DESCRIPTORS = 256
+# Of one address; a proxy's that uvicorn believes is of everybody.
+MOST_OF_ADDRESS = 1_000
+
+
+def allow_descriptors() -> int:
+    """As many descriptors as this process may have; returns how many connections that allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_CONNECTIONS + _OTHER_DESCRIPTORS
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY:
+        return MOST_CONNECTIONS
+    return max(16, min(MOST_CONNECTIONS, soft - _OTHER_DESCRIPTORS))
+
+
+def is_believed(address: str, proxies: list[str] | str) -> bool:
+    """Whether an address is one of the proxies whose word uvicorn takes (FORWARDED_ALLOW_IPS)."""
+    named = proxies.split(",") if isinstance(proxies, str) else proxies
+    names = {name.strip() for name in named}
+    if address in names or "*" in names:
+        return True
+    try:
+        own = ip_address(address)
+        return any(own in ip_network(name, strict=False) for name in names if "/" in name)
+    except ValueError:
+        # A socket in a folder has no address: only a proxy of this machine speaks there.
+        return not address
+
+
+class LimitedProtocol(H11Protocol):
+    """HTTP/1.1 of one connection, within the limits above."""
+
+    most_connections: ClassVar[int] = MOST_CONNECTIONS
+    most_of_address: ClassVar[int] = MOST_OF_ADDRESS
+    # Those without a request under way, the one that waits longest first.
+    _waiting: ClassVar[dict[LimitedProtocol, None]] = {}
+    _of_address: ClassVar[dict[str, int]] = {}
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._patience: asyncio.TimerHandle | None = None
+        self._pace: asyncio.TimerHandle | None = None
+        self._unread = 0
+        self._address = ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        # Before any proxy's word for it: this is about descriptors.
+        self._address = str((transport.get_extra_info("peername") or [""])[0])
+        self._of_address[self._address] = self._of_address.get(self._address, 0) + 1
+        if not self._make_room():
+            transport.abort()
+            return
+        self._waiting[self] = None
+        self._wait_for_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._waiting.pop(self, None)
+        left = self._of_address.pop(self._address, 1) - 1
+        if left > 0:
+            self._of_address[self._address] = left
+        for timer in (self._patience, self._pace):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._patience is None and self in self._waiting:
+            self._wait_for_headers()
+        super().data_received(data)
+
+    def handle_events(self) -> None:
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before:
+            self._waiting.pop(self, None)
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        # Last of those that may give way.
+        if not self.transport.is_closing():
+            self._waiting[self] = None
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.transport.get_write_buffer_size()
+        self._pace = self.loop.call_later(PACE_SECONDS, self._check_pace)
+
+    def resume_writing(self) -> None:
+        if self._pace is not None:
+            self._pace.cancel()
+            self._pace = None
+        super().resume_writing()
+
+    def _check_pace(self) -> None:
+        left = self.transport.get_write_buffer_size()
+        if self._unread - left < PACE_BYTES:
+            self.transport.abort()
+            return
+        self._unread = left
+        self._pace = self.loop.call_later(PACE_SECONDS, self._check_pace)
+
+    def _wait_for_headers(self) -> None:
+        self._patience = self.loop.call_later(HEADER_SECONDS, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _give_up(self) -> None:
+        self._patience = None
+        self.transport.abort()
+
+    def _make_room(self) -> bool:
+        """Close what waits longest, where there are too many; False when nothing waits."""
+        if len(self.connections) > self.most_connections:
+            return self._close_waiting("")
+        if self._of_address[self._address] > self.most_of_address and not self._is_proxy():
+            return self._close_waiting(self._address)
+        return True
+
+    def _close_waiting(self, address: str) -> bool:
+        for other in self._waiting:
+            if not address or other._address == address:
+                self._waiting.pop(other)
+                other.transport.abort()
+                return True
+        return False
+
+    def _is_proxy(self) -> bool:
+        return is_believed(self._address, self.config.forwarded_allow_ips)
+
+
+class FewAlike(logging.Filter):
+    """Lets a message through a few times a minute: whoever sends rubbish fills no log."""
+
+    def __init__(self, most: int = 5, seconds: float = 60.0) -> None:
+        super().__init__()
+        self._most, self._seconds = most, seconds
+        self._seen: dict[str, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno > logging.WARNING and record.name != "asyncio":
+            return True
+        if len(self._seen) > 100:
+            self._seen.clear()
+        since, n = self._seen.get(record.msg, (record.created, 0))
+        if record.created - since >= self._seconds:
+            since, n = record.created, 0
+        self._seen[record.msg] = (since, n + 1)
+        return n < self._most
