@@ -12,7 +12,7 @@ from app.annotation.preview import preview_of
 from app.annotation.settings import annotation_of
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
-from app.core.web import DatabaseSession, templates
+from app.core.web import AnnotatorsSession, templates
 from app.recruitment.link_entry import arrival_of
 
 pages = APIRouter(include_in_schema=False)
@@ -20,7 +20,7 @@ pages = APIRouter(include_in_schema=False)
 
 @pages.get("/a/{link}", response_class=HTMLResponse)
 def annotator_page(
-    request: Request, link: str, session: DatabaseSession, lang: str = ""
+    request: Request, link: str, session: AnnotatorsSession, lang: str = ""
 ) -> HTMLResponse:
     campaign = arrival_of(session, link).campaign
     context = {**page_context(request, campaign, lang), "link": link}
@@ -32,7 +32,7 @@ def annotator_page(
 def preview_page(
     request: Request,
     campaign_id: UUID,
-    session: DatabaseSession,
+    session: AnnotatorsSession,
     account: SignedIn,
     lang: str = "",
     at: Literal["start", "work"] = "start",

@@ -33,7 +33,7 @@ from app.campaigns.models import Grid
 from app.collections.images import SIZES
 from app.core import openapi
 from app.core.errors import NotFound
-from app.core.web import BriefRoute, DatabaseSession
+from app.core.web import AnnotatorsSession, BriefRoute
 from app.recruitment import extras, link_entry
 
 api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=BriefRoute)
@@ -55,7 +55,7 @@ AssignmentId = Annotated[UUID, Depends(_assignment_id)]
     status_code=201,
     responses={429: openapi.problem("Too many wrong passwords of links from this address.")},
 )
-def open_session(body: OpenSession, request: Request, session: DatabaseSession) -> SessionOut:
+def open_session(body: OpenSession, request: Request, session: AnnotatorsSession) -> SessionOut:
     """Begin or go on behind a link; the same key is the same annotator. Refused with 403 where the
     link does not let this person in: see docs/annotator-api.md for the codes."""
     client = request.client.host if request.client else ""
@@ -64,7 +64,7 @@ def open_session(body: OpenSession, request: Request, session: DatabaseSession) 
 
 
 @api.post("/steps")
-def take_step(body: StepIn, session: DatabaseSession, assignment_id: AssignmentId) -> StageOut:
+def take_step(body: StepIn, session: AnnotatorsSession, assignment_id: AssignmentId) -> StageOut:
     """Agreed to the consent text; read the instructions or the warning."""
     who = session_of(session, assignment_id)
     sessions.take_step(who, body.step)
@@ -72,7 +72,7 @@ def take_step(body: StepIn, session: DatabaseSession, assignment_id: AssignmentI
 
 
 @api.get("/practice")
-def current_practice(session: DatabaseSession, assignment_id: AssignmentId) -> PracticeOut:
+def current_practice(session: AnnotatorsSession, assignment_id: AssignmentId) -> PracticeOut:
     """The practice grid to do next."""
     who = session_of(session, assignment_id)
     number, grid, tries = practice.current_practice(session, who)
@@ -82,7 +82,7 @@ def current_practice(session: DatabaseSession, assignment_id: AssignmentId) -> P
 
 @api.post("/practice")
 def try_practice(
-    body: PracticeIn, session: DatabaseSession, assignment_id: AssignmentId
+    body: PracticeIn, session: AnnotatorsSession, assignment_id: AssignmentId
 ) -> PracticeFeedback:
     """Try a practice grid; the reply tells what is known of it."""
     who = session_of(session, assignment_id)
@@ -95,14 +95,14 @@ def try_practice(
 
 
 @api.post("/leases")
-def lease_next_grid(session: DatabaseSession, assignment_id: AssignmentId) -> HandoutOut:
+def lease_next_grid(session: AnnotatorsSession, assignment_id: AssignmentId) -> HandoutOut:
     """Lease the next grid, or learn why there is none now."""
     who = session_of(session, assignment_id)
     return handout_out(session, who, leases.lease_next_grid(session, who))
 
 
 @api.post("/more")
-def take_more(session: DatabaseSession, assignment_id: AssignmentId) -> HandoutOut:
+def take_more(session: AnnotatorsSession, assignment_id: AssignmentId) -> HandoutOut:
     """One grid beyond the assignment's own, for a bonus, where the requester offers that."""
     who = session_of(session, assignment_id)
     extras.take_more(session, who)
@@ -110,7 +110,7 @@ def take_more(session: DatabaseSession, assignment_id: AssignmentId) -> HandoutO
 
 
 @api.post("/hand-in", status_code=204)
-def hand_in(session: DatabaseSession, assignment_id: AssignmentId) -> Response:
+def hand_in(session: AnnotatorsSession, assignment_id: AssignmentId) -> Response:
     """The browser is about to hand the work in on the platform; nothing more is asked after."""
     who = session_of(session, assignment_id)
     extras.hand_in(session, who)
@@ -118,7 +118,7 @@ def hand_in(session: DatabaseSession, assignment_id: AssignmentId) -> Response:
 
 
 @api.post("/presence", status_code=204)
-def presence(body: PresenceIn, session: DatabaseSession, assignment_id: AssignmentId) -> Response:
+def presence(body: PresenceIn, session: AnnotatorsSession, assignment_id: AssignmentId) -> Response:
     """The page is open still, or is being closed; every 20 seconds on platforms."""
     who = session_of(session, assignment_id)
     who.assignment.seen_at = None if body.left else datetime.now(UTC)
@@ -126,7 +126,7 @@ def presence(body: PresenceIn, session: DatabaseSession, assignment_id: Assignme
 
 
 @api.post("/leases/ahead")
-def lease_ahead(session: DatabaseSession, assignment_id: AssignmentId) -> HandoutOut:
+def lease_ahead(session: AnnotatorsSession, assignment_id: AssignmentId) -> HandoutOut:
     """The grid after the one at work, to fetch its images; POST /leases hands it out."""
     who = session_of(session, assignment_id)
     return handout_out(session, who, leases.lease_ahead(session, who))
@@ -134,7 +134,7 @@ def lease_ahead(session: DatabaseSession, assignment_id: AssignmentId) -> Handou
 
 @api.get("/leases/{lease_id}/images/{size}", response_class=Response)
 def lease_images(
-    lease_id: UUID, size: str, session: DatabaseSession, assignment_id: AssignmentId
+    lease_id: UUID, size: str, session: AnnotatorsSession, assignment_id: AssignmentId
 ) -> Response:
     """All images of a grid in one reply, so that a slow line waits once (docs/annotator-api.md)."""
     who = session_of(session, assignment_id)
@@ -148,7 +148,7 @@ def lease_images(
 
 @api.put("/leases/{lease_id}/draft")
 def save_draft(
-    lease_id: UUID, body: DraftIn, session: DatabaseSession, assignment_id: AssignmentId
+    lease_id: UUID, body: DraftIn, session: AnnotatorsSession, assignment_id: AssignmentId
 ) -> DraftSaved:
     """Keep an unfinished grouping; also extends the lease."""
     who = session_of(session, assignment_id)
@@ -161,7 +161,7 @@ def save_draft(
 def submit_answer(
     lease_id: UUID,
     body: AnswerIn,
-    session: DatabaseSession,
+    session: AnnotatorsSession,
     assignment_id: AssignmentId,
     idempotency_key: Annotated[str, Header(min_length=8, max_length=100)],
 ) -> AnswerOut:
@@ -184,7 +184,7 @@ def submit_answer(
 @api.post("/leases/{lease_id}/return", status_code=204)
 def return_lease(
     lease_id: UUID,
-    session: DatabaseSession,
+    session: AnnotatorsSession,
     assignment_id: AssignmentId,
     body: ReturnIn | None = None,
 ) -> Response:
@@ -195,7 +195,7 @@ def return_lease(
 
 
 @api.post("/remarks", status_code=204)
-def remark(body: RemarkIn, session: DatabaseSession, assignment_id: AssignmentId) -> Response:
+def remark(body: RemarkIn, session: AnnotatorsSession, assignment_id: AssignmentId) -> Response:
     """Leave a comment, or report an image that cannot be seen."""
     who = session_of(session, assignment_id)
     lease = held.own_lease(session, who, body.lease_id) if body.lease_id else None

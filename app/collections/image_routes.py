@@ -5,7 +5,7 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import Depends, Query
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import Response
 
 from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
@@ -21,8 +21,10 @@ from app.collections.image_schemas import (
     SelectionUseOut,
 )
 from app.collections.search import ImageFilter
+from app.core.copying import in_pieces
 from app.core.database import snapshot
 from app.core.paging import Page, Paged
+from app.core.spool import Download
 from app.core.wall import confine
 from app.core.web import DatabaseSession
 
@@ -130,11 +132,12 @@ def download_attributes(
     """All attributes as a table that may be changed and uploaded again."""
     collection = service.get_collection(session, account, collection_id)
 
-    def lines() -> Iterator[str]:
+    def lines() -> Iterator[bytes]:
         # The request's session ends before the body is sent.
         with snapshot() as own:
             confine(own, account.id)
-            yield from tables.attributes_csv(own, collection)
+            written = (line.encode() for line in tables.attributes_csv(own, collection))
+            yield from in_pieces(written)
 
     headers = {"Content-Disposition": 'attachment; filename="attributes.csv"'}
-    return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
+    return Download(account.id, lines, "text/csv; charset=utf-8", headers)

@@ -18,6 +18,7 @@ from sqlalchemy import (
     DateTime,
     Engine,
     MetaData,
+    QueuePool,
     create_engine,
     event,
     func,
@@ -48,9 +49,13 @@ class Base(DeclarativeBase):
     type_annotation_map = {datetime: DateTime(timezone=True), UUID: Uuid()}  # noqa: RUF012
 
 
-# Connections that requests may hold at once; the pool has ten more for live events.
-REQUEST_CONNECTIONS = 24
+# Connections that requests may hold at once, of annotators and of all others; the pool has ten more
+# for live events.
+ANNOTATOR_CONNECTIONS, REQUESTER_CONNECTIONS = 14, 10
+REQUEST_CONNECTIONS = ANNOTATOR_CONNECTIONS + REQUESTER_CONNECTIONS
 POOL_SIZE = 10
+# Of downloads, in a pool of their own: whoever takes all of them keeps only downloads waiting.
+DOWNLOAD_CONNECTIONS = 6
 # Milliseconds. A transaction that does nothing holds its locks all the same: one that waits for a
 # platform or a training is a mistake of ours, and ends.
 TIMEOUTS = (
@@ -70,11 +75,21 @@ class Identified:
 @lru_cache
 def get_engine() -> Engine:
     """The process-wide engine. Pre-ping lets it survive a restart of PostgreSQL."""
+    return _engine(POOL_SIZE, REQUEST_CONNECTIONS)
+
+
+@lru_cache
+def _downloads() -> Engine:
+    return _engine(0, DOWNLOAD_CONNECTIONS)
+
+
+def _engine(pool_size: int, max_overflow: int) -> Engine:
     engine = create_engine(
         get_settings().database_url,
         pool_pre_ping=True,
-        pool_size=POOL_SIZE,
-        max_overflow=REQUEST_CONNECTIONS,
+        poolclass=QueuePool,
+        pool_size=pool_size,
+        max_overflow=max_overflow,
         pool_timeout=10,
         # Errors stand in the log, and would quote people's ids and hashes of tokens.
         hide_parameters=True,
@@ -115,9 +130,10 @@ def transaction() -> Iterator[Session]:
 def snapshot() -> Iterator[Session]:
     """A read-only session that sees the database as it is now, for as long as reading takes.
 
-    Times are UTC. No statement is too slow: a download goes at the pace of its reader.
+    Times are UTC, no statement is too slow, and its connection is none of those that requests
+    share. Whoever sends what is read to somebody else spools it (app/core/spool.py).
     """
-    with transaction() as session:
+    with Session(_downloads(), expire_on_commit=False) as session, session.begin():
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         session.connection(execution_options=options)
         session.execute(text("SET LOCAL statement_timeout = 0"))

@@ -14,7 +14,7 @@ from fastapi.templating import Jinja2Templates
 from sqlalchemy.orm import Session
 
 from app.core.bodies import StrictRoute, takes_more
-from app.core.database import REQUEST_CONNECTIONS, transaction
+from app.core.database import ANNOTATOR_CONNECTIONS, REQUESTER_CONNECTIONS, transaction
 
 
 async def _session() -> AsyncIterator[Session]:
@@ -47,7 +47,11 @@ async def _session() -> AsyncIterator[Session]:
 # worker thread; were there more requests than connections, threads would fill up with requests
 # waiting for a connection while their holders wait for a thread.
 DatabaseSession = Annotated[
-    Session, Depends(_session, scope="function", max_concurrency=REQUEST_CONNECTIONS)
+    Session, Depends(_session, scope="function", max_concurrency=REQUESTER_CONNECTIONS)
+]
+# For annotators, who are never behind requesters: these have connections of their own.
+AnnotatorsSession = Annotated[
+    Session, Depends(_session, scope="function", max_concurrency=ANNOTATOR_CONNECTIONS)
 ]
 
 

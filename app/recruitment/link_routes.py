@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Literal
 from uuid import UUID
 
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -13,8 +13,10 @@ from app.accounts.routes import SignedIn
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.bodies import long_lists, takes
+from app.core.copying import in_pieces
 from app.core.database import snapshot
 from app.core.paging import Page, Paged
+from app.core.spool import Download
 from app.core.wall import confine
 from app.core.web import DatabaseSession
 from app.recruitment import invitations, links, owed
@@ -185,7 +187,7 @@ def download_owed(
     session: DatabaseSession,
     account: SignedIn,
     state: OwedState | None = None,
-) -> StreamingResponse:
+) -> Response:
     """The same as CSV, the oldest first, with the people's completion codes."""
     get_campaign(session, account, campaign_id)
     headers = {"Content-Disposition": 'attachment; filename="owed.csv"'}
@@ -193,9 +195,10 @@ def download_owed(
     def lines() -> Iterator[bytes]:
         with snapshot() as own:
             confine(own, account.id)
-            yield from owed.owed_csv(own, own.get_one(Campaign, campaign_id), state)
+            campaign = own.get_one(Campaign, campaign_id)
+            yield from in_pieces(owed.owed_csv(own, campaign, state))
 
-    return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
+    return Download(account.id, lines, "text/csv; charset=utf-8", headers)
 
 
 @api.post("/owed/paid")

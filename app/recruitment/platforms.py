@@ -16,7 +16,7 @@ from app.annotation.replies import session_out
 from app.annotation.schemas import HandIn, OpenMTurkSession, OpenProlificSession, SessionOut
 from app.campaigns.models import Campaign
 from app.core.security import pseudonym
-from app.core.web import BriefRoute, DatabaseSession, templates
+from app.core.web import AnnotatorsSession, BriefRoute, templates
 from app.recruitment import entry
 from app.recruitment.channels.mturk_sites import BadSubmitAddress, submit_address
 from app.recruitment.channels.prolific import completion_address
@@ -50,7 +50,7 @@ def environment_of(session: Session, recruitment: Recruitment) -> str:
 def mturk_page(
     request: Request,
     link: str,
-    session: DatabaseSession,
+    session: AnnotatorsSession,
     assignment_id: Annotated[str, Query(alias="assignmentId")] = PREVIEW,
     hit_id: Annotated[str, Query(alias="hitId")] = "",
     worker_id: Annotated[str, Query(alias="workerId")] = "",
@@ -77,7 +77,7 @@ def mturk_page(
 def thanks_page(
     request: Request,
     link: str,
-    session: DatabaseSession,
+    session: AnnotatorsSession,
     assignment_id: Annotated[str, Query(alias="assignmentId")] = PREVIEW,
     turk_submit_to: Annotated[str, Query(alias="turkSubmitTo")] = "",
 ) -> Response:
@@ -96,7 +96,7 @@ def thanks_page(
 def prolific_page(
     request: Request,
     link: str,
-    session: DatabaseSession,
+    session: AnnotatorsSession,
     participant: Annotated[str, Query(alias="PROLIFIC_PID")] = "",
     study: Annotated[str, Query(alias="STUDY_ID")] = "",
     submission: Annotated[str, Query(alias="SESSION_ID")] = "",
@@ -118,7 +118,7 @@ def prolific_page(
 
 
 def _preview(
-    request: Request, session: DatabaseSession, campaign: Campaign, lang: str, channel: str
+    request: Request, session: AnnotatorsSession, campaign: Campaign, lang: str, channel: str
 ) -> HTMLResponse:
     shown = preview_of(session, campaign, whole=False)
     context = {
@@ -152,7 +152,9 @@ def place_of(channel: str, given: dict[str, str]) -> str:
 
 @api.post("/sessions/mturk", status_code=201)
 def open_mturk_session(
-    body: OpenMTurkSession, _: Annotated[None, Depends(require_accepted)], session: DatabaseSession
+    body: OpenMTurkSession,
+    _: Annotated[None, Depends(require_accepted)],
+    session: AnnotatorsSession,
 ) -> SessionOut:
     """Begin or go on with an MTurk assignment. Refused, with a line in the log, when its ids do
     not fit what stands on MTurk."""
@@ -171,7 +173,7 @@ def open_mturk_session(
 def open_prolific_session(
     body: OpenProlificSession,
     _: Annotated[None, Depends(require_participant)],
-    session: DatabaseSession,
+    session: AnnotatorsSession,
 ) -> SessionOut:
     """Begin or go on with a Prolific submission, after Prolific has said whose it is."""
     recruitment = entry.recruitment_of_link(session, body.link, "prolific")

@@ -1,7 +1,8 @@
 """The files that a campaign can be taken away in: API."""
 
 import re
-from collections.abc import Generator
+from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from app.accounts.service import record_audit
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.database import snapshot
-from app.core.streaming import Stream
+from app.core.spool import Download
 from app.core.wall import confine
 from app.core.web import DatabaseSession
 from app.results.catalogue import (
@@ -104,15 +105,15 @@ def export_file(
     if export.group == "everything":
         record_audit(session, account.id, "campaign.archive_downloaded", "campaign", campaign.id)
     if export.of_answers is not None:
-        stream = _stream(account, campaign, export, options)
-        return Stream(stream, export.media_type, headers)
+        pieces = partial(_pieces, account, campaign, export, options)
+        return Download(account.id, pieces, export.media_type, headers)
     whole = b"".join(make(session, campaign, export, version, options))
     return Response(whole, media_type=export.media_type, headers=headers)
 
 
-def _stream(
+def _pieces(
     account: Account, campaign: Campaign, export: Export, options: Options
-) -> Generator[bytes, None, None]:
+) -> Iterator[bytes]:
     # The request's own transaction has ended when the body is sent.
     with snapshot() as session:
         confine(session, account.id)

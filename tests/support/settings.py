@@ -17,6 +17,7 @@ def used_here(values: Mapping[str, str]) -> Iterator[None]:
         forget_settings()
         yield
         database.get_engine().dispose()
+        database._downloads().dispose()
     forget_settings()
 
 
@@ -24,6 +25,7 @@ def forget_settings() -> None:
     """Everything that was made from settings is made anew at its next use."""
     settings.get_settings.cache_clear()
     database.get_engine.cache_clear()
+    database._downloads.cache_clear()
     database.session_factory.cache_clear()
     storage._store.cache_clear()
     events._redis.cache_clear()

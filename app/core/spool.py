@@ -1,0 +1,139 @@
+"""Downloads at the pace of the database, whatever the pace of who reads them.
+
+What is sent is written to a file without a name first, as fast as it can be made, and read from
+there while it grows. So a slow reader holds a file, and neither a connection to the database nor a
+thread that others wait for. An account reads a few files at a time; a few are made at a time.
+"""
+
+import os
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from uuid import UUID
+
+import anyio
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from app.core.database import DOWNLOAD_CONNECTIONS
+from app.core.errors import LikewiseError
+
+AT_ONCE = 4
+PIECE_BYTES = 2**16
+# Between two looks for more, which take no thread.
+SHORTEST_LOOK, LONGEST_LOOK = 0.005, 0.2
+_making = threading.BoundedSemaphore(DOWNLOAD_CONNECTIONS)
+_of_account: Counter[UUID] = Counter()
+_lock = threading.Lock()
+
+
+class TooManyDownloads(LikewiseError):
+    """The account reads as many files at once as it may."""
+
+    status = 429
+    code = "too_many_downloads"
+
+
+class _Spool:
+    """A file that one thread fills while somebody reads it."""
+
+    def __init__(self, account_id: UUID, pieces: Callable[[], Iterator[bytes]]) -> None:
+        self._account_id, self._pieces = account_id, pieces
+        # Without a name: whatever ends the process, nothing is left behind.
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by whoever is last
+        self._lock = threading.Lock()
+        self._written = 0
+        self._made = self._left = False
+        self._error: BaseException | None = None
+        threading.Thread(target=self._fill, name="download", daemon=True).start()
+
+    async def read(self) -> AsyncIterator[bytes]:
+        """The pieces, as they come; raises what went wrong where they were made."""
+        place, look = 0, SHORTEST_LOOK
+        while True:
+            # In this order: what is written before it is made is all there is.
+            made, known = self._made, self._written
+            if known > place:
+                piece = os.pread(self._file.fileno(), min(PIECE_BYTES, known - place), place)
+                place, look = place + len(piece), SHORTEST_LOOK
+                yield piece
+            elif made:
+                if self._error is not None:
+                    raise self._error
+                return
+            else:
+                await anyio.sleep(look)
+                look = min(2 * look, LONGEST_LOOK)
+
+    def leave(self) -> None:
+        """Nobody reads any more; may be said again."""
+        with self._lock:
+            if self._left:
+                return
+            self._left = True
+            if self._made:
+                self._file.close()
+        _end(self._account_id)
+
+    def _fill(self) -> None:
+        try:
+            with _making:
+                for piece in self._pieces():
+                    self._file.write(piece)
+                    self._file.flush()
+                    self._written += len(piece)
+                    if self._left:
+                        break
+        except BaseException as error:
+            # Raised where it is read: who downloads is to hear of it.
+            self._error = error
+        with self._lock:
+            self._made = True
+            if self._left:
+                self._file.close()
+
+
+class Download(StreamingResponse):
+    """The reply that sends what `pieces` makes in a thread of its own.
+
+    Raises TooManyDownloads.
+    """
+
+    def __init__(
+        self,
+        account_id: UUID,
+        pieces: Callable[[], Iterator[bytes]],
+        media_type: str,
+        headers: Mapping[str, str],
+    ) -> None:
+        _begin(account_id)
+        self._spool = _Spool(account_id, pieces)
+        super().__init__(self._spool.read(), media_type=media_type, headers=headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._spool.leave()
+
+    def __del__(self) -> None:
+        # A reply that was never sent, because something failed on its way.
+        if hasattr(self, "_spool"):
+            self._spool.leave()
+
+
+def _begin(account_id: UUID) -> None:
+    with _lock:
+        if _of_account[account_id] >= AT_ONCE:
+            raise TooManyDownloads(
+                f"This account downloads {AT_ONCE} files at the moment. Wait until one has come."
+            )
+        _of_account[account_id] += 1
+
+
+def _end(account_id: UUID) -> None:
+    with _lock:
+        _of_account[account_id] -= 1
+        if not _of_account[account_id]:
+            del _of_account[account_id]
