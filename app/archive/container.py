@@ -22,8 +22,10 @@ from app.archive.manifest import (
 from app.archive.tables import BY_NAME
 from app.collections.archives import MAX_RATIO
 from app.core.settings import get_settings
+from app.core.zips import TooManyMembers, opened
 
 PIECE_BYTES = 2**18
+MOST_OTHERS = 20_000
 MOST_MANIFEST_BYTES = 16 * 2**20
 LONGEST_LINE = 1000
 CUT_OFF = "The file is not a whole archive: it is no ZIP file, or it was cut off. Get it once more."
@@ -38,8 +40,10 @@ class Container:
 
     def __init__(self, file: BinaryIO, most_bytes: int | None = None) -> None:
         try:
-            self._archive = zipfile.ZipFile(file)
+            self._archive = opened(file, _most_members())
             self._entries = {entry.filename: entry for entry in self._archive.infolist()}
+        except TooManyMembers as error:
+            raise DamagedArchive(f"The archive cannot be used: {error}.") from error
         except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
             raise DamagedArchive(CUT_OFF) from error
         if len(self._entries) != len(self._archive.infolist()):
@@ -143,6 +147,11 @@ def _check_sizes(entries: dict[str, zipfile.ZipInfo], most_bytes: int | None) ->
             "Use `likewise import` on the server.",
             code="archive_too_large",
         )
+
+
+def _most_members() -> int:
+    """Every image in each size, files of models, and tables."""
+    return len(SIZES) * get_settings().max_collection_images + MOST_OTHERS
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[str]:

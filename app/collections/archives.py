@@ -8,6 +8,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 
 from app.collections.decoding import RejectedImage
 from app.core.settings import get_settings
+from app.core.zips import opened
 
 MAX_RATIO = 200
 
@@ -30,7 +31,8 @@ def members(data: bytes) -> Iterator[tuple[str, bytes | RejectedImage]]:
     that carries one is broken or hostile. Raises RejectedArchive.
     """
     try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
+        # Folders and noise may be as many again.
+        archive = opened(io.BytesIO(data), 2 * get_settings().max_collection_images)
         entries = [entry for entry in archive.infolist() if not _is_noise(entry)]
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         raise RejectedArchive(f"The ZIP file cannot be read ({error}).") from error

@@ -4,8 +4,10 @@ import csv
 import io
 import math
 from dataclasses import dataclass, field
+from itertools import islice
 
 from app.core.errors import InvalidInput
+from app.core.settings import get_settings
 from app.core.spreadsheets import as_meant
 
 FEATURE_PREFIX = "feature_"
@@ -45,10 +47,14 @@ def read_attribute_table(data: bytes) -> list[AttributeRow]:
     columns = [column.strip() for column in reader.fieldnames or []]
     _check_columns(columns)
     reader.fieldnames = columns
+    most = get_settings().max_collection_images
     try:
-        return [_row(row, columns, reader.line_num) for row in reader]
+        rows = [_row(row, columns, reader.line_num) for row in islice(reader, most + 1)]
     except csv.Error as error:
         raise BadAttributeTable(f"The CSV cannot be read ({error}).") from error
+    if len(rows) > most:
+        raise BadAttributeTable(f"The CSV has more than {most} rows, one for each image at most.")
+    return rows
 
 
 def decoded(data: bytes) -> str:

@@ -9,6 +9,7 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from urllib.parse import unquote, urlsplit
 
 from app.collections.addresses import WEB, Location, address_of_row
@@ -53,12 +54,14 @@ def read_manifest(filename: str, data: bytes, base: Location | None) -> list[Row
     text = decoded(data)
     is_json = filename.lower().endswith((".jsonl", ".ndjson", ".json")) or text.lstrip()[:1] in "{["
     lines = _json_lines(text) if is_json else _csv_lines(text)
-    rows = [_row(number, cells, base) for number, cells in lines]
+    limit = get_settings().max_collection_images
+    rows = [_row(number, cells, base) for number, cells in islice(lines, limit + 1)]
     if not rows:
         raise BadManifest("The list has no lines.")
-    limit = get_settings().max_collection_images
     if len(rows) > limit:
-        raise BadManifest(f"The list has {len(rows)} lines; a collection holds {limit} images.")
+        raise BadManifest(
+            f"The list has more than {limit} lines; a collection holds no more images."
+        )
     return rows
 
 

@@ -1,4 +1,5 @@
-"""ZIP files made while they are sent, in memory that does not grow with what they hold.
+"""ZIP files: of strangers, whose list of members is looked through before it is read; and our own,
+made while they are sent, in memory that does not grow with what they hold.
 
 `zipfile` writes into a drain, which the reader of the stream empties all the time. It cannot go
 back to earlier members, so it tells their sizes after their data. Only the list of members is kept,
@@ -6,6 +7,8 @@ back to earlier members, so it tells their sizes after their data. Only the list
 """
 
 import hashlib
+import io
+import struct
 import zipfile
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
@@ -13,6 +16,16 @@ from datetime import UTC, datetime
 from typing import IO, cast
 
 from app.core.drain import Drain
+
+# An entry of the list of members: its mark, and the lengths of name, extra field and comment.
+_ENTRY, _ENTRY_MARK = struct.Struct("<4s24xHHH12x"), b"PK\x01\x02"
+# The end of the list: its mark and the length of the list; in large files another before it.
+_END, _END_MARK = struct.Struct("<4s8xI6x"), b"PK\x05\x06"
+_END64, _END64_MARK = struct.Struct("<4s36xQ8x"), b"PK\x06\x06"
+_LOCATOR, _LOCATOR_MARK = struct.Struct("<4s16x"), b"PK\x06\x07"
+_LONGEST_END = 22 + 65_535
+# Bytes of the list for each member, on average.
+_MOST_LISTED = 4_096
 
 
 @dataclass(frozen=True)
@@ -22,6 +35,86 @@ class Member:
     name: str
     sha256: str
     size: int
+
+
+class TooManyMembers(zipfile.BadZipFile):
+    """The list of members is longer than anybody needs."""
+
+
+def opened(file: IO[bytes], most_members: int) -> zipfile.ZipFile:
+    """The ZIP file, after a look through its list of members: `zipfile` makes an object of each of
+    them, half a kilobyte for the 46 bytes that an entry takes.
+
+    Raises TooManyMembers, zipfile.BadZipFile.
+    """
+    start, size = _directory(file)
+    n_members = place = 0
+    while place + _ENTRY.size <= size:
+        file.seek(start + place)
+        mark, name, extra, comment = _ENTRY.unpack(file.read(_ENTRY.size))
+        if mark != _ENTRY_MARK:
+            break
+        n_members += 1
+        place += _ENTRY.size + name + extra + comment
+        if n_members > most_members:
+            raise TooManyMembers(f"it lists more than {most_members} files")
+    if size > _MOST_LISTED * (n_members + 1):
+        raise TooManyMembers("its list of files is far longer than the files are many")
+    watched = _Watched(file, start, size)
+    archive = zipfile.ZipFile(cast(IO[bytes], watched))
+    watched.is_open = True
+    return archive
+
+
+class _Watched(io.RawIOBase):
+    """The file, of which `zipfile` reads no other list of members than the one looked through:
+    versions of it differ in where they look for it."""
+
+    def __init__(self, file: IO[bytes], start: int, size: int) -> None:
+        self._file, self._list, self.is_open = file, (start, size), False
+
+    def read(self, size: int = -1) -> bytes:
+        place = self._file.tell()
+        data = self._file.read(size)
+        if not self.is_open and len(data) > _LONGEST_END and (place, size) != self._list:
+            raise zipfile.BadZipFile("it has two lists of files")
+        return data
+
+    def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
+        return self._file.seek(place, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+
+def _directory(file: IO[bytes]) -> tuple[int, int]:
+    """Place and length of the list of members, as `zipfile` finds them."""
+    length = file.seek(0, io.SEEK_END)
+    file.seek(max(0, length - _LONGEST_END))
+    tail = file.read(_LONGEST_END)
+    at = tail.rfind(_END_MARK)
+    if at < 0 or at + _END.size > len(tail):
+        raise zipfile.BadZipFile("it has no list of files")
+    end = length - len(tail) + at
+    _, size = _END.unpack_from(tail, at)
+    found = end - _LOCATOR.size - _END64.size
+    if found >= 0:
+        file.seek(found)
+        mark, large = _END64.unpack(file.read(_END64.size))
+        if file.read(_LOCATOR.size)[:4] == _LOCATOR_MARK:
+            if mark != _END64_MARK:
+                raise zipfile.BadZipFile("the end of its list of files is damaged")
+            end, size = found, large
+    start = end - size
+    if start < 0:
+        raise zipfile.BadZipFile("its list of files begins before the file")
+    return start, size
 
 
 class ZipStream:
