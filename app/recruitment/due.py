@@ -1,6 +1,10 @@
 """One thing at a time of what is due on platforms."""
 
+import random
+from collections.abc import Callable
 from typing import Any
+
+from sqlalchemy.orm import Session
 
 from app.core.database import transaction
 from app.core.settings import get_settings
@@ -10,14 +14,18 @@ from app.recruitment.notices import take_turk_events
 
 
 def work_once() -> bool:
-    """Make one request that is due; False when there is none."""
-    for claim, do in (
+    """Make one request that is due; False when there is none.
+
+    Kinds in an order by chance: many of one, somebody's, are not all made before any other.
+    """
+    kinds: list[tuple[Callable[[Session], Any], Callable[[Any], None]]] = [
         (work.claim_call, work.do_call),
         (work.claim_reward, work.do_reward),
         (bonus_work.claim_bonuses, bonus_work.do_bonuses),
-    ):
+    ]
+    for claim, do in random.sample(kinds, len(kinds)):
         with transaction() as session:
-            attempt: Any = claim(session)
+            attempt = claim(session)
         if attempt is not None:
             do(attempt)
             return True

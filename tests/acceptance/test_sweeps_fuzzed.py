@@ -1,0 +1,160 @@
+"""Whatever stands in the rows that background loops sweep, the work of others goes on."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import func, select, text
+
+from app.campaigns.models import Campaign
+from app.collections.models import CollectionImport, Discard
+from app.core.database import Base, locked, transaction
+from app.core.outbox import OutboxMessage
+from app.jobs.models import Job
+from app.jobs.service import request_job
+from app.recruitment.channel import ChannelUnavailable
+from app.recruitment.due import poll_once, work_once
+from app.recruitment.models import ChannelCall, Payment, Recruitment
+from app.webhooks.delivery import deliver_next
+from app.webhooks.models import Delivery
+from tests.support.builders import (
+    a_campaign,
+    a_delivery,
+    a_payment,
+    a_recruitment,
+    a_submission,
+    a_webhook,
+    an_account,
+)
+from tests.support.random_rows import RandomRows, before
+from tests.support.scale import FULL
+
+pytestmark = pytest.mark.usefixtures("environment")
+N_ROWS = 10_000 if FULL else 60
+NOW = datetime.now(UTC) - timedelta(hours=1)
+TABLES: tuple[type[Base], ...] = (
+    Job, OutboxMessage, CollectionImport, Discard, Delivery, ChannelCall, Payment,
+)  # fmt: skip
+
+
+def given(greedy: Campaign, recruitment: Recruitment, submission: UUID, hook: UUID) -> Any:
+    """What makes rows due, and somebody's; all else is by chance."""
+    of = {
+        "campaign_id": greedy.id, "recruitment_id": recruitment.id, "webhook_id": hook,
+        "collection_id": greedy.collection_id, "due_at": before(NOW), "lease_until": before(NOW),
+        "posting_id": None, "assignment_id": None, "annotator_id": None, "dispatched_at": None,
+        "refused": None, "submission_id": submission,
+    }  # fmt: skip
+    states: dict[str, Any] = {
+        "job.state": lambda rng: rng.choice(("running", "queued")),
+        # One at a time may be active for a collection.
+        "collection_import.state": lambda rng: rng.choice(("running", "queued", "failed", "done")),
+        "collection_import.kind": lambda rng: rng.choice(("prefix", "manifest")),
+        "webhook_delivery.state": "pending",
+        "channel_call.state": lambda rng: rng.choice(("due", "running")),
+        "channel_call.submission_id": lambda rng: rng.choice((None, submission)),
+        "payment.state": lambda rng: rng.choice(("due", "running")),
+        "payment.kind": lambda rng: rng.choice(("reward", "bonus", "screen_out")),
+        "payment.paid_at": None,
+        # Rows name each other's objects nowhere; a prefix of all is refused.
+        "discard.collection_id": lambda rng: rng.choice((None, greedy.collection_id)),
+    }
+    columns = {
+        f"{table.__table__.name}.{name}": value  # type: ignore[attr-defined]
+        for table in TABLES
+        for name, value in of.items()
+        if name in table.__table__.columns
+    }
+    return {**columns, **states}
+
+
+@pytest.mark.parametrize("seed", range(1 if FULL else 2))
+def test_rows_by_chance_stop_nobody_elses_work(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    _without_network(monkeypatch)
+    greedy_owner, quiet_owner = an_account("greedy@example.org"), an_account("quiet@example.org")
+    greedy, quiet = a_campaign(greedy_owner), a_campaign(quiet_owner)
+    recruitment = a_recruitment(greedy_owner, greedy)
+    submission = a_submission(recruitment)
+    hook = a_webhook(greedy_owner)
+    values = given(greedy, recruitment, submission.id, hook.id)
+    with transaction() as session:
+        rows = RandomRows(session, seed, values)
+        for table in TABLES:
+            assert rows.write(table, N_ROWS) == N_ROWS, table
+    job, delivery, call, payment = _work_of(quiet_owner, quiet)
+    _sweep(_everything_is_dealt_with)
+    with transaction() as session:
+        sent = session.scalars(select(OutboxMessage).where(OutboxMessage.job_id == job)).one()
+        assert sent.dispatched_at is not None
+        assert sent.refused is None
+        assert session.get_one(Job, job).state == "queued"
+        assert session.get_one(Delivery, delivery).attempts >= 1
+        assert session.get_one(ChannelCall, call).attempts >= 1
+        assert "Nothing is reachable" in session.get_one(Payment, payment).why
+        unexplained = text("SELECT count(*) FROM job WHERE state = 'failed' AND error IS NULL")
+        assert session.scalar(unexplained) == 0
+
+
+def _without_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*_: object) -> Any:
+        raise ChannelUnavailable("Nothing is reachable in this test.")
+
+    def no_reply(*_: object) -> Any:
+        raise ValueError("Nothing is reachable in this test.")
+
+    monkeypatch.setattr("app.recruitment.attempts.open_channel", unreachable)
+    monkeypatch.setattr("app.webhooks.delivery._post", no_reply)
+
+
+def _work_of(owner: Any, campaign: Campaign) -> tuple[UUID, UUID, UUID, UUID]:
+    """A job, a delivery, a call and a payment of somebody else, all due after those by chance."""
+    delivery = a_delivery(a_webhook(owner))
+    recruitment = a_recruitment(owner, campaign)
+    payment = a_payment(recruitment, a_submission(recruitment)).id
+    with transaction() as session:
+        locked(session, Campaign, campaign.id)
+        job = request_job(session, campaign.id, watermark=1).id
+        call = ChannelCall(recruitment_id=recruitment.id, deed="notify")
+        session.add(call)
+        session.flush()
+        owed = session.get_one(Payment, payment)
+        owed.state, owed.due_at = "due", datetime.now(UTC) - timedelta(seconds=1)
+        return job, delivery, call.id, payment
+
+
+def _sweep(dealt: Callable[[], bool]) -> None:
+    # Reads settings when it is imported.
+    from workers.dispatcher import SWEEPS, relay_messages, run_sweeps
+
+    for _ in range(20):
+        for sweeps in SWEEPS.values():
+            run_sweeps(sweeps)
+        while relay_messages():
+            continue
+        for once in (deliver_next, work_once, poll_once):
+            for _ in range(3 * N_ROWS + 100):
+                once()
+                if once is poll_once:
+                    break
+        if dealt():
+            return
+    raise AssertionError("Something is due still.")
+
+
+def _everything_is_dealt_with() -> bool:
+    """Nothing that is due waits: what cannot be done is parked, or put off."""
+    with transaction() as session:
+        waiting = [
+            select(func.count()).select_from(Delivery).where(
+                Delivery.state == "pending", Delivery.due_at <= func.now()
+            ),
+            select(func.count()).select_from(OutboxMessage).where(
+                OutboxMessage.dispatched_at.is_(None)
+            ),
+            select(func.count()).select_from(Job).where(
+                Job.state == "running", Job.lease_until < func.now()
+            ),
+        ]  # fmt: skip
+        return not any(session.scalar(query) for query in waiting)
