@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from bench.real_crowds import data, methods
@@ -112,7 +113,9 @@ def _one_thread() -> None:
 
 def _summary(row: Row) -> str:
     names = ("accuracy", "auc", "ami", "purity", "mcc", "attributes", "seconds")
-    figures = [f"{name} {row[name]:.3f}" for name in names if name in row]
+    # The foreign simulator has a value for every column.
+    found = [(name, np.atleast_1d(row[name])) for name in names if name in row]
+    figures = [f"{name} " + " ".join(f"{one:.3f}" for one in several) for name, several in found]
     about = f"{row['part']} {row['data']} {row['split']} {row['fraction']:g} {row['seed']}"
     return f"{about} {row['method']}: {', '.join(figures)}"
 

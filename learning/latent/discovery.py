@@ -29,6 +29,10 @@ _DUPLICATE = 0.64
 # Lines that may grow: more would only be splinters.
 _MAX_LINES = 6
 
+# Of each image, in the part of very many answers that attributes are looked for in; and sweeps of
+# all answers afterwards.
+_PLACEMENTS, _SWEEPS_OF_ALL = 12, 4
+
 SweepDone = Callable[[], None]
 
 
@@ -43,14 +47,26 @@ def find_attributes(
 
     May find fewer, none when no answer parts its images.
     """
+    part = _enough(answers, generator)
     best: Attributes | None = None
-    for _ in range(n_starts if len(answers) < MANY else 1):
-        found = _one_start(answers, n_attributes, generator)
+    for _ in range(n_starts):
+        found = _one_start(part, n_attributes, generator)
         if best is None or found.log_likelihood > best.log_likelihood:
             best = found
         sweep_done()
     assert best is not None
+    if len(part) < len(answers):
+        best = settle(answers, Attributes(best.positions, best.owner), _SWEEPS_OF_ALL)
     return best.keep(torch.argsort(best.support, descending=True, stable=True))
+
+
+def _enough(answers: Answers, generator: torch.Generator) -> Answers:
+    """As many answers as it takes to tell which attributes there are, drawn at random."""
+    width = max(1, answers.images.shape[1])
+    n = max(MANY, -(-_PLACEMENTS * answers.n_images // width))
+    if n >= len(answers):
+        return answers
+    return answers.rows(torch.randperm(len(answers), generator=generator)[:n].to(answers.device))
 
 
 def _one_start(answers: Answers, n_attributes: int, generator: torch.Generator) -> Attributes:
