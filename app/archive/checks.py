@@ -3,6 +3,7 @@
 Types, states, lengths and keys are the database's own constraints; here is what these cannot say.
 """
 
+from datetime import UTC, datetime
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -42,7 +43,7 @@ from app.strategies.base import check_settings
 
 MOST_GROUPS = 100
 # Likewise is younger than the one; nobody plans beyond the other.
-FIRST_TIME, LAST_TIME = "2000-01-01Z", "2100-01-01Z"
+FIRST_TIME, LAST_TIME = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 # Each finds what must not be; :campaign and :collection are the restored ones.
 RULES = {
     "The images are not numbered from 0 without gaps.": """
