@@ -139,9 +139,7 @@ def _strange_numbers(one: Archived) -> list[ColumnElement[bool]]:
 
 def _strange_times(one: Archived) -> list[ColumnElement[bool]]:
     times = [column for column in one.columns if isinstance(column.type, DateTime)]
-    return [
-        not_(column.between(text(f"'{FIRST_TIME}'"), text(f"'{LAST_TIME}'"))) for column in times
-    ]
+    return [not_(column.between(FIRST_TIME, LAST_TIME)) for column in times]
 
 
 def check_numbers(campaign: Campaign) -> None:
