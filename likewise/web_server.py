@@ -2,7 +2,6 @@
 
 import argparse
 import logging
-import os
 
 # Seconds that a connection is kept open while nobody asks anything. Longer than browsers wait, and
 # than proxies keep theirs (Caddy two minutes): whoever closes first loses what is just being sent.
@@ -40,6 +39,7 @@ def main() -> None:
         host=options.host,
         port=options.port,
         http=LimitedProtocol,
+        ws="none",
         access_log=False,
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
@@ -48,6 +48,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    for name, value in VARIABLES.items():
-        os.environ.setdefault(name, value)
     main()

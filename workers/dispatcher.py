@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import psycopg
 from celery.exceptions import CeleryError
-from kombu.exceptions import KombuError, OperationalError
+from kombu.exceptions import KombuError, OperationalError, SerializationError
 from redis.exceptions import RedisError
 from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
@@ -30,7 +30,7 @@ from app.core.idempotency import forget_old_replies
 from app.core.logs import begin_log, log_the_uncaught
 from app.core.outbox import NOTIFY_CHANNEL, OutboxMessage
 from app.core.settings import get_settings
-from app.core.sweeps import PASSING, reason_of
+from app.core.sweeps import is_passing, reason_of
 from app.jobs.service import requeue_lost_jobs
 from app.operations.violations import forget_old_violations
 from app.recruitment.erasure import forget_old
@@ -64,9 +64,9 @@ def relay_messages(limit: int = 100) -> int:
         for message in waiting:
             try:
                 _send(message)
-            except BROKER_ERRORS:
-                raise
             except Exception as error:
+                if isinstance(error, BROKER_ERRORS) and not isinstance(error, SerializationError):
+                    raise
                 logger.exception("outbox message %d is parked", message.id)
                 message.refused = reason_of(error)
             message.dispatched_at = func.clock_timestamp()
@@ -79,11 +79,11 @@ def _send(message: OutboxMessage) -> None:
     celery.send_task(message.task, kwargs=message.arguments, retry=False, ignore_result=True)
 
 
-def requeue() -> None:
-    """Queue again jobs and imports that lost their worker or their message."""
-    queued = _one(requeue_lost_jobs) + _one(requeue_lost_imports)
+def requeue(lost: Callable[[Session], int]) -> None:
+    """Queue again what lost its worker or its message."""
+    queued = _one(lost)
     if queued:
-        logger.info("queued %d lost jobs again", queued)
+        logger.info("queued %d again that were lost", queued)
 
 
 def forget_people() -> None:
@@ -100,7 +100,8 @@ def _one(sweep: Callable[[Session], Swept]) -> Swept:
 
 SWEEPS: dict[float, tuple[Callable[[], object], ...]] = {
     SWEEP_SECONDS: (
-        requeue,
+        partial(requeue, requeue_lost_jobs),
+        partial(requeue, requeue_lost_imports),
         partial(_one, forget_old_replies),
         partial(_one, forget_old_deliveries),
         partial(_one, request_removal),
@@ -118,9 +119,9 @@ def run_sweeps(sweeps: Iterable[Callable[[], object]]) -> None:
     for sweep in sweeps:
         try:
             sweep()
-        except PASSING:
-            raise
-        except Exception:
+        except Exception as error:
+            if is_passing(error):
+                raise
             logger.exception("a sweep failed; the others go on")
 
 

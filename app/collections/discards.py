@@ -19,7 +19,7 @@ from app.collections.models import Discard, Image
 from app.core.database import get_engine
 from app.core.outbox import OutboxMessage, send_after_commit
 from app.core.settings import get_settings
-from app.core.storage import check_storage, delete_below
+from app.core.storage import delete_below
 from app.core.sweeps import reason_of
 
 logger = logging.getLogger(__name__)
@@ -128,9 +128,8 @@ def _remove(session: Session, note: Discard) -> None:
     """Remove what a note names, and the note; raises when storage does not answer."""
     try:
         delete_below(note.prefix)
-    except Exception as error:
-        # Storage that is away fails here as well, and then the note waits for it.
-        check_storage()
+    except ValueError as error:
+        # A prefix that is none. Whatever else storage fails with may pass.
         logger.exception("discard %d is parked", note.id)
         note.refused = reason_of(error)
     else:

@@ -15,6 +15,7 @@ import resource
 from ipaddress import ip_address, ip_network
 from typing import Any, ClassVar
 
+import h11
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
@@ -100,7 +101,8 @@ class LimitedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._patience is None and self in self._waiting:
+        # Not for the rest of a body whose reply was sent before it came.
+        if self._patience is None and self in self._waiting and self._awaits_request():
             self._wait_for_headers()
         super().data_received(data)
 
@@ -113,14 +115,16 @@ class LimitedProtocol(H11Protocol):
 
     def on_response_complete(self) -> None:
         # Last of those that may give way.
-        if not self.transport.is_closing():
-            self._waiting[self] = None
+        self._waiting[self] = None
         super().on_response_complete()
+        # What was written is small enough to be buffered, and may never be read.
+        if self._pace is None and self.transport.get_write_buffer_size():
+            self._watch_pace()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._unread = self.transport.get_write_buffer_size()
-        self._pace = self.loop.call_later(PACE_SECONDS, self._check_pace)
+        if self._pace is None:
+            self._watch_pace()
 
     def resume_writing(self) -> None:
         if self._pace is not None:
@@ -128,13 +132,20 @@ class LimitedProtocol(H11Protocol):
             self._pace = None
         super().resume_writing()
 
-    def _check_pace(self) -> None:
-        left = self.transport.get_write_buffer_size()
-        if self._unread - left < PACE_BYTES:
-            self.transport.abort()
-            return
-        self._unread = left
+    def _watch_pace(self) -> None:
+        self._unread = self.transport.get_write_buffer_size()
         self._pace = self.loop.call_later(PACE_SECONDS, self._check_pace)
+
+    def _check_pace(self) -> None:
+        self._pace = None
+        left = self.transport.get_write_buffer_size()
+        if left and self._unread - left < PACE_BYTES:
+            self.transport.abort()
+        elif left:
+            self._watch_pace()
+
+    def _awaits_request(self) -> bool:
+        return self.conn.their_state is h11.IDLE
 
     def _wait_for_headers(self) -> None:
         self._patience = self.loop.call_later(HEADER_SECONDS, self._give_up)

@@ -80,7 +80,8 @@ def get_engine() -> Engine:
 
 @lru_cache
 def _downloads() -> Engine:
-    return _engine(0, DOWNLOAD_CONNECTIONS)
+    # SQLAlchemy takes a pool of size 0 for one without a limit.
+    return _engine(1, DOWNLOAD_CONNECTIONS - 1)
 
 
 def _engine(pool_size: int, max_overflow: int) -> Engine:

@@ -40,6 +40,9 @@ def campaign_changed(session: Session, campaign_id: UUID) -> None:
 
 
 def _publish(session: Session) -> None:
+    # Also called for savepoints, whose transaction has not committed yet.
+    if session.in_nested_transaction():
+        return
     campaigns: set[UUID] = session.info.pop(_CHANGED, set())
     for campaign_id in campaigns:
         try:
@@ -49,5 +52,10 @@ def _publish(session: Session) -> None:
             return
 
 
+def _forget(session: Session) -> None:
+    if not session.in_nested_transaction():
+        session.info.pop(_CHANGED, None)
+
+
 event.listen(Session, "after_commit", _publish)
-event.listen(Session, "after_rollback", lambda session: session.info.pop(_CHANGED, None))
+event.listen(Session, "after_rollback", _forget)

@@ -19,8 +19,8 @@ NOTIFY_CHANNEL = "likewise_outbox"
 
 
 class OutboxMessage(Base):
-    """One task to be handed to Celery; `dispatched_at` is null until it was, `refused` says why
-    that could not be done."""
+    """One task to be handed to Celery; `dispatched_at` is null until that was tried, `refused`
+    says why it could not be done."""
 
     __tablename__ = "outbox"
     __table_args__ = (

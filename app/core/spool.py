@@ -6,6 +6,7 @@ thread that others wait for. An account reads a few files at a time; a few are m
 """
 
 import os
+import shutil
 import tempfile
 import threading
 from collections import Counter
@@ -21,11 +22,13 @@ from app.core.errors import LikewiseError
 
 AT_ONCE = 4
 PIECE_BYTES = 2**16
+# Left on the disk of temporary files, which others need too.
+LEAST_ROOM = 256 * 2**20
 # Between two looks for more, which take no thread.
 SHORTEST_LOOK, LONGEST_LOOK = 0.005, 0.2
 _making = threading.BoundedSemaphore(DOWNLOAD_CONNECTIONS)
 _of_account: Counter[UUID] = Counter()
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 
 class TooManyDownloads(LikewiseError):
@@ -42,7 +45,8 @@ class _Spool:
         self._account_id, self._pieces = account_id, pieces
         # Without a name: whatever ends the process, nothing is left behind.
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by whoever is last
-        self._lock = threading.Lock()
+        # Of several entries: a reply that is collected may leave while another one does.
+        self._lock = threading.RLock()
         self._written = 0
         self._made = self._left = False
         self._error: BaseException | None = None
@@ -72,14 +76,13 @@ class _Spool:
             if self._left:
                 return
             self._left = True
-            if self._made:
-                self._file.close()
-        _end(self._account_id)
+            self._end_when_over()
 
     def _fill(self) -> None:
         try:
             with _making:
-                for piece in self._pieces():
+                for piece in self._pieces() if not self._left else ():
+                    _require_room()
                     self._file.write(piece)
                     self._file.flush()
                     self._written += len(piece)
@@ -90,8 +93,14 @@ class _Spool:
             self._error = error
         with self._lock:
             self._made = True
-            if self._left:
-                self._file.close()
+            self._end_when_over()
+
+    def _end_when_over(self) -> None:
+        """Counted until nobody makes it either: who opens and leaves, and opens again, would have
+        any number of threads wait."""
+        if self._left and self._made:
+            self._file.close()
+            _end(self._account_id)
 
 
 class Download(StreamingResponse):
@@ -108,7 +117,11 @@ class Download(StreamingResponse):
         headers: Mapping[str, str],
     ) -> None:
         _begin(account_id)
-        self._spool = _Spool(account_id, pieces)
+        try:
+            self._spool = _Spool(account_id, pieces)
+        except BaseException:
+            _end(account_id)
+            raise
         super().__init__(self._spool.read(), media_type=media_type, headers=headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -121,6 +134,12 @@ class Download(StreamingResponse):
         # A reply that was never sent, because something failed on its way.
         if hasattr(self, "_spool"):
             self._spool.leave()
+
+
+def _require_room() -> None:
+    folder = tempfile.gettempdir()
+    if shutil.disk_usage(folder).free < LEAST_ROOM:
+        raise OSError(f"{folder} has less than {LEAST_ROOM >> 20} MB left for downloads.")
 
 
 def _begin(account_id: UUID) -> None:

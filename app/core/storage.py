@@ -85,6 +85,12 @@ def all_keys() -> Iterator[str]:
             yield found["path"]
 
 
+def delete_everything() -> None:
+    """Remove all objects there are."""
+    for page in obstore.list(_store()):
+        obstore.delete(_store(), [found["path"] for found in page])
+
+
 def delete_below(prefix: str) -> None:
     """Remove all objects whose keys begin with the folders of `prefix`; there may be none.
 

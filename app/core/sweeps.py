@@ -16,9 +16,19 @@ logger = logging.getLogger(__name__)
 Key = TypeVar("Key")
 Result = TypeVar("Result")
 LONGEST_REASON = 500
-# The database went away, or somebody else held a lock for too long: of no single row, and over
-# by the next sweep.
-PASSING = (OperationalError, InterfaceError)
+# Classes of PostgreSQL's errors that are of no single row, and over by the next sweep: a lost
+# connection, a conflict or deadlock, no resources, a lock held too long, a server that stops.
+_PASSING = ("08", "40", "53", "55", "57P")
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the same may go well a moment later, whatever stands in the row."""
+    if isinstance(error, InterfaceError):
+        return True
+    if not isinstance(error, OperationalError):
+        return False
+    state = getattr(error.orig, "sqlstate", None)
+    return state is None or state.startswith(_PASSING)
 
 
 def reason_of(error: BaseException) -> str:
@@ -35,9 +45,9 @@ def apart(
     try:
         with session.begin_nested():
             return deal(key)
-    except PASSING:
-        raise
     except Exception as error:
+        if is_passing(error):
+            raise
         logger.exception("row %s is parked", key)
         with session.begin_nested():
             park(key, reason_of(error))

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import and_, case, func, or_, select, update
+from sqlalchemy import and_, func, select, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -31,6 +31,9 @@ logger = logging.getLogger(__name__)
 # Seconds after so many attempts; the last is repeated.
 WAITS = (1, 2, 5, 15, 60, 300, 900, 1_800, 3_600)
 WRONG_KEYS_SECONDS = 60.0
+# Seconds, of what nobody expected: somebody may have to mend it.
+LEAST_PUT_OFF = 60.0
+_MOST_ATTEMPTS = 1_000_000
 KEPT_HISTORY = 20
 UNFINISHED = ("due", "running")
 
@@ -119,23 +122,23 @@ def unexpected(error: Exception) -> ChannelUnavailable:
     return ChannelUnavailable(reason_of(error))
 
 
-def park_call(session: Session, call_id: UUID, reason: str) -> None:
-    """A call that cannot be made, or whose end cannot be written down, has failed."""
+def put_off(
+    session: Session, table: type[ChannelCall] | type[Payment], row_id: UUID, reason: str
+) -> None:
+    """Nobody expected what went wrong, before a platform was asked or after: what is due is due
+    again in a while, and says why. Its token, and the look before a payment is made again, make
+    that harmless; giving it up might leave behind what stands on the platform already."""
+    tried = session.scalar(select(table.attempts).where(table.id == row_id)) or 0
+    wait = seconds_to_wait(min(max(tried, 1), len(WAITS)))
     session.execute(
-        update(ChannelCall)
-        .where(ChannelCall.id == call_id)
-        .values(state="failed", why=f"It cannot be done: {reason}", ended_at=func.now())
-    )
-
-
-def park_payment(session: Session, payment_id: UUID, reason: str) -> None:
-    """A payment that cannot be made has failed; one that may have been made, and whose end cannot
-    be written down, waits for a person."""
-    tried = or_(Payment.unsure, Payment.state == "running")
-    session.execute(
-        update(Payment)
-        .where(Payment.id == payment_id)
-        .values(state=case((tried, "parked"), else_="failed"), why=f"It cannot be done: {reason}")
+        update(table)
+        .where(table.id == row_id, table.state.in_(UNFINISHED))
+        .values(
+            state="due",
+            why=f"It could not be done: {reason}",
+            attempts=func.least(func.greatest(table.attempts, 0), _MOST_ATTEMPTS) + 1,
+            due_at=datetime.now(UTC) + timedelta(seconds=max(wait, LEAST_PUT_OFF)),
+        )
     )
 
 

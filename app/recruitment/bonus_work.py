@@ -21,7 +21,7 @@ from app.recruitment.attempts import (
     begin,
     due_payments,
     kept,
-    park_payment,
+    put_off,
     speaker_of,
     still_mine,
     unexpected,
@@ -67,7 +67,7 @@ def claim_bonuses(session: Session) -> BonusAttempt | None:
         session,
         payment.id,
         lambda _: _begin_bonuses(session, payment),
-        partial(park_payment, session),
+        partial(put_off, session, Payment),
     )
 
 
@@ -86,7 +86,7 @@ def _begin_bonuses(session: Session, payment: Payment) -> BonusAttempt | None:
     if batch > 1 and not look:
         for one in _lock_bonuses(session, posting_id, batch - 1, besides=payment.id):
             with_it = partial(_begin_another, session, recruitment)
-            another = apart(session, one.id, with_it, partial(park_payment, session))
+            another = apart(session, one.id, with_it, partial(put_off, session, Payment))
             begun |= {one: another} if another is not None else {}
     numbers = {one.id.hex: one.attempts for one in begun}
     return BonusAttempt(numbers, speaker, list(begun.values()), look)
@@ -178,10 +178,10 @@ def do_bonuses(attempt: BonusAttempt) -> None:
         for one in outcomes:
             number = attempt.numbers[one.token]
             write = partial(_record_bonus, session, number, one, repeatable)
-            apart(session, UUID(hex=one.token), write, partial(park_payment, session))
+            apart(session, UUID(hex=one.token), write, partial(put_off, session, Payment))
         for order in rest if looked_for else []:
             write = partial(_not_found, session, attempt.numbers[order.token])
-            apart(session, UUID(hex=order.token), write, partial(park_payment, session))
+            apart(session, UUID(hex=order.token), write, partial(put_off, session, Payment))
 
 
 def _look(channel: Channel, orders: list[BonusOrder]) -> list[BonusOutcome]:

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Assignment
 from app.core.database import locked, transaction
 from app.core.events import campaign_changed
-from app.core.sweeps import PASSING, apart, reason_of
+from app.core.sweeps import apart, is_passing, reason_of
 from app.recruitment import calls, ledger, people
 from app.recruitment.attempts import Speaker, claimed_until, seconds_to_wait, speaker_of
 from app.recruitment.bonuses import paid_settings
@@ -114,9 +114,9 @@ def do_poll(attempt: PollAttempt, seconds: float) -> None:
     """Ask the platform of each posting and take in what it says; again after `seconds`."""
     try:
         _poll(attempt, seconds)
-    except PASSING:
-        raise
     except Exception as error:
+        if is_passing(error):
+            raise
         logger.exception("the postings of recruitment %s are put off", attempt.recruitment_id)
         with transaction() as session:
             _put_off(session, attempt.recruitment_id, reason_of(error))

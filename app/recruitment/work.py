@@ -29,8 +29,7 @@ from app.recruitment.attempts import (
     claimed_until,
     due_payments,
     kept,
-    park_call,
-    park_payment,
+    put_off,
     seconds_to_wait,
     speaker_of,
     still_mine,
@@ -102,7 +101,9 @@ def claim_call(session: Session) -> CallAttempt | None:
     )
     if call is None:
         return None
-    return apart(session, call.id, partial(_begin_call, session), partial(park_call, session))
+    return apart(
+        session, call.id, partial(_begin_call, session), partial(put_off, session, ChannelCall)
+    )
 
 
 def _begin_call(session: Session, call_id: UUID) -> CallAttempt | None:
@@ -145,7 +146,7 @@ def do_call(attempt: CallAttempt) -> None:
             session,
             attempt.call_id,
             lambda _: _record_call(session, attempt, reply, error),
-            partial(park_call, session),
+            partial(put_off, session, ChannelCall),
         )
 
 
@@ -180,7 +181,7 @@ def claim_reward(session: Session) -> RewardAttempt | None:
     )
     if payment is None:
         return None
-    park = partial(park_payment, session)
+    park = partial(put_off, session, Payment)
     return apart(session, payment.id, partial(_begin_reward, session), park)
 
 
@@ -226,7 +227,7 @@ def do_reward(attempt: RewardAttempt) -> None:
             session,
             attempt.payment_id,
             lambda _: _record_reward(session, recruitment, attempt, error),
-            partial(park_payment, session),
+            partial(put_off, session, Payment),
         )
 
 

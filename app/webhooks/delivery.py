@@ -14,7 +14,8 @@ from functools import partial
 from uuid import UUID
 
 import httpcore
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import case, delete, func, literal, select, update
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
@@ -216,7 +217,14 @@ def _park(session: Session, delivery_id: UUID, reason: str) -> None:
     session.execute(
         update(Delivery)
         .where(Delivery.id == delivery_id)
-        .values(state="failed", ended_at=now, history=[entry])
+        .values(
+            state="failed",
+            ended_at=now,
+            history=case(
+                (func.jsonb_typeof(Delivery.history) == "array", Delivery.history.concat([entry])),
+                else_=literal([entry], JSONB),
+            ),
+        )
     )
 
 

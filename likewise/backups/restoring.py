@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psycopg
 
-from app.core.storage import StorageError, all_keys, delete_below, put_object, put_pieces
+from app.core.storage import StorageError, all_keys, delete_everything, put_object, put_pieces
 from likewise import environment
 from likewise.backups.contents import DATABASE, STORAGE, CannotRestore, Manifest, Part
 from likewise.backups.reading import Backup, opened
@@ -109,7 +109,7 @@ class Place:
         (self.folder / environment.RESTORING).unlink()
 
     def _empty(self) -> None:
-        delete_below("")
+        delete_everything()
         if not self.database_url:
             shutil.rmtree(self.folder / "postgres", ignore_errors=True)
         if not self.stored_elsewhere:

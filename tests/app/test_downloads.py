@@ -88,7 +88,7 @@ def test_slow_readers_hold_no_connection_and_get_it_whole() -> None:
     for reader in asyncio.run(read_slowly()):
         assert reader.error is None
         assert len(reader.received) == LARGE * 2**16
-    assert not spool._of_account
+    until(lambda: not spool._of_account)
     assert checked_out(get_engine()) == 0
 
 
@@ -99,10 +99,11 @@ def test_an_account_reads_a_few_files_at_once_and_another_is_not_concerned() -> 
         a_download(greedy)
     other = a_download(quiet)
     held.pop()._spool.leave()
+    until(lambda: spool._of_account[greedy] < AT_ONCE)
     held.append(a_download(greedy))
     for one in [*held, other]:
         one._spool.leave()
-    assert not spool._of_account
+    until(lambda: not spool._of_account)
 
 
 def test_who_goes_away_ends_the_making_and_leaves_nothing() -> None:
@@ -132,14 +133,60 @@ def test_who_goes_away_ends_the_making_and_leaves_nothing() -> None:
     assert begun.is_set()
     assert ended.wait(20)
     until(lambda: reader.reply._spool._file.closed)
-    assert not spool._of_account
+    until(lambda: not spool._of_account)
 
 
 def test_a_reply_that_is_never_sent_counts_no_longer() -> None:
     account = uuid4()
     for _ in range(3 * AT_ONCE):
         a_download(account)
-    assert spool._of_account.get(account, 0) <= 1
+        until(lambda: spool._of_account.get(account, 0) <= 1)
+
+
+def test_a_file_that_cannot_be_made_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> Any:
+        raise OSError(28, "No space left on device")
+
+    account = uuid4()
+    with monkeypatch.context() as patch:
+        patch.setattr("app.core.spool.tempfile.TemporaryFile", full)
+        for _ in range(3 * AT_ONCE):
+            with pytest.raises(OSError, match="No space"):
+                a_download(account)
+    assert not spool._of_account
+
+
+def test_whoever_opens_and_leaves_has_no_threads_wait() -> None:
+    account = uuid4()
+    made: list[int] = []
+
+    def pieces() -> Iterator[bytes]:
+        made.append(1)
+        yield b"x"
+
+    for _ in range(DOWNLOAD_CONNECTIONS):
+        spool._making.acquire()
+    try:
+        refused = 0
+        for _ in range(3 * AT_ONCE):
+            try:
+                a_download(account, pieces)._spool.leave()
+            except TooManyDownloads:
+                refused += 1
+        assert refused == 2 * AT_ONCE
+    finally:
+        for _ in range(DOWNLOAD_CONNECTIONS):
+            spool._making.release()
+    until(lambda: not spool._of_account)
+    assert made == []
+
+
+def test_a_disk_that_is_nearly_full_ends_a_download(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "LEAST_ROOM", 2**62)
+    reply = a_download(uuid4())
+    until(lambda: reply._spool._made)
+    assert "left for downloads" in str(reply._spool._error)
+    reply._spool.leave()
 
 
 def test_what_breaks_off_is_not_taken_for_whole() -> None:

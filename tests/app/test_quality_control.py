@@ -67,6 +67,7 @@ def roles() -> list[str]:
         return list(session.scalars(query))
 
 
+@pytest.mark.usefixtures("environment")
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.25, 0.5])
 def test_checks_are_due_at_their_share_at_places_nobody_can_guess(share: float) -> None:
     places = Counter[int]()

@@ -13,6 +13,7 @@ from app.campaigns.models import Campaign
 from app.collections.discards import discard_below, remove_discarded
 from app.collections.models import Discard
 from app.core.database import Base, locked, transaction
+from app.core.events import campaign_changed
 from app.core.outbox import OutboxMessage
 from app.core.storage import delete_below, list_objects, put_object
 from app.core.sweeps import each_apart
@@ -121,6 +122,29 @@ def test_a_sweep_that_fails_leaves_the_others_their_turn() -> None:
     assert seen == ["second"]
 
 
+def test_live_pages_hear_of_a_change_when_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A savepoint that is released is not yet a change that others see."""
+    heard: list[str] = []
+
+    class Listener:
+        def publish(self, channel: str, _: str) -> None:
+            heard.append(channel)
+
+    monkeypatch.setattr("app.core.events._redis", Listener)
+    campaign = a_campaign()
+    heard.clear()
+
+    def deal(key: int) -> None:
+        campaign_changed(session, campaign.id)
+        if key == 2:
+            raise KeyError("magic")
+
+    with transaction() as session:
+        each_apart(session, [1, 2, 3], deal, lambda key, reason: None)
+        assert heard == []
+    assert len(heard) == 1
+
+
 def test_a_lost_connection_ends_a_sweep_and_parks_nothing() -> None:
     parked: list[int] = []
 
@@ -186,7 +210,7 @@ def recruiting(name: str) -> Recruitment:
     return a_recruitment(owner, a_campaign(owner))
 
 
-def test_a_call_that_cannot_be_made_fails_and_does_not_hold_up_the_others() -> None:
+def test_a_call_that_cannot_be_made_is_put_off_and_does_not_hold_up_the_others() -> None:
     strange, other = recruiting("one"), recruiting("two")
     with transaction() as session:
         for recruitment, deed, due_at in (
@@ -198,12 +222,13 @@ def test_a_call_that_cannot_be_made_fails_and_does_not_hold_up_the_others() -> N
         work_once()
     with transaction() as session:
         calls = {call.deed: call for call in session.scalars(select(ChannelCall))}
-    assert calls["exclude"].state == "failed"
+    assert calls["exclude"].state == "due"
+    assert calls["exclude"].due_at > datetime.now(UTC)
     assert "KeyError" in calls["exclude"].why
     assert calls["notify"].attempts >= 1
 
 
-def test_a_payment_that_cannot_be_begun_fails_or_waits_for_a_person() -> None:
+def test_a_payment_that_cannot_be_begun_is_put_off_and_says_why() -> None:
     payments = []
     for name, unsure in (("one", False), ("two", True)):
         recruitment = recruiting(name)
@@ -212,9 +237,12 @@ def test_a_payment_that_cannot_be_begun_fails_or_waits_for_a_person() -> None:
         payments.append(payment.id)
     for _ in range(4):
         work_once()
-    states = [as_it_is(Payment, payment_id) for payment_id in payments]
-    assert [one.state for one in states] == ["failed", "parked"]
-    assert all("out of range" in one.why for one in states)
+    for payment_id, unsure in zip(payments, (False, True), strict=True):
+        owed = as_it_is(Payment, payment_id)
+        # Nothing is given up that may have been paid, and nothing is paid twice.
+        assert (owed.state, owed.unsure) == ("due", unsure)
+        assert owed.due_at > datetime.now(UTC)
+        assert "out of range" in owed.why
 
 
 def test_a_recruitment_that_cannot_be_looked_at_is_put_off(
