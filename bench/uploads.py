@@ -120,7 +120,7 @@ def web_server() -> psutil.Process:
     port = get_settings().base_url.rpartition(":")[2]
     for process in psutil.process_iter(["cmdline"]):
         line = " ".join(process.info["cmdline"] or [])
-        if "app.main:served" in line and port in line:
+        if "likewise.web_server" in line and port in line:
             return process
     raise SystemExit("The web server does not run on this machine.")
 

@@ -47,6 +47,7 @@ def load_table(
     unknown = sorted(set(told.columns) - {known.key for known in one.columns} - one.former)
     if unknown:
         raise TooNewArchive(f"The archive's {one.name} has a column {unknown[0][:40]!r} too many.")
+    told = told.model_copy(update={"columns": sorted(set(told.columns) - one.former)})
     _stage(session, one, told, pieces)
     _number_anew(session, one)
     record = _record(one, told)

@@ -126,7 +126,7 @@ ARCHIVED = [
     Archived(Remark),
     Archived(
         Job,
-        without=(Job.lease_owner, Job.lease_until),
+        without=(Job.lease_owner, Job.lease_until, Job.max_attempts),
         only=lambda _: Job.state.in_(("done", "failed")) & Job.kind.in_(TASKS),
         former=frozenset({"max_attempts"}),
     ),

@@ -42,6 +42,8 @@ class Job(Identified, Base):
     kind: Mapped[str] = mapped_column(String(20), default="learn")
     state: Mapped[str] = mapped_column(String(20), default="queued")
     attempts: Mapped[int] = mapped_column(default=0)
+    # Read by nobody (LIKEWISE_JOB_MAX_ATTEMPTS is the limit); the release before still writes it.
+    max_attempts: Mapped[int] = mapped_column(server_default="3")
     epoch: Mapped[int] = mapped_column(default=0)
     lease_owner: Mapped[str | None] = mapped_column(String(200))
     lease_until: Mapped[datetime | None]

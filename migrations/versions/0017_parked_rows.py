@@ -16,13 +16,11 @@ depends_on = None
 def upgrade() -> None:
     op.add_column("outbox", sa.Column("refused", sa.Text()))
     op.add_column("discard", sa.Column("refused", sa.Text()))
-    op.drop_column("job", "max_attempts")
+    # Written by the release before, and read by nobody any more.
+    op.alter_column("job", "max_attempts", server_default="3")
 
 
 def downgrade() -> None:
-    op.add_column(
-        "job", sa.Column("max_attempts", sa.Integer(), nullable=False, server_default="3")
-    )
     op.alter_column("job", "max_attempts", server_default=None)
     op.drop_column("discard", "refused")
     op.drop_column("outbox", "refused")

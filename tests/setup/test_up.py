@@ -102,7 +102,7 @@ class Up:
     def children(self) -> dict[str, psutil.Process]:
         """Child processes by what they run."""
         marks = {
-            "web": "app.main:served",
+            "web": "likewise.web_server",
             "worker": "-Q learning",
             "files": "-Q files",
             "dispatcher": "workers.dispatcher",

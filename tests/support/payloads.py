@@ -249,6 +249,8 @@ CLOSED: dict[str, str] = {
             "kept_reply.route",
             "model.notes",
             "outbox.arguments",
+            "outbox.refused",
+            "discard.refused",
             "webhook_delivery.body",
         ],
         UNSHOWN,
