@@ -26,6 +26,7 @@ from bench.real_crowds.store import Row, Store
 from bench.real_crowds.tables import gap
 from bench.real_crowds.triplets import OrdinalEmbedding
 from learning.groupings import Groupings, from_answers
+from learning.simulation.foreign_crowd import NOISE_KINDS
 from learning.simulation.foreign_crowd_scenes import FOREIGN_SCENES
 
 FAST = "Bayesian crowd clustering, K=2"
@@ -225,10 +226,10 @@ def test_a_foreign_scene_is_measured_with_its_true_classes() -> None:
 
 
 def test_noise_is_measured_of_the_product_alone() -> None:
-    noise = list(jobs("noise", ["uniform"], METHODS, 5, "mine"))
+    noise = list(jobs("noise", NOISE_KINDS, METHODS, 5, "mine"))
     assert {job.method for job in noise} == set(PRODUCT)
     assert {job.label for job in noise} == {"mine"}
-    assert len({job.seed for job in noise}) == 20
+    assert len({(job.data, job.seed) for job in noise}) >= 20
 
 
 def test_a_run_goes_on_where_it_was_and_writes_its_report(
