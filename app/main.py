@@ -1,6 +1,7 @@
 """The web application: `uvicorn --factory app.main:served`."""
 
 import gc
+import logging
 import sys
 from pathlib import Path
 
@@ -21,7 +22,8 @@ from app.collections import pages as collection_pages
 from app.collections import routes as collections
 from app.core import api_page, assets, openapi
 from app.core.bodies import BodyLimits
-from app.core.logs import begin_log, log_the_uncaught
+from app.core.database import serve_no_annotators
+from app.core.logs import REQUESTS, begin_log, log_the_uncaught
 from app.core.middleware import (
     KnownHosts,
     OpenToFrames,
@@ -29,6 +31,7 @@ from app.core.middleware import (
     SameOriginWrites,
     SecurityHeaders,
 )
+from app.core.places import FairShare
 from app.core.problems import install_error_handlers
 from app.core.requests import Requests
 from app.core.web import templates
@@ -75,7 +78,8 @@ def create_app() -> FastAPI:
     )
     openapi.describe_api(app)
     install_error_handlers(app)
-    app.add_middleware(BodyLimits, admit=accounts.may_send_much)
+    app.add_middleware(BodyLimits, admit=accounts.who_may_send_much)
+    app.add_middleware(FairShare, credential_of=accounts.credential_of)
     app.add_middleware(SameOriginWrites)
     app.add_middleware(OpenToFrames)
     app.add_middleware(
@@ -153,7 +157,19 @@ app = create_app()
 
 def served() -> FastAPI:
     """What uvicorn serves (`--factory`); also makes its lines in the log like all others."""
-    begin_log("web")
+    return _made_ready("web")
+
+
+def served_heavy() -> FastAPI:
+    """The same for the process of heavy requests (app/core/heavy.py). The other one counts and
+    logs them all."""
+    serve_no_annotators()
+    logging.getLogger(REQUESTS).disabled = True
+    return _made_ready("web-heavy")
+
+
+def _made_ready(process: str) -> FastAPI:
+    begin_log(process)
     sys.setswitchinterval(SWITCH_SECONDS)
     # What lives as long as the process is not gone through again and again for what could go:
     # every request would wait for that, a fifth of a second at a time.

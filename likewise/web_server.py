@@ -3,6 +3,8 @@
 import argparse
 import logging
 
+from likewise import heavy_server
+
 # Seconds that a connection is kept open while nobody asks anything. Longer than browsers wait, and
 # than proxies keep theirs (Caddy two minutes): whoever closes first loses what is just being sent.
 KEEP_ALIVE_SECONDS = 130
@@ -29,22 +31,25 @@ def main() -> None:
     import uvicorn
 
     from app.core.connections import FewAlike, LimitedProtocol, allow_descriptors
+    from app.core.heavy import hand_over_to
 
     LimitedProtocol.most_connections = allow_descriptors()
     for name in ("uvicorn.error", "asyncio"):
         logging.getLogger(name).addFilter(FewAlike())
-    uvicorn.run(
-        "app.main:served",
-        factory=True,
-        host=options.host,
-        port=options.port,
-        http=LimitedProtocol,
-        ws="none",
-        access_log=False,
-        backlog=BACKLOG,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=options.grace,
-    )
+    with heavy_server.running() as socket:
+        hand_over_to(socket)
+        uvicorn.run(
+            "app.main:served",
+            factory=True,
+            host=options.host,
+            port=options.port,
+            http=LimitedProtocol,
+            ws="none",
+            access_log=False,
+            backlog=BACKLOG,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=options.grace,
+        )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Pages for signing in and out, and who is signed in."""
 
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -12,6 +13,7 @@ from app.accounts.models import Account
 from app.accounts.tokens import account_of_token
 from app.core.database import transaction
 from app.core.errors import LikewiseError, SignInRequired
+from app.core.places import note_owner
 from app.core.settings import get_settings
 from app.core.wall import confine
 from app.core.web import DatabaseSession, templates, wants_page
@@ -21,6 +23,8 @@ READING = ("GET", "HEAD")
 # Where somebody goes who has to set up a second factor first.
 WITHOUT_FACTOR = ("/account", "/account/confirm", "/account/password", "/sign-out")
 FACTOR = "/account/factor"
+# Where no account is asked for.
+OF_ANNOTATORS = ("/api/v1/annotate/", "/a/", "/static/")
 
 
 def cookie_name() -> str:
@@ -54,19 +58,31 @@ def _signed_in(request: Request, session: DatabaseSession) -> Account:
 def _account_of(request: Request, session: Session) -> Account:
     token = _by_token(request)
     if token is not None:
-        return account_of_token(session, token, writes=request.method not in READING)
-    account = sessions.account_of_session(session, cookie_of(request))
+        account = account_of_token(session, token, writes=request.method not in READING)
+        note_owner(token, account.id)
+        return account
+    cookie = cookie_of(request)
+    account = sessions.account_of_session(session, cookie)
+    note_owner(cookie or "", account.id)
     path = request.url.path
     if path not in WITHOUT_FACTOR and not path.startswith(FACTOR):
         factors.require_for_all(account)
     return account
 
 
-def may_send_much(scope: Scope) -> None:
-    """Raises SignInRequired and its kin for whoever would not get past `SignedIn`, in a transaction
-    of its own: before the request's body is read."""
+def who_may_send_much(scope: Scope) -> UUID:
+    """The account that would get past `SignedIn`, in a transaction of its own: before the request's
+    body is read. Raises SignInRequired and its kin."""
     with transaction() as session:
-        _account_of(Request(scope), session)
+        return _account_of(Request(scope), session).id
+
+
+def credential_of(scope: Scope) -> str | None:
+    """The token or cookie that a request comes with; None for annotators' and of nobody."""
+    if scope["path"].startswith(OF_ANNOTATORS):
+        return None
+    request = Request(scope)
+    return _by_token(request) or cookie_of(request)
 
 
 SignedIn = Annotated[Account, Depends(_signed_in, scope="function")]

@@ -24,6 +24,7 @@ from app.annotation.settings import AnnotationSettings, annotation_of
 from app.campaigns.changes import delete_known_list
 from app.campaigns.service import add_known_list, get_campaign, set_annotation
 from app.core.bodies import takes, uploads
+from app.core.heavy import heavy
 from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 from learning.quality import Evidence, Verdict
@@ -207,6 +208,7 @@ def delete_known_answers(
 
 
 @api.post("/known-answers", status_code=201)
+@heavy
 @takes(uploads)
 def add_known_answers(
     campaign_id: UUID,

@@ -17,11 +17,12 @@ from app.campaigns.pages import frame_context
 from app.campaigns.service import add_known_list, get_campaign, set_annotation
 from app.collections.models import Collection
 from app.collections.tables import attribute_names
-from app.core.bodies import takes, uploads
+from app.core.bodies import StrictRoute, takes, uploads
 from app.core.errors import LikewiseError
+from app.core.heavy import heavy
 from app.core.web import DatabaseSession, templates
 
-pages = APIRouter(include_in_schema=False)
+pages = APIRouter(include_in_schema=False, route_class=StrictRoute)
 
 
 async def _sent(request: Request) -> dict[str, Any]:
@@ -60,6 +61,7 @@ def change_from_form(
 
 
 @pages.post("/campaigns/{campaign_id}/known-answers", response_class=HTMLResponse)
+@heavy
 @takes(uploads)
 def add_from_form(
     request: Request,

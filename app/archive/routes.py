@@ -9,13 +9,14 @@ from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.archive.reader import restore_archive
 from app.campaigns.schemas import CampaignOut
-from app.core.bodies import takes, uploads
+from app.core.bodies import StrictRoute, takes, uploads
 from app.core.errors import LikewiseError
+from app.core.heavy import heavy
 from app.core.settings import get_settings
 from app.core.web import DatabaseSession, templates
 
 api = api_router("/campaigns", "exports")
-pages = APIRouter(include_in_schema=False)
+pages = APIRouter(include_in_schema=False, route_class=StrictRoute)
 # As for images in ZIP files: what may be unpacked for each byte that may be sent.
 MOST_UNPACKED = 4
 
@@ -25,6 +26,7 @@ def _most_bytes() -> int:
 
 
 @api.post("/import", status_code=201)
+@heavy
 @takes(uploads)
 def import_archive(
     file: Annotated[UploadFile, File(description="The file `archive.zip` of a campaign.")],
@@ -48,6 +50,7 @@ def import_page(request: Request, account: SignedIn) -> Response:
 
 
 @pages.post("/campaigns/import", response_class=HTMLResponse)
+@heavy
 @takes(uploads)
 def import_from_form(
     request: Request,

@@ -23,6 +23,7 @@ from app.collections.image_schemas import (
 from app.collections.search import ImageFilter
 from app.core.copying import in_pieces
 from app.core.database import snapshot
+from app.core.heavy import heavy
 from app.core.paging import Page, Paged
 from app.core.spool import Download
 from app.core.wall import confine
@@ -126,6 +127,7 @@ def list_attributes(
 
 
 @api.get("/attributes.csv", response_class=Response)
+@heavy
 def download_attributes(
     collection_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:

@@ -14,6 +14,7 @@ from app.accounts.routes import SignedIn
 from app.collections import imports, service
 from app.collections.models import Collection, CollectionImport, ImportProblem
 from app.core.bodies import takes, uploads
+from app.core.heavy import heavy
 from app.core.paging import Page, Paged
 from app.core.spreadsheets import csv_line
 from app.core.web import DatabaseSession
@@ -57,6 +58,7 @@ class ProblemOut(BaseModel):
 
 
 @api.post("", status_code=201)
+@heavy
 @takes(uploads)
 def start_import(
     collection_id: UUID,
@@ -132,6 +134,7 @@ def list_problems(
 
 
 @api.get("/{import_id}/problems.csv", response_class=Response)
+@heavy
 def download_problems(
     collection_id: UUID, import_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:

@@ -15,11 +15,12 @@ from app.collections.image_schemas import ImageOut
 from app.collections.models import Collection
 from app.collections.routes import read_files
 from app.collections.schemas import UploadOut
-from app.core.bodies import takes, uploads
+from app.core.bodies import StrictRoute, takes, uploads
+from app.core.heavy import heavy
 from app.core.settings import get_settings
 from app.core.web import DatabaseSession, templates
 
-pages = APIRouter(include_in_schema=False)
+pages = APIRouter(include_in_schema=False, route_class=StrictRoute)
 # Without JavaScript; with it the page shows all of them.
 SHOWN = 200
 
@@ -37,6 +38,7 @@ def new_collection_page(request: Request, account: SignedIn) -> Response:
 
 
 @pages.post("/collections", response_class=HTMLResponse)
+@heavy
 @takes(uploads)
 def create_collection_from_form(
     request: Request,
@@ -70,6 +72,7 @@ def collection_page(
 
 
 @pages.post("/collections/{collection_id}/files", response_class=HTMLResponse)
+@heavy
 @takes(uploads)
 def add_files_from_form(
     request: Request,

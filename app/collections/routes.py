@@ -24,6 +24,7 @@ from app.collections.schemas import (
     UploadOut,
 )
 from app.core.bodies import takes, uploads
+from app.core.heavy import heavy
 from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 
@@ -90,6 +91,7 @@ def delete_collection(
 
 
 @api.post("/{collection_id}/files")
+@heavy
 @takes(uploads)
 def add_files(
     collection_id: UUID,

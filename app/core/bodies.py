@@ -7,6 +7,7 @@ chunks, before anything keeps it. Routes that take more than the rest say so, wi
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
+from uuid import UUID
 
 import orjson
 from fastapi import HTTPException, Request
@@ -16,7 +17,9 @@ from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.core import places
 from app.core.errors import LikewiseError
+from app.core.heavy import elsewhere, is_heavy
 from app.core.settings import get_settings
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -77,10 +80,12 @@ class BodyLimits:
     A route that reads nothing answers as it likes; the server closes the connection then. FastAPI's
     own limit would answer in plain text, past the other middleware.
 
-    admit: raises LikewiseError for whoever may not send much
+    Those who send that much have a place of their account's until they are answered; 429 without.
+
+    admit: the account that sends; raises LikewiseError for whoever may not send much
     """
 
-    def __init__(self, app: ASGIApp, admit: Callable[[Scope], None]) -> None:
+    def __init__(self, app: ASGIApp, admit: Callable[[Scope], UUID]) -> None:
         self.app = app
         self._admit = admit
 
@@ -90,17 +95,16 @@ class BodyLimits:
             return
         declared = Headers(scope=scope).get("content-length", "")
         seen = int(declared) if declared.isdecimal() else 0
-        read, is_admitted = 0, False
+        read, account_id = 0, None
 
         async def check() -> None:
-            nonlocal is_admitted
+            nonlocal account_id
             # Known by now: reading is left to routes.
             most = _most_of.get(scope.get("endpoint", None), lambda: MOST_BYTES)()
             if max(seen, read) > most:
                 raise _too_large(most)
-            if max(seen, read) > MOST_BYTES and not is_admitted:
-                await run_in_threadpool(self._raise_unless_admitted, scope)
-                is_admitted = True
+            if max(seen, read) > MOST_BYTES and account_id is None:
+                account_id = await self._admitted(scope)
 
         async def receive_some() -> Message:
             nonlocal read
@@ -111,11 +115,17 @@ class BodyLimits:
             await check()
             return message
 
-        await self.app(scope, receive_some, send)
-
-    def _raise_unless_admitted(self, scope: Scope) -> None:
         try:
-            self._admit(scope)
+            await self.app(scope, receive_some, send)
+        finally:
+            if account_id is not None:
+                places.uploads.leave(account_id)
+
+    async def _admitted(self, scope: Scope) -> UUID:
+        try:
+            account_id = await run_in_threadpool(self._admit, scope)
+            await places.uploads.take(account_id)
+            return account_id
         except LikewiseError as error:
             # The framework makes 400 of any other error that is raised while a body is read.
             raise BodyRefused(error.status, error.code, str(error), error.headers) from error
@@ -160,7 +170,14 @@ def is_deeper(json: bytes, most: int) -> bool:
 
 
 class StrictRoute(APIRoute):
-    """A route that reads JSON strictly."""
+    """A route that reads JSON strictly, and hands its requests over if they are heavy."""
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        other = elsewhere() if is_heavy(self.endpoint) else None
+        if other is None or scope["method"] not in (self.methods or ()):
+            await super().handle(scope, receive, send)
+        else:
+            await other.answer(scope, receive, send)
 
     def get_route_handler(self) -> Handler:
         answer = super().get_route_handler()

@@ -54,6 +54,7 @@ class Base(DeclarativeBase):
 ANNOTATOR_CONNECTIONS, REQUESTER_CONNECTIONS = 14, 10
 REQUEST_CONNECTIONS = ANNOTATOR_CONNECTIONS + REQUESTER_CONNECTIONS
 POOL_SIZE = 10
+_serves_annotators = True
 # Of downloads, in a pool of their own: whoever takes all of them keeps only downloads waiting.
 DOWNLOAD_CONNECTIONS = 6
 # Milliseconds. A transaction that does nothing holds its locks all the same: one that waits for a
@@ -75,7 +76,13 @@ class Identified:
 @lru_cache
 def get_engine() -> Engine:
     """The process-wide engine. Pre-ping lets it survive a restart of PostgreSQL."""
-    return _engine(POOL_SIZE, REQUEST_CONNECTIONS)
+    return _engine(POOL_SIZE, REQUEST_CONNECTIONS if _serves_annotators else REQUESTER_CONNECTIONS)
+
+
+def serve_no_annotators() -> None:
+    """The connections kept for annotators are not this process's; said before any is opened."""
+    global _serves_annotators
+    _serves_annotators = False
 
 
 @lru_cache

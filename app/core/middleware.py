@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -53,7 +53,9 @@ class SecurityHeaders:
             own = f"'self' {own_origin()}"
 
         async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
+            # A reply that was made by the process for heavy requests has all of them.
+            is_complete = scope["state"].get("is_complete", False)
+            if message["type"] == "http.response.start" and not is_complete:
                 headers = MutableHeaders(scope=message)
                 kind = headers.get("content-type", "")
                 headers.update(headers_of(path, kind, nonce, framed_by=framed_by, own=own))
@@ -121,7 +123,7 @@ class KnownHosts:
             host = _name_of(Headers(scope=scope).get("host", ""))
             if not _is_ours(host):
                 detail = "This server does not go by that name. See LIKEWISE_ALLOWED_HOSTS."
-                await _refusal(400, "unknown_host", detail)(scope, receive, send)
+                await refusal(400, "unknown_host", detail)(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
@@ -161,7 +163,7 @@ class SameOriginWrites:
             is_report = scope["path"] == REPORTS
             if not is_frame and not is_report and _is_cross_site(headers):
                 detail = "This request came from another site. Use the pages of this one."
-                await _refusal(403, "cross_site_request", detail)(scope, receive, send)
+                await refusal(403, "cross_site_request", detail)(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
@@ -198,7 +200,10 @@ def _is_cross_site(headers: Headers) -> bool:
         return True
 
 
-def _refusal(status: int, code: str, detail: str) -> JSONResponse:
+def refusal(
+    status: int, code: str, detail: str, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """Problem details for who is refused before a route is asked."""
     title = HTTPStatus(status).phrase
     body = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
-    return JSONResponse(body, status_code=status, media_type="application/problem+json")
+    return JSONResponse(body, status, headers, media_type="application/problem+json")

@@ -15,6 +15,7 @@ from app.campaigns.service import get_campaign
 from app.collections.image_schemas import ImageOut
 from app.core.bodies import long_lists, takes
 from app.core.fields import Whole
+from app.core.heavy import heavy
 from app.core.paging import Page
 from app.core.web import DatabaseSession
 from app.maps import columns, service
@@ -69,6 +70,7 @@ class ChosenIn(BaseModel, extra="forbid"):
 
 
 @api.get("/models/{version}/map/layout", response_class=Response)
+@heavy
 def read_layout(
     campaign_id: UUID,
     version: Version,
@@ -87,6 +89,7 @@ def read_layout(
 
 
 @api.get("/models/{version}/map/sheets/{level}/{column}/{row}", response_class=Response)
+@heavy
 def read_sheet(
     campaign_id: UUID,
     version: Version,
@@ -106,6 +109,7 @@ def read_sheet(
 
 @api.post("/models/{version}/map/selection.csv", response_class=Response)
 @takes(long_lists)
+@heavy
 def export_selection(
     campaign_id: UUID,
     version: Version,
@@ -123,6 +127,7 @@ def export_selection(
 
 
 @api.get("/map/images")
+@heavy
 def some_images(
     campaign_id: UUID,
     session: DatabaseSession,
@@ -140,6 +145,7 @@ def some_images(
 
 
 @api.get("/map/pictures/{size}", response_class=Response)
+@heavy
 def some_pictures(
     campaign_id: UUID,
     size: Literal["small", "thumb"],
@@ -154,6 +160,7 @@ def some_pictures(
 
 
 @api.get("/map/columns")
+@heavy
 def list_columns(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> ColumnsOut:
     """By what the map can be coloured: attributes, and annotators with the most answers."""
     campaign = get_campaign(session, account, campaign_id)
@@ -167,6 +174,7 @@ def list_columns(campaign_id: UUID, session: DatabaseSession, account: SignedIn)
 
 
 @api.get("/map/column")
+@heavy
 def read_column(
     campaign_id: UUID,
     session: DatabaseSession,
@@ -184,6 +192,7 @@ def read_column(
 
 
 @api.get("/models/{version}/map/labels")
+@heavy
 def read_label_column(
     campaign_id: UUID,
     version: Version,

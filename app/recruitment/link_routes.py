@@ -15,6 +15,7 @@ from app.campaigns.service import get_campaign
 from app.core.bodies import long_lists, takes
 from app.core.copying import in_pieces
 from app.core.database import snapshot
+from app.core.heavy import heavy
 from app.core.paging import Page, Paged
 from app.core.spool import Download
 from app.core.wall import confine
@@ -182,6 +183,7 @@ def list_owed(
 
 
 @api.get("/owed.csv", response_class=Response)
+@heavy
 def download_owed(
     campaign_id: UUID,
     session: DatabaseSession,

@@ -12,6 +12,7 @@ from app.annotation.bundles import images_at
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.campaigns.sharing import MayNotChange, access_of
+from app.core.heavy import heavy
 from app.core.paging import Page
 from app.core.web import DatabaseSession
 from app.results import clusterings
@@ -48,6 +49,7 @@ def _whole(session: Session, campaign: Campaign, clustering: Clustering) -> Clus
 
 
 @api.get("/clusterings")
+@heavy
 def list_clusterings(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> Page[ClusteringSummary]:
@@ -58,6 +60,7 @@ def list_clusterings(
 
 
 @api.post("/clusterings", status_code=201)
+@heavy
 def make_clustering(
     campaign_id: UUID,
     version: Version,
@@ -74,6 +77,7 @@ def make_clustering(
 
 
 @api.get("/cluster-suggestion")
+@heavy
 def suggest_clusters(
     campaign_id: UUID,
     version: Version,
@@ -87,6 +91,7 @@ def suggest_clusters(
 
 
 @api.get("/clusterings/{clustering_id}")
+@heavy
 def read_clustering(
     campaign_id: UUID,
     version: Version,
@@ -101,6 +106,7 @@ def read_clustering(
 
 
 @api.patch("/clusterings/{clustering_id}")
+@heavy
 def rename_clustering(
     campaign_id: UUID,
     version: Version,
@@ -117,6 +123,7 @@ def rename_clustering(
 
 
 @api.post("/clusterings/{clustering_id}/merge", status_code=201)
+@heavy
 def merge_clusters(
     campaign_id: UUID,
     version: Version,
@@ -135,6 +142,7 @@ def merge_clusters(
 
 
 @api.delete("/clusterings/{clustering_id}", status_code=204)
+@heavy
 def delete_clustering(
     campaign_id: UUID,
     version: Version,
@@ -149,6 +157,7 @@ def delete_clustering(
 
 
 @api.get("/clusterings/{clustering_id}/clusters.csv", response_class=Response)
+@heavy
 def export_clusters(
     campaign_id: UUID,
     version: Version,

@@ -17,6 +17,7 @@ from app.accounts.service import record_audit
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.database import snapshot
+from app.core.heavy import heavy
 from app.core.spool import Download
 from app.core.wall import confine
 from app.core.web import DatabaseSession
@@ -78,6 +79,7 @@ def list_exports(campaign_id: UUID, session: DatabaseSession, account: SignedIn)
 
 
 @api.get("/export/{file}", response_class=Response)
+@heavy
 def export_file(
     campaign_id: UUID,
     file: Annotated[str, Path(json_schema_extra={"enum": list(BY_NAME)})],

@@ -8,6 +8,7 @@ from fastapi import Query
 from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.campaigns.service import get_campaign
+from app.core.heavy import heavy
 from app.core.paging import Page
 from app.core.web import DatabaseSession
 from app.results import answer_attributes, comparing, evidence, known_columns, service, strips
@@ -20,6 +21,7 @@ Position = Annotated[int, Query(ge=0, le=2**31 - 1)]
 
 
 @api.get("/models/{version}/axes")
+@heavy
 def read_axes(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> Page[AxisOut]:
@@ -32,6 +34,7 @@ def read_axes(
 
 
 @api.get("/evidence")
+@heavy
 def read_evidence(
     campaign_id: UUID,
     session: DatabaseSession,
@@ -45,6 +48,7 @@ def read_evidence(
 
 
 @api.get("/answers/{answer_id}/attribute")
+@heavy
 def read_answer_attribute(
     campaign_id: UUID, answer_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> AnswerAttributeOut | None:
@@ -56,6 +60,7 @@ def read_answer_attribute(
 
 
 @api.get("/models/{version}/known-columns")
+@heavy
 def compare_with_columns(
     campaign_id: UUID,
     version: Version,
@@ -71,6 +76,7 @@ def compare_with_columns(
 
 
 @api.get("/models/{version}/comparison")
+@heavy
 def compare_models(
     campaign_id: UUID,
     version: Version,

@@ -8,6 +8,7 @@ from fastapi import Query
 from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.campaigns.service import get_campaign
+from app.core.heavy import heavy
 from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 from app.results import labels
@@ -32,6 +33,7 @@ Contested = Annotated[
 
 
 @api.get("/labels")
+@heavy
 def list_labels(
     campaign_id: UUID,
     version: Version,
@@ -54,6 +56,7 @@ def list_labels(
 
 
 @api.get("/label-quality")
+@heavy
 def read_label_quality(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> LabelQualityOut:

@@ -12,12 +12,15 @@ from uuid import UUID
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
+from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
 
 from app.accounts.models import Account
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.events import channel_of
+from app.core.places import streams
 from app.core.settings import get_settings
 from app.core.wall import confine
 from app.results.schemas import ProgressOut
@@ -28,6 +31,8 @@ POLL_SECONDS = 3.0
 PAUSE_SECONDS = 0.5
 # Whether a browser is signed in is asked when it connects.
 LONGEST_SECONDS = 600.0
+# So that proxies keep a silent stream open.
+PING_SECONDS = 15
 
 
 def progress_json(campaign_id: UUID, account_id: UUID) -> str | None:
@@ -64,6 +69,18 @@ async def progress_events(campaign_id: UUID, account_id: UUID) -> AsyncIterator[
             if await changes.wait():
                 yield {"event": "changed", "data": ""}
         yield {"event": "again", "data": ""}
+
+
+class ProgressStream(EventSourceResponse):
+    """The reply of `progress_events`; an account has so many at once, and 429 beyond."""
+
+    def __init__(self, campaign_id: UUID, account_id: UUID) -> None:
+        super().__init__(progress_events(campaign_id, account_id), ping=PING_SECONDS)
+        self._account_id = account_id
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with streams.held(self._account_id):
+            await super().__call__(scope, receive, send)
 
 
 class _Changes:

@@ -8,6 +8,7 @@ from fastapi import Query
 from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.campaigns.service import get_campaign
+from app.core.heavy import heavy
 from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 from app.results import own_clusters
@@ -26,6 +27,7 @@ Asked = Annotated[
 
 
 @api.get("/own-clusters")
+@heavy
 def read_own_clusters(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> OwnClustersOut:
@@ -38,6 +40,7 @@ def read_own_clusters(
 
 
 @api.get("/memberships")
+@heavy
 def list_memberships(
     campaign_id: UUID,
     version: Version,

@@ -9,6 +9,7 @@ from sse_starlette import EventSourceResponse
 from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.campaigns.service import get_campaign
+from app.core.heavy import heavy
 from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 from app.jobs.models import Job
@@ -16,7 +17,7 @@ from app.jobs.service import jobs_of
 from app.results import insight, neighbours, service
 from app.results.evidence import count_evidence
 from app.results.insight_schemas import FocusIn, InsightOut
-from app.results.live import progress_events
+from app.results.live import ProgressStream
 from app.results.models import Model
 from app.results.schemas import JobOut, MapOut, ModelOut, NeighboursOut, ProgressOut
 
@@ -36,12 +37,13 @@ def read_progress(campaign_id: UUID, session: DatabaseSession, account: SignedIn
 
 
 @api.get("/events", response_class=EventSourceResponse)
+@heavy
 def follow_progress(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> EventSourceResponse:
     """The same whenever it changes, as server-sent events; after ten minutes connect again."""
     campaign = get_campaign(session, account, campaign_id)
-    return EventSourceResponse(progress_events(campaign.id, account.id), ping=15)
+    return ProgressStream(campaign.id, account.id)
 
 
 @api.get("/jobs")
@@ -65,6 +67,7 @@ def list_models(
 
 
 @api.get("/models/{version}/map")
+@heavy
 def read_map(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> MapOut:
@@ -75,6 +78,7 @@ def read_map(
 
 
 @api.get("/models/{version}/neighbours")
+@heavy
 def nearest_neighbours(
     campaign_id: UUID,
     version: Version,
@@ -93,6 +97,7 @@ def nearest_neighbours(
 
 
 @api.get("/neighbours")
+@heavy
 def find_neighbours(
     campaign_id: UUID,
     session: DatabaseSession,
@@ -121,6 +126,7 @@ def find_neighbours(
 
 
 @api.get("/models/{version}/insight")
+@heavy
 def read_insight(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> InsightOut:

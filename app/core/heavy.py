@@ -1,0 +1,203 @@
+"""Heavy requests are answered by a process of their own.
+
+What takes long in Python (images, archives, tables, exports, maps) would keep the requests of
+annotators waiting, by its thread or by Python's lock. `likewise.web_server` starts a second process
+with the same application and less priority; a route marked `heavy` hands its requests over to
+that one, headers and body as they come, and its reply back. Where there is no such process, as in
+tests without a server, they are answered in place.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import httpcore
+from starlette.types import Message, Receive, Scope, Send
+
+from app.core.errors import LikewiseError
+from app.core.logs import request_id
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+logger = logging.getLogger(__name__)
+# That the other process may take to start, or to start again.
+START_SECONDS = 20.0
+LOOK_SECONDS = 0.1
+# Idle connections to it; less than its own keep-alive.
+KEPT_SECONDS = 30.0
+# Of one connection alone (RFC 9110, section 7.6.1), and what is said anew of the request.
+OWN_HEADERS = frozenset({
+    b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization",
+    b"proxy-connection", b"te", b"trailer", b"upgrade", b"expect",
+    b"x-forwarded-for", b"x-forwarded-proto", b"x-request-id",
+})  # fmt: skip
+_FRAMING = frozenset({b"content-length", b"transfer-encoding"})
+
+
+class HeavyUnavailable(LikewiseError):
+    """The process for heavy requests is not there."""
+
+    code = "unavailable"
+    status = 503
+    headers = {"Retry-After": "5"}  # noqa: RUF012  # ClassVar of the base
+
+
+class _Gone(Exception):  # ends a request early, is no error
+    """Who sent the request has left before its end."""
+
+
+_heavy: set[Callable[..., Any]] = set()
+
+
+def heavy(endpoint: Endpoint) -> Endpoint:
+    """Marks the function of a route whose requests are heavy; the route is a `StrictRoute`."""
+    _heavy.add(endpoint)
+    return endpoint
+
+
+def is_heavy(endpoint: Callable[..., Any]) -> bool:
+    """Whether it is marked by `heavy`."""
+    return endpoint in _heavy
+
+
+class Elsewhere:
+    """The process for heavy requests, as this one sees it.
+
+    socket: path of the Unix socket that it listens on
+    """
+
+    def __init__(self, socket: str) -> None:
+        self._pool = httpcore.AsyncConnectionPool(
+            uds=socket, max_connections=None, keepalive_expiry=KEPT_SECONDS
+        )
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand over one request; ends early when who asked has left.
+
+        Raises HeavyUnavailable, and what `receive` raises.
+        """
+        is_whole = asyncio.Event()
+        body = _body(receive, is_whole)
+        if not _has_body(scope):
+            is_whole.set()
+        relayed = asyncio.create_task(self._relay(scope, body, send))
+        left = asyncio.create_task(_until_left(receive, is_whole))
+        try:
+            await asyncio.wait({relayed, left}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            left.cancel()
+            if not relayed.done():
+                relayed.cancel()
+            await asyncio.wait({relayed, left})
+        with suppress(_Gone, asyncio.CancelledError):
+            relayed.result()
+
+    async def _relay(self, scope: Scope, body: AsyncIterator[bytes], send: Send) -> None:
+        has_begun = False
+        try:
+            async with await self._reply(scope, body) as response:
+                # Its own headers are all there, and the nonce of its page is among them.
+                scope["state"]["is_complete"] = True
+                has_begun = True
+                await send(_start_of(response))
+                async for part in response.aiter_stream():
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
+            if has_begun:
+                raise
+            logger.warning("the process for heavy requests is not to be had: %r", error)
+            raise HeavyUnavailable(
+                "The part of the server that does this ended just now, and is starting again. Look "
+                "whether it was done, and send it again if not."
+            ) from error
+
+    async def _reply(self, scope: Scope, body: AsyncIterator[bytes]) -> "_Reply":
+        request = httpcore.Request(
+            scope["method"],
+            httpcore.URL(scheme=b"http", host=b"heavy", port=None, target=_target(scope)),
+            headers=_headers(scope),
+            content=body if _has_body(scope) else None,
+        )
+        ends = asyncio.get_running_loop().time() + START_SECONDS
+        while True:
+            try:
+                return _Reply(await self._pool.handle_async_request(request))
+            except httpcore.ConnectError:
+                # Nothing was sent.
+                if asyncio.get_running_loop().time() > ends:
+                    raise
+                await asyncio.sleep(LOOK_SECONDS)
+
+
+class _Reply:
+    """A response that is closed at the end of the block."""
+
+    def __init__(self, response: httpcore.Response) -> None:
+        self._response = response
+
+    async def __aenter__(self) -> httpcore.Response:
+        return self._response
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._response.aclose()
+
+
+_elsewhere: Elsewhere | None = None
+
+
+def hand_over_to(socket: str) -> None:
+    """From now on heavy requests are handed over."""
+    global _elsewhere
+    _elsewhere = Elsewhere(socket)
+
+
+def elsewhere() -> Elsewhere | None:
+    """Where heavy requests are answered, unless it is here."""
+    return _elsewhere
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(name in _FRAMING for name, _ in scope["headers"])
+
+
+def _target(scope: Scope) -> bytes:
+    query = scope.get("query_string", b"")
+    path: bytes = scope["raw_path"]
+    return path + b"?" + query if query else path
+
+
+def _headers(scope: Scope) -> list[tuple[bytes, bytes]]:
+    kept = [(name, value) for name, value in scope["headers"] if name not in OWN_HEADERS]
+    client = scope.get("client")
+    if client is not None:
+        kept.append((b"x-forwarded-for", str(client[0]).encode()))
+    said = {b"x-forwarded-proto": scope["scheme"], b"x-request-id": request_id.get()}
+    return [*kept, *((name, value.encode()) for name, value in said.items())]
+
+
+def _start_of(response: httpcore.Response) -> Message:
+    headers = [
+        (name.lower(), value)
+        for name, value in response.headers
+        if name.lower() not in (*OWN_HEADERS, b"transfer-encoding")
+    ]
+    return {"type": "http.response.start", "status": response.status, "headers": headers}
+
+
+async def _body(receive: Receive, is_whole: asyncio.Event) -> AsyncIterator[bytes]:
+    while not is_whole.is_set():
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
+        if message.get("body"):
+            yield message["body"]
+        if not message.get("more_body", False):
+            is_whole.set()
+
+
+async def _until_left(receive: Receive, is_whole: asyncio.Event) -> None:
+    await is_whole.wait()
+    while (await receive())["type"] != "http.disconnect":
+        continue

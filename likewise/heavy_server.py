@@ -1,0 +1,126 @@
+"""The process for heavy requests, which the web server starts: `python -m likewise.heavy_server`.
+
+It serves the same application on a Unix socket (app/core/heavy.py), with less priority, ends with
+the process that started it, and is started again when it ended by itself.
+"""
+
+import argparse
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+logger = logging.getLogger(__name__)
+# After annotators and pages, before trainings.
+NICENESS = 5
+# Where memory runs out, Linux ends this process rather than the one that annotators wait for.
+OOM_SCORE = "500"
+# From one end to the next start, and to the end of requests when the web server ends.
+AGAIN_SECONDS, GRACE_SECONDS = 1.0, 5
+# Longer than connections to it are kept.
+KEEP_ALIVE_SECONDS = 130
+
+
+@contextmanager
+def running() -> Iterator[str]:
+    """The process runs during the block, again and again if need be; gives its socket's path."""
+    with tempfile.TemporaryDirectory(prefix="likewise-") as folder:
+        socket = str(Path(folder, "heavy"))
+        keeper = _Keeper(socket)
+        keeper.start()
+        try:
+            yield socket
+        finally:
+            keeper.stop()
+
+
+class _Keeper(threading.Thread):
+    def __init__(self, socket: str) -> None:
+        super().__init__(name="heavy", daemon=True)
+        self._command = [sys.executable, "-m", "likewise.heavy_server", socket]
+        self._stopping = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    def run(self) -> None:
+        while (process := self._started()) is not None:
+            code = process.wait()
+            if self._stopping.wait(AGAIN_SECONDS):
+                return
+            logger.warning("the process for heavy requests ended (%d), starting it again", code)
+
+    def _started(self) -> subprocess.Popen[bytes] | None:
+        with self._lock:
+            if self._stopping.is_set():
+                return None
+            # The pipe ends with this process, however it ends.
+            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE)
+            return self._process
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopping.set()
+            process = self._process
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(2 * GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+class _Server(uvicorn.Server):
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Ctrl-C reaches the web server, too, which ends this one when its requests have ended."""
+        if sig != signal.SIGINT:
+            super().handle_exit(sig, frame)
+
+
+def _end_with_parent() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _give_way() -> None:
+    os.nice(NICENESS)
+    score = Path("/proc/self/oom_score_adj")
+    if score.exists():
+        score.write_text(OOM_SCORE)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("socket")
+    options = parser.parse_args()
+    _give_way()
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+    config = uvicorn.Config(
+        "app.main:served_heavy",
+        factory=True,
+        uds=options.socket,
+        ws="none",
+        access_log=False,
+        # The web server's own are in every reply.
+        server_header=False,
+        date_header=False,
+        # Who asks is what the web server says: nobody else reaches the socket.
+        forwarded_allow_ips="*",
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    _Server(config).run()
+
+
+if __name__ == "__main__":
+    main()
