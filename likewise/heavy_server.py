@@ -52,13 +52,13 @@ class _Keeper(threading.Thread):
         self._lock = threading.Lock()
 
     def run(self) -> None:
-        while (process := self._started()) is not None:
+        while (process := self._launch()) is not None:
             code = process.wait()
             if self._stopping.wait(AGAIN_SECONDS):
                 return
             logger.warning("the process for heavy requests ended (%d), starting it again", code)
 
-    def _started(self) -> subprocess.Popen[bytes] | None:
+    def _launch(self) -> subprocess.Popen[bytes] | None:
         with self._lock:
             if self._stopping.is_set():
                 return None
@@ -88,7 +88,9 @@ class _Server(uvicorn.Server):
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+    # Not by `sys.stdin`: its lock would be held when the interpreter ends.
+    while os.read(sys.stdin.fileno(), 1):
+        continue
     os.kill(os.getpid(), signal.SIGTERM)
 
 

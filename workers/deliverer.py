@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from app.webhooks.delivery import deliver_next
 
 logger = logging.getLogger(__name__)
-THREADS = 4
+THREADS = 6
 TICK_SECONDS = 1.0
 
 

@@ -18,7 +18,7 @@ import psycopg
 from celery.exceptions import CeleryError
 from kombu.exceptions import KombuError, OperationalError, SerializationError
 from redis.exceptions import RedisError
-from sqlalchemy import func, select
+from sqlalchemy import func
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -38,6 +38,7 @@ from app.webhooks.delivery import forget_old_deliveries
 from workers.celery_app import celery
 from workers.deliverer import Deliverer
 from workers.recruiter import Recruiter
+from workers.turns import next_messages
 
 logger = logging.getLogger("workers.dispatcher")
 TICK_SECONDS = 1.0
@@ -54,13 +55,7 @@ def relay_messages(limit: int = 100) -> int:
     job is claimed by a conditional update. A message that cannot be written is parked.
     """
     with transaction() as session:
-        waiting = session.scalars(
-            select(OutboxMessage)
-            .where(OutboxMessage.dispatched_at.is_(None))
-            .order_by(OutboxMessage.id)
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-        ).all()
+        waiting = next_messages(session, limit)
         for message in waiting:
             try:
                 _send(message)

@@ -14,7 +14,7 @@ from app.recruitment.channel import ChannelError
 from app.recruitment.due import listen_once, poll_once, work_once
 
 logger = logging.getLogger(__name__)
-WORKING, POLLING, LISTENING = 3, 1, 1
+WORKING, POLLING, LISTENING = 4, 2, 1
 TICK_SECONDS = 1.0
 PATIENCE_SECONDS = 10.0
 

@@ -25,7 +25,7 @@ from app.archive.pictures import check_webp
 from app.archive.tables import ARCHIVED
 from app.campaigns.models import Campaign
 from app.collections.models import Collection, Image
-from app.collections.service import image_key
+from app.collections.service import image_key, require_room_of_account
 from app.core.security import new_token
 from app.core.storage import delete_below, put_object
 from app.jobs.service import request_job
@@ -132,6 +132,7 @@ def restore_archive(
     with _what_the_database_refuses():
         campaign = restoring.load_rows()
         check_rows(session, campaign.id, campaign.collection_id)
+        require_room_of_account(session, owner.id)
         with _nothing_left_behind(campaign):
             restoring.store_artifacts(campaign)
             restoring.store_images(campaign.collection_id)

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Select, String, any_, insert, literal, select
+from sqlalchemy import ARRAY, Select, String, any_, func, insert, literal, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
@@ -274,14 +274,13 @@ def add_images(
     known = known_files(session, collection, [one.sha256 for one in candidates])
     rows: list[dict[str, object]] = []
     outcomes: list[Outcome] = []
-    limit = get_settings().max_collection_images
+    room, full = _room_of(session, collection)
     for one in candidates:
         position = collection.n_images + len(rows)
         if one.sha256 in known:
             outcomes.append(Duplicate(known[one.sha256]))
-        elif position >= limit:
-            full = f"The collection is full ({limit} images). Put the rest into another one."
-            outcomes.append(RejectedImage(full, code="collection_full"))
+        elif len(rows) >= room:
+            outcomes.append(full)
             discard_images(session, collection.id, [one.sha256])
         else:
             known[one.sha256] = one.filename
@@ -292,6 +291,41 @@ def add_images(
         collection.n_images += len(rows)
         session.flush()
     return outcomes
+
+
+def _room_of(session: Session, collection: Collection) -> tuple[int, RejectedImage]:
+    """How many images may still be added, and why no more. Uploads to two collections of an
+    account at the same moment may pass its limit by their own size."""
+    settings = get_settings()
+    own = settings.max_collection_images - collection.n_images
+    of_account = settings.max_account_images - _images_kept(session, collection.owner_id)
+    if of_account < own:
+        return of_account, RejectedImage(_account_full(), code="account_full")
+    return own, RejectedImage(
+        f"The collection is full ({settings.max_collection_images} images). "
+        "Put the rest into another one.",
+        code="collection_full",
+    )
+
+
+def require_room_of_account(session: Session, owner_id: UUID) -> None:
+    """Raise InvalidInput when an account keeps more images than it may, those of the current
+    transaction counted."""
+    if _images_kept(session, owner_id) > get_settings().max_account_images:
+        raise InvalidInput(_account_full(), code="account_full")
+
+
+def _images_kept(session: Session, owner_id: UUID) -> int:
+    query = select(func.coalesce(func.sum(Collection.n_images), 0))
+    return session.scalars(query.where(Collection.owner_id == owner_id)).one()
+
+
+def _account_full() -> str:
+    return (
+        f"An account keeps up to {get_settings().max_account_images:,} images, all its collections "
+        "together. Delete some that you no longer need, or ask the administrator to raise "
+        "LIKEWISE_MAX_ACCOUNT_IMAGES."
+    )
 
 
 def image_key(collection_id: UUID, sha256: str, size: str) -> str:

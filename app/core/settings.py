@@ -70,11 +70,15 @@ class Settings(BaseSettings):
     job_time_limit_seconds: int = Field(default=3_600, ge=10)
     job_max_attempts: int = Field(default=3, ge=1, le=20)
     redispatch_seconds: int = Field(default=20, ge=1, le=600)
+    # Trainings of one account that may be with workers at once; more wait, and others go first.
+    trainings_per_account: int = Field(default=2, ge=1, le=1_000)
 
     max_upload_bytes: int = Field(default=512 * 2**20, ge=2**20)
     max_image_bytes: int = Field(default=32 * 2**20, ge=2**10)
     max_image_pixels: int = Field(default=40_000_000, ge=10_000)
     max_collection_images: int = Field(default=200_000, ge=1)
+    # Of all collections of an account together.
+    max_account_images: int = Field(default=1_000_000, ge=1)
 
     # Object storage that collections may be imported from: prefixes, apart by blanks or commas.
     import_sources: str = ""

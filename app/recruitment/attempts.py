@@ -3,14 +3,14 @@
 import logging
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import and_, func, select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -42,6 +42,7 @@ UNFINISHED = ("due", "running")
 class Speaker:
     """Who speaks to which platform."""
 
+    account_id: UUID
     channel: str
     credentials: Credentials
 
@@ -63,13 +64,21 @@ def speaker_of(session: Session, recruitment: Recruitment) -> Speaker:
     """Raises ChannelUnavailable until the credentials can be read (again)."""
     account = session.get_one(ChannelAccount, recruitment.channel_account_id)
     try:
-        return Speaker(recruitment.channel, credentials_of(account))
+        return Speaker(account.account_id, recruitment.channel, credentials_of(account))
     except SealedElsewhere as error:
         raise ChannelUnavailable(str(error)) from error
 
 
-def due_payments() -> Any:
-    return select(Payment).where(and_(Payment.state.in_(UNFINISHED), Payment.due_at <= func.now()))
+def due_payments(busy: Collection[UUID] = ()) -> Any:
+    """Payments that are due, but for those of the accounts `busy`."""
+    due = select(Payment).where(Payment.state.in_(UNFINISHED), Payment.due_at <= func.now())
+    return due.where(Payment.recruitment_id.not_in(recruitments_of(busy))) if busy else due
+
+
+def recruitments_of(accounts: Collection[UUID]) -> Any:
+    """The recruitments on platforms of these accounts, for a condition."""
+    own = select(ChannelAccount.id).where(ChannelAccount.account_id.in_(accounts))
+    return select(Recruitment.id).where(Recruitment.channel_account_id.in_(own))
 
 
 def begin(payment: Payment) -> None:

@@ -1,6 +1,6 @@
 """Bonuses that are due: claimed, paid and recorded as all work is (app/recruitment/work.py)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
@@ -52,14 +52,18 @@ class BonusAttempt:
     orders: list[BonusOrder]
     look: bool
 
+    @property
+    def account_id(self) -> UUID:
+        return self.speaker.account_id
 
-def claim_bonuses(session: Session) -> BonusAttempt | None:
+
+def claim_bonuses(session: Session, busy: Collection[UUID] = ()) -> BonusAttempt | None:
     """The next bonus that is due, with others of its posting where the channel takes several.
 
     A person's bonuses for one submission go one after the other, so that what a platform shows can
     be told apart.
     """
-    first = _lock_bonuses(session, None, 1)
+    first = _lock_bonuses(session, None, 1, busy=busy)
     if not first:
         return None
     [payment] = first
@@ -111,7 +115,11 @@ def _begin_bonus(session: Session, recruitment: Recruitment, payment: Payment) -
 
 
 def _lock_bonuses(
-    session: Session, posting_id: UUID | None, limit: int, besides: UUID | None = None
+    session: Session,
+    posting_id: UUID | None,
+    limit: int,
+    besides: UUID | None = None,
+    busy: Collection[UUID] = (),
 ) -> Sequence[Payment]:
     other = aliased(Payment)
     in_flight = (
@@ -134,7 +142,7 @@ def _lock_bonuses(
         )
         .exists()
     )
-    query = due_payments().where(Payment.kind == "bonus", ~in_flight, ~older)
+    query = due_payments(busy).where(Payment.kind == "bonus", ~in_flight, ~older)
     if posting_id is not None:
         query = query.join(Row, Payment.submission_id == Row.id).where(
             Row.posting_id == posting_id, ~Payment.unsure, Payment.id != besides

@@ -1,16 +1,22 @@
 """One thing at a time of what is due on platforms."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
-
-from sqlalchemy.orm import Session
+from uuid import UUID
 
 from app.core.database import transaction
 from app.core.settings import get_settings
+from app.core.shares import Shares
 from app.recruitment import bonus_work, reconcile, work
 from app.recruitment.channels.mturk_queue import MTurkQueue, TurkEvent
 from app.recruitment.notices import take_turk_events
+
+# Of the threads in workers/recruiter.py: an account's platform may be slow, and its payments many.
+AT_ONCE = 2
+POLLS_AT_ONCE = 1
+_shares, _polls = Shares(AT_ONCE), Shares(POLLS_AT_ONCE)
 
 
 def work_once() -> bool:
@@ -18,18 +24,22 @@ def work_once() -> bool:
 
     Kinds in an order by chance: many of one, somebody's, are not all made before any other.
     """
-    kinds: list[tuple[Callable[[Session], Any], Callable[[Any], None]]] = [
+    kinds: list[tuple[Callable[..., Any], Callable[[Any], None]]] = [
         (work.claim_call, work.do_call),
         (work.claim_reward, work.do_reward),
         (bonus_work.claim_bonuses, bonus_work.do_bonuses),
     ]
     for claim, do in random.sample(kinds, len(kinds)):
-        with transaction() as session:
-            attempt = claim(session)
-        if attempt is not None:
-            do(attempt)
-            return True
+        with _shares.claimed(partial(_claim, claim)) as attempt:
+            if attempt is not None:
+                do(attempt)
+                return True
     return False
+
+
+def _claim(claim: Callable[..., Any], busy: Collection[UUID]) -> Any:
+    with transaction() as session:
+        return claim(session, busy)
 
 
 def listen_once() -> bool:
@@ -45,9 +55,7 @@ def _take_in(events: list[TurkEvent]) -> None:
 
 def poll_once() -> bool:
     """Ask the platform of one recruitment that is due; False when there is none."""
-    with transaction() as session:
-        attempt = reconcile.claim_poll(session)
-    if attempt is None:
-        return False
-    reconcile.do_poll(attempt, get_settings().poll_seconds)
-    return True
+    with _polls.claimed(partial(_claim, reconcile.claim_poll)) as attempt:
+        if attempt is not None:
+            reconcile.do_poll(attempt, get_settings().poll_seconds)
+        return attempt is not None

@@ -4,6 +4,7 @@ What follows of a submission: app/recruitment/settling.py.
 """
 
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,7 +18,13 @@ from app.core.database import locked, transaction
 from app.core.events import campaign_changed
 from app.core.sweeps import apart, is_passing, reason_of
 from app.recruitment import calls, ledger, people
-from app.recruitment.attempts import Speaker, claimed_until, seconds_to_wait, speaker_of
+from app.recruitment.attempts import (
+    Speaker,
+    claimed_until,
+    recruitments_of,
+    seconds_to_wait,
+    speaker_of,
+)
 from app.recruitment.bonuses import paid_settings
 from app.recruitment.channel import (
     ChannelError,
@@ -50,6 +57,10 @@ class PollAttempt:
     postings: list[tuple[UUID, PostingRef]]
     began: datetime
 
+    @property
+    def account_id(self) -> UUID:
+        return self.speaker.account_id
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -61,14 +72,15 @@ class Seen:
     asked: datetime
 
 
-def claim_poll(session: Session) -> PollAttempt | None:
-    """The next recruitment whose platform is to be asked."""
+def claim_poll(session: Session, busy: Collection[UUID] = ()) -> PollAttempt | None:
+    """The next recruitment whose platform is to be asked; not of the accounts `busy`."""
+    due = select(Recruitment).where(
+        Recruitment.poll_at <= func.now(), Recruitment.channel != "link"
+    )
+    if busy:
+        due = due.where(Recruitment.id.not_in(recruitments_of(busy)))
     recruitment = session.scalar(
-        select(Recruitment)
-        .where(Recruitment.poll_at <= func.now(), Recruitment.channel != "link")
-        .order_by(Recruitment.poll_at)
-        .limit(1)
-        .with_for_update(skip_locked=True)
+        due.order_by(Recruitment.poll_at).limit(1).with_for_update(skip_locked=True)
     )
     if recruitment is None:
         return None

@@ -6,7 +6,7 @@ the same token. The number of attempts is the fence: an outcome is recorded only
 that is the newest. Payments whose outcome is not known are looked for before they are paid again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -30,6 +30,7 @@ from app.recruitment.attempts import (
     due_payments,
     kept,
     put_off,
+    recruitments_of,
     seconds_to_wait,
     speaker_of,
     still_mine,
@@ -58,6 +59,10 @@ class CallAttempt:
     speaker: Speaker
     request: calls.Request | ChannelRefused
 
+    @property
+    def account_id(self) -> UUID:
+        return self.speaker.account_id
+
 
 @dataclass(frozen=True)
 class RewardAttempt:
@@ -72,12 +77,19 @@ class RewardAttempt:
     # The requester has taken a rejection back.
     reverse: bool
 
+    @property
+    def account_id(self) -> UUID:
+        return self.speaker.account_id
+
 
 # --- calls -------------------------------------------------------------------------------------
 
 
-def claim_call(session: Session) -> CallAttempt | None:
-    """The next call that is due, after all earlier ones of the same posting or submission."""
+def claim_call(session: Session, busy: Collection[UUID] = ()) -> CallAttempt | None:
+    """The next call that is due, after all earlier ones of the same posting or submission.
+
+    busy: accounts whose calls are left for now
+    """
     earlier = aliased(ChannelCall)
     blocked = (
         select(earlier.id)
@@ -92,12 +104,13 @@ def claim_call(session: Session) -> CallAttempt | None:
         )
         .exists()
     )
+    due = select(ChannelCall).where(
+        ChannelCall.state.in_(UNFINISHED), ChannelCall.due_at <= func.now(), ~blocked
+    )
+    if busy:
+        due = due.where(ChannelCall.recruitment_id.not_in(recruitments_of(busy)))
     call = session.scalar(
-        select(ChannelCall)
-        .where(ChannelCall.state.in_(UNFINISHED), ChannelCall.due_at <= func.now(), ~blocked)
-        .order_by(ChannelCall.due_at)
-        .limit(1)
-        .with_for_update(of=ChannelCall, skip_locked=True)
+        due.order_by(ChannelCall.due_at).limit(1).with_for_update(of=ChannelCall, skip_locked=True)
     )
     if call is None:
         return None
@@ -170,10 +183,10 @@ def _record_call(
 # --- rewards -----------------------------------------------------------------------------------
 
 
-def claim_reward(session: Session) -> RewardAttempt | None:
+def claim_reward(session: Session, busy: Collection[UUID] = ()) -> RewardAttempt | None:
     """The next reward or screen-out that is due."""
     payment = session.scalar(
-        due_payments()
+        due_payments(busy)
         .where(Payment.kind.in_(("reward", "screen_out")))
         .order_by(Payment.due_at)
         .limit(1)

@@ -7,7 +7,7 @@ due again. So it is sent at least once; receivers tell repetitions by the header
 import logging
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -23,6 +23,7 @@ from app.core.database import transaction
 from app.core.errors import LikewiseError
 from app.core.guard import GuardedNetwork, ending_within
 from app.core.security import unseal
+from app.core.shares import Shares
 from app.core.sweeps import apart, reason_of
 from app.webhooks.guard import checked_addresses
 from app.webhooks.models import Delivery, Webhook
@@ -37,6 +38,9 @@ WAITS = (5, 30, 120, 600, 1_800, 7_200, 14_400, 21_600)
 SHOWN_BYTES = 300
 KEPT = timedelta(days=30)
 GONE = 410
+# Of THREADS in workers/deliverer.py: receivers of one account may all take ten seconds.
+AT_ONCE = 2
+_shares = Shares(AT_ONCE)
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Attempt:
     """One attempt that is under way."""
 
     delivery_id: UUID
+    account_id: UUID
     number: int
     url: str
     body: bytes
@@ -67,11 +72,14 @@ class Outcome:
         return self.status is not None and 200 <= self.status < 300
 
 
-def claim_due(session: Session, limit: int) -> list[Attempt]:
+def claim_due(session: Session, limit: int, busy: Collection[UUID] = ()) -> list[Attempt]:
     """Take up to `limit` deliveries that are due; somebody else's are passed over, and those that
-    cannot be sent are parked."""
+    cannot be sent are parked.
+
+    busy: accounts whose deliveries are left for now
+    """
     attempts: list[Attempt] = []
-    while not attempts and (due := _due(session, limit)):
+    while not attempts and (due := _due(session, limit, busy)):
         begun = (
             apart(session, one, partial(_begin, session), partial(_park, session)) for one in due
         )
@@ -79,13 +87,14 @@ def claim_due(session: Session, limit: int) -> list[Attempt]:
     return attempts
 
 
-def _due(session: Session, limit: int) -> Sequence[UUID]:
+def _due(session: Session, limit: int, busy: Collection[UUID]) -> Sequence[UUID]:
     return session.scalars(
         select(Delivery.id)
         .join(Webhook, Delivery.webhook_id == Webhook.id)
         .join(Account, Webhook.account_id == Account.id)
         .where(Delivery.state == "pending", Delivery.due_at <= func.now())
         .where(Webhook.disabled_at.is_(None), Account.disabled_at.is_(None))
+        .where(Account.id.not_in(busy))
         .order_by(Delivery.due_at)
         .limit(limit)
         .with_for_update(of=Delivery, skip_locked=True)
@@ -100,6 +109,7 @@ def _begin(session: Session, delivery_id: UUID) -> Attempt:
     secret = unseal(SEAL, webhook.secret)
     return Attempt(
         delivery.id,
+        webhook.account_id,
         delivery.attempts,
         webhook.url,
         delivery.body.encode(),
@@ -193,11 +203,15 @@ def record(session: Session, attempt: Attempt, outcome: Outcome) -> None:
 
 def deliver_next() -> bool:
     """Send one delivery that is due, if there is one."""
+    with _shares.claimed(_claim_one) as attempt:
+        if attempt is not None:
+            _deliver(attempt)
+        return attempt is not None
+
+
+def _claim_one(busy: Collection[UUID]) -> Attempt | None:
     with transaction() as session:
-        attempts = claim_due(session, 1)
-    for attempt in attempts:
-        _deliver(attempt)
-    return bool(attempts)
+        return next(iter(claim_due(session, 1, busy)), None)
 
 
 def _deliver(attempt: Attempt) -> None:

@@ -1,0 +1,101 @@
+"""Whose messages the dispatcher hands to Celery: an account has a few pieces of work there at once.
+
+Celery's queues are first come, first served. An account with five hundred campaigns would put five
+hundred trainings in front of everybody else's; here they wait in the outbox instead.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import CTE, Select, case, func, literal, select, union_all
+from sqlalchemy.orm import Session
+
+from app.campaigns.models import Campaign
+from app.collections.imports import IMPORT_TASK
+from app.collections.models import Collection, CollectionImport
+from app.core.outbox import OutboxMessage
+from app.core.settings import get_settings
+from app.jobs.models import Job
+from app.jobs.service import DRY_RUN, DRY_RUN_TASK, LEARN_TASK
+
+# Of each account; `likewise up` has two workers for these.
+DRY_RUNS_AT_ONCE = IMPORTS_AT_ONCE = 1
+ACTIVE = ("queued", "running")
+
+
+def next_messages(session: Session, limit: int) -> Sequence[OutboxMessage]:
+    """Up to `limit` waiting messages whose turn it is, locked, the oldest first.
+
+    A message of nobody's job (a removal, or a row that is gone) never waits for its turn.
+    """
+    work = _active_work()
+    waiting = OutboxMessage.dispatched_at.is_(None)
+    # Numbered among the messages of the same account and task.
+    number = func.row_number().over(
+        partition_by=(work.c.account_id, work.c.task), order_by=OutboxMessage.id
+    )
+    turns = (
+        select(OutboxMessage.id, work.c.account_id, work.c.task, number.label("number"))
+        .join(work, work.c.id == OutboxMessage.job_id)
+        .where(waiting)
+        .subquery()
+    )
+    handed = _handed_over(work)
+    too_many = (
+        select(turns.c.id)
+        .outerjoin(
+            handed,
+            (handed.c.account_id == turns.c.account_id) & (handed.c.task == turns.c.task),
+        )
+        .where(turns.c.number + func.coalesce(handed.c.n, 0) > _at_once(turns.c.task))
+    )
+    return session.scalars(
+        select(OutboxMessage)
+        .where(waiting, OutboxMessage.id.not_in(too_many))
+        .order_by(OutboxMessage.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    ).all()
+
+
+def _active_work() -> CTE:
+    """Jobs and imports that have not ended: id, state, account_id, task."""
+    task = case((Job.kind == DRY_RUN, DRY_RUN_TASK), else_=LEARN_TASK)
+    jobs = (
+        select(Job.id, Job.state, Campaign.owner_id.label("account_id"), task.label("task"))
+        .join(Campaign, Campaign.id == Job.campaign_id)
+        .where(Job.state.in_(ACTIVE))
+    )
+    imports = (
+        select(
+            CollectionImport.id,
+            CollectionImport.state,
+            Collection.owner_id.label("account_id"),
+            literal(IMPORT_TASK).label("task"),
+        )
+        .join(Collection, Collection.id == CollectionImport.collection_id)
+        .where(CollectionImport.state.in_(ACTIVE))
+    )
+    return union_all(jobs, imports).cte("work")
+
+
+def _handed_over(work: CTE) -> Any:
+    """How much of each account's work workers have, by task: running, or queued with a message at
+    Celery and none that waits here (its first message was lost)."""
+    of_work = select(OutboxMessage.id).where(OutboxMessage.job_id == work.c.id)
+    waits = of_work.where(OutboxMessage.dispatched_at.is_(None)).exists()
+    is_sent = of_work.where(OutboxMessage.dispatched_at.is_not(None)).exists()
+    query: Select[Any] = (
+        select(work.c.account_id, work.c.task, func.count().label("n"))
+        .where((work.c.state == "running") | (is_sent & ~waits))
+        .group_by(work.c.account_id, work.c.task)
+    )
+    return query.subquery()
+
+
+def _at_once(task: Any) -> Any:
+    return case(
+        (task == LEARN_TASK, get_settings().trainings_per_account),
+        (task == DRY_RUN_TASK, DRY_RUNS_AT_ONCE),
+        else_=IMPORTS_AT_ONCE,
+    )
