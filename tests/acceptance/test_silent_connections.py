@@ -1,0 +1,161 @@
+"""A thousand connections that say nothing, dawdle or do not listen, and visitors who are served all
+the same (test 30)."""
+
+import asyncio
+import random
+import statistics
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+
+from tests.conftest import settings_over, used_here
+from tests.support.acceptance_results import keep
+from tests.support.builders import a_collection, an_account
+from tests.support.scale import FULL
+from tests.support.servers import Servers
+from tests.support.system import System, running_system
+
+CONNECTIONS, SECONDS = (1_000, 600.0) if FULL else (150, 6.0)
+ARRIVAL_SECONDS = 30.0 if FULL else 1.0
+# A first visit loads templates and the like.
+VISITS_BEFORE = 40
+LONGEST_VISIT, MOST_GROWTH = 1.0, 0.10
+OTHER_DESCRIPTORS = 200
+PAUSE = 0.25
+
+
+def test_visitors_are_served_beside_connections_that_waste_time(
+    own_servers: Servers, tmp_path: Path
+) -> None:
+    values = settings_over(own_servers, own_servers.new_database(), tmp_path)
+    with running_system(values, tmp_path, "web") as system, used_here(system.environment):
+        a_collection(an_account(), n=1)
+        for _ in range(VISITS_BEFORE):
+            visit(system)
+        visits: list[float] = []
+        sizes = [(0.0, *size_of(system))]
+        attack = _Attack(system.port)
+        with attack.going():
+            began = time.monotonic()
+            while time.monotonic() - began < SECONDS:
+                visits.append(visit(system))
+                sizes.append((time.monotonic() - began, *size_of(system)))
+                time.sleep(PAUSE)
+        figures = told(visits, sizes, attack)
+        keep("silent_connections", figures)
+        assert attack.opened >= CONNECTIONS
+        assert figures["most_descriptors"] <= CONNECTIONS + OTHER_DESCRIPTORS
+        if FULL:
+            assert figures["longest_visit_seconds"] < LONGEST_VISIT
+            assert figures["memory_growth"] < MOST_GROWTH
+
+
+def visit(system: System) -> float:
+    """Seconds for a newcomer: a connection of its own, and a page."""
+    began = time.monotonic()
+    assert httpx.get(f"{system.base_url}/sign-in", timeout=30).status_code == 200
+    return time.monotonic() - began
+
+
+def size_of(system: System) -> tuple[int, int]:
+    """Descriptors of the web server and bytes of memory of it and its children."""
+    web = psutil.Process(system.processes["web"].pid)
+    memory = sum(one.memory_info().rss for one in [web, *web.children(recursive=True)])
+    return web.num_fds(), memory
+
+
+class _Attack:
+    """So many connections in the background, replaced when the server closes them."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.opened = 0
+        self.kinds: Counter[str] = Counter()
+        self._over = asyncio.Event()
+        self._chance = random.Random(0)
+
+    @contextmanager
+    def going(self) -> Iterator[None]:
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_until_complete, args=(self._run(),))
+        thread.start()
+        try:
+            yield
+        finally:
+            loop.call_soon_threadsafe(self._over.set)
+            thread.join()
+            loop.close()
+
+    async def _run(self) -> None:
+        tasks = [asyncio.create_task(self._again_and_again()) for _ in range(CONNECTIONS)]
+        await self._over.wait()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _again_and_again(self) -> None:
+        # They do not all come at once.
+        await asyncio.sleep(self._chance.uniform(0, ARRIVAL_SECONDS))
+        while True:
+            kind = self._chance.choice(("silent", "headers", "body", "deaf"))
+            with suppress(ConnectionError):
+                reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+                self.opened += 1
+                self.kinds[kind] += 1
+                try:
+                    await self._waste(kind, reader, writer)
+                finally:
+                    writer.close()
+            await asyncio.sleep(0.5)
+
+    async def _waste(
+        self, kind: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Until the server closes it."""
+        if kind == "silent":
+            await reader.read()
+            return
+        head = b"POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        if kind == "body":
+            head += (
+                b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 900\r\n\r\n"
+            )
+        if kind == "deaf":
+            head = b"GET /sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        writer.write(head)
+        await writer.drain()
+        if kind == "deaf":
+            while not reader.at_eof():
+                await asyncio.sleep(2)
+            return
+        ended = asyncio.create_task(reader.read())
+        while not ended.done():
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.wait([ended], timeout=5)
+
+
+def told(
+    visits: list[float], sizes: list[tuple[float, int, int]], attack: _Attack
+) -> dict[str, Any]:
+    [(_, _, before), *_] = sizes
+    late = [memory for at, _, memory in sizes if at >= 0.9 * SECONDS]
+    return {
+        "full": FULL,
+        "connections": CONNECTIONS,
+        "minutes": round(SECONDS / 60, 1),
+        "opened": attack.opened,
+        "kinds": dict(attack.kinds),
+        "visits": len(visits),
+        "median_visit_seconds": round(statistics.median(visits), 3),
+        "longest_visit_seconds": round(max(visits), 3),
+        "most_descriptors": max(n for _, n, _ in sizes),
+        "memory_growth": round(statistics.median(late) / before - 1, 3),
+    }
