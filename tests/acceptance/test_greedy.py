@@ -118,7 +118,7 @@ class _Greedy:
         # In a few seconds an upload or two may be all that is done.
         assert met == ["upload", "download", "follow"] if FULL else met, self.answered
         statuses = {code for answered in self.answered for one in answered.values() for code in one}
-        assert "200" in statuses
+        assert "200" in statuses or not FULL, self.answered
         assert not {code for code in statuses if code.startswith("5")}, self.answered
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import psutil
@@ -39,6 +40,9 @@ def test_visitors_are_served_beside_connections_that_waste_time(
         a_collection(an_account(), n=1)
         for _ in range(VISITS_BEFORE):
             visit(system)
+        # Its second process is there, too, and what it needs to refuse a stranger.
+        url = f"{system.base_url}/api/v1/campaigns/{uuid4()}/export/answers.csv"
+        assert httpx.get(url, timeout=60).status_code == 401
         visits: list[float] = []
         sizes = [(0.0, *size_of(system))]
         attack = _Attack(system.port)
