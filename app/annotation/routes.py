@@ -9,6 +9,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from app.annotation import answers, held, leases, practice, sessions
 from app.annotation.bundles import BUNDLE_TYPE, bundle_of, images_at
+from app.annotation.even_pace import EvenRoute, keep_even_pace
 from app.annotation.replies import handout_out, session_out, stage_out
 from app.annotation.schemas import (
     AnswerIn,
@@ -33,10 +34,10 @@ from app.campaigns.models import Grid
 from app.collections.images import SIZES
 from app.core import openapi
 from app.core.errors import NotFound
-from app.core.web import AnnotatorsSession, BriefRoute
+from app.core.web import AnnotatorsSession
 from app.recruitment import extras, link_entry
 
-api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=BriefRoute)
+api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=EvenRoute)
 bearer = HTTPBearer(auto_error=False)
 
 
@@ -95,16 +96,22 @@ def try_practice(
 
 
 @api.post("/leases")
-def lease_next_grid(session: AnnotatorsSession, assignment_id: AssignmentId) -> HandoutOut:
+def lease_next_grid(
+    request: Request, session: AnnotatorsSession, assignment_id: AssignmentId
+) -> HandoutOut:
     """Lease the next grid, or learn why there is none now."""
     who = session_of(session, assignment_id)
+    keep_even_pace(request, who)
     return handout_out(session, who, leases.lease_next_grid(session, who))
 
 
 @api.post("/more")
-def take_more(session: AnnotatorsSession, assignment_id: AssignmentId) -> HandoutOut:
+def take_more(
+    request: Request, session: AnnotatorsSession, assignment_id: AssignmentId
+) -> HandoutOut:
     """One grid beyond the assignment's own, for a bonus, where the requester offers that."""
     who = session_of(session, assignment_id)
+    keep_even_pace(request, who)
     extras.take_more(session, who)
     return handout_out(session, who, leases.lease_next_grid(session, who))
 
@@ -126,9 +133,12 @@ def presence(body: PresenceIn, session: AnnotatorsSession, assignment_id: Assign
 
 
 @api.post("/leases/ahead")
-def lease_ahead(session: AnnotatorsSession, assignment_id: AssignmentId) -> HandoutOut:
+def lease_ahead(
+    request: Request, session: AnnotatorsSession, assignment_id: AssignmentId
+) -> HandoutOut:
     """The grid after the one at work, to fetch its images; POST /leases hands it out."""
     who = session_of(session, assignment_id)
+    keep_even_pace(request, who)
     return handout_out(session, who, leases.lease_ahead(session, who))
 
 
@@ -161,12 +171,14 @@ def save_draft(
 def submit_answer(
     lease_id: UUID,
     body: AnswerIn,
+    request: Request,
     session: AnnotatorsSession,
     assignment_id: AssignmentId,
     idempotency_key: Annotated[str, Header(min_length=8, max_length=100)],
 ) -> AnswerOut:
     """Hand in the grouping of a leased grid."""
     who = session_of(session, assignment_id)
+    keep_even_pace(request, who)
     submission = answers.Submission(**body.model_dump())
     # Read before, as others wait while an answer is stored.
     seconds_before = sessions.seconds_spent_beside(session, lease_id)

@@ -27,7 +27,7 @@ from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.outbox import OutboxMessage, send_after_commit
 from app.core.settings import get_settings
 from app.core.storage import get_object, put_object
-from app.core.sweeps import each_apart
+from app.core.sweeps import ROWS_AT_ONCE, each_apart
 from app.jobs.service import LostLease
 
 logger = logging.getLogger(__name__)
@@ -222,6 +222,7 @@ def requeue_lost_imports(session: Session) -> int:
     lost = session.scalars(
         select(CollectionImport.id)
         .where(CollectionImport.state == "running", CollectionImport.lease_until < func.now())
+        .limit(ROWS_AT_ONCE)
         .with_for_update(skip_locked=True)
     ).all()
     n_lost = each_apart(session, lost, partial(_lose_worker, session), partial(_park, session))
@@ -233,6 +234,7 @@ def requeue_lost_imports(session: Session) -> int:
     silent = session.scalars(
         select(CollectionImport.id)
         .where(CollectionImport.state == "queued", ~recent_message.exists())
+        .limit(ROWS_AT_ONCE)
         .with_for_update(skip_locked=True)
     ).all()
     return n_lost + each_apart(

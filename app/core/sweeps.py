@@ -16,6 +16,9 @@ logger = logging.getLogger(__name__)
 Key = TypeVar("Key")
 Result = TypeVar("Result")
 LONGEST_REASON = 500
+# Rows of one sweep: PostgreSQL holds a lock for each savepoint of a transaction, and has room for
+# some thousands in all. The next sweep takes the next rows.
+ROWS_AT_ONCE = 500
 # Classes of PostgreSQL's errors that are of no single row, and over by the next sweep: a lost
 # connection, a conflict or deadlock, no resources, a lock held too long, a server that stops.
 _PASSING = ("08", "40", "53", "55", "57P")

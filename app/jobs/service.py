@@ -17,7 +17,7 @@ from app.core.errors import Conflict
 from app.core.events import campaign_changed
 from app.core.outbox import OutboxMessage, send_after_commit
 from app.core.settings import get_settings
-from app.core.sweeps import each_apart
+from app.core.sweeps import ROWS_AT_ONCE, each_apart
 from app.jobs.models import Job
 from app.webhooks.events import announce
 
@@ -219,7 +219,8 @@ def retry_failed_job(session: Session, campaign_id: UUID, watermark: int) -> Job
 
 
 def requeue_lost_jobs(session: Session) -> int:
-    """Queue again what lost its worker or its message; returns how many.
+    """Queue again what lost its worker or its message, up to ROWS_AT_ONCE of each; returns how
+    many.
 
     Lost worker: running, lease ran out. Lost message: queued, and the last message for it was sent
     some time ago. A message too many is harmless (see `claim_job`). A job that cannot be queued
@@ -228,6 +229,7 @@ def requeue_lost_jobs(session: Session) -> int:
     lost = session.scalars(
         select(Job.id)
         .where(Job.state == "running", Job.lease_until < func.now())
+        .limit(ROWS_AT_ONCE)
         .with_for_update(skip_locked=True)
     ).all()
     n_lost = each_apart(session, lost, partial(_lose_worker, session), partial(_park, session))
@@ -239,6 +241,7 @@ def requeue_lost_jobs(session: Session) -> int:
     silent = session.scalars(
         select(Job.id)
         .where(Job.state == "queued", ~recent_message.exists())
+        .limit(ROWS_AT_ONCE)
         .with_for_update(skip_locked=True)
     ).all()
     return n_lost + each_apart(

@@ -11,9 +11,13 @@ from uuid import UUID
 
 import pytest
 from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy import select
 
+from app.annotation import even_pace
 from app.annotation.checks import EARLY, due
+from app.annotation.even_pace import STEP_SECONDS, seconds_to_step
 from app.annotation.models import Annotator, Answer, Assignment
 from app.campaigns.models import Grid
 from app.core.database import transaction
@@ -24,6 +28,12 @@ from tests.support.builders import COLOURS
 pytestmark = pytest.mark.usefixtures("environment")
 SHARE, N_GRIDS, N_PEOPLE = 0.1, 30, 8
 _UUID = re.compile(r"[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of replies need not wait for the pace, which has tests of its own."""
+    monkeypatch.setattr(even_pace, "STEP_SECONDS", 1e-6)
 
 
 def everything_told(client: TestClient, campaign: Any, key: str) -> tuple[list[Any], str]:
@@ -64,6 +74,7 @@ def guessed(identity: str, kind: str, stretch: int) -> int:
     return first + int.from_bytes(digest[:4]) % max(1, floor(EARLY * (last - first)))
 
 
+@pytest.mark.usefixtures("hurried")
 def test_no_id_that_is_told_gives_the_places_of_checks(client: TestClient) -> None:
     campaign = a_checked_campaign(
         budget=2_000, annotation={"gold_share": SHARE, "repeat_share": 0.0}
@@ -100,6 +111,7 @@ def _gold_places(position: int) -> set[int]:
     return {place for place, role in enumerate(roles) if role == "gold"}
 
 
+@pytest.mark.usefixtures("hurried")
 def test_a_token_tells_nothing_but_when_it_was_made(client: TestClient) -> None:
     campaign = a_checked_campaign()
     _, token = everything_told(client, campaign, "attacker-00000000")
@@ -125,6 +137,7 @@ def test_the_places_follow_from_the_servers_secret(monkeypatch: pytest.MonkeyPat
     assert changed == len(people)
 
 
+@pytest.mark.usefixtures("hurried")
 def test_replies_about_checks_look_like_all_others(client: TestClient) -> None:
     """Fields, their types, lengths of ids and addresses, and headers but those of the moment."""
     campaign = a_checked_campaign(budget=2_000, annotation={"gold_share": 0.2, "repeat_share": 0.2})
@@ -150,3 +163,33 @@ def _shape(value: Any, name: str = "") -> Any:
     if isinstance(value, str) and name != "expires_at":
         return len(value)
     return type(value).__name__
+
+
+@given(st.floats(0, 60))
+def test_replies_leave_at_steps(elapsed: float) -> None:
+    pause = seconds_to_step(elapsed)
+    assert 0 <= pause <= STEP_SECONDS
+    steps = (elapsed + pause) / STEP_SECONDS
+    assert abs(steps - round(steps)) < 1e-6 * max(1.0, steps)
+
+
+@pytest.mark.parametrize(("share", "is_even"), [(SHARE, True), (0.0, False)])
+def test_claims_and_answers_of_a_campaign_with_checks_keep_an_even_pace(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, share: float, is_even: bool
+) -> None:
+    """All of them, whatever they are about."""
+    campaign = a_checked_campaign(annotation={"gold_share": share, "repeat_share": 0.0})
+    who = a_session(client, campaign, "attacker-00000000")
+    pauses: list[float] = []
+
+    def no_pause(elapsed: float) -> float:
+        pauses.append(elapsed)
+        return 0.0
+
+    monkeypatch.setattr(even_pace, "seconds_to_step", no_pause)
+    for number in range(1, 12):
+        reply = client.post("/api/v1/annotate/leases", headers=who)
+        lease = reply.json()["lease"]
+        colours = [shown["image"] % len(COLOURS) for shown in lease["images"]]
+        submit(client, who, lease, groups=colours, descriptions=[], elapsed_ms=9_000)
+        assert len(pauses) == (2 * number if is_even else 0)

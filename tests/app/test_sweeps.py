@@ -19,7 +19,7 @@ from app.core.storage import delete_below, list_objects, put_object
 from app.core.sweeps import each_apart
 from app.core.timestamps import EARLIEST, LATEST
 from app.jobs.models import Job
-from app.jobs.service import request_job
+from app.jobs.service import request_job, requeue_lost_jobs
 from app.recruitment import reconcile
 from app.recruitment.attempts import Speaker
 from app.recruitment.attempts import speaker_of as speaker_as_ever
@@ -283,3 +283,17 @@ def test_an_event_of_no_time_keeps_no_other_from_being_taken_in() -> None:
     with transaction() as session:
         take_turk_events(session, events)
     assert as_it_is(Recruitment, recruitment.id).poll_at is not None
+
+
+def test_more_lost_jobs_than_a_sweep_takes_are_left_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.jobs.service.ROWS_AT_ONCE", 2)
+    owner = an_account()
+    jobs = [a_queued_job(a_campaign(owner, name=f"Campaign {number}")) for number in range(5)]
+    with transaction() as session:
+        session.execute(update(Job).values(state="running", attempts=1, lease_until=PAST))
+    for n in (2, 2, 1):
+        with transaction() as session:
+            assert requeue_lost_jobs(session) == n
+    assert {as_it_is(Job, one).state for one in jobs} == {"queued"}

@@ -24,8 +24,9 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import DataError, IntegrityError
 from sqlalchemy.orm import Session
 
-from app.core.database import Base
+from app.core.database import Base, transaction
 
+TRIES_AT_ONCE = 500
 TIMES = (
     "-infinity", "0044-03-15Z BC", "0001-01-01Z", "1970-01-01Z", "2026-01-01Z", "9999-12-31Z",
     "10000-01-01Z", "294000-01-01Z", "infinity",
@@ -43,8 +44,8 @@ class RandomRows:
     given: values of columns, by "table.column": a callable gets the generator.
     """
 
-    def __init__(self, session: Session, seed: int, given: dict[str, Any]) -> None:
-        self._session, self._rng, self._given = session, random.Random(seed), given
+    def __init__(self, seed: int, given: dict[str, Any]) -> None:
+        self._rng, self._given = random.Random(seed), given
 
     def write(self, model: type[Base], n: int) -> int:
         """n rows, or as many as a hundred tries for each gave; returns how many."""
@@ -52,14 +53,20 @@ class RandomRows:
         assert isinstance(table, Table)
         written = tries = 0
         while written < n and tries < 100 * n:
-            tries += 1
-            try:
-                with self._session.begin_nested():
-                    self._session.execute(insert(table).values(self._row(table)))
-                written += 1
-            except (IntegrityError, DataError):
-                continue
+            # A transaction has room for some thousands of savepoints.
+            with transaction() as session:
+                for _ in range(min(TRIES_AT_ONCE, n - written)):
+                    tries += 1
+                    written += self._is_written(session, table)
         return written
+
+    def _is_written(self, session: Session, table: Table) -> bool:
+        try:
+            with session.begin_nested():
+                session.execute(insert(table).values(self._row(table)))
+        except (IntegrityError, DataError):
+            return False
+        return True
 
     def _row(self, table: Table) -> dict[str, Any]:
         row: dict[str, Any] = {}
