@@ -5,11 +5,9 @@ from math import ceil
 
 from app.annotation.settings import AnnotationSettings
 from app.planning.settings import PlanSettings
+from app.recruitment.fees import posting_cost, split_places
+from app.recruitment.settings import MTurkSettings
 
-# Amazon's list: 20 % of the reward, and 20 % more for tasks of ten or more assignments. Prolific's
-# for universities and charities; companies pay more.
-FEE_PERCENT = {"link": 0.0, "prolific": 33.3, "mturk": 20.0}
-MTURK_MANY = (10, 40.0)
 # Consent, instructions and the last page.
 SECONDS_AROUND = 60.0
 # What Prolific asks for at least, and advises, in hundredths of a US dollar an hour.
@@ -37,7 +35,8 @@ class Effort:
 
 @dataclass(frozen=True)
 class Costs:
-    """In hundredths of the currency. hourly_cents: what an annotator earns; None: no reward."""
+    """In cents. fee_percent: of the rewards, rounded; hourly_cents: what an annotator earns, None
+    without a reward."""
 
     rewards_cents: int
     fees_cents: int
@@ -76,14 +75,21 @@ def effort_of(
 
 
 def costs_of(effort: Effort, reward_cents: int, plan: PlanSettings) -> Costs:
-    """The price of that work at `reward_cents` an assignment."""
-    percent = plan.fee_percent
-    if percent is None:
-        percent = FEE_PERCENT[plan.platform]
-        many, more = MTURK_MANY
-        if plan.platform == "mturk" and effort.assignments >= many:
-            percent = more
+    """The price of that work at `reward_cents` an assignment: what recruiting would reckon with,
+    unless the requester knows a fee."""
     rewards = reward_cents * effort.assignments
-    fees = round(rewards * percent / 100)
+    if plan.fee_percent is None:
+        fees = platform_fees(plan.platform, reward_cents, effort.assignments)
+        percent = round(100 * fees / rewards, 1) if rewards else 0.0
+    else:
+        percent = plan.fee_percent
+        fees = round(rewards * percent / 100)
     hourly = round(reward_cents * 60 / effort.minutes_per_assignment) if reward_cents else None
     return Costs(rewards, fees, rewards + fees, percent, hourly)
+
+
+def platform_fees(platform: str, reward_cents: int, assignments: int) -> int:
+    """By the one table of fees, of postings as recruiting plans them by default."""
+    low = bool(MTurkSettings.model_fields["keep_low_fee"].default)
+    sizes = split_places(platform, assignments, low)
+    return sum(posting_cost(platform, reward_cents, places).fee_cents for places in sizes)

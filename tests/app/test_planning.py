@@ -1,5 +1,6 @@
 """The planner: work and price of a campaign, and what a simulated crowd finds in it."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from app.planning.crowd import CrowdTraits
 from app.planning.dry_run import Point, answers_needed
 from app.planning.play import run_dry_run
 from app.planning.settings import PlanSettings
+from app.recruitment.estimate import estimate_of
+from app.recruitment.models import Recruitment
 from learning.simulation import AttributeCrowd, FeatureCrowd, neighbours_right, true_distances
 from tests.support.builders import a_campaign, a_collection, an_account, sign_in
 
@@ -46,13 +49,27 @@ def test_work_and_price_add_up() -> None:
     assert (checked.assignments, checked.checks) == (13, 25)
     assert checked.minutes_per_assignment == 12.0
     costs = costs_of(effort, 220, PlanSettings(platform="prolific"))
-    assert (costs.rewards_cents, costs.fees_cents, costs.total_cents) == (2200, 733, 2933)
+    assert (costs.rewards_cents, costs.fees_cents, costs.total_cents) == (2200, 1140, 3340)
     assert costs.hourly_cents == 1200
-    assert costs_of(effort, 220, PlanSettings(platform="mturk")).fee_percent == 40
     few = an_effort(answers=90)
     assert costs_of(few, 220, PlanSettings(platform="mturk")).fee_percent == 20
     assert costs_of(few, 0, PlanSettings()).hourly_cents is None
     assert costs_of(few, 100, PlanSettings(platform="mturk", fee_percent=5)).fees_cents == 45
+
+
+@pytest.mark.parametrize("platform", ["link", "prolific", "mturk"])
+@pytest.mark.parametrize("places", [1, 9, 10, 100, 1003])
+def test_the_planner_and_recruiting_name_the_same_price(platform: Any, places: int) -> None:
+    for reward_cents in (0, 1, 7, 100, 133, 2_199):
+        imagined = Recruitment(
+            channel=platform, places=places, reward_cents=reward_cents, settings={}
+        )
+        recruiting = estimate_of(imagined) if platform != "link" else None
+        effort = replace(an_effort(), assignments=places)
+        planned = costs_of(effort, reward_cents, PlanSettings(platform=platform))
+        assert planned.total_cents == (
+            recruiting.places_cents if recruiting else reward_cents * places
+        )
 
 
 def test_answers_needed_are_read_from_a_rising_curve() -> None:
