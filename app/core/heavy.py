@@ -10,10 +10,10 @@ tests without a server, they are answered in place.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from typing import Any, TypeVar
 
 import httpcore
+from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from app.core.errors import LikewiseError
@@ -41,10 +41,6 @@ class HeavyUnavailable(LikewiseError):
     code = "unavailable"
     status = 503
     headers = {"Retry-After": "5"}  # noqa: RUF012  # ClassVar of the base
-
-
-class _Gone(Exception):  # ends a request early, is no error
-    """Who sent the request has left before its end."""
 
 
 _heavy: set[Callable[..., Any]] = set()
@@ -75,7 +71,7 @@ class Elsewhere:
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand over one request; ends early when who asked has left.
 
-        Raises HeavyUnavailable, and what `receive` raises.
+        Raises HeavyUnavailable, ClientDisconnect, and what `receive` raises.
         """
         is_whole = asyncio.Event()
         body = _body(receive, is_whole)
@@ -90,22 +86,22 @@ class Elsewhere:
             if not relayed.done():
                 relayed.cancel()
             await asyncio.wait({relayed, left})
-        with suppress(_Gone, asyncio.CancelledError):
+        if not relayed.cancelled():
             relayed.result()
+        elif not _has_begun(scope):
+            raise ClientDisconnect
 
     async def _relay(self, scope: Scope, body: AsyncIterator[bytes], send: Send) -> None:
-        has_begun = False
         try:
             async with await self._reply(scope, body) as response:
                 # Its own headers are all there, and the nonce of its page is among them.
                 scope["state"]["is_complete"] = True
-                has_begun = True
                 await send(_start_of(response))
                 async for part in response.aiter_stream():
                     await send({"type": "http.response.body", "body": part, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            if has_begun:
+            if _has_begun(scope):
                 raise
             logger.warning("the process for heavy requests is not to be had: %r", error)
             raise HeavyUnavailable(
@@ -158,6 +154,10 @@ def elsewhere() -> Elsewhere | None:
     return _elsewhere
 
 
+def _has_begun(scope: Scope) -> bool:
+    return bool(scope["state"].get("is_complete"))
+
+
 def _has_body(scope: Scope) -> bool:
     return any(name in _FRAMING for name, _ in scope["headers"])
 
@@ -190,7 +190,7 @@ async def _body(receive: Receive, is_whole: asyncio.Event) -> AsyncIterator[byte
     while not is_whole.is_set():
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise _Gone
+            raise ClientDisconnect
         if message.get("body"):
             yield message["body"]
         if not message.get("more_body", False):
