@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from app.core.errors import LikewiseError, NotFound
-from app.core.prometheus import MEDIA_TYPE, as_text
 from app.core.settings import get_settings
 from app.operations.figures import read_figures
 from app.operations.readiness import check_readiness
@@ -47,4 +47,4 @@ def metrics(request: Request) -> Response:
     fits = hmac.compare_digest(given.encode(), wanted.encode())
     if scheme.lower() != "bearer" or not fits:
         raise BadMetricsToken("Send LIKEWISE_METRICS_TOKEN as a bearer token.")
-    return Response(as_text(read_figures()), media_type=MEDIA_TYPE)
+    return Response(read_figures(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
