@@ -21,6 +21,7 @@ from tests.support.acceptance_results import keep
 from tests.support.builders import a_collection, an_account
 from tests.support.scale import FULL
 from tests.support.servers import Servers
+from tests.support.stolen import Stolen
 from tests.support.system import System, running_system
 
 CONNECTIONS, SECONDS = (1_000, 600.0) if FULL else (150, 6.0)
@@ -28,6 +29,7 @@ ARRIVAL_SECONDS = 30.0 if FULL else 1.0
 # A first visit loads templates and the like.
 VISITS_BEFORE = 40
 LONGEST_VISIT, MOST_GROWTH = 1.0, 0.10
+LEAST_UNDISTURBED = 0.5
 OTHER_DESCRIPTORS = 200
 PAUSE = 0.25
 
@@ -43,21 +45,23 @@ def test_visitors_are_served_beside_connections_that_waste_time(
         # Its second process is there, too, and what it needs to refuse a stranger.
         url = f"{system.base_url}/api/v1/campaigns/{uuid4()}/export/answers.csv"
         assert httpx.get(url, timeout=60).status_code == 401
-        visits: list[float] = []
+        visits: list[tuple[float, float]] = []
+        stolen = Stolen()
         sizes = [(0.0, *size_of(system))]
         attack = _Attack(system.port)
-        with attack.going():
+        with stolen.watched(), attack.going():
             began = time.monotonic()
             while time.monotonic() - began < SECONDS:
-                visits.append(visit(system))
+                visits.append((time.monotonic(), visit(system)))
                 sizes.append((time.monotonic() - began, *size_of(system)))
                 time.sleep(PAUSE)
-        figures = told(visits, sizes, attack)
+        figures = told(visits, stolen, sizes, attack)
         keep("silent_connections", figures)
         assert attack.opened >= CONNECTIONS
         assert figures["most_descriptors"] <= CONNECTIONS + OTHER_DESCRIPTORS
         if FULL:
             assert figures["longest_visit_seconds"] < LONGEST_VISIT
+            assert figures["visits"] > LEAST_UNDISTURBED * figures["all_visits"]
             assert figures["memory_growth"] < MOST_GROWTH
 
 
@@ -140,15 +144,24 @@ class _Attack:
                 await asyncio.sleep(2)
             return
         ended = asyncio.create_task(reader.read())
-        while not ended.done():
-            writer.write(b"x")
-            await writer.drain()
-            await asyncio.wait([ended], timeout=5)
+        try:
+            while not ended.done():
+                writer.write(b"x")
+                await writer.drain()
+                await asyncio.wait([ended], timeout=5)
+        finally:
+            ended.cancel()
+            await asyncio.gather(ended, return_exceptions=True)
 
 
 def told(
-    visits: list[float], sizes: list[tuple[float, int, int]], attack: _Attack
+    visits: list[tuple[float, float]],
+    stolen: Stolen,
+    sizes: list[tuple[float, int, int]],
+    attack: _Attack,
 ) -> dict[str, Any]:
+    """Visits are judged where the machine's host gave the processors to nobody else."""
+    undisturbed = [took for at, took in visits if not stolen.touches(at, at + took)]
     [(_, _, before), *_] = sizes
     late = [memory for at, _, memory in sizes if at >= 0.9 * SECONDS]
     return {
@@ -157,9 +170,11 @@ def told(
         "minutes": round(SECONDS / 60, 1),
         "opened": attack.opened,
         "kinds": dict(attack.kinds),
-        "visits": len(visits),
-        "median_visit_seconds": round(statistics.median(visits), 3),
-        "longest_visit_seconds": round(max(visits), 3),
+        "all_visits": len(visits),
+        "visits": len(undisturbed),
+        "median_visit_seconds": round(statistics.median(undisturbed), 3),
+        "longest_visit_seconds": round(max(undisturbed), 3),
+        "longest_of_all_seconds": round(max(took for _, took in visits), 3),
         "most_descriptors": max(n for _, n, _ in sizes),
         "memory_growth": round(statistics.median(late) / before - 1, 3),
     }
