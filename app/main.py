@@ -79,7 +79,11 @@ def create_app() -> FastAPI:
     openapi.describe_api(app)
     install_error_handlers(app)
     app.add_middleware(BodyLimits, admit=accounts.who_may_send_much)
-    app.add_middleware(FairShare, credential_of=accounts.credential_of)
+    app.add_middleware(
+        FairShare,
+        credential_of=accounts.credential_of,
+        owner_of=accounts.owner_of_credential,
+    )
     app.add_middleware(SameOriginWrites)
     app.add_middleware(OpenToFrames)
     app.add_middleware(

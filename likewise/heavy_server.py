@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,8 +25,9 @@ logger = logging.getLogger(__name__)
 NICENESS = 5
 # Where memory runs out, Linux ends this process rather than the one that annotators wait for.
 OOM_SCORE = "500"
-# From one end to the next start, and to the end of requests when the web server ends.
-AGAIN_SECONDS, GRACE_SECONDS = 1.0, 5
+# From one end to the next start, longer each time unless it ran for a while between; and to the
+# end of requests when the web server ends.
+AGAIN_SECONDS, LONGEST_PAUSE, WHILE_SECONDS, GRACE_SECONDS = 1.0, 30.0, 60.0, 5
 # Longer than connections to it are kept.
 KEEP_ALIVE_SECONDS = 130
 
@@ -52,19 +54,30 @@ class _Keeper(threading.Thread):
         self._lock = threading.Lock()
 
     def run(self) -> None:
-        while (process := self._launch()) is not None:
-            code = process.wait()
-            if self._stopping.wait(AGAIN_SECONDS):
-                return
-            logger.warning("the process for heavy requests ended (%d), starting it again", code)
-
-    def _launch(self) -> subprocess.Popen[bytes] | None:
-        with self._lock:
+        pause = AGAIN_SECONDS
+        while True:
+            began = time.monotonic()
+            how = self._end()
             if self._stopping.is_set():
-                return None
-            # The pipe ends with this process, however it ends.
-            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE)
-            return self._process
+                return
+            if time.monotonic() - began > WHILE_SECONDS:
+                pause = AGAIN_SECONDS
+            logger.warning("the process for heavy requests %s; starting it again", how)
+            self._stopping.wait(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _end(self) -> str:
+        """Start it and wait for its end; returns how it ended."""
+        try:
+            with self._lock:
+                if self._stopping.is_set():
+                    return "is not wanted any more"
+                # The pipe ends with this process, however it ends.
+                self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE)
+        except OSError as error:
+            # No memory, or no descriptors: there may be some again.
+            return f"could not be started ({error})"
+        return f"ended ({self._process.wait()})"
 
     def stop(self) -> None:
         with self._lock:

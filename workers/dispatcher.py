@@ -43,6 +43,8 @@ from workers.turns import next_messages
 logger = logging.getLogger("workers.dispatcher")
 TICK_SECONDS = 1.0
 SWEEP_SECONDS = 5.0
+# Between two looks at the outbox, in times of what the last one took.
+PAUSE_TIMES = 4
 RETENTION_SECONDS = 600.0
 Swept = TypeVar("Swept")
 BROKER_ERRORS = (OperationalError, KombuError, RedisError, CeleryError, OSError)
@@ -158,9 +160,12 @@ class Dispatcher:
         run_sweeps([self._relay])
 
     def _relay(self) -> None:
+        began = time.monotonic()
         try:
             while relay_messages():
                 continue
+            # Of very many that wait for their turn a look takes long: most of a core is for others.
+            self.stopping.wait(min(PAUSE_TIMES * (time.monotonic() - began), TICK_SECONDS))
         except BROKER_ERRORS as error:
             logger.warning("broker not reachable, messages stay in the outbox: %s", error)
             self.stopping.wait(TICK_SECONDS)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import CTE, Select, case, func, literal, select, union_all
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from app.campaigns.models import Campaign
 from app.collections.imports import IMPORT_TASK
@@ -26,10 +26,13 @@ ACTIVE = ("queued", "running")
 def next_messages(session: Session, limit: int) -> Sequence[OutboxMessage]:
     """Up to `limit` waiting messages whose turn it is, locked, the oldest first.
 
-    A message of nobody's job (a removal, or a row that is gone) never waits for its turn.
+    A message of nobody's job (a removal, or a row that is gone) never waits for its turn, nor one
+    that says again what Celery was told: its job has its place.
     """
     work = _active_work()
     waiting = OutboxMessage.dispatched_at.is_(None)
+    sent = aliased(OutboxMessage)
+    is_sent = select(sent.id).where(sent.job_id == work.c.id, sent.dispatched_at.is_not(None))
     # Numbered among the messages of the same account and task.
     number = func.row_number().over(
         partition_by=(work.c.account_id, work.c.task), order_by=OutboxMessage.id
@@ -37,7 +40,7 @@ def next_messages(session: Session, limit: int) -> Sequence[OutboxMessage]:
     turns = (
         select(OutboxMessage.id, work.c.account_id, work.c.task, number.label("number"))
         .join(work, work.c.id == OutboxMessage.job_id)
-        .where(waiting)
+        .where(waiting, ~is_sent.exists())
         .subquery()
     )
     handed = _handed_over(work)
@@ -80,14 +83,13 @@ def _active_work() -> CTE:
 
 
 def _handed_over(work: CTE) -> Any:
-    """How much of each account's work workers have, by task: running, or queued with a message at
-    Celery and none that waits here (its first message was lost)."""
-    of_work = select(OutboxMessage.id).where(OutboxMessage.job_id == work.c.id)
-    waits = of_work.where(OutboxMessage.dispatched_at.is_(None)).exists()
-    is_sent = of_work.where(OutboxMessage.dispatched_at.is_not(None)).exists()
+    """How much of each account's work workers have, by task: running, or Celery was told."""
+    is_sent = select(OutboxMessage.id).where(
+        OutboxMessage.job_id == work.c.id, OutboxMessage.dispatched_at.is_not(None)
+    )
     query: Select[Any] = (
         select(work.c.account_id, work.c.task, func.count().label("n"))
-        .where((work.c.state == "running") | (is_sent & ~waits))
+        .where((work.c.state == "running") | is_sent.exists())
         .group_by(work.c.account_id, work.c.task)
     )
     return query.subquery()

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 from starlette.types import Scope
 
@@ -13,7 +14,6 @@ from app.accounts.models import Account
 from app.accounts.tokens import account_of_token
 from app.core.database import transaction
 from app.core.errors import LikewiseError, SignInRequired
-from app.core.places import note_owner
 from app.core.settings import get_settings
 from app.core.wall import confine
 from app.core.web import DatabaseSession, templates, wants_page
@@ -58,12 +58,8 @@ def _signed_in(request: Request, session: DatabaseSession) -> Account:
 def _account_of(request: Request, session: Session) -> Account:
     token = _by_token(request)
     if token is not None:
-        account = account_of_token(session, token, writes=request.method not in READING)
-        note_owner(token, account.id)
-        return account
-    cookie = cookie_of(request)
-    account = sessions.account_of_session(session, cookie)
-    note_owner(cookie or "", account.id)
+        return account_of_token(session, token, writes=request.method not in READING)
+    account = sessions.account_of_session(session, cookie_of(request))
     path = request.url.path
     if path not in WITHOUT_FACTOR and not path.startswith(FACTOR):
         factors.require_for_all(account)
@@ -83,6 +79,15 @@ def credential_of(scope: Scope) -> str | None:
         return None
     request = Request(scope)
     return _by_token(request) or cookie_of(request)
+
+
+def owner_of_credential(scope: Scope) -> UUID | None:
+    """Whose the token or cookie of a request is; None where that cannot be told: the route will
+    say why."""
+    try:
+        return who_may_send_much(scope)
+    except (LikewiseError, SQLAlchemyError):
+        return None
 
 
 SignedIn = Annotated[Account, Depends(_signed_in, scope="function")]

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.core import places
 from app.core.errors import LikewiseError
-from app.core.heavy import elsewhere, is_heavy
+from app.core.heavy import elsewhere, is_heavy, is_somebodys
 from app.core.settings import get_settings
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -173,7 +173,7 @@ class StrictRoute(APIRoute):
     """A route that reads JSON strictly, and hands its requests over if they are heavy."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        other = elsewhere() if is_heavy(self.endpoint) else None
+        other = elsewhere() if is_heavy(self.endpoint) and is_somebodys(scope) else None
         if other is None or scope["method"] not in (self.methods or ()):
             await super().handle(scope, receive, send)
         else:

@@ -18,14 +18,18 @@ from starlette.types import Message, Receive, Scope, Send
 
 from app.core.errors import LikewiseError
 from app.core.logs import request_id
+from app.core.places import Place, Places
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 logger = logging.getLogger(__name__)
 # That the other process may take to start, or to start again.
 START_SECONDS = 20.0
-LOOK_SECONDS = 0.1
-# Idle connections to it; less than its own keep-alive.
-KEPT_SECONDS = 30.0
+LOOK_SECONDS = 0.5
+# Idle connections to it; less than its own keep-alive. Few: httpcore looks at each of them for
+# every request.
+KEPT_SECONDS, KEPT_CONNECTIONS = 30.0, 10
+# Requests whose replies have not begun: of an account, in its line, and in all.
+AT_ONCE, IN_LINE, AT_ONCE_IN_ALL = 4, 200, 64
 # Of one connection alone (RFC 9110, section 7.6.1), and what is said anew of the request.
 OWN_HEADERS = frozenset({
     b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization",
@@ -65,14 +69,36 @@ class Elsewhere:
 
     def __init__(self, socket: str) -> None:
         self._pool = httpcore.AsyncConnectionPool(
-            uds=socket, max_connections=None, keepalive_expiry=KEPT_SECONDS
+            uds=socket,
+            max_connections=None,
+            max_keepalive_connections=KEPT_CONNECTIONS,
+            keepalive_expiry=KEPT_SECONDS,
         )
+        self._places = Places(
+            AT_ONCE,
+            IN_LINE,
+            "This account asks for too much at once that takes long. Wait for the replies to "
+            "earlier requests.",
+        )
+        self._in_all = asyncio.Semaphore(AT_ONCE_IN_ALL)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand over one request; ends early when who asked has left.
 
-        Raises HeavyUnavailable, ClientDisconnect, and what `receive` raises.
+        Its place among all requests of its account is given up for one of those that take long, so
+        that these keep nobody from their other pages.
+        Raises TooManyAtOnce, HeavyUnavailable, ClientDisconnect, and what `receive` raises.
         """
+        place: Place = scope["state"]["place"]
+        place.leave()
+        await self._places.take(place.holder)
+        own = Place(self._places, place.holder)
+        try:
+            await self._hand_over(scope, receive, own.left_by(send))
+        finally:
+            own.leave()
+
+    async def _hand_over(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_whole = asyncio.Event()
         body = _body(receive, is_whole)
         if not _has_body(scope):
@@ -119,7 +145,8 @@ class Elsewhere:
         ends = asyncio.get_running_loop().time() + START_SECONDS
         while True:
             try:
-                return _Reply(await self._pool.handle_async_request(request))
+                async with self._in_all:
+                    return _Reply(await self._pool.handle_async_request(request))
             except httpcore.ConnectError:
                 # Nothing was sent.
                 if asyncio.get_running_loop().time() > ends:
@@ -141,6 +168,11 @@ class _Reply:
 
 
 _elsewhere: Elsewhere | None = None
+
+
+def is_somebodys(scope: Scope) -> bool:
+    """Whether a request comes with a cookie or a token. Others are refused where they arrive."""
+    return "place" in scope["state"]
 
 
 def hand_over_to(socket: str) -> None:

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.core.errors import LikewiseError
@@ -51,12 +52,19 @@ class Places:
         self._at_once, self._in_line, self._refusal = at_once, in_line, refusal
         self._taken: dict[Hashable, _Taken] = {}
 
+    def take_now(self, holder: Hashable) -> bool:
+        """Take a place if one is free."""
+        taken = self._taken.setdefault(holder, _Taken())
+        if taken.n >= self._at_once:
+            return False
+        taken.n += 1
+        return True
+
     async def take(self, holder: Hashable) -> None:
         """Raises TooManyAtOnce; whoever takes a place leaves it."""
-        taken = self._taken.setdefault(holder, _Taken())
-        if taken.n < self._at_once:
-            taken.n += 1
+        if self.take_now(holder):
             return
+        taken = self._taken[holder]
         if len(taken.line) >= self._in_line:
             raise TooManyAtOnce(self._refusal)
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -66,7 +74,7 @@ class Places:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self.leave(holder)
-            else:
+            elif turn in taken.line:
                 taken.line.remove(turn)
             raise
 
@@ -92,6 +100,30 @@ class Places:
             self.leave(holder)
 
 
+class Place:
+    """One place that was taken, to be left once, at the latest when the reply begins."""
+
+    def __init__(self, places: Places, holder: Hashable) -> None:
+        self.holder = holder
+        self._places: Places | None = places
+
+    def leave(self) -> None:
+        """May be called again."""
+        places, self._places = self._places, None
+        if places is not None:
+            places.leave(self.holder)
+
+    def left_by(self, send: Send) -> Send:
+        """`send` that leaves the place at the reply's beginning."""
+
+        async def send_and_leave(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self.leave()
+            await send(message)
+
+        return send_and_leave
+
+
 uploads = Places(
     UPLOADS_AT_ONCE,
     0,
@@ -105,29 +137,23 @@ streams = Places(
 _owners: OrderedDict[bytes, UUID] = OrderedDict()
 
 
-def _digest(credential: str) -> bytes:
-    return hashlib.sha256(credential.encode()).digest()
-
-
-def note_owner(credential: str, account_id: UUID) -> None:
-    """Remember whose a cookie or a token is: all of an account's count together."""
-    digest = _digest(credential)
-    _owners[digest] = account_id
-    _owners.move_to_end(digest)
-    if len(_owners) > _REMEMBERED:
-        _owners.popitem(last=False)
-
-
 class FairShare:
-    """Each account has AT_ONCE requests under way, and IN_LINE more that wait.
+    """Each account has AT_ONCE requests under way, and IN_LINE more that wait; strangers with a
+    cookie or token that is nobody's share those of their address.
 
-    credential_of: the cookie or token of a request, None where none counts: of annotators, and of
-    whoever signs in
+    A heavy request leaves its place for one of its own kind (app/core/heavy.py). credential_of: the
+    cookie or token of a request, None where none counts: of annotators, and of whoever signs in;
+    owner_of: whose it is, asked in a thread and remembered
     """
 
-    def __init__(self, app: ASGIApp, credential_of: Callable[[Scope], str | None]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        credential_of: Callable[[Scope], str | None],
+        owner_of: Callable[[Scope], UUID | None],
+    ) -> None:
         self.app = app
-        self._credential_of = credential_of
+        self._credential_of, self._owner_of = credential_of, owner_of
         self._places = Places(
             AT_ONCE,
             IN_LINE,
@@ -139,28 +165,72 @@ class FairShare:
         if credential is None:
             await self.app(scope, receive, send)
             return
-        digest = _digest(credential)
-        holder = _owners.get(digest, digest)
+        holder = await self._holder(scope, credential)
+        early = _Early(receive)
         try:
-            await self._places.take(holder)
+            has_left = not await self._taken(holder, early)
         except TooManyAtOnce as error:
             reply = refusal(error.status, error.code, str(error), error.headers)
             await reply(scope, receive, send)
             return
-        is_held = True
-
-        def give_back() -> None:
-            nonlocal is_held
-            if is_held:
-                is_held = False
-                self._places.leave(holder)
-
-        async def send_and_leave(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                give_back()
-            await send(message)
-
+        if has_left:
+            # Nobody reads this; it is counted as what it is.
+            reply = refusal(400, "body_cut_off", "The connection was lost while it waited.")
+            await reply(scope, receive, send)
+            return
+        place = Place(self._places, holder)
+        scope["state"]["place"] = place
         try:
-            await self.app(scope, receive, send_and_leave)
+            await self.app(scope, early.receive, place.left_by(send))
         finally:
-            give_back()
+            place.leave()
+
+    async def _holder(self, scope: Scope, credential: str) -> Hashable:
+        digest = hashlib.sha256(credential.encode()).digest()
+        owner = _owners.get(digest)
+        if owner is None:
+            owner = await run_in_threadpool(self._owner_of, scope)
+            if owner is not None:
+                _owners[digest] = owner
+                if len(_owners) > _REMEMBERED:
+                    _owners.popitem(last=False)
+        return owner or ("address", (scope.get("client") or ("",))[0])
+
+    async def _taken(self, holder: Hashable, early: "_Early") -> bool:
+        """False when who asked left while waiting."""
+        if self._places.take_now(holder):
+            return True
+        turn = asyncio.ensure_future(self._places.take(holder))
+        left = asyncio.ensure_future(early.until_left())
+        try:
+            await asyncio.wait({turn, left}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            has_left = not turn.done()
+            turn.cancel()
+            left.cancel()
+            await asyncio.wait({turn, left})
+        if not has_left:
+            # Raises TooManyAtOnce.
+            turn.result()
+        return not has_left
+
+
+class _Early:
+    """Notices that who asked has left before anybody reads, and keeps what it read on the way."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._read: deque[Message] = deque()
+
+    async def until_left(self) -> None:
+        message = await self._receive()
+        self._read.append(message)
+        if message.get("more_body", False):
+            # What follows is more of the body, which waits outside.
+            await asyncio.Event().wait()
+        while message["type"] != "http.disconnect":
+            message = await self._receive()
+            self._read.append(message)
+
+    async def receive(self) -> Message:
+        return self._read.popleft() if self._read else await self._receive()

@@ -37,7 +37,6 @@ def read_progress(campaign_id: UUID, session: DatabaseSession, account: SignedIn
 
 
 @api.get("/events", response_class=EventSourceResponse)
-@heavy
 def follow_progress(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> EventSourceResponse:

@@ -27,7 +27,7 @@ from tests.support.traffic import Call, Traffic, percentiles
 from tests.system.test_loop import check_log_against_database
 
 # Alternately without and with the greedy account, so that a machine that drifts favours neither.
-PEOPLE, PHASES, PHASE_SECONDS = (50, 6, 120.0) if FULL else (12, 2, 8.0)
+PEOPLE, PHASES, PHASE_SECONDS = (50, 6, 60.0) if FULL else (12, 2, 8.0)
 THINK_SECONDS = 8.0 if FULL else 2.0
 MOST_TIMES = 2.0
 # Of its campaigns: it trains them over and over.
@@ -117,9 +117,11 @@ class _Greedy:
         ]
         # In a few seconds an upload or two may be all that is done.
         assert met == ["upload", "download", "follow"] if FULL else met, self.answered
+        for name in self.answered[0] if FULL else ():
+            assert any(answered[name].get("200", 0) for answered in self.answered), name
         statuses = {code for answered in self.answered for one in answered.values() for code in one}
-        assert "200" in statuses or not FULL, self.answered
-        assert not {code for code in statuses if code.startswith("5")}, self.answered
+        # Replies that are cut off are none; a greedy reader may give up at the end.
+        assert statuses <= {"200", "404", "429", "ReadTimeout"}, self.answered
 
 
 def a_crowd_at_work(system: System, owner: Account) -> tuple[Campaign, Traffic]:

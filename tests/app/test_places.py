@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
+from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
-from app.core.places import AT_ONCE, IN_LINE, FairShare, Places, TooManyAtOnce, note_owner
+from app.core.places import AT_ONCE, IN_LINE, FairShare, Places, TooManyAtOnce
 
 Message = dict[str, Any]
 
@@ -55,6 +56,14 @@ def test_who_gives_up_waiting_leaves_the_line_and_takes_no_place_along() -> None
         await asyncio.sleep(0)
         places.leave("me")
         await second
+        # It is cancelled, and then its turn comes before it has noticed.
+        other = asyncio.ensure_future(places.take("me"))
+        await asyncio.sleep(0)
+        other.cancel()
+        places.leave("me")
+        with pytest.raises(asyncio.CancelledError):
+            await other
+        await places.take("me")
         # It was given the place, and is cancelled before it could use it.
         third = asyncio.ensure_future(places.take("me"))
         await asyncio.sleep(0)
@@ -65,6 +74,20 @@ def test_who_gives_up_waiting_leaves_the_line_and_takes_no_place_along() -> None
         await asyncio.wait_for(places.take("me"), 1)
 
     asyncio.run(run())
+
+
+class Owners:
+    """Of credentials that end in a name: one account for each name; of strangers none."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[str, UUID] = defaultdict(uuid4)
+
+    def get_owner(self, scope: Any) -> UUID | None:
+        kind, _, name = scope["credential"].rpartition("-")
+        return self._accounts[name] if kind != "stranger" else None
+
+
+OWNERS = Owners()
 
 
 class Application:
@@ -85,40 +108,54 @@ class Application:
         await send({"type": "http.response.body", "body": b""})
 
 
-def asking(app: FairShare, credential: str) -> Coroutine[Any, Any, list[Message]]:
+def asking(
+    app: FairShare, credential: str, receive: Callable[[], Any] | None = None
+) -> Coroutine[Any, Any, list[Message]]:
     async def ask() -> list[Message]:
         sent: list[Message] = []
 
         async def send(message: Message) -> None:
             sent.append(message)
 
-        async def receive() -> Message:
-            return {"type": "http.request", "body": b""}
-
-        scope: Any = {"type": "http", "credential": credential, "headers": [], "method": "GET"}
-        await app(scope, receive, send)  # type: ignore[arg-type]
+        scope: Any = {
+            "type": "http", "credential": credential, "headers": [], "method": "GET", "state": {},
+            "client": ("192.0.2.1", 1),
+        }  # fmt: skip
+        await app(scope, receive or still_there(), send)  # type: ignore[arg-type]
         return sent
 
     return ask()
 
 
+def still_there() -> Callable[[], Any]:
+    """A whole request, whose client waits for the reply."""
+    left = iter([{"type": "http.request", "body": b"all", "more_body": False}])
+
+    async def receive() -> Message:
+        for message in left:
+            return message
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    return receive
+
+
 async def settled() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
+    # Owners are asked for in threads.
+    for _ in range(40):
+        await asyncio.sleep(0.005)
 
 
 def fair() -> tuple[Application, FairShare]:
     application = Application()
     read: Callable[[Any], str | None] = lambda scope: scope["credential"] or None  # noqa: E731
-    return application, FairShare(application, read)
+    return application, FairShare(application, read, OWNERS.get_owner)
 
 
 def test_requests_of_an_account_wait_for_each_other_and_not_for_those_of_others() -> None:
     async def run() -> None:
         application, app = fair()
-        token, cookie, account = "token-of-greedy", "cookie-of-greedy", uuid4()
-        note_owner(token, account)
-        note_owner(cookie, account)
+        token, cookie = "token-of-greedy", "cookie-of-greedy"
         greedy = [
             asyncio.ensure_future(asking(app, token if number % 2 else cookie))
             for number in range(AT_ONCE + 4)
@@ -160,9 +197,59 @@ def test_an_application_that_fails_before_it_answers_gives_the_place_back() -> N
         raise RuntimeError
 
     async def run() -> None:
-        app = FairShare(fail, lambda _: "me")
+        app = FairShare(fail, lambda _: "me", lambda _: uuid4())
         for _ in range(3 * AT_ONCE):
             with pytest.raises(RuntimeError):
                 await asking(app, "me")
+
+    asyncio.run(run())
+
+
+def test_who_leaves_the_line_is_not_worked_for() -> None:
+    async def run() -> None:
+        application, app = fair()
+        held = [asyncio.ensure_future(asking(app, "me")) for _ in range(AT_ONCE)]
+        await settled()
+
+        async def left() -> Message:
+            return {"type": "http.disconnect"}
+
+        [start, _] = await asking(app, "me", left)
+        assert start["status"] == 400
+        patient = asyncio.ensure_future(asking(app, "me"))
+        await settled()
+        application.begin.set()
+        application.end.set()
+        await asyncio.gather(*held, patient)
+        assert application.begun == AT_ONCE + 1
+
+    asyncio.run(run())
+
+
+def test_a_request_that_waited_is_read_whole() -> None:
+    bodies = []
+
+    async def read(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(0.05)
+        bodies.append(await receive())
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def run() -> None:
+        app = FairShare(read, lambda _: "me", lambda _: None)
+        await asyncio.gather(*(asking(app, "stranger-me") for _ in range(3 * AT_ONCE)))
+
+    asyncio.run(run())
+    assert [one["body"] for one in bodies] == [b"all"] * 3 * AT_ONCE
+
+
+def test_strangers_of_an_address_share_the_places_of_one() -> None:
+    async def run() -> None:
+        application, app = fair()
+        guesses = [asyncio.ensure_future(asking(app, f"stranger-{n}")) for n in range(3 * AT_ONCE)]
+        await settled()
+        assert application.under_way == AT_ONCE
+        application.begin.set()
+        application.end.set()
+        await asyncio.gather(*guesses)
 
     asyncio.run(run())

@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from app.campaigns.models import Campaign
 from app.campaigns.service import annotator_link
 from app.core.bodies import StrictRoute
-from app.core.heavy import is_heavy
+from app.core.heavy import AT_ONCE, is_heavy
 from app.main import app
 from tests.support.builders import (
     a_campaign,
@@ -122,6 +122,39 @@ def test_a_killed_one_is_started_again_while_annotators_are_served(
     second = heavy_process(web)
     assert second is not None
     assert second.pid != first.pid
+
+
+def test_one_that_hangs_keeps_only_heavy_requests_waiting(web: System, http: httpx.Client) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner)
+    sign_in(http, owner)
+    annotator = an_annotator(http, campaign)
+    path = f"/api/v1/campaigns/{campaign.id}/export/answers.csv"
+    assert http.get(path).status_code == 200
+    process = heavy_process(web)
+    assert process is not None
+    process.suspend()
+    try:
+        for _ in range(AT_ONCE + 1):
+            with pytest.raises(httpx.ReadTimeout):
+                http.get(path, timeout=0.3)
+        assert http.get(f"/campaigns/{campaign.id}").status_code == 200
+        assert http.post("/api/v1/annotate/leases", headers=annotator).status_code == 200
+    finally:
+        process.resume()
+    assert http.get(path).status_code == 200
+
+
+def test_the_web_server_ends_while_progress_is_followed(web: System, http: httpx.Client) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner)
+    sign_in(http, owner)
+    with http.stream("GET", f"/api/v1/campaigns/{campaign.id}/events") as reply:
+        assert next(reply.iter_lines())
+        process = web.processes.pop("web")
+        process.terminate()
+        assert process.wait(60) is not None
+    web.start("web")
 
 
 def test_who_leaves_in_the_middle_of_an_upload_holds_nothing(

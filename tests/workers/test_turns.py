@@ -85,19 +85,21 @@ def test_a_dry_run_waits_for_no_training() -> None:
 def test_a_job_whose_message_was_lost_does_not_wait_for_itself() -> None:
     from app.jobs.service import requeue_lost_jobs
 
-    jobs = asked_for(an_account(), 2)
+    """Nor does it let others of its account before it: Celery may have the first one still."""
+    jobs = asked_for(an_account(), 5)
     relay()
-    with transaction() as session:
-        long_ago = OutboxMessage.dispatched_at - get_settings().redispatch_seconds * SECOND
-        session.execute(update(OutboxMessage).values(dispatched_at=long_ago))
-    with transaction() as session:
-        assert requeue_lost_jobs(session) == 2
-    relay()
-    with transaction() as session:
-        told = session.scalars(
-            select(OutboxMessage.job_id).where(OutboxMessage.dispatched_at.is_not(None))
-        )
-        assert Counter(told) == dict.fromkeys(jobs, 2)
+    for n_told in (2, 3, 4):
+        with transaction() as session:
+            long_ago = OutboxMessage.dispatched_at - get_settings().redispatch_seconds * SECOND
+            session.execute(update(OutboxMessage).values(dispatched_at=long_ago))
+        with transaction() as session:
+            assert requeue_lost_jobs(session) == 2
+        relay()
+        with transaction() as session:
+            told = session.scalars(
+                select(OutboxMessage.job_id).where(OutboxMessage.dispatched_at.is_not(None))
+            )
+            assert Counter(told) == dict.fromkeys(jobs[:2], n_told)
 
 
 def test_imports_of_an_account_go_one_after_the_other() -> None:
