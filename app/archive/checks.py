@@ -6,7 +6,6 @@ Types, states, lengths and keys are the database's own constraints; here is what
 from datetime import UTC, datetime
 from uuid import UUID
 
-from pydantic import ValidationError
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
@@ -23,21 +22,14 @@ from sqlalchemy import Text as SqlText
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 
-from app.annotation.quality import read_scores
 from app.annotation.settings import checked_annotation
 from app.archive.errors import DamagedArchive
 from app.archive.tables import ARCHIVED, Archived, belongs
+from app.archive.told import check_told
 from app.campaigns.models import Campaign
 from app.campaigns.service import check_budget, check_ranges
 from app.core.errors import InvalidInput
 from app.planning.settings import checked_plan
-from app.results.insight import read_insight
-from app.results.insight_schemas import InsightOut
-from app.results.membership_schemas import OwnClustersOut
-from app.results.own_clusters import all_told as own_told
-from app.results.own_clusters import examples_of, tells_clusters
-from app.results.schemas import MapOut, ProgressOut
-from app.results.service import list_models, read_map, read_progress
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
 
@@ -166,19 +158,7 @@ def check_pages(session: Session, campaign: Campaign) -> None:
     campaign.settings = check_settings(get_strategy(campaign.strategy), campaign.settings)
     campaign.annotation = checked_annotation(campaign.annotation)
     campaign.plan = checked_plan(campaign.plan)
-    try:
-        ProgressOut.of(read_progress(session, campaign))
-        for model in list_models(session, campaign):
-            MapOut.of(model.version, read_map(session, campaign, model))
-            if tells_clusters(model):
-                told = own_told(model)
-                OwnClustersOut.of(model, told, examples_of(session, campaign, told), [])
-            elif model.insight is not None:
-                InsightOut.of(read_insight(session, campaign, model))
-        read_scores(session, campaign)
-    except (ValidationError, LookupError, TypeError, ValueError, AttributeError) as error:
-        # What models tell is JSON of any shape: whoever reads it is the judge of it.
-        raise DamagedArchive("The archive's models tell what no page can show.") from error
+    check_told(session, campaign)
 
 
 def _is_float(kind: object) -> bool:
