@@ -12,6 +12,7 @@ from sqlalchemy import (
     DateTime,
     Float,
     Select,
+    func,
     literal,
     not_,
     or_,
@@ -112,6 +113,8 @@ def check_rows(session: Session, campaign_id: UUID, collection_id: UUID) -> None
         here = select(literal(1)).select_from(one.table).where(belongs(one, campaign_id)).limit(1)
         if strange := _strange_numbers(one):
             _refuse_any(session, here.where(or_(*strange)), one, "numbers that are none")
+        if odd := _strange_lists(one):
+            _refuse_any(session, here.where(or_(*odd)), one, "lists of lists, or of nothing")
         if beyond := _strange_times(one):
             _refuse_any(session, here.where(or_(*beyond)), one, "times of no calendar")
         if one.only is not None:
@@ -127,6 +130,18 @@ def _refuse_any(session: Session, query: Select[int], one: Archived, what: str) 
 def _strange_numbers(one: Archived) -> list[ColumnElement[bool]]:
     numbers = [column for column in one.columns if _is_float(column.type)]
     return [sql_cast(column, SqlText).op("~")("NaN|Inf") for column in numbers]
+
+
+def _strange_lists(one: Archived) -> list[ColumnElement[bool]]:
+    """Arrays of the database may hold nulls, or arrays. Those of rounds have a rule of their own
+    (`check_numbers`)."""
+    lists = [
+        column
+        for column in one.columns
+        if isinstance(column.type, ARRAY) and column is not Campaign.__table__.c.laid_out
+    ]
+    nulls = [func.array_position(column, None).is_not(None) for column in lists]
+    return [*(func.array_ndims(column) > 1 for column in lists), *nulls]
 
 
 def _strange_times(one: Archived) -> list[ColumnElement[bool]]:

@@ -40,6 +40,9 @@ LONGEST_NAME = 200
 _REFUSALS = (
     psycopg.errors.DataError,
     psycopg.errors.IntegrityError,
+    # Arrays of more dimensions than there may be, rows longer than a page holds.
+    psycopg.errors.ProgramLimitExceeded,
+    psycopg.errors.StatementTooComplex,
     psycopg.errors.InsufficientPrivilege,
 )
 

@@ -28,6 +28,14 @@ def campaigns_of_every_kind(client: TestClient, owner: Account) -> dict[str, Cam
     return played
 
 
+def a_clustered_campaign(client: TestClient, owner: Account) -> Campaign:
+    """The quickest of them to be learned, with clusterings; the owner is signed in."""
+    campaign = _bins(client, owner)
+    sign_in(client, owner)
+    _clustered(client, campaign)
+    return campaign
+
+
 def _grids(client: TestClient, owner: Account) -> Campaign:
     campaign = a_campaign(
         owner, a_collection(owner, N), name="Grids", budget=24, grid_size=8,
