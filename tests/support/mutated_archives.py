@@ -268,7 +268,7 @@ def _other_array(rng: random.Random, array: Any, way: int) -> Any:
         return array.astype(rng.choice((np.float32, np.float64, np.int64, np.uint8, np.bool_)))
     if way == 5:
         return array.T if array.ndim > 1 else array[::-1]
-    value = rng.choice((-1, -2, 5000, 2**40))
+    value: float = rng.choice((-1, -2, 5000, 2**40))
     if array.dtype.kind == "f":
         value = rng.choice((value, np.nan, np.inf, 1e308))
     changed = array.copy().reshape(-1)

@@ -41,8 +41,8 @@ def odd_value(rng: random.Random, old: Any) -> Any:
             return old[:-12] + f"{rng.getrandbits(48):012x}"
         if TIME.match(old) and rng.random() < 0.7:
             return rng.choice(TIMES)
-        near = (old[:-1], old + "x", old * 9, old.upper(), LONG, rng.choice(TIMES))
-        return rng.choice((rng.choice(WORDS), rng.choice(near)))
+        alike = (old[:-1], old + "x", old * 9, old.upper(), LONG, rng.choice(TIMES))
+        return rng.choice((rng.choice(WORDS), rng.choice(alike)))
     return _odd_list(rng, old) if isinstance(old, list) else _odd_object(rng, old)
 
 
