@@ -90,7 +90,9 @@ class Container:
                 while piece := file.read(PIECE_BYTES):
                     yield piece
         except UNREADABLE as error:
-            raise DamagedArchive(f"{name} cannot be unpacked: {error}.") from error
+            # An end that comes too early has no words of its own.
+            reason = str(error) or "it ends too early"
+            raise DamagedArchive(f"{name} cannot be unpacked: {reason}.") from error
 
     def _manifest(self) -> Manifest:
         if self._entries[MANIFEST].file_size > MOST_MANIFEST_BYTES:

@@ -40,7 +40,7 @@ LONGEST_NAME = 200
 _REFUSALS = (
     psycopg.errors.DataError,
     psycopg.errors.IntegrityError,
-    # Arrays of more dimensions than there may be, rows longer than a page holds.
+    # Arrays of too many dimensions, JSON that is too deep.
     psycopg.errors.ProgramLimitExceeded,
     psycopg.errors.StatementTooComplex,
     psycopg.errors.InsufficientPrivilege,

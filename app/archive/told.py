@@ -1,16 +1,18 @@
-"""What models of an archive tell, tried on all that shows it.
+"""What answers and models of an archive tell, tried on all that shows it.
 
-It is JSON of any shape, and files: whoever reads it is the judge of it.
+Models tell JSON of any shape, and files: whoever reads it is the judge of it.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pydantic import ValidationError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from app.annotation.bundles import images_at
+from app.annotation.models import Answer
 from app.annotation.quality import read_scores
+from app.annotation.records import AnswerRecord, answers_of
 from app.archive.errors import DamagedArchive
 from app.campaigns.models import Campaign
 from app.core.errors import NotFound
@@ -25,10 +27,13 @@ from app.results.models import Model
 from app.results.schemas import MapOut, ProgressOut
 from app.results.service import list_models, read_map, read_progress
 
+ROWS_AT_ONCE = 1000
+
 
 def check_told(session: Session, campaign: Campaign) -> None:
     """Raises DamagedArchive when the campaign's pages could not be shown."""
     with _what_no_page_can_show():
+        _check_answers(session, campaign)
         ProgressOut.of(read_progress(session, campaign))
         read_scores(session, campaign)
         for model in list_models(session, campaign):
@@ -40,6 +45,13 @@ def check_told(session: Session, campaign: Campaign) -> None:
                 _check_own_clusters(session, campaign, model)
             if labels.tells_labels(model):
                 _check_labels(session, campaign, model)
+
+
+def _check_answers(session: Session, campaign: Campaign) -> None:
+    # What can be played back is large, and any list.
+    query = answers_of(campaign).options(defer(Answer.trace), defer(Answer.device))
+    for row in session.execute(query.execution_options(yield_per=ROWS_AT_ONCE)):
+        AnswerRecord.of(*row)
 
 
 def _check_clusterings(session: Session, campaign: Campaign, model: Model) -> None:
@@ -73,5 +85,6 @@ def _what_no_page_can_show() -> Iterator[None]:
         yield
     except (
         ValidationError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
+        RecursionError,
     ) as error:  # fmt: skip
-        raise DamagedArchive("The archive's models tell what no page can show.") from error
+        raise DamagedArchive("The archive tells what no page can show.") from error
