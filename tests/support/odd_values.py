@@ -34,8 +34,8 @@ def odd_value(rng: random.Random, old: Any) -> Any:
     if isinstance(old, bool) or old is None:
         return rng.choice((not old, None, 0, "", rng.choice(NUMBERS)))
     if isinstance(old, int | float):
-        beside = (old + 1, old - 1, -old, old * 2, old * 1_000_000, str(old), [old])
-        return rng.choice((rng.choice(NUMBERS), rng.choice(beside)))
+        near = (old + 1, old - 1, -old, old * 2, old * 1_000_000, str(old), [old])
+        return rng.choice((rng.choice(NUMBERS), rng.choice(near)))
     if isinstance(old, str):
         if UUID.fullmatch(old) and rng.random() < 0.7:
             return old[:-12] + f"{rng.getrandbits(48):012x}"
