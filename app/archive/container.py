@@ -3,7 +3,6 @@
 import hashlib
 import stat
 import zipfile
-import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -22,7 +21,7 @@ from app.archive.manifest import (
 from app.archive.tables import BY_NAME
 from app.collections.archives import MAX_RATIO
 from app.core.settings import get_settings
-from app.core.zips import TooManyMembers, opened
+from app.core.zips import UNREADABLE, TooManyMembers, opened
 
 PIECE_BYTES = 2**18
 MOST_OTHERS = 20_000
@@ -44,7 +43,7 @@ class Container:
             self._entries = {entry.filename: entry for entry in self._archive.infolist()}
         except TooManyMembers as error:
             raise DamagedArchive(f"The archive cannot be used: {error}.") from error
-        except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
+        except UNREADABLE as error:
             raise DamagedArchive(CUT_OFF) from error
         if len(self._entries) != len(self._archive.infolist()):
             raise DamagedArchive("The archive holds two files of one name.")
@@ -90,8 +89,10 @@ class Container:
             with self._archive.open(self._entries[name]) as file:
                 while piece := file.read(PIECE_BYTES):
                     yield piece
-        except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, zlib.error) as error:
-            raise DamagedArchive(f"{name} cannot be unpacked: {error}.") from error
+        except UNREADABLE as error:
+            # An end that comes too early has no words of its own.
+            reason = str(error) or "it ends too early"
+            raise DamagedArchive(f"{name} cannot be unpacked: {reason}.") from error
 
     def _manifest(self) -> Manifest:
         if self._entries[MANIFEST].file_size > MOST_MANIFEST_BYTES:

@@ -26,6 +26,7 @@ from sqlalchemy.sql.schema import ScalarElementColumnDefault
 from app.archive.copying import made_anew
 from app.archive.errors import DamagedArchive, TooNewArchive
 from app.archive.manifest import TableTold
+from app.archive.shapes import unreadable
 from app.archive.tables import Archived, is_id, is_number, number_of
 from app.core.copying import as_text, raw
 
@@ -73,6 +74,10 @@ def _stage(session: Session, one: Archived, told: TableTold, pieces: Iterator[by
             raise DamagedArchive(
                 f"The archive should hold {told.rows} rows of {one.name}, not {cursor.rowcount}."
             )
+        # Before anybody reads a row.
+        query = unreadable(STAGED, one)
+        if query and cursor.execute(sql.SQL(query)).fetchone():
+            raise DamagedArchive(f"The archive's {one.name} holds JSON that nothing can read.")
 
 
 def _number_anew(session: Session, one: Archived) -> None:

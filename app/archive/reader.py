@@ -40,6 +40,9 @@ LONGEST_NAME = 200
 _REFUSALS = (
     psycopg.errors.DataError,
     psycopg.errors.IntegrityError,
+    # Arrays of too many dimensions, JSON that is too deep.
+    psycopg.errors.ProgramLimitExceeded,
+    psycopg.errors.StatementTooComplex,
     psycopg.errors.InsufficientPrivilege,
 )
 

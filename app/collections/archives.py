@@ -8,7 +8,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 
 from app.collections.decoding import RejectedImage
 from app.core.settings import get_settings
-from app.core.zips import opened
+from app.core.zips import UNREADABLE, opened
 
 MAX_RATIO = 200
 
@@ -34,7 +34,7 @@ def members(data: bytes) -> Iterator[tuple[str, bytes | RejectedImage]]:
         # Folders and noise may be as many again.
         archive = opened(io.BytesIO(data), 2 * get_settings().max_collection_images)
         entries = [entry for entry in archive.infolist() if not _is_noise(entry)]
-    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+    except UNREADABLE as error:
         raise RejectedArchive(f"The ZIP file cannot be read ({error}).") from error
     _check_size(entries)
     for entry in entries:
@@ -78,7 +78,7 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes | RejectedI
         with archive.open(entry) as file:
             # The header's size is only a claim: read no more than is allowed.
             data = file.read(limit + 1)
-    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, EOFError) as error:
+    except UNREADABLE as error:
         return RejectedArchive(f"The entry cannot be unpacked ({error}).")
     if len(data) > limit:
         return RejectedArchive("The entry unpacks to too many bytes.", code="too_large")

@@ -8,8 +8,10 @@ back to earlier members, so it tells their sizes after their data. Only the list
 
 import hashlib
 import io
+import lzma
 import struct
 import zipfile
+import zlib
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +28,12 @@ _LOCATOR, _LOCATOR_MARK = struct.Struct("<4s16x"), b"PK\x06\x07"
 _LONGEST_END = 22 + 65_535
 # Bytes of the list for each member, on average.
 _MOST_LISTED = 4_096
+
+# What reading a member of a damaged or made-up ZIP file raises.
+UNREADABLE = (
+    zipfile.BadZipFile, NotImplementedError, OSError, ValueError, EOFError, struct.error,
+    zlib.error, lzma.LZMAError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ from app.core.database import transaction
 from app.core.guard import GuardedNetwork
 from likewise import environment as instance
 from tests.app.test_annotation import a_session
-from tests.app.test_archive import a_played_campaign, archive_of, bring, packed, unpacked
 from tests.app.test_collections import a_collection_id, upload
+from tests.support.archives import a_played_campaign, archive_of, bring, packed, unpacked
 from tests.support.builders import a_campaign, a_png, an_account, sign_in
 from tests.support.servers import ROOT
 from tests.support.settings import forget_settings

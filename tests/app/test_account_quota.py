@@ -7,8 +7,8 @@ from fastapi.testclient import TestClient
 
 from app.collections.models import Collection
 from app.core.database import transaction
-from tests.app.test_archive import archive_of, bring
 from tests.conftest import forget_settings
+from tests.support.archives import archive_of, bring
 from tests.support.builders import a_campaign, a_collection, a_png, an_account, sign_in
 
 

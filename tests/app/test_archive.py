@@ -1,6 +1,5 @@
 """Archives: the whole campaign, restored elsewhere or not at all, and nobody's identity in it."""
 
-import hashlib
 import io
 import json
 import re
@@ -12,7 +11,6 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from PIL import Image as Pillow
 from sqlalchemy import func, select, update
 from sqlalchemy.schema import Table
 from typer.testing import CliRunner
@@ -35,30 +33,22 @@ from app.results.models import Model
 from app.tables import metadata
 from likewise.cli import cli
 from tests.app.test_annotation import a_session
-from tests.app.test_crowdster_strategy import run_job
-from tests.app.test_quality_control import CHECKS, work
+from tests.app.test_quality_control import work
 from tests.conftest import forget_settings
+from tests.support.archives import (
+    Members,
+    a_played_campaign,
+    a_webp,
+    archive_of,
+    bring,
+    changed,
+    packed,
+    unpacked,
+)
 from tests.support.builders import a_campaign, a_collection, a_png, an_account, sign_in
 from tests.support.servers import Servers
 
 PLANTED = "5f3a-platform-id-of-a-person"
-Members = dict[str, bytes]
-
-
-def a_played_campaign(client: TestClient) -> Campaign:
-    """Finished: two annotators with checks of quality, remarks, and a model that tells things."""
-    owner = an_account()
-    campaign = a_campaign(
-        owner, name="Colours", budget=24, rounds=1, grid_size=10, grids_per_assignment=40,
-        annotation=CHECKS, settings={"n_dimensions": 2},
-    )  # fmt: skip
-    who = work(client, campaign, 18, "honest", "annotator-000001")
-    remark = {"kind": "comment", "text": 'I like \\ and "quotes", =cmd() and \u00fcml\u00e4uts.'}
-    assert client.post("/api/v1/annotate/remarks", json=remark, headers=who).status_code < 300
-    work(client, campaign, 40, "random", "annotator-000002")
-    run_job()
-    sign_in(client, owner)
-    return campaign
 
 
 def plant_identities(campaign: Campaign) -> None:
@@ -66,16 +56,6 @@ def plant_identities(campaign: Campaign) -> None:
     with transaction() as session:
         session.execute(update(AnnotatorIdentity).values(external_id=PLANTED))
         session.execute(update(Assignment).values(external_id=PLANTED, completion_code="CODE-PLTD"))
-
-
-def archive_of(client: TestClient, campaign: Campaign) -> bytes:
-    reply = client.get(f"/api/v1/campaigns/{campaign.id}/export/archive.zip")
-    assert reply.status_code == 200
-    return reply.content
-
-
-def bring(client: TestClient, archive: bytes) -> Any:
-    return client.post("/api/v1/campaigns/import", files={"file": ("archive.zip", archive)})
 
 
 @contextmanager
@@ -297,53 +277,6 @@ def _parents(table: Table) -> set[str]:
 # --- damaged and hostile archives ---------------------------------------------------------------
 
 
-def unpacked(archive: bytes) -> Members:
-    with zipfile.ZipFile(io.BytesIO(archive)) as found:
-        return {name: found.read(name) for name in found.namelist()}
-
-
-def packed(members: Members, *, honest: bool = True) -> bytes:
-    """An archive of these members; `honest`: its hashes are made to fit."""
-    if honest:
-        manifest = json.loads(members["manifest.json"])
-        lines = [f"{_hash(data)}  {name}\n" for name, data in members.items()
-                 if name.startswith("images/")]  # fmt: skip
-        members = {**members, "images.sha256": "".join(lines).encode()}
-        manifest["members"] = {
-            name: {"sha256": _hash(data), "size": len(data)}
-            for name, data in members.items()
-            if name != "manifest.json" and not name.startswith("images/")
-        }
-        members["manifest.json"] = json.dumps(manifest).encode()
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
-
-
-def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def changed(members: Members, table: str, change: Callable[[dict[str, Any]], object]) -> Members:
-    """The same with every row of a table changed."""
-    name = f"tables/{table}.jsonl"
-    rows = [json.loads(line) for line in members[name].splitlines()]
-    for row in rows:
-        change(row)
-    manifest = json.loads(members["manifest.json"])
-    manifest["tables"][table]["columns"] = list(rows[0])
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    return {**members, name: text.encode(), "manifest.json": json.dumps(manifest).encode()}
-
-
-def a_webp(size: tuple[int, int], **more: Any) -> bytes:
-    buffer = io.BytesIO()
-    Pillow.new("RGB", size).save(buffer, "WEBP", **more)
-    return buffer.getvalue()
-
-
 def with_image(data: bytes) -> Callable[[Members], bytes]:
     return lambda members: packed({**members, "images/thumb/000000.webp": data})
 
@@ -429,8 +362,8 @@ DAMAGES: dict[str, tuple[Callable[[Members], bytes], str]] = {
     "a seed below zero": (with_row("campaign", seed=-1), "seed must be"),
     "no currency": (with_row("campaign", currency="U$D"), "The currency is a code"),
     "a round of no grids": (with_row("campaign", laid_out=[0]), "laid out no grids"),
-    "a round of unknown grids": (with_row("campaign", laid_out=[None]), "laid out no grids"),
-    "a round of rounds": (with_row("campaign", laid_out=[[3], [4]]), "laid out no grids"),
+    "a round of unknown grids": (with_row("campaign", laid_out=[None]), "values of another shape"),
+    "a round of rounds": (with_row("campaign", laid_out=[[3], [4]]), "values of another shape"),
     "more rounds than there are": (with_row("campaign", laid_out=[1, 1]), "has laid out more"),
     "more grids than the budget": (with_row("campaign", laid_out=[25]), "has laid out more"),
     "images out of range": (with_row("grid", images=[5000] * 10), "images that there are not"),
@@ -442,7 +375,7 @@ DAMAGES: dict[str, tuple[Callable[[Members], bytes], str]] = {
         with_row("job", lease_until="2026-01-01T00:00:00Z"), "'lease_until'",
     ),
     "a training tried less than never": (with_row("job", attempts=-2), "less than never"),
-    "a training without figures": (with_row("job", metrics=[1]), "tells no figures"),
+    "a training without figures": (with_row("job", metrics=[1]), "values of another shape"),
     "a grid that is at work": (
         with_row("answer", state="leased", groups=None, submitted_at=None),
         "rows that no archive has",

@@ -12,7 +12,7 @@ from app.archive.manifest import FORMAT_VERSION, Manifest
 from app.archive.tables import ARCHIVED
 from app.core.database import transaction
 from app.results.catalogue import BY_NAME, EXPORT_VERSION
-from tests.app.test_archive import a_played_campaign, unpacked
+from tests.support.archives import a_played_campaign, unpacked
 from tests.support.builders import a_payment, a_recruitment, a_submission
 from tests.support.servers import ROOT
 

@@ -32,8 +32,8 @@ from app.results.service import get_model, read_progress
 from app.tables import metadata
 from likewise.cli import cli
 from tests.app.test_annotation import a_lease, a_session, submit
-from tests.app.test_archive import unpacked
 from tests.app.test_crowdster_strategy import run_job
+from tests.support.archives import unpacked
 from tests.support.builders import (
     a_campaign,
     a_collection,

@@ -1,0 +1,90 @@
+"""What answers and models of an archive tell, tried on all that shows it.
+
+Models tell JSON of any shape, and files: whoever reads it is the judge of it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pydantic import ValidationError
+from sqlalchemy.orm import Session, defer
+
+from app.annotation.bundles import images_at
+from app.annotation.models import Answer
+from app.annotation.quality import read_scores
+from app.annotation.records import AnswerRecord, answers_of
+from app.archive.errors import DamagedArchive
+from app.campaigns.models import Campaign
+from app.core.errors import NotFound
+from app.results import labels, own_clusters
+from app.results.clusterings import list_clusterings
+from app.results.explore_schemas import ClusteringOut
+from app.results.insight import read_insight, tells_attributes
+from app.results.insight_schemas import InsightOut
+from app.results.label_schemas import LabelQualityOut
+from app.results.membership_schemas import OwnClustersOut
+from app.results.models import Model
+from app.results.schemas import MapOut, ProgressOut
+from app.results.service import list_models, read_map, read_progress
+
+ROWS_AT_ONCE = 1000
+
+
+def check_told(session: Session, campaign: Campaign) -> None:
+    """Raises DamagedArchive when the campaign's pages could not be shown."""
+    with _what_no_page_can_show():
+        _check_answers(session, campaign)
+        ProgressOut.of(read_progress(session, campaign))
+        read_scores(session, campaign)
+        for model in list_models(session, campaign):
+            MapOut.of(model.version, read_map(session, campaign, model))
+            _check_clusterings(session, campaign, model)
+            if tells_attributes(model):
+                InsightOut.of(read_insight(session, campaign, model))
+            if own_clusters.tells_clusters(model):
+                _check_own_clusters(session, campaign, model)
+            if labels.tells_labels(model):
+                _check_labels(session, campaign, model)
+
+
+def _check_answers(session: Session, campaign: Campaign) -> None:
+    # What can be played back is large, and any list.
+    query = answers_of(campaign).options(defer(Answer.trace), defer(Answer.device))
+    for row in session.execute(query.execution_options(yield_per=ROWS_AT_ONCE)):
+        AnswerRecord.of(*row)
+
+
+def _check_clusterings(session: Session, campaign: Campaign, model: Model) -> None:
+    for one in list_clusterings(session, model):
+        typical = [position for cluster in one.clusters for position in cluster["images"]]
+        images = {image.position: image for image in images_at(session, campaign, typical)}
+        ClusteringOut.whole(one, images)
+
+
+def _check_own_clusters(session: Session, campaign: Campaign, model: Model) -> None:
+    told = own_clusters.all_told(model)
+    images = own_clusters.examples_of(session, campaign, told)
+    stored = own_clusters.stored_clusters(session, model)
+    OwnClustersOut.of(model, told, images, stored)
+
+
+def _check_labels(session: Session, campaign: Campaign, model: Model) -> None:
+    try:
+        found = labels.read_labels(campaign, model)
+    except NotFound:
+        # Pages say so, and show the rest.
+        gold, n_images = labels.Gold(0, 0, None, None), campaign.n_images
+    else:
+        gold, n_images = labels.read_gold(session, campaign, found), len(found)
+    LabelQualityOut.of(model, labels.all_told(model), n_images, gold)
+
+
+@contextmanager
+def _what_no_page_can_show() -> Iterator[None]:
+    try:
+        yield
+    except (
+        ValidationError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
+        RecursionError,
+    ) as error:  # fmt: skip
+        raise DamagedArchive("The archive tells what no page can show.") from error

@@ -1,0 +1,91 @@
+"""Archives of campaigns: to take one, to look into it, to change it, and to bring it back."""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+from fastapi.testclient import TestClient
+from PIL import Image as Pillow
+
+from app.campaigns.models import Campaign
+from tests.app.test_crowdster_strategy import run_job
+from tests.app.test_quality_control import CHECKS, work
+from tests.support.builders import a_campaign, an_account, sign_in
+
+Members = dict[str, bytes]
+
+
+def a_played_campaign(client: TestClient) -> Campaign:
+    """Finished: two annotators with checks of quality, remarks, and a model that tells things."""
+    owner = an_account()
+    campaign = a_campaign(
+        owner, name="Colours", budget=24, rounds=1, grid_size=10, grids_per_assignment=40,
+        annotation=CHECKS, settings={"n_dimensions": 2},
+    )  # fmt: skip
+    who = work(client, campaign, 18, "honest", "annotator-000001")
+    remark = {"kind": "comment", "text": 'I like \\ and "quotes", =cmd() and \u00fcml\u00e4uts.'}
+    assert client.post("/api/v1/annotate/remarks", json=remark, headers=who).status_code < 300
+    work(client, campaign, 40, "random", "annotator-000002")
+    run_job()
+    sign_in(client, owner)
+    return campaign
+
+
+def archive_of(client: TestClient, campaign: Campaign) -> bytes:
+    reply = client.get(f"/api/v1/campaigns/{campaign.id}/export/archive.zip")
+    assert reply.status_code == 200
+    return reply.content
+
+
+def bring(client: TestClient, archive: bytes) -> Any:
+    return client.post("/api/v1/campaigns/import", files={"file": ("archive.zip", archive)})
+
+
+def unpacked(archive: bytes) -> Members:
+    with zipfile.ZipFile(io.BytesIO(archive)) as found:
+        return {name: found.read(name) for name in found.namelist()}
+
+
+def packed(members: Members, *, honest: bool = True) -> bytes:
+    """An archive of these members; `honest`: its hashes are made to fit."""
+    if honest:
+        manifest = json.loads(members["manifest.json"])
+        lines = [f"{_hash(data)}  {name}\n" for name, data in members.items()
+                 if name.startswith("images/")]  # fmt: skip
+        members = {**members, "images.sha256": "".join(lines).encode()}
+        manifest["members"] = {
+            name: {"sha256": _hash(data), "size": len(data)}
+            for name, data in members.items()
+            if name != "manifest.json" and not name.startswith("images/")
+        }
+        members["manifest.json"] = json.dumps(manifest).encode()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def changed(members: Members, table: str, change: Callable[[dict[str, Any]], object]) -> Members:
+    """The same with every row of a table changed."""
+    name = f"tables/{table}.jsonl"
+    rows = [json.loads(line) for line in members[name].splitlines()]
+    for row in rows:
+        change(row)
+    manifest = json.loads(members["manifest.json"])
+    manifest["tables"][table]["columns"] = list(rows[0])
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    return {**members, name: text.encode(), "manifest.json": json.dumps(manifest).encode()}
+
+
+def a_webp(size: tuple[int, int], **more: Any) -> bytes:
+    buffer = io.BytesIO()
+    Pillow.new("RGB", size).save(buffer, "WEBP", **more)
+    return buffer.getvalue()
