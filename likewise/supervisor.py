@@ -1,6 +1,5 @@
 """`likewise up`: everything in one command, started in order, watched, stopped in order."""
 
-import fcntl
 import json
 import os
 import signal
@@ -16,6 +15,7 @@ from urllib.request import urlopen
 import psutil
 
 from likewise import environment, web_server
+from likewise.data_lock import DataLock, FolderTaken, belongs_to
 from likewise.embedded import EmbeddedPostgres, EmbeddedValkey, port_is_taken
 from likewise.processes import Child, say
 
@@ -72,14 +72,13 @@ class Supervisor:
                 "the folder and restore again."
             )
         self.data.mkdir(parents=True, exist_ok=True)
-        self._lock = (self.data / "lock").open("w")
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            self._lock = DataLock(self.data, self.base_url)
+        except FolderTaken as owner:
             raise CannotStart(
-                f"Likewise is running over {self.data} already. Stop it first, or set "
+                f"Likewise is running over {self.data} already ({owner}). Stop it first, or set "
                 "LIKEWISE_DATA to another folder."
-            ) from error
+            ) from owner
 
     def _start(self) -> None:
         os.environ["LIKEWISE_DATA"] = str(self.data)
@@ -194,7 +193,8 @@ class Supervisor:
         for pid, created in json.loads(self._pid_file.read_text()).items():
             try:
                 process = psutil.Process(int(pid))
-                if abs(process.create_time() - created) < 1.0:
+                started_then = abs(process.create_time() - created) < 1.0
+                if started_then or belongs_to(process, self.data):
                     say("likewise", f"ending process {pid} of an earlier run")
                     process.kill()
                     process.wait(5)

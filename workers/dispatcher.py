@@ -32,6 +32,7 @@ from app.core.outbox import NOTIFY_CHANNEL, OutboxMessage
 from app.core.settings import get_settings
 from app.core.sweeps import is_passing, reason_of
 from app.jobs.service import requeue_lost_jobs
+from app.operations.clock import shorten_waits
 from app.operations.violations import forget_old_violations
 from app.recruitment.erasure import forget_old
 from app.webhooks.delivery import forget_old_deliveries
@@ -45,6 +46,7 @@ TICK_SECONDS = 1.0
 SWEEP_SECONDS = 5.0
 # Between two looks at the outbox, in times of what the last one took.
 PAUSE_TIMES = 4
+CLOCK_SECONDS = 30.0
 RETENTION_SECONDS = 600.0
 Swept = TypeVar("Swept")
 BROKER_ERRORS = (OperationalError, KombuError, RedisError, CeleryError, OSError)
@@ -103,6 +105,7 @@ SWEEPS: dict[float, tuple[Callable[[], object], ...]] = {
         partial(_one, forget_old_deliveries),
         partial(_one, request_removal),
     ),
+    CLOCK_SECONDS: (partial(_one, shorten_waits),),
     RETENTION_SECONDS: (
         forget_people,
         partial(_one, forget_old_violations),

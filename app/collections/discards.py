@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import func, insert, select, text
+from sqlalchemy import func, insert, or_, select, text
 from sqlalchemy.orm import Session
 
 from app.collections.models import Discard, Image
+from app.core.clock import latest_now
 from app.core.database import get_engine
 from app.core.outbox import OutboxMessage, send_after_commit
 from app.core.settings import get_settings
@@ -139,12 +140,14 @@ def _remove(session: Session, note: Discard) -> None:
 def request_removal(session: Session) -> None:
     """Ask for the task again if notes lie there and no message for it is on its way."""
     since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
-    waiting = select(Discard.id).where(Discard.created_at < since, Discard.refused.is_(None))
+    old = or_(Discard.created_at < since, Discard.created_at > latest_now())
+    waiting = select(Discard.id).where(old, Discard.refused.is_(None))
     if session.scalar(waiting.limit(1)) is None:
         return
     recent = select(OutboxMessage.id).where(
         OutboxMessage.task == DISCARD_TASK,
-        (OutboxMessage.dispatched_at.is_(None)) | (OutboxMessage.dispatched_at > since),
+        (OutboxMessage.dispatched_at.is_(None))
+        | OutboxMessage.dispatched_at.between(since, latest_now()),
     )
     if session.scalar(recent.limit(1)) is None:
         send_after_commit(session, DISCARD_TASK, {})

@@ -23,6 +23,7 @@ from app.accounts.service import record_audit
 from app.collections.addresses import allowed_sources, checked_location
 from app.collections.manifest import Row, as_lines, of_lines, read_manifest
 from app.collections.models import Collection, CollectionImport, ImportProblem
+from app.core.clock import latest_now
 from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.outbox import OutboxMessage, send_after_commit
 from app.core.settings import get_settings
@@ -229,7 +230,8 @@ def requeue_lost_imports(session: Session) -> int:
     since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
     recent_message = select(OutboxMessage.id).where(
         OutboxMessage.job_id == CollectionImport.id,
-        (OutboxMessage.dispatched_at.is_(None)) | (OutboxMessage.dispatched_at > since),
+        (OutboxMessage.dispatched_at.is_(None))
+        | OutboxMessage.dispatched_at.between(since, latest_now()),
     )
     silent = session.scalars(
         select(CollectionImport.id)

@@ -9,6 +9,7 @@ from limits.errors import StorageError
 from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
+from app.core.clock import AHEAD
 from app.core.settings import get_settings
 
 logger = logging.getLogger(__name__)
@@ -16,12 +17,27 @@ logger = logging.getLogger(__name__)
 
 def hit(limit: RateLimitItem, purpose: str, key: str) -> bool:
     """Count once more; whether that is within the limit still."""
-    return _limited(lambda limiter: limiter.hit(limit, purpose, key))
+    return _limited(lambda limiter: _current(limiter, limit, purpose, key).hit(limit, purpose, key))
 
 
 def may_try(limit: RateLimitItem, purpose: str, key: str) -> bool:
     """Whether once more would be within the limit; counts nothing."""
-    return _limited(lambda limiter: limiter.test(limit, purpose, key))
+    return _limited(
+        lambda limiter: _current(limiter, limit, purpose, key).test(limit, purpose, key)
+    )
+
+
+def _current(
+    limiter: SlidingWindowCounterRateLimiter, limit: RateLimitItem, purpose: str, key: str
+) -> SlidingWindowCounterRateLimiter:
+    """Without a count of before the clock was set back: Valkey would keep it for as much longer,
+    and the more weight it has the longer it is kept, so that one attempt shut out for an hour."""
+    storage, window = limiter.storage, limit.get_expiry()
+    assert isinstance(storage, RedisStorage | MemoryStorage)
+    _, previous_left, _, left = storage.get_sliding_window(limit.key_for(purpose, key), window)
+    if previous_left > window + AHEAD.seconds or left > 2 * window + AHEAD.seconds:
+        limiter.clear(limit, purpose, key)
+    return limiter
 
 
 def _limited(ask: Callable[[SlidingWindowCounterRateLimiter], bool]) -> bool:

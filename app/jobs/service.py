@@ -13,6 +13,7 @@ from uuid import UUID
 from sqlalchemy import Select, func, select, update
 from sqlalchemy.orm import Session
 
+from app.core.clock import latest_now
 from app.core.errors import Conflict
 from app.core.events import campaign_changed
 from app.core.outbox import OutboxMessage, send_after_commit
@@ -79,8 +80,12 @@ def active_job(
 
 
 def latest_job(session: Session, campaign_id: UUID, kind: str = "learn") -> Job | None:
+    """The job that is not over, or the one asked for last."""
     query = select(Job).where(Job.campaign_id == campaign_id, Job.kind == kind)
-    return session.scalar(query.order_by(Job.created_at.desc(), Job.id.desc()).limit(1))
+    # Not by times alone: the clock may have been set back since an earlier one.
+    active = Job.state.in_(("queued", "running"))
+    order = (active.desc(), Job.created_at.desc(), Job.id.desc())
+    return session.scalar(query.order_by(*order).limit(1))
 
 
 def jobs_of(campaign_id: UUID) -> Select[Job]:
@@ -236,7 +241,8 @@ def requeue_lost_jobs(session: Session) -> int:
     since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
     recent_message = select(OutboxMessage.id).where(
         OutboxMessage.job_id == Job.id,
-        (OutboxMessage.dispatched_at.is_(None)) | (OutboxMessage.dispatched_at > since),
+        (OutboxMessage.dispatched_at.is_(None))
+        | OutboxMessage.dispatched_at.between(since, latest_now()),
     )
     silent = session.scalars(
         select(Job.id)

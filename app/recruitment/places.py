@@ -6,6 +6,7 @@ from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Answer, Assignment
+from app.core.clock import latest_now
 from app.core.settings import get_settings
 from app.recruitment.models import Recruitment
 
@@ -28,7 +29,8 @@ def is_at_work() -> ColumnElement[bool]:
         )
         .exists()
     )
-    here = or_(Assignment.created_at > lately, Assignment.seen_at > lately, leased)
+    came = Assignment.created_at.between(lately, latest_now())
+    here = or_(came, Assignment.seen_at > lately, leased)
     return and_(Assignment.state == "open", here)
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, and_, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Assignment
+from app.core.clock import latest_now
 from app.core.database import locked, transaction
 from app.core.events import campaign_changed
 from app.core.sweeps import apart, is_passing, reason_of
@@ -289,7 +290,7 @@ def _moved_since(session: Session, posting: Posting, asked: datetime) -> bool:
     moved = select(ChannelCall.id).where(
         ChannelCall.posting_id == posting.id,
         ChannelCall.deed.in_(("publish", "extend", "pause", "resume", "stop")),
-        or_(ChannelCall.state == "running", ChannelCall.ended_at >= asked),
+        or_(ChannelCall.state == "running", ChannelCall.ended_at.between(asked, latest_now())),
     )
     return session.scalar(moved.limit(1)) is not None
 

@@ -1,5 +1,6 @@
 """`likewise up` as people run it: a real process over a folder of its own."""
 
+import json
 import os
 import re
 import signal
@@ -142,11 +143,51 @@ def a_data_folder() -> Iterator[Path]:
         yield Path(folder) / "data"
 
 
+@dataclass
+class Race:
+    """Two that were started over one folder at the same moment, once one of them is ready."""
+
+    winner: Up
+    loser: Up
+
+
+@contextmanager
+def a_race(data: Path, *ports: int) -> Iterator[Race]:
+    racers = [Up(data, port) for port in ports]
+    try:
+        wait_until("one to give up", lambda: any(one.process.poll() for one in racers), 60)
+        racers.sort(key=lambda one: one.process.poll() is not None)
+        racers[1].reader.join(5)
+        yield Race(racers[0].wait_ready(), racers[1])
+    finally:
+        for one in racers:
+            if one.process.poll() is None:
+                one.stop()
+
+
+def assert_refused(race: Race) -> None:
+    loser, winner = race.loser, race.winner
+    assert loser.process.poll() == 1
+    [line] = loser.lines
+    assert "is running" in line
+    assert f"process {winner.process.pid}, {winner.url}" in line
+
+
 @pytest.fixture(scope="module")
-def up() -> Iterator[Up]:
+def race() -> Iterator[Race]:
+    with a_data_folder() as data, a_race(data, free_port(), free_port()) as begun:
+        yield begun
+
+
+@pytest.fixture(scope="module")
+def up(race: Race) -> Up:
     """One instance for all tests that leave it running."""
-    with a_data_folder() as data, up_over(data) as running:
-        yield running
+    return race.winner
+
+
+def test_of_two_started_at_the_same_moment_one_runs_and_the_other_says_so(race: Race) -> None:
+    assert_refused(race)
+    assert race.winner.process.poll() is None
 
 
 def test_a_framed_box_shows_address_and_sign_in_link(up: Up) -> None:
@@ -193,13 +234,25 @@ def test_doctor_finds_a_short_key_and_a_dispatcher_that_does_not_run(
     assert "does the dispatcher run?" in checked.stdout
 
 
+def files_of(data: Path) -> dict[str, str]:
+    """What a start would write anew, and the processes' own files that say when they started."""
+    names = ("secret_key", "runtime.env", "processes.json", "lock", "postgres/postmaster.pid")
+    return {name: (data / name).read_text() for name in names}
+
+
 def test_a_second_up_over_the_same_data_is_refused_in_one_line(up: Up) -> None:
-    second = command(up.data, "up", "--port", str(free_port()), "--no-demo")
-    assert second.returncode == 1
-    message = second.stderr.strip()
-    assert message.count("\n") == 0
-    assert str(up.data) in message
-    assert "running" in message
+    files, children = files_of(up.data), up.children()
+    # Also by the port of the first: that it is in use is not what is wrong.
+    for port in (free_port(), up.port):
+        second = command(up.data, "up", "--port", str(port), "--no-demo")
+        assert second.returncode == 1
+        assert second.stdout == ""
+        message = second.stderr.strip()
+        assert message.count("\n") == 0
+        assert f"running over {up.data} already" in message
+        assert f"process {up.process.pid}, {up.url}" in message
+    assert files_of(up.data) == files
+    assert up.children() == children
     assert httpx.get(f"{up.url}/healthz").is_success
 
 
@@ -215,6 +268,14 @@ def test_a_killed_redis_is_started_again_and_said_so(up: Up) -> None:
     wait_until("another redis", replaced, 15)
     assert up.process.poll() is None
     wait_until("redis to answer", lambda: command(up.data, "doctor").returncode == 0, 15)
+
+
+def set_clock_since(data: Path) -> None:
+    """An hour on since the manager was killed: by the clock of now, processes of then were started
+    an hour later than it had written down."""
+    file = data / "processes.json"
+    told = json.loads(file.read_text())
+    file.write_text(json.dumps({pid: created - 3600 for pid, created in told.items()}))
 
 
 def test_data_survive_a_stop_a_killed_up_and_a_closed_terminal(up: Up) -> None:
@@ -235,15 +296,16 @@ def test_data_survive_a_stop_a_killed_up_and_a_closed_terminal(up: Up) -> None:
         second.process.wait()
         assert all(child.is_running() for child in left)
 
-    # The next one ends what the killed one has left, and takes its port.
-    third = Up(up.data, second.port)
-    try:
-        third.wait_ready()
+    set_clock_since(up.data)
+    # The next one ends what the killed one has left, and takes its port; of two, one does.
+    with a_race(up.data, second.port, second.port) as begun:
+        assert_refused(begun)
+        third = begun.winner
         assert not any(child.is_running() for child in left)
-    finally:
+        accounts = command(up.data, "user", "list")
+        assert "admin@localhost" in accounts.stdout, accounts.stderr
         # The terminal is closed.
-        code = third.stop(signal.SIGHUP)
-    assert code == 0, third.output
+        assert third.stop(signal.SIGHUP) == 0, third.output
     assert processes_of(up.data) == []
 
 

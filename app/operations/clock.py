@@ -1,0 +1,106 @@
+"""After the clock was set back: nobody waits as much longer.
+
+A lease, a claim or a wait that ends later than one that begins now was begun by another clock. It
+gets the end that one has that begins now: whoever is alive renews it as ever, and what was left by
+somebody who is gone is free after the usual time. Nothing is given up or done at once for it, as a
+clock may be set while work goes on.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, case, func, literal, select, update
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from app.annotation.models import Answer, Assignment
+from app.collections.models import CollectionImport
+from app.core.clock import AHEAD
+from app.core.settings import get_settings
+from app.core.sweeps import ROWS_AT_ONCE
+from app.jobs.models import Job
+from app.recruitment import attempts, reconcile
+from app.recruitment.models import ChannelCall, Payment, Recruitment
+from app.webhooks import delivery
+from app.webhooks.models import Delivery
+
+logger = logging.getLogger(__name__)
+AT_ONCE = timedelta(0)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Where a time stands, of which rows, and how far ahead of now it may lie."""
+
+    time: InstrumentedAttribute[Any]
+    where: ColumnElement[bool]
+    longest: ColumnElement[Any]
+
+
+def shorten_waits(session: Session) -> int:
+    """Bring ends that no clock of now has set as near as they would be; returns how many."""
+    return sum(_shorten(session, wait) for wait in _waits())
+
+
+def _shorten(session: Session, wait: Wait) -> int:
+    table: Any = wait.time.class_
+    end = func.now() + wait.longest
+    # Whoever holds a row is alive, and sets its time.
+    found = session.scalars(
+        select(table.id)
+        .where(wait.where, wait.time > end + AHEAD)
+        .limit(ROWS_AT_ONCE)
+        .with_for_update(skip_locked=True, key_share=True)
+    ).all()
+    if found:
+        session.execute(
+            update(table)
+            .where(table.id.in_(found))
+            .values({wait.time.key: end})
+            .execution_options(synchronize_session=False)
+        )
+        name = f"{table.__tablename__}.{wait.time.key}"
+        logger.warning("the clock was set back: %d times of %s were ahead", len(found), name)
+    return len(found)
+
+
+def _waits() -> Iterable[Wait]:
+    settings = get_settings()
+    lease, job = _seconds(settings.lease_seconds), _seconds(settings.job_lease_seconds)
+    yield Wait(Answer.lease_expires_at, Answer.state == "leased", lease)
+    # Who is here, by when they were heard of.
+    heard_of = Assignment.state != "returned"
+    for heard in (Assignment.seen_at, Assignment.handed_in_at):
+        yield Wait(heard, heard_of, literal(AT_ONCE))
+    yield Wait(Job.lease_until, Job.state == "running", job)
+    yield Wait(CollectionImport.lease_until, CollectionImport.state == "running", job)
+    yield from _waits_of_platforms()
+    longest = _after(Delivery.attempts, delivery.WAITS, 1.2, delivery.CLAIM.total_seconds())
+    yield Wait(Delivery.due_at, Delivery.state == "pending", longest)
+
+
+def _waits_of_platforms() -> Iterable[Wait]:
+    settings = get_settings()
+    least = max(settings.claim_seconds, settings.look_seconds, attempts.LEAST_PUT_OFF)
+    for table in (ChannelCall, Payment):
+        longest = _after(table.attempts, attempts.WAITS, 1.3, least)
+        yield Wait(table.due_at, table.state.in_(attempts.UNFINISHED), longest)
+    usual = max(settings.poll_seconds, settings.claim_seconds)
+    after_failures = max(reconcile.LONGEST_WAIT, usual)
+    seconds = case((Recruitment.poll_failures > 0, after_failures), else_=usual)
+    yield Wait(Recruitment.poll_at, Recruitment.poll_at.is_not(None), _seconds(seconds))
+
+
+def _after(
+    tried: InstrumentedAttribute[int], waits: tuple[int, ...], spread: float, least: float
+) -> ColumnElement[Any]:
+    """SQL: the longest wait after so many attempts, or the claim while one is under way."""
+    longest = [max(wait * spread, least) for wait in waits]
+    cases = [(tried <= number, seconds) for number, seconds in enumerate(longest, start=1)]
+    return _seconds(case(*cases, else_=longest[-1]))
+
+
+def _seconds(number: Any) -> ColumnElement[Any]:
+    return func.make_interval(0, 0, 0, 0, 0, 0, number)
