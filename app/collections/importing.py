@@ -34,7 +34,7 @@ from app.collections.models import Collection, CollectionImport, Image, ImportPr
 from app.collections.service import Added, Candidate, Duplicate, add_images, name_of, store_files
 from app.collections.tables import ImageUpdate, feature_lengths, update_images
 from app.core.database import locked, transaction
-from app.core.errors import InvalidInput, LikewiseError
+from app.core.errors import InvalidInput, LikewiseError, NoRoom
 from app.core.settings import get_settings
 from app.core.storage import get_object
 from app.jobs.service import LostLease
@@ -65,6 +65,9 @@ def run_import(import_id: UUID, stopping: Callable[[], bool]) -> None:
     except (LostLease, NoResultFound) as error:
         # Cancelled, taken over, or deleted with its collection: nothing more is written.
         logger.info("import %s: %s", import_id, error)
+    except NoRoom as error:
+        with transaction() as session:
+            give_back(session, import_id, epoch, str(error))
     except LikewiseError as error:
         with transaction() as session:
             end_import(session, import_id, epoch, str(error))

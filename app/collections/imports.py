@@ -24,7 +24,7 @@ from app.collections.addresses import allowed_sources, checked_location
 from app.collections.manifest import Row, as_lines, of_lines, read_manifest
 from app.collections.models import Collection, CollectionImport, ImportProblem
 from app.core.errors import Conflict, InvalidInput, NotFound
-from app.core.outbox import OutboxMessage, send_after_commit
+from app.core.outbox import OutboxMessage, send_after_commit, sent_since
 from app.core.settings import get_settings
 from app.core.storage import get_object, put_object
 from app.core.sweeps import ROWS_AT_ONCE, each_apart
@@ -229,7 +229,7 @@ def requeue_lost_imports(session: Session) -> int:
     since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
     recent_message = select(OutboxMessage.id).where(
         OutboxMessage.job_id == CollectionImport.id,
-        (OutboxMessage.dispatched_at.is_(None)) | (OutboxMessage.dispatched_at > since),
+        sent_since(since),
     )
     silent = session.scalars(
         select(CollectionImport.id)

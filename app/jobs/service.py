@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from app.core.errors import Conflict
 from app.core.events import campaign_changed
-from app.core.outbox import OutboxMessage, send_after_commit
+from app.core.outbox import OutboxMessage, send_after_commit, sent_since
 from app.core.settings import get_settings
 from app.core.sweeps import ROWS_AT_ONCE, each_apart
 from app.jobs.models import Job
@@ -79,8 +79,11 @@ def active_job(
 
 
 def latest_job(session: Session, campaign_id: UUID, kind: str = "learn") -> Job | None:
+    """The one that is under way, else the last that was asked for."""
     query = select(Job).where(Job.campaign_id == campaign_id, Job.kind == kind)
-    return session.scalar(query.order_by(Job.created_at.desc(), Job.id.desc()).limit(1))
+    # After a clock that was put back, one that has ended may be of the future.
+    newest = (Job.state.in_(("queued", "running")).desc(), Job.created_at.desc(), Job.id.desc())
+    return session.scalar(query.order_by(*newest).limit(1))
 
 
 def jobs_of(campaign_id: UUID) -> Select[Job]:
@@ -236,7 +239,7 @@ def requeue_lost_jobs(session: Session) -> int:
     since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
     recent_message = select(OutboxMessage.id).where(
         OutboxMessage.job_id == Job.id,
-        (OutboxMessage.dispatched_at.is_(None)) | (OutboxMessage.dispatched_at > since),
+        sent_since(since),
     )
     silent = session.scalars(
         select(Job.id)
