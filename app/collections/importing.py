@@ -27,6 +27,7 @@ from app.collections.imports import (
     give_back,
     held_import,
     list_rows,
+    put_off,
     rows_key,
 )
 from app.collections.manifest import Row, name_in, of_lines
@@ -46,6 +47,10 @@ FETCHERS = 8
 TRIES = 3
 PAUSE_SECONDS = 1.0
 GLANCE_SECONDS = 0.5
+NO_ROOM_YET = (
+    "The server's disk is full. The import goes on by itself when whoever runs the server has made "
+    "room."
+)
 
 
 def run_import(import_id: UUID, stopping: Callable[[], bool]) -> None:
@@ -66,8 +71,10 @@ def run_import(import_id: UUID, stopping: Callable[[], bool]) -> None:
         # Cancelled, taken over, or deleted with its collection: nothing more is written.
         logger.info("import %s: %s", import_id, error)
     except NoRoom as error:
+        # Not waited for here: what is deleted to make room is removed by this worker, too.
+        logger.warning("import %s is put off: %s", import_id, error)
         with transaction() as session:
-            give_back(session, import_id, epoch, str(error))
+            put_off(session, import_id, epoch, NO_ROOM_YET)
     except LikewiseError as error:
         with transaction() as session:
             end_import(session, import_id, epoch, str(error))

@@ -207,6 +207,15 @@ def give_back(session: Session, import_id: UUID, epoch: int, error: str | None =
     _queue_again(session, one, error)
 
 
+def put_off(session: Session, import_id: UUID, epoch: int, reason: str) -> None:
+    """Queue a held import for later, unharmed: nobody is told, so that it is begun again when its
+    last message counts as lost. Raises LostLease.
+    """
+    one = held_import(session, import_id, epoch)
+    one.state, one.lease_until, one.error = "queued", None, reason
+    one.attempts -= 1
+
+
 def _queue_again(session: Session, one: CollectionImport, error: str | None) -> None:
     one.lease_until = None
     if one.attempts < get_settings().job_max_attempts:
