@@ -5,6 +5,7 @@ import os
 import random
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,9 @@ from app.collections.models import Collection, Image
 from app.core.database import transaction
 from app.core.spool import LEAST_ROOM
 from app.core.storage import all_keys, get_object
+from app.results.learn import run_learning_job
 from likewise.embedded import ServerDidNotStart
+from tests.acceptance.test_outages import a_claimed_job, check_jobs_done_once
 from tests.conftest import settings_over, used_here
 from tests.support.builders import a_campaign, a_collection, a_png, an_account, an_api_token
 from tests.support.full import SmallDisk, small_disk
@@ -140,6 +143,23 @@ def check_annotator_goes_on(person: Person) -> None:
     picture = person.http.get(lease["images"][0]["url"])
     assert picture.status_code == 200
     assert person.submit(lease).status_code == 200
+
+
+# --- Models -------------------------------------------------------------------------------------
+
+
+def test_a_training_waits_for_room_and_is_done_once(
+    environment: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with small_disk(tmp_path / "data" / "storage", "32m") as disk:
+        job = a_claimed_job()
+        disk.fill()
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(run_learning_job, job.campaign_id, job.id, job.epoch)
+            wait_until("it to wait", lambda: "storing waits for room" in caplog.text)
+            disk.make_room()
+            done.result()
+        check_jobs_done_once()
 
 
 # --- The database -------------------------------------------------------------------------------
