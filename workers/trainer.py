@@ -13,7 +13,7 @@ import traceback
 from uuid import UUID
 
 from app.core.database import transaction
-from app.core.errors import LikewiseError
+from app.core.errors import LikewiseError, NoRoom
 from app.core.outages import through_outages
 from app.jobs.models import Job
 from app.jobs.service import DRY_RUN, LEARN, LostLease, fail_job
@@ -31,6 +31,9 @@ def main(campaign_id: UUID, job_id: UUID, epoch: int, parent: int) -> None:
     try:
         kind = through_outages(f"job {job_id}: what it is", lambda: _kind_of(job_id))
         RUNNERS[kind](campaign_id, job_id, epoch)
+    except NoRoom:
+        # What is written down is the crash, which is tried again.
+        raise
     except LostLease as error:
         logger.warning("nothing published: %s", error)
     except (LikewiseError, ValueError) as error:

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from app.collections.models import Discard, Image
 from app.core.clock import latest_now
 from app.core.database import get_engine
-from app.core.outbox import OutboxMessage, send_after_commit
+from app.core.outbox import OutboxMessage, send_after_commit, sent_since
 from app.core.settings import get_settings
 from app.core.storage import delete_below
 from app.core.sweeps import reason_of
@@ -146,8 +146,7 @@ def request_removal(session: Session) -> None:
         return
     recent = select(OutboxMessage.id).where(
         OutboxMessage.task == DISCARD_TASK,
-        (OutboxMessage.dispatched_at.is_(None))
-        | OutboxMessage.dispatched_at.between(since, latest_now()),
+        sent_since(since),
     )
     if session.scalar(recent.limit(1)) is None:
         send_after_commit(session, DISCARD_TASK, {})

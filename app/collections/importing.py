@@ -27,6 +27,7 @@ from app.collections.imports import (
     give_back,
     held_import,
     list_rows,
+    put_off,
     rows_key,
 )
 from app.collections.manifest import Row, name_in, of_lines
@@ -34,7 +35,7 @@ from app.collections.models import Collection, CollectionImport, Image, ImportPr
 from app.collections.service import Added, Candidate, Duplicate, add_images, name_of, store_files
 from app.collections.tables import ImageUpdate, feature_lengths, update_images
 from app.core.database import locked, transaction
-from app.core.errors import InvalidInput, LikewiseError
+from app.core.errors import InvalidInput, LikewiseError, NoRoom
 from app.core.settings import get_settings
 from app.core.storage import get_object
 from app.jobs.service import LostLease
@@ -46,6 +47,10 @@ FETCHERS = 8
 TRIES = 3
 PAUSE_SECONDS = 1.0
 GLANCE_SECONDS = 0.5
+NO_ROOM_YET = (
+    "The server's disk is full. The import goes on by itself when whoever runs the server has made "
+    "room."
+)
 
 
 def run_import(import_id: UUID, stopping: Callable[[], bool]) -> None:
@@ -65,6 +70,11 @@ def run_import(import_id: UUID, stopping: Callable[[], bool]) -> None:
     except (LostLease, NoResultFound) as error:
         # Cancelled, taken over, or deleted with its collection: nothing more is written.
         logger.info("import %s: %s", import_id, error)
+    except NoRoom as error:
+        # Not waited for here: what is deleted to make room is removed by this worker, too.
+        logger.warning("import %s is put off: %s", import_id, error)
+        with transaction() as session:
+            put_off(session, import_id, epoch, NO_ROOM_YET)
     except LikewiseError as error:
         with transaction() as session:
             end_import(session, import_id, epoch, str(error))

@@ -23,9 +23,8 @@ from app.accounts.service import record_audit
 from app.collections.addresses import allowed_sources, checked_location
 from app.collections.manifest import Row, as_lines, of_lines, read_manifest
 from app.collections.models import Collection, CollectionImport, ImportProblem
-from app.core.clock import latest_now
 from app.core.errors import Conflict, InvalidInput, NotFound
-from app.core.outbox import OutboxMessage, send_after_commit
+from app.core.outbox import OutboxMessage, send_after_commit, sent_since
 from app.core.settings import get_settings
 from app.core.storage import get_object, put_object
 from app.core.sweeps import ROWS_AT_ONCE, each_apart
@@ -208,6 +207,15 @@ def give_back(session: Session, import_id: UUID, epoch: int, error: str | None =
     _queue_again(session, one, error)
 
 
+def put_off(session: Session, import_id: UUID, epoch: int, reason: str) -> None:
+    """Queue a held import for later, unharmed: nobody is told, so that it is begun again when its
+    last message counts as lost. Raises LostLease.
+    """
+    one = held_import(session, import_id, epoch)
+    one.state, one.lease_until, one.error = "queued", None, reason
+    one.attempts -= 1
+
+
 def _queue_again(session: Session, one: CollectionImport, error: str | None) -> None:
     one.lease_until = None
     if one.attempts < get_settings().job_max_attempts:
@@ -230,8 +238,7 @@ def requeue_lost_imports(session: Session) -> int:
     since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
     recent_message = select(OutboxMessage.id).where(
         OutboxMessage.job_id == CollectionImport.id,
-        (OutboxMessage.dispatched_at.is_(None))
-        | OutboxMessage.dispatched_at.between(since, latest_now()),
+        sent_since(since),
     )
     silent = session.scalars(
         select(CollectionImport.id)

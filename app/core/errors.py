@@ -3,6 +3,12 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+# Also said where a database is full.
+NO_ROOM = (
+    "The server's disk is full, and this was not done. It can be sent again once whoever runs the "
+    "server has made room; nothing needs to be started again."
+)
+
 
 class LikewiseError(Exception):
     """A rule of the product was broken; `str(error)` says what is wrong and what to do.
@@ -41,6 +47,17 @@ class InvalidInput(LikewiseError):
 
     code = "invalid_input"
     status = 422
+
+
+class NoRoom(LikewiseError):
+    """A disk of the server is full."""
+
+    code = "no_room"
+    status = 507
+    headers: ClassVar = {"Retry-After": "60"}
+
+    def __init__(self, message: str = NO_ROOM) -> None:
+        super().__init__(message)
 
 
 class SignInRequired(LikewiseError):

@@ -1,4 +1,5 @@
-"""What passes by itself, and work that waits for it: a restart of PostgreSQL loses no training."""
+"""What passes by itself, and work that waits for it: neither a restart of PostgreSQL nor a disk
+that is full for a while loses a training."""
 
 import logging
 import time
@@ -6,6 +7,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from sqlalchemy.exc import DBAPIError, OperationalError
+
+from app.core.errors import NoRoom
 
 Result = TypeVar("Result")
 
@@ -29,8 +32,9 @@ def passes_by_itself(error: Exception) -> bool:
 def through_outages(
     what: str, work: Callable[[], Result], give_up: Callable[[], bool] = lambda: False
 ) -> Result:
-    """The result of `work`, a whole transaction that may be repeated, done anew while the database
-    is away, until `give_up`, for PATIENCE_SECONDS at most. Raises what `work` raises.
+    """The result of `work`, a whole transaction or what is stored under keys of its own, done anew
+    while the database is away or a disk full, until `give_up`, for PATIENCE_SECONDS at most. Raises
+    what `work` raises.
 
     A commit may have happened although its confirmation was lost: the second time, `work` must
     find that out.
@@ -39,8 +43,11 @@ def through_outages(
     while True:
         try:
             return work()
-        except DBAPIError as error:
-            if not passes_by_itself(error) or give_up() or time.monotonic() > deadline:
+        except (DBAPIError, NoRoom) as error:
+            is_full = isinstance(error, NoRoom)
+            passes = is_full or passes_by_itself(error)
+            if not passes or give_up() or time.monotonic() > deadline:
                 raise
-            logger.warning("%s waits for the database: %s", what, error)
+            awaited = "room on the disk" if is_full else "the database"
+            logger.warning("%s waits for %s: %s", what, awaited, error)
             time.sleep(PAUSE_SECONDS)

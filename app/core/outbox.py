@@ -9,10 +9,22 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Identity, Index, String, Text, func, insert, text
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Identity,
+    Index,
+    String,
+    Text,
+    func,
+    insert,
+    or_,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from app.core.clock import latest_now
 from app.core.database import Base
 
 NOTIFY_CHANNEL = "likewise_outbox"
@@ -34,6 +46,16 @@ class OutboxMessage(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     dispatched_at: Mapped[datetime | None]
     refused: Mapped[str | None] = mapped_column(Text)
+
+
+def sent_since(moment: datetime) -> ColumnElement[bool]:
+    """Whether a message waits, or was sent between then and now.
+
+    A clock that was put back leaves messages of the future: they count as lost, since they could
+    be, and one too many is harmless.
+    """
+    sent = OutboxMessage.dispatched_at
+    return or_(sent.is_(None), sent.between(moment, latest_now()))
 
 
 def send_after_commit(

@@ -15,15 +15,27 @@ from starlette.requests import ClientDisconnect
 
 from app.core import openapi
 from app.core.bodies import BodyRefused
-from app.core.errors import LikewiseError, SignInRequired
+from app.core.errors import NO_ROOM, LikewiseError, NoRoom, SignInRequired
 from app.core.headers import headers_of
 from app.core.logs import request_id
 from app.core.outages import passes_by_itself
 from app.core.requests import HEADER, route_of
+from app.core.storage import is_full
 from app.core.web import BriefRoute, templates, wants_page
 
 logger = logging.getLogger(__name__)
 RETRY_SECONDS = 2
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+DISK_FULL = "53100"
+# A commit may have happened although its confirmation was lost.
+UNCERTAIN = (
+    "The database cannot be reached at the moment, so it is not known whether this request had its "
+    "effect. Send the same request again in a few seconds, with the same Idempotency-Key if it had "
+    "one."
+)
+UNREAD = (
+    "The database cannot be reached at the moment. Nothing is lost; ask again in a few seconds."
+)
 # Where somebody who sees a page can do what the error asks for.
 SENT_ON = {"confirmation_required": "/account/confirm", "second_factor_required": "/account"}
 # Of a request that does not fit: nobody reads more, and a small request may have thousands.
@@ -87,6 +99,9 @@ def _on_validation_error(request: Request, error: Exception) -> Response:
 
 def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if error.__cause__ is not None and is_full(error.__cause__):
+        # Of the folder that bodies lie in until they are whole: no fault of what was sent.
+        return _on_full_disk(request, error.__cause__)
     named = HTTPStatus(error.status_code).name.lower()
     code = error.code if isinstance(error, BodyRefused) else named
     detail = str(error.detail)
@@ -131,18 +146,25 @@ def _on_database_trouble(request: Request, error: Exception) -> Response:
     if isinstance(error, OperationalError) and not passes_by_itself(error):
         return _on_unexpected_error(request, error)
     logger.warning("database not to be had at %s: %s", route_of(request.scope), error)
-    # A commit may have happened although its confirmation was lost.
-    detail = (
-        "The database cannot be reached at the moment, so it is not known whether this request had "
-        "its effect. Send the same request again in a few seconds, with the same Idempotency-Key "
-        "if it had one."
-    )
-    response = problem(request, 503, "database_unavailable", detail)
+    code, detail = "database_unavailable", UNCERTAIN
+    if getattr(getattr(error, "orig", None), "sqlstate", None) == DISK_FULL:
+        # 503 and not 507: answers that wait in annotators' pages are sent again by themselves.
+        code, detail = NoRoom.code, NO_ROOM
+    elif request.method in SAFE_METHODS:
+        detail = UNREAD
+    response = problem(request, 503, code, detail)
     response.headers["Retry-After"] = str(RETRY_SECONDS)
     return response
 
 
+def _on_full_disk(request: Request, error: BaseException) -> Response:
+    logger.error("no room at %s: %s", route_of(request.scope), error)
+    return _on_likewise_error(request, NoRoom())
+
+
 def _on_unexpected_error(request: Request, error: Exception) -> Response:
+    if is_full(error):
+        return _on_full_disk(request, error)
     logger.error("unexpected error at %s", route_of(request.scope), exc_info=error)
     detail = "Something went wrong on our side. Nothing was stored; please try again."
     if isinstance(request.scope.get("route"), BriefRoute):

@@ -106,12 +106,14 @@ def seal_timed(purpose: str, data: bytes) -> str:
 
 
 def unseal_timed(purpose: str, text: str, max_age_seconds: int) -> bytes | None:
-    """What was sealed, or None when it was sealed with another key or is too old."""
+    """What was sealed, or None when it was sealed with another key or is too old.
+
+    Not with Fernet's own `ttl`, which refuses what was sealed in the future: a clock that is put
+    back by an hour would shut out everybody who is at work, for an hour.
+    """
+    sealed = _fernet(purpose)
     try:
-        sealed = _fernet(purpose)
         age = time.time() - sealed.extract_timestamp(text)
-        # Fernet itself refuses what comes from the future, for which it takes all that was sealed
-        # before the clock was set back.
         return sealed.decrypt(text) if age <= max_age_seconds else None
     except (InvalidToken, ValueError):
         return None

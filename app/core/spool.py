@@ -18,7 +18,7 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from app.core.database import DOWNLOAD_CONNECTIONS
-from app.core.errors import LikewiseError
+from app.core.errors import LikewiseError, NoRoom
 
 AT_ONCE = 4
 PIECE_BYTES = 2**16
@@ -106,7 +106,7 @@ class _Spool:
 class Download(StreamingResponse):
     """The reply that sends what `pieces` makes in a thread of its own.
 
-    Raises TooManyDownloads.
+    Raises TooManyDownloads and NoRoom.
     """
 
     def __init__(
@@ -116,6 +116,7 @@ class Download(StreamingResponse):
         media_type: str,
         headers: Mapping[str, str],
     ) -> None:
+        _require_room()
         _begin(account_id)
         try:
             self._spool = _Spool(account_id, pieces)
@@ -139,7 +140,10 @@ class Download(StreamingResponse):
 def _require_room() -> None:
     folder = tempfile.gettempdir()
     if shutil.disk_usage(folder).free < LEAST_ROOM:
-        raise OSError(f"{folder} has less than {LEAST_ROOM >> 20} MB left for downloads.")
+        raise NoRoom(
+            f"{folder} on the server has less than {LEAST_ROOM >> 20} MB left, too little for a "
+            "download. It can be asked for again once whoever runs the server has made room."
+        )
 
 
 def _begin(account_id: UUID) -> None:

@@ -3,8 +3,11 @@
 A thin layer over `obstore`, so that the rest of the code knows a few verbs and no library.
 """
 
+import errno
 import os
+import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -13,10 +16,14 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import ObjectStore, from_url
 
+from app.core.errors import NoRoom
 from app.core.settings import get_settings
 
 # What storage other than a folder fails with.
 StorageError = BaseError
+FULL = (errno.ENOSPC, errno.EDQUOT)
+# Bytes; less than that is as good as none.
+LEAST_ROOM = 16 * 2**20
 
 
 @lru_cache
@@ -29,21 +36,46 @@ def _store() -> ObjectStore:
 
 
 def check_storage() -> None:
-    """Raises an error unless storage answers; a folder must be one to write to, too."""
+    """Raises an error unless storage answers; a folder must be one to write to, too, and its disk
+    have room (NoRoom)."""
     url = get_settings().storage
     has_object("no/such/object")
-    if url.startswith("file:") and not os.access(url2pathname(urlsplit(url).path), os.W_OK):
+    if not url.startswith("file:"):
+        return
+    folder = url2pathname(urlsplit(url).path)
+    if not os.access(folder, os.W_OK):
         raise PermissionError("The storage folder cannot be written to.")
+    if shutil.disk_usage(folder).free < LEAST_ROOM:
+        raise NoRoom
 
 
 def put_object(key: str, data: bytes) -> None:
-    """Store `data` under `key`, replacing what was there; raises OSError when storage fails."""
-    obstore.put(_store(), key, data)
+    """Store `data` under `key`, replacing what was there; raises NoRoom when the disk is full, and
+    StorageError or OSError when storage fails otherwise."""
+    with _told_of_full_disks():
+        obstore.put(_store(), key, data)
 
 
 def put_pieces(key: str, pieces: Iterable[bytes]) -> None:
     """Like `put_object`, for what is too large to be held at once."""
-    obstore.put(_store(), key, pieces)
+    with _told_of_full_disks():
+        obstore.put(_store(), key, pieces)
+
+
+@contextmanager
+def _told_of_full_disks() -> Iterator[None]:
+    try:
+        yield
+    except (StorageError, OSError) as error:
+        # The library wraps the system's errors, and keeps their number in its words alone.
+        if any(f"(os error {number})" in str(error) for number in FULL) or is_full(error):
+            raise NoRoom from error
+        raise
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether the system said that a disk is full, or a quota used up."""
+    return isinstance(error, OSError) and error.errno in FULL
 
 
 def get_object(key: str) -> bytes:

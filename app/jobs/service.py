@@ -13,10 +13,9 @@ from uuid import UUID
 from sqlalchemy import Select, func, select, update
 from sqlalchemy.orm import Session
 
-from app.core.clock import latest_now
 from app.core.errors import Conflict
 from app.core.events import campaign_changed
-from app.core.outbox import OutboxMessage, send_after_commit
+from app.core.outbox import OutboxMessage, send_after_commit, sent_since
 from app.core.settings import get_settings
 from app.core.sweeps import ROWS_AT_ONCE, each_apart
 from app.jobs.models import Job
@@ -241,8 +240,7 @@ def requeue_lost_jobs(session: Session) -> int:
     since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
     recent_message = select(OutboxMessage.id).where(
         OutboxMessage.job_id == Job.id,
-        (OutboxMessage.dispatched_at.is_(None))
-        | OutboxMessage.dispatched_at.between(since, latest_now()),
+        sent_since(since),
     )
     silent = session.scalars(
         select(Job.id)

@@ -10,8 +10,11 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 
+from redis.exceptions import OutOfMemoryError, ResponseError
+
 from app.core.database import transaction
-from app.core.events import ping_redis
+from app.core.errors import NoRoom
+from app.core.events import write_to_redis
 from app.core.revisions import database_revision, newest_revision
 from app.core.storage import check_storage
 from app.core.wall import is_manned
@@ -45,10 +48,21 @@ def _database() -> None:
         raise NotReady("the role that keeps requesters apart is missing: run `likewise migrate`")
 
 
+def _queue() -> None:
+    try:
+        write_to_redis()
+    except OutOfMemoryError as error:
+        raise NotReady("has no memory left") from error
+    except ResponseError as error:
+        if not str(error).startswith("MISCONF"):
+            raise
+        raise NotReady("cannot write to its disk") from error
+
+
 CHECKS: dict[str, Callable[[], None]] = {
     "database": _database,
     "storage": check_storage,
-    "queue": ping_redis,
+    "queue": _queue,
 }
 _running: dict[str, Future[None]] = {}
 _lock = threading.Lock()
@@ -89,5 +103,7 @@ def _found(name: str, future: Future[None]) -> str:
         return OK
     if isinstance(error, NotReady):
         return str(error)
+    if isinstance(error, NoRoom):
+        return "its disk is full"
     logger.warning("not ready, %s: %s", name, error)
     return f"not reachable ({type(error).__name__})"

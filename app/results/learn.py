@@ -55,7 +55,11 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     campaign, data = given.campaign, replace(given.data, features=given.features())
     reporter = _Reporter(job_id, epoch)
     learned = get_strategy(campaign.strategy).learn(data, campaign.settings, reporter)
-    trained = _trained(given, learned, f"{job_id}-{epoch}")
+    name = f"{job_id}-{epoch}"
+    key = through_outages(
+        f"job {job_id}: storing", lambda: _store_artifact(campaign.id, name, learned)
+    )
+    trained = _trained(given, learned, key)
     if learned.memberships is not None:
         described = given.described
         own = own_clusters(learned.memberships, learned.embedding, described, campaign.seed)
@@ -152,7 +156,7 @@ class _Reporter:
                 logger.warning("job %s: progress not stored: %s", self.job_id, error)
 
 
-def _trained(given: _Given, learned: Learned, artifact_name: str) -> TrainedModel:
+def _trained(given: _Given, learned: Learned, artifact_key: str) -> TrainedModel:
     campaign, data, before = given.campaign, given.data, given.before
     batches = []
     has_likeness = learned.labels is None
@@ -179,7 +183,7 @@ def _trained(given: _Given, learned: Learned, artifact_name: str) -> TrainedMode
         embedding=learned.embedding,
         map_positions=map_of(learned.embedding, given.map_before),
         metrics={name: float(value) for name, value in metrics.items() if np.isfinite(value)},
-        artifact_key=_store_artifact(campaign.id, artifact_name, learned),
+        artifact_key=artifact_key,
         round_number=data.newest_round,
         n_full=data.n_full,
         batches=batches,
