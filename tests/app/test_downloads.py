@@ -13,6 +13,7 @@ from sqlalchemy import Engine, QueuePool, text
 
 from app.core import spool
 from app.core.database import DOWNLOAD_CONNECTIONS, _downloads, get_engine, snapshot
+from app.core.errors import NoRoom
 from app.core.spool import AT_ONCE, Download, TooManyDownloads
 from tests.support.builders import a_campaign, an_account, sign_in
 
@@ -181,11 +182,20 @@ def test_whoever_opens_and_leaves_has_no_threads_wait() -> None:
     assert made == []
 
 
-def test_a_disk_that_is_nearly_full_ends_a_download(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_nearly_full_begins_no_download(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool, "LEAST_ROOM", 2**62)
-    reply = a_download(uuid4())
+    with pytest.raises(NoRoom, match="too little for a download"):
+        a_download(uuid4())
+
+
+def test_a_disk_that_fills_ends_a_download(monkeypatch: pytest.MonkeyPatch) -> None:
+    def filling() -> Iterator[bytes]:
+        monkeypatch.setattr(spool, "LEAST_ROOM", 2**62)
+        yield b"first"
+
+    reply = a_download(uuid4(), filling)
     until(lambda: reply._spool._made)
-    assert "left for downloads" in str(reply._spool._error)
+    assert isinstance(reply._spool._error, NoRoom)
     reply._spool.leave()
 
 
