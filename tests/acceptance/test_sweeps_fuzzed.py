@@ -143,11 +143,13 @@ def _sweep(dealt: Callable[[], bool]) -> None:
 
 
 def _until_idle(once: Callable[[], bool]) -> None:
-    """A claim that parks its row finds nothing to do, while more may be due."""
+    """A claim that parks its row finds nothing to do, while more may be due; what is tried again
+    in a second is due over and over."""
     idle = 0
-    while idle < 20 and once is not poll_once:
+    for _ in range(1 if once is poll_once else N_ROWS + 200):
         idle = 0 if once() else idle + 1
-    once()
+        if idle == 20:
+            break
 
 
 def _everything_is_dealt_with(greedy: Account) -> bool:
