@@ -76,7 +76,9 @@ def fit_views(answers: Answers, n_starts: int, generator: torch.Generator) -> Vi
 
 def _fit(answers: Answers, generator: torch.Generator) -> tuple[Tensor, ...]:
     places = _START * torch.randn((answers.n_images, _N_DIMENSIONS), generator=generator)
-    places = places.to(answers.device)
+    # An image that no answer shows stays at the origin, like and unlike nothing.
+    shown = torch.bincount(answers.images[answers.present], minlength=answers.n_images) > 0
+    places = places.to(answers.device) * shown.unsqueeze(1)
     n_entries = _N_DIMENSIONS * (_N_DIMENSIONS + 1) // 2
     turns = places.new_zeros((answers.n_annotators, n_entries))
     coarseness = places.new_zeros(answers.n_annotators)
