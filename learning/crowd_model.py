@@ -171,7 +171,7 @@ def learn(
     pooled = best.pooled[verdict.shown]
     if verdict.uses_pooled:
         pooled = _pooled_of_all(pooled, answers, kinds[verdict.shown], generator)
-    views = fit_views(answers, n_views, generator) if n_views else None
+    views = fit_views(answers, n_views, generator) if verdict.uses_views else None
     evidence, places = [best.evidence[k] for k in kept], pooled.positions
     if verdict.structure != ATTRIBUTES:
         evidence = [best.pooled_evidence[verdict.shown]]
@@ -294,14 +294,15 @@ def _pooled_settings(answers: Answers, settings: Settings) -> list[fitting.Poole
 class _Verdict:
     """What held-out answers decide.
 
-    shown: which pooled embedding; uses_attributes, uses_pooled: which models take part; the
-    rest as in CrowdModel.
+    shown: which pooled embedding; uses_attributes, uses_pooled, uses_views: which models take
+    part; the rest as in CrowdModel.
     """
 
     structure: str
     shown: int
     uses_attributes: bool
     uses_pooled: bool
+    uses_views: bool
     weights: Tensor
     trace: dict[str, float]
     held_out: HeldOut
@@ -329,6 +330,8 @@ class _Verdict:
         if uses_attributes and lead.gain > 0:
             structure = ATTRIBUTES
         uses_pooled = structure != ATTRIBUTES or gap.deviations < _CLEARLY
+        # Where nothing holds, views of it would only make predictions surer than they are.
+        views = views if structure != NONE else []
         members = [odds[0]] * uses_attributes + [odds[1 + shown]] * uses_pooled + views
         fitted = blend.fit_blend(torch.stack(members), held)
         weights = fitted
@@ -339,6 +342,7 @@ class _Verdict:
             shown,
             uses_attributes,
             uses_pooled,
+            bool(views),
             weights,
             {
                 "attributes_log_likelihood": float(scores[0].mean()),
