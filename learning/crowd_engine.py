@@ -15,6 +15,7 @@ from learning.answers import Answers
 from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.base import Arrays, Progress, State
 from learning.crowd_model import ATTRIBUTES, NONE, CrowdModel, HeldOut, Settings
+from learning.crowd_places import place_variance
 from learning.evidence import Evidence
 from learning.groupings import Groupings
 from learning.latent.habits import grid_spread
@@ -22,6 +23,7 @@ from learning.latent.model import LatentAttributes
 from learning.latent.pair_model import N_LEVELS
 from learning.layout import Layout, lay_out
 from learning.pooled.model import PooledModel
+from learning.pooled.views import Views
 
 _CPU = torch.device("cpu")
 _BLOCK = 8_192
@@ -175,9 +177,12 @@ class CrowdEngine:
         """All that was learned."""
         model = self.model
         arrays = {"weights": model.weights.numpy(), "number": self.number, "sign": self.sign}
+        arrays["places"] = model.places.numpy()
         parts = {"pooled": model.pooled.tensors()}
         if model.latent is not None:
             parts["latent"] = model.latent.tensors()
+        if model.views is not None:
+            parts["views"] = model.views.tensors()
         for part, tensors in parts.items():
             arrays |= {f"{part}.{name}": tensor.numpy() for name, tensor in tensors.items()}
         evidence = [[each.gain, each.error, each.n] for each in model.evidence]
@@ -199,10 +204,15 @@ class CrowdEngine:
                 if name.startswith(f"{part}.")
             }
 
-        latent = tensors("latent")
+        latent, views = tensors("latent"), tensors("views")
+        pooled = PooledModel(**tensors("pooled"))
+        # Models saved before places of their own were shown.
+        places = arrays.get("places")
         model = CrowdModel(
             LatentAttributes.from_tensors(latent) if latent else None,
-            PooledModel(**tensors("pooled")),
+            pooled,
+            Views(**views) if views else None,
+            pooled.positions if places is None else torch.as_tensor(places),
             torch.as_tensor(arrays["weights"]),
             str(state["structure"]),
             tuple(Evidence(*each) for each in state["evidence"]),
@@ -211,22 +221,20 @@ class CrowdEngine:
         return cls(model, k, arrays["number"], arrays["sign"])
 
     def _positions(self) -> FloatArray:
-        tensor = self.latent.pairs.positions if self.shows_attributes else self.pooled.positions
+        tensor = self.latent.pairs.positions if self.shows_attributes else self.model.places
         return _array(tensor)
 
     def _owner(self) -> IntArray:
         if self.shows_attributes:
             return self.latent.pairs.owner.numpy()
-        return np.zeros(self.pooled.positions.shape[1], np.int64)
+        return np.zeros(self.model.places.shape[1], np.int64)
 
     def _variance(self) -> FloatArray:
         """(N, M) of the coordinates: what so many answers leave of the spread."""
-        spread = self._positions().var(axis=0)
         if self.shows_attributes:
+            spread = self._positions().var(axis=0)
             return np.asarray(spread / (1.0 + _array(self.latent.information)))
-        if self.pooled.certain:
-            return np.asarray(spread / (1.0 + _array(self.pooled.placements).reshape(-1, 1)))
-        return _array(self.pooled.variance())
+        return _array(place_variance(self.pooled, self.model.places))
 
     def _preferences(self) -> FloatArray:
         """(W, K) what each annotator looks at in an ordinary grid."""
@@ -298,6 +306,8 @@ def _moved(model: CrowdModel, device: torch.device) -> CrowdModel:
         held_out=held_out,
         latent=None if model.latent is None else model.latent.to(device),
         pooled=model.pooled.to(device),
+        views=None if model.views is None else model.views.to(device),
+        places=model.places.to(device),
         weights=model.weights.to(device),
     )
 

@@ -3,7 +3,9 @@
 Both models are fitted to most of the answers and judged by the rest, whole grids. Attributes
 that do not predict held-out answers are dropped; where those that remain predict worse than
 one embedding for everyone, the embedding is shown instead; where neither predicts, nothing
-is. Predictions are the blend of all.
+is. Where there are not several attributes to tell apart and grids are wide, annotators' own
+views of one embedding (`learning.pooled.views`) are learned, too. Predictions are the blend
+of all.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from torch import Tensor
 
 from learning import blend
 from learning.answers import Answers
+from learning.binning.pairs import suits_pairs
+from learning.crowd_places import pooled_places
 from learning.evidence import (
     MIN_DEVIATIONS,
     MIN_POOLED_DEVIATIONS,
@@ -30,6 +34,7 @@ from learning.latent.model import LatentAttributes
 from learning.pooled import fitting
 from learning.pooled.consensus import consensus
 from learning.pooled.model import PooledModel
+from learning.pooled.views import Views, affordable_starts, fit_views
 
 # Structures: what the answers support.
 ATTRIBUTES, POOLED, NONE = "attributes", "pooled", "none"
@@ -87,14 +92,17 @@ class CrowdModel:
     """Fitted to all answers.
 
     latent: the attributes that hold, None without any; pooled: one embedding for everyone;
-    weights: of the log odds of both in predictions, and an offset, see `learning.blend`
-    (without attributes of the embedding alone); structure: ATTRIBUTES, POOLED or NONE;
-    evidence: of each attribute, or of the pooled embedding; trace: what was compared;
+    views: how each annotator sees one, None where that was not learned; places: (N, d) of the
+    images as one embedding shows them; weights: of the log odds of those of latent, pooled and
+    views that there are, and an offset, see `learning.blend`; structure: ATTRIBUTES, POOLED or
+    NONE; evidence: of each attribute, or of the pooled embedding; trace: what was compared;
     held_out: None where nothing was, and in a loaded model.
     """
 
     latent: LatentAttributes | None
     pooled: PooledModel
+    views: Views | None
+    places: Tensor
     weights: Tensor
     structure: str
     evidence: tuple[Evidence, ...]
@@ -104,12 +112,10 @@ class CrowdModel:
     def log_odds(self, answers: Answers) -> Tensor:
         """(G, P) that two images are grouped together, not looking at the groupings."""
         odds, weights = [], []
-        members = [self.pooled.log_odds]
-        if self.latent is not None:
-            members.insert(0, self.latent.log_odds)
-        for weight, log_odds in zip(self.weights, members, strict=False):
+        members = [one for one in (self.latent, self.pooled, self.views) if one is not None]
+        for weight, member in zip(self.weights[:-1], members, strict=True):
             if weight > 0:
-                odds.append(log_odds(answers))
+                odds.append(member.log_odds(answers))
                 weights.append(weight)
         return blend.blended(odds, torch.stack([*weights, self.weights[-1]]))
 
@@ -118,15 +124,18 @@ class CrowdModel:
 class _Trial:
     """Models of the answers of one fold, and what the answers held out say of them.
 
-    pooled: one for each of the settings tried; odds: of the attributes and of these.
+    pooled: one for each of the settings tried; odds: of the attributes and of these; views:
+    the log odds by these, None where they were not tried.
     """
 
     latent: LatentAttributes
     evidence: list[Evidence]
     pooled: list[PooledModel]
+    train: Answers
     held: Answers
     odds: list[Tensor]
     pooled_evidence: list[Evidence]
+    views: Tensor | None = None
 
     def attributes(self) -> list[int]:
         """Those that hold."""
@@ -150,7 +159,10 @@ def learn(
     ]
     best = max(trials, key=_Trial.gain)
     kept = best.attributes()
-    verdict = _Verdict.of(trials, bool(kept))
+    n_views = _n_views(answers, settings, len(kept))
+    if n_views:
+        trials = [_with_views(trial, n_views, generator) for trial in trials]
+    verdict = _Verdict.of(trials, len(kept))
     latent = None
     if verdict.uses_attributes:
         chosen = best.latent.keep(torch.tensor(kept, device=answers.device))
@@ -159,13 +171,17 @@ def learn(
     pooled = best.pooled[verdict.shown]
     if verdict.uses_pooled:
         pooled = _pooled_of_all(pooled, answers, kinds[verdict.shown], generator)
-    step()
-    evidence = [best.evidence[k] for k in kept]
+    views = fit_views(answers, n_views, generator) if verdict.uses_views else None
+    evidence, places = [best.evidence[k] for k in kept], pooled.positions
     if verdict.structure != ATTRIBUTES:
         evidence = [best.pooled_evidence[verdict.shown]]
+        places = pooled_places(pooled, answers, generator)
+    step()
     return CrowdModel(
         latent,
         pooled,
+        views,
+        places,
         verdict.weights,
         verdict.structure,
         tuple(evidence),
@@ -212,7 +228,21 @@ def _trial(
     step()
     odds = [latent.log_odds(held), *[model.log_odds(held) for model in pooled]]
     of_pooled = [pooled_evidence(model, held, seen, generator) for model in pooled]
-    return _Trial(latent, evidence, pooled, held, odds, of_pooled)
+    return _Trial(latent, evidence, pooled, train, held, odds, of_pooled)
+
+
+def _n_views(answers: Answers, settings: Settings, n_attributes: int) -> int:
+    """How many fits of annotators' views are worth their time. Of a grid of few images the
+    pooled model already knows what they know, and where several attributes hold each answer,
+    not each annotator, has a view of its own."""
+    if n_attributes > 1 or not settings.pooled.annotators or suits_pairs(answers):
+        return 0
+    return affordable_starts(answers)
+
+
+def _with_views(trial: _Trial, n_starts: int, generator: torch.Generator) -> _Trial:
+    views = fit_views(trial.train, n_starts, generator)
+    return replace(trial, views=views.log_odds(trial.held))
 
 
 def _pooled(
@@ -264,61 +294,70 @@ def _pooled_settings(answers: Answers, settings: Settings) -> list[fitting.Poole
 class _Verdict:
     """What held-out answers decide.
 
-    shown: which pooled embedding; uses_attributes, uses_pooled: which models take part; the
-    rest as in CrowdModel.
+    shown: which pooled embedding; uses_attributes, uses_pooled, uses_views: which models take
+    part; the rest as in CrowdModel.
     """
 
     structure: str
     shown: int
     uses_attributes: bool
     uses_pooled: bool
+    uses_views: bool
     weights: Tensor
     trace: dict[str, float]
     held_out: HeldOut
 
     @classmethod
-    def of(cls, trials: list[_Trial], attributes_hold: bool) -> _Verdict:
+    def of(cls, trials: list[_Trial], n_attributes: int) -> _Verdict:
+        """n_attributes: those that hold."""
         held = _joined([trial.held for trial in trials])
         n_models = len(trials[0].odds)
         odds = [torch.cat([trial.odds[m] for trial in trials]) for m in range(n_models)]
-        scores = [_calibrated_score(one, held) for one in odds]
+        viewed = [trial.views for trial in trials if trial.views is not None]
+        views = [torch.cat(viewed)] if viewed else []
+        scores = [_calibrated_score([one], held) for one in odds]
         shown = int(torch.stack([score.mean() for score in scores[1:]]).argmax())
         gap = Evidence.of(scores[0] - scores[1 + shown])
+        # A single attribute has no other to be told from: it is shown where it predicts more
+        # than all that knows of one embedding.
+        rival = _calibrated_score([odds[1 + shown], *views], held)
+        lead = Evidence.of(scores[0] - rival)
         pooled_holds = any(
             trial.pooled_evidence[shown].exceeds(MIN_POOLED_DEVIATIONS) for trial in trials
         )
-        structure = POOLED if pooled_holds or attributes_hold else NONE
-        if attributes_hold and gap.gain > 0:
+        uses_attributes = n_attributes > 0 and gap.deviations > -_CLEARLY
+        structure = POOLED if pooled_holds or n_attributes else NONE
+        if uses_attributes and lead.gain > 0:
             structure = ATTRIBUTES
-        uses_attributes = attributes_hold and gap.deviations > -_CLEARLY
         uses_pooled = structure != ATTRIBUTES or gap.deviations < _CLEARLY
-        members = ([odds[0]] if uses_attributes else []) + (
-            [odds[1 + shown]] if uses_pooled else []
-        )
+        # Where nothing holds, views of it would only make predictions surer than they are.
+        views = views if structure != NONE else []
+        members = [odds[0]] * uses_attributes + [odds[1 + shown]] * uses_pooled + views
         fitted = blend.fit_blend(torch.stack(members), held)
         weights = fitted
-        if uses_attributes and not uses_pooled:
-            weights = torch.stack([fitted[0], torch.zeros_like(fitted[0]), fitted[1]])
+        if not uses_pooled:
+            weights = torch.cat([fitted[:1], torch.zeros_like(fitted[:1]), fitted[1:]])
         return cls(
             structure,
             shown,
             uses_attributes,
             uses_pooled,
+            bool(views),
             weights,
             {
                 "attributes_log_likelihood": float(scores[0].mean()),
-                "pooled_log_likelihood": float(scores[1 + shown].mean()),
-                "difference_error": gap.error,
+                "pooled_log_likelihood": float(rival.mean()),
+                "difference_error": lead.error,
                 "held_out_answers": float(len(held)),
             },
             HeldOut.of(held, blend.blended(members, fitted)),
         )
 
 
-def _calibrated_score(odds: Tensor, held: Answers) -> Tensor:
-    """(G,) mean log likelihood of each held-out answer's pairs, after calibration."""
-    weights = blend.fit_blend(odds.unsqueeze(0), held)
-    return answer_log_likelihood(blend.blended([odds], weights), held)
+def _calibrated_score(odds: list[Tensor], held: Answers) -> Tensor:
+    """(G,) mean log likelihood of each held-out answer's pairs by the blend of some models."""
+    weights = blend.fit_blend(torch.stack(odds), held)
+    return answer_log_likelihood(blend.blended(odds, weights), held)
 
 
 def _joined(parts: list[Answers]) -> Answers:
@@ -340,4 +379,5 @@ def _unjudged(answers: Answers, settings: Settings, generator: torch.Generator) 
     )
     weights = torch.tensor([1.0, 0.0], device=answers.device)
     unknown = Evidence(0.0, float("inf"), 0)
-    return CrowdModel(None, pooled, weights, NONE, (unknown,), {"held_out_answers": 0.0})
+    trace = {"held_out_answers": 0.0}
+    return CrowdModel(None, pooled, None, pooled.positions, weights, NONE, (unknown,), trace)

@@ -79,7 +79,7 @@ def try_candidates(
     generator = torch.Generator().manual_seed(seed)
     kept, held = hold_out(answers, seed)
     wide, soft = candidates[0]
-    fit = replace(_begin(spectral_start(kept, wide, seed), kept, generator), temperature=soft)
+    fit = begin(spectral_start(kept, wide, seed), soft, kept, generator)
     fit = climb(fit, kept, n_bins, _WIDE_EPOCHS, generator, step, _EPOCHS_OF_GRACE)
     tried: list[Tried] = []
     for n_dimensions, temperature in candidates:
@@ -163,12 +163,16 @@ def _placed(answers: Answers) -> Tensor:
     return answers.images[answers.groups >= 0].bincount(minlength=answers.n_images) > 0
 
 
-def _begin(places: FloatArray, answers: Answers, generator: torch.Generator) -> Fit:
+def begin(
+    places: FloatArray, temperature: float, answers: Answers, generator: torch.Generator
+) -> Fit:
+    """The first guess (N, d) as a fit, before any of it has been fitted."""
     start = torch.as_tensor(places.astype(np.float32))
     # Images no answer has placed must not all lie on one point.
     start = start + 1e-3 * torch.randn(start.shape, generator=generator)
     embedding = unit(start.to(answers.device))
-    return Fit(embedding, PairCurve.start(answers.device), Trust.start(answers))
+    curve, trust = PairCurve.start(answers.device), Trust.start(answers)
+    return Fit(embedding, curve, trust, temperature=temperature)
 
 
 def best(tried: list[Tried]) -> Tried:

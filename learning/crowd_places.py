@@ -1,0 +1,66 @@
+"""Where images are shown to lie when one embedding holds for everyone.
+
+The pooled model places images by pairs, the choice among bins (`learning.binning`) by whole
+grids. In wide grids each sees what the other misses: an image with few or contradictory
+answers lies near the origin of the pooled model, whatever it is like, but near the images it
+was binned with in the other. So both stand side by side, and distances count two parts of the
+bins to one of the pairs. In grids of few images bins say little, and of very many answers
+there is no time for both.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from learning.answers import Answers
+from learning.binning.pairs import suits_pairs
+from learning.binning.plain import plain_places
+from learning.pooled.model import PooledModel
+
+# Of the mean squared distance.
+_SHARE_OF_BINS = 2 / 3
+_MOST_ANSWERS = 20_000
+_TINY = 1e-6
+
+
+def pooled_places(pooled: PooledModel, answers: Answers, generator: torch.Generator) -> Tensor:
+    """(N, d) in as many dimensions as the pooled model has, and in its scale."""
+    if len(answers) > _MOST_ANSWERS or suits_pairs(answers):
+        return pooled.positions
+    seen = pooled.placements > 0
+    by_pairs, scale = _unit(pooled.positions, seen)
+    if float(scale) < _TINY:
+        return pooled.positions
+    by_bins, _ = _unit(plain_places(answers, generator), seen)
+    beside = torch.cat(
+        [(1 - _SHARE_OF_BINS) ** 0.5 * by_pairs, _SHARE_OF_BINS**0.5 * by_bins], dim=1
+    )
+    # In ascending order.
+    axes = torch.linalg.eigh(beside.T @ beside).eigenvectors
+    kept = axes[:, -pooled.positions.shape[1] :].flip(1)
+    places: Tensor = scale * (beside @ kept)
+    return places.contiguous()
+
+
+def place_variance(pooled: PooledModel, places: Tensor) -> Tensor:
+    """(N, d) of `pooled_places`: along each axis its spread, times the part of the pooled
+    model's spread that it does not know of the image."""
+    if not pooled.certain and torch.equal(places, pooled.positions):
+        return pooled.variance()
+    spread = places.var(dim=0)
+    if pooled.certain:
+        unknown = 1 / (1 + pooled.placements)
+    else:
+        variance = pooled.variance().sum(dim=1)
+        squares = (pooled.positions**2).sum(dim=1) + variance
+        unknown = (variance / squares.mean().clamp(min=_TINY)).clamp(max=1.0)
+    return unknown.unsqueeze(1) * spread
+
+
+def _unit(places: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
+    """Places about the middle of those seen, root mean square 1, and their scale before; an
+    image that no answer shows is in the middle."""
+    centred = (places - places[seen].mean(dim=0)) * seen.unsqueeze(1)
+    scale = (centred[seen] ** 2).sum(dim=1).mean().sqrt()
+    return centred / scale.clamp(min=_TINY), scale
