@@ -1,50 +1,50 @@
-"""A clock that jumps: what is stored moves the other way, which is the same to whoever compares.
-
-No process keeps a time of day in its memory: what they wait for is measured by a clock that only
-goes on. So rows and tokens are all that a jump can be noticed by.
-"""
+"""The machine's clock is set: to what is stored that is the same as being of another time."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 
-import psycopg
-from psycopg import sql
+import pytest
+from redis import Redis
+from sqlalchemy import DateTime, literal, text, update
 
 from app.annotation.sessions import TOKEN
+from app.core.database import transaction
 from app.core.security import _fernet
-from tests.support.databases import connect
+from app.core.settings import get_settings
+from app.tables import metadata
 
-HOUR = 3600
-TIMES = """
-SELECT table_name, array_agg(column_name::text) FROM information_schema.columns
-JOIN information_schema.tables USING (table_schema, table_name)
-WHERE table_schema = 'public' AND table_type = 'BASE TABLE'
-AND data_type = 'timestamp with time zone' GROUP BY table_name
-"""
+HOUR = timedelta(hours=1)
 
 
-def jump(url: str, seconds: float) -> None:
-    """As if the clock of all processes and of PostgreSQL went on by so much at once; below zero: as
-    if it was put back."""
-    with connect(url) as connection, connection.transaction():
-        # Nobody sees some of it moved and some not.
-        connection.execute("SET LOCAL session_replication_role = replica")
-        rows = connection.execute(TIMES).fetchall()
-        tables = sql.SQL(", ").join(sql.Identifier(table) for table, _ in rows)
-        connection.execute(sql.SQL("LOCK TABLE {} IN EXCLUSIVE MODE").format(tables))
-        for table, columns in rows:
-            _move(connection, table, columns, seconds)
+def clock_was_set(by: timedelta) -> None:
+    """Set back (negative) by an hour, every time that is stored lies an hour further ahead."""
+    with transaction() as session:
+        # What never changes but by the clock is guarded by triggers.
+        session.execute(text("SET LOCAL session_replication_role = replica"))
+        for table in metadata.tables.values():
+            times = [one for one in table.columns if isinstance(one.type, DateTime)]
+            if times:
+                session.execute(update(table).values({one: one - literal(by) for one in times}))
+    with Redis.from_url(get_settings().redis_url) as client:
+        for key in client.scan_iter():
+            left = client.pttl(key)
+            if left > 0:
+                # None is left: the key is gone.
+                client.pexpire(key, int(left - by.total_seconds() * 1000))
 
 
-def _move(connection: psycopg.Connection, table: str, columns: list[str], seconds: float) -> None:
-    moved = sql.SQL(", ").join(
-        sql.SQL("{0} = {0} - make_interval(secs => {1})").format(sql.Identifier(name), seconds)
-        for name in columns
-    )
-    connection.execute(sql.SQL("UPDATE {} SET {}").format(sql.Identifier(table), moved))
-
-
-def jumped(token: str, seconds: float) -> str:
-    """An annotator's token that was sealed just now, after such a jump."""
+def as_if_sealed_before(token: str, by: timedelta) -> str:
+    """An annotator's token that was sealed just now, once the clock was set by so much."""
     keys = _fernet(TOKEN)
-    sealed_at = int(time.time() - seconds)
-    return keys.encrypt_at_time(keys.decrypt(token), sealed_at).decode()
+    return keys.encrypt_at_time(keys.decrypt(token), int(time.time() - by.total_seconds())).decode()
+
+
+@contextmanager
+def clock_off_by(off: timedelta) -> Iterator[None]:
+    """Within the block, `time.time` of this process is off by so much."""
+    right = time.time
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "time", lambda: right() + off.total_seconds())
+        yield

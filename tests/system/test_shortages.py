@@ -1,8 +1,9 @@
-"""What everybody needs is short or wrong for a while: PostgreSQL's connections, the clock. People see a
-sentence, nothing that was acknowledged is lost, and all goes on by itself."""
+"""What everybody needs is short or wrong for a while: PostgreSQL's connections, the clock. People
+see a sentence, nothing that was acknowledged is lost, and all goes on by itself."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 
 import httpx
 import psycopg
@@ -16,7 +17,7 @@ from app.core.database import transaction
 from app.jobs.models import Job
 from app.recruitment.models import Payment
 from tests.support.builders import a_campaign, an_account, sign_in
-from tests.support.clock import HOUR, jump, jumped
+from tests.support.clock import HOUR, as_if_sealed_before, clock_was_set
 from tests.support.invariants import broken_invariants
 from tests.support.people import Person, a_person
 from tests.support.servers import Servers
@@ -133,7 +134,7 @@ def test_while_postgresql_has_no_connections_everybody_is_told_and_all_goes_on_a
 
 @pytest.mark.parametrize("first", [HOUR, -HOUR])
 def test_a_clock_that_jumps_by_an_hour_and_back_loses_nothing(
-    system: System, http: httpx.Client, first: int
+    system: System, http: httpx.Client, first: timedelta
 ) -> None:
     owner = an_account()
     campaign = a_paid_campaign(owner)
@@ -142,10 +143,10 @@ def test_a_clock_that_jumps_by_an_hour_and_back_loses_nothing(
     answer(ada, bob)
     # Both sit over a grid, for longer than a lease when the clock goes on.
     leases = [(one, one.lease()) for one in (ada, bob)]
-    for seconds in (first, -first):
-        jump(system.environment["DATABASE_URL"], seconds)
+    for by in (first, -first):
+        clock_was_set(by)
         person, lease = leases.pop()
-        later = Person(http, jumped(person.token, seconds))
+        later = Person(http, as_if_sealed_before(person.token, by))
         sent = later.submit(lease)
         assert (sent.status_code, sent.json()["status"]) == (200, "stored")
         # Once more: the answer is known, and paid once.
