@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -27,20 +27,24 @@ NICENESS = 5
 OOM_SCORE = "500"
 # From one end to the next start, longer each time unless it ran for a while between; and to the
 # end of requests when the web server ends.
-AGAIN_SECONDS, LONGEST_PAUSE, WHILE_SECONDS, GRACE_SECONDS = 1.0, 30.0, 60.0, 5
+AGAIN_SECONDS, LONGEST_PAUSE, WHILE_SECONDS, GRACE_SECONDS = 1.0, 30.0, 60.0, 2
+# The first moments of a server belong to those who have waited for it.
+LATEST_START_SECONDS = 15.0
 # Longer than connections to it are kept.
 KEEP_ALIVE_SECONDS = 130
 
 
 @contextmanager
-def running() -> Iterator[str]:
-    """The process runs during the block, again and again if need be; gives its socket's path."""
+def running() -> Iterator[tuple[str, Callable[[], None]]]:
+    """The process runs during the block, again and again if need be, from the first request for it
+    on, or a moment after the web server's start; gives its socket's path and what to call for it.
+    """
     with tempfile.TemporaryDirectory(prefix="likewise-") as folder:
         socket = str(Path(folder, "heavy"))
         keeper = _Keeper(socket)
         keeper.start()
         try:
-            yield socket
+            yield socket, keeper.want
         finally:
             keeper.stop()
 
@@ -49,11 +53,12 @@ class _Keeper(threading.Thread):
     def __init__(self, socket: str) -> None:
         super().__init__(name="heavy", daemon=True)
         self._command = [sys.executable, "-m", "likewise.heavy_server", socket]
-        self._stopping = threading.Event()
+        self._stopping, self._wanted = threading.Event(), threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
     def run(self) -> None:
+        self._wanted.wait(LATEST_START_SECONDS)
         pause = AGAIN_SECONDS
         while True:
             began = time.monotonic()
@@ -79,15 +84,20 @@ class _Keeper(threading.Thread):
             return f"could not be started ({error})"
         return f"ended ({self._process.wait()})"
 
+    def want(self) -> None:
+        """Somebody waits for it."""
+        self._wanted.set()
+
     def stop(self) -> None:
         with self._lock:
             self._stopping.set()
+            self._wanted.set()
             process = self._process
         if process is None:
             return
         process.terminate()
         try:
-            process.wait(2 * GRACE_SECONDS)
+            process.wait(GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -2,6 +2,8 @@
 
 import argparse
 import logging
+import signal
+from types import FrameType
 
 from likewise import heavy_server
 
@@ -22,6 +24,11 @@ def command(host: str, port: int, grace_seconds: int | None = None) -> list[str]
     return ["likewise.web_server", "--host", host, "--port", str(port), *grace]
 
 
+def _end(number: int, frame: FrameType | None) -> None:
+    """uvicorn raises the signal again once it has ended: the other process is ended then, too."""
+    raise SystemExit(128 + number)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
@@ -36,8 +43,9 @@ def main() -> None:
     LimitedProtocol.most_connections = allow_descriptors()
     for name in ("uvicorn.error", "asyncio"):
         logging.getLogger(name).addFilter(FewAlike())
-    with heavy_server.running() as socket:
-        hand_over_to(socket)
+    signal.signal(signal.SIGTERM, _end)
+    with heavy_server.running() as (socket, want):
+        hand_over_to(socket, want)
         uvicorn.run(
             "app.main:served",
             factory=True,

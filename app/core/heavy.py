@@ -64,10 +64,12 @@ def is_heavy(endpoint: Callable[..., Any]) -> bool:
 class Elsewhere:
     """The process for heavy requests, as this one sees it.
 
-    socket: path of the Unix socket that it listens on
+    socket: path of the Unix socket that it listens on; want: called for each request, that it may
+    be started
     """
 
-    def __init__(self, socket: str) -> None:
+    def __init__(self, socket: str, want: Callable[[], None]) -> None:
+        self._want = want
         self._pool = httpcore.AsyncConnectionPool(
             uds=socket,
             max_connections=None,
@@ -91,6 +93,7 @@ class Elsewhere:
         """
         place: Place = scope["state"]["place"]
         place.leave()
+        self._want()
         await self._places.take(place.holder)
         own = Place(self._places, place.holder)
         try:
@@ -175,10 +178,10 @@ def is_somebodys(scope: Scope) -> bool:
     return "place" in scope["state"]
 
 
-def hand_over_to(socket: str) -> None:
+def hand_over_to(socket: str, want: Callable[[], None]) -> None:
     """From now on heavy requests are handed over."""
     global _elsewhere
-    _elsewhere = Elsewhere(socket)
+    _elsewhere = Elsewhere(socket, want)
 
 
 def elsewhere() -> Elsewhere | None:
