@@ -318,8 +318,8 @@ class _Verdict:
         scores = [_calibrated_score([one], held) for one in odds]
         shown = int(torch.stack([score.mean() for score in scores[1:]]).argmax())
         gap = Evidence.of(scores[0] - scores[1 + shown])
-        # A single attribute has no other to be told from: it is shown where it predicts more
-        # than all that knows of one embedding.
+        # A single attribute has no other to be distinguished from: it is shown where it predicts
+        # more than all that knows of one embedding.
         rival = _calibrated_score([odds[1 + shown], *views], held)
         lead = Evidence.of(scores[0] - rival)
         pooled_holds = any(

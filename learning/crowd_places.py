@@ -33,13 +33,13 @@ def pooled_places(pooled: PooledModel, answers: Answers, generator: torch.Genera
     if float(scale) < _TINY:
         return pooled.positions
     by_bins, _ = _unit(plain_places(answers, generator), seen)
-    beside = torch.cat(
+    joint = torch.cat(
         [(1 - _SHARE_OF_BINS) ** 0.5 * by_pairs, _SHARE_OF_BINS**0.5 * by_bins], dim=1
     )
     # In ascending order.
-    axes = torch.linalg.eigh(beside.T @ beside).eigenvectors
+    axes = torch.linalg.eigh(joint.T @ joint).eigenvectors
     kept = axes[:, -pooled.positions.shape[1] :].flip(1)
-    places: Tensor = scale * (beside @ kept)
+    places: Tensor = scale * (joint @ kept)
     return places.contiguous()
 
 

@@ -26,8 +26,8 @@ ACTIVE = ("queued", "running")
 def next_messages(session: Session, limit: int) -> Sequence[OutboxMessage]:
     """Up to `limit` waiting messages whose turn it is, locked, the oldest first.
 
-    A message of nobody's job (a removal, or a row that is gone) never waits for its turn, nor one
-    that says again what Celery was told: its job has its place.
+    A message of nobody's job (a removal, or a row that is gone) never waits for its turn, nor a
+    second message of a job that was sent to Celery before: that job has its place.
     """
     work = _active_work()
     waiting = OutboxMessage.dispatched_at.is_(None)
@@ -83,7 +83,7 @@ def _active_work() -> CTE:
 
 
 def _handed_over(work: CTE) -> Any:
-    """How much of each account's work workers have, by task: running, or Celery was told."""
+    """How much of each account's work workers have, by task: running, or sent to Celery."""
     is_sent = select(OutboxMessage.id).where(
         OutboxMessage.job_id == work.c.id, OutboxMessage.dispatched_at.is_not(None)
     )

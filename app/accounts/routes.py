@@ -82,8 +82,8 @@ def credential_of(scope: Scope) -> str | None:
 
 
 def owner_of_credential(scope: Scope) -> UUID | None:
-    """Whose the token or cookie of a request is; None where that cannot be told: the route will
-    say why."""
+    """The account of a request's token or cookie; None where there is none, or it cannot be looked
+    up: the route meets the same error and reports it."""
     try:
         return who_may_send_much(scope)
     except (LikewiseError, SQLAlchemyError):

@@ -28,8 +28,8 @@ def seconds_to_step(elapsed: float) -> float:
 
 
 class EvenRoute(BriefRoute):
-    """A route whose function may ask for an even pace. Nobody's thread waits meanwhile, and its
-    transaction has ended."""
+    """A route whose function may ask for an even pace. No thread is held during
+    the pause, and the transaction has ended."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.monotonic()

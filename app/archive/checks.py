@@ -23,9 +23,9 @@ from sqlalchemy.orm import Session
 
 from app.annotation.settings import checked_annotation
 from app.archive.errors import DamagedArchive
+from app.archive.readable import check_readable
 from app.archive.shapes import misshapen
 from app.archive.tables import ARCHIVED, Archived, belongs
-from app.archive.told import check_told
 from app.campaigns.models import Campaign
 from app.campaigns.service import check_budget, check_ranges
 from app.core.errors import InvalidInput
@@ -157,7 +157,7 @@ def check_pages(session: Session, campaign: Campaign) -> None:
     campaign.settings = check_settings(get_strategy(campaign.strategy), campaign.settings)
     campaign.annotation = checked_annotation(campaign.annotation)
     campaign.plan = checked_plan(campaign.plan)
-    check_told(session, campaign)
+    check_readable(session, campaign)
 
 
 def _is_float(kind: object) -> bool:

@@ -48,8 +48,8 @@ TRIES = 3
 PAUSE_SECONDS = 1.0
 GLANCE_SECONDS = 0.5
 NO_ROOM_YET = (
-    "The server's disk is full. The import goes on by itself when whoever runs the server has made "
-    "room."
+    "The server's disk is full. The import continues on its own once the administrator has freed "
+    "some space."
 )
 
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 # Also said where a database is full.
 NO_ROOM = (
-    "The server's disk is full, and this was not done. It can be sent again once whoever runs the "
-    "server has made room; nothing needs to be started again."
+    "The server's disk is full, so this could not be done. Try again once the administrator has "
+    "freed some space; no restart is needed."
 )
 
 

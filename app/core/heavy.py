@@ -10,7 +10,7 @@ tests without a server, they are answered in place.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import httpcore
 from starlette.requests import ClientDisconnect
@@ -30,7 +30,7 @@ LOOK_SECONDS = 0.5
 KEPT_SECONDS, KEPT_CONNECTIONS = 30.0, 10
 # Requests whose replies have not begun: of an account, in its line, and in all.
 AT_ONCE, IN_LINE, AT_ONCE_IN_ALL = 4, 200, 64
-# Of one connection alone (RFC 9110, section 7.6.1), and what is said anew of the request.
+# Of one connection alone (RFC 9110, section 7.6.1), and those that this process sets itself.
 OWN_HEADERS = frozenset({
     b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization",
     b"proxy-connection", b"te", b"trailer", b"upgrade", b"expect",
@@ -44,7 +44,7 @@ class HeavyUnavailable(LikewiseError):
 
     code = "unavailable"
     status = 503
-    headers = {"Retry-After": "5"}  # noqa: RUF012  # ClassVar of the base
+    headers: ClassVar = {"Retry-After": "5"}
 
 
 _heavy: set[Callable[..., Any]] = set()

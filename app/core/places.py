@@ -11,6 +11,7 @@ from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import ClassVar
 from uuid import UUID
 
 from starlette.concurrency import run_in_threadpool
@@ -33,7 +34,7 @@ class TooManyAtOnce(LikewiseError):
 
     code = "too_many_at_once"
     status = 429
-    headers = {"Retry-After": "2"}  # noqa: RUF012  # ClassVar of the base
+    headers: ClassVar = {"Retry-After": "2"}
 
 
 @dataclass
@@ -45,7 +46,7 @@ class _Taken:
 class Places:
     """So many places for each holder, and so many who wait for them in the order of their coming.
 
-    Of one event loop. refusal: what those are told for whom the line is too long
+    Of one event loop. refusal: the error message when the line is full
     """
 
     def __init__(self, at_once: int, in_line: int, refusal: str) -> None:
@@ -61,7 +62,7 @@ class Places:
         return True
 
     async def take(self, holder: Hashable) -> None:
-        """Raises TooManyAtOnce; whoever takes a place leaves it."""
+        """Wait for a place, which the caller gives back with `leave`. Raises TooManyAtOnce."""
         if self.take_now(holder):
             return
         taken = self._taken[holder]
@@ -142,8 +143,8 @@ class FairShare:
     cookie or token that is nobody's share those of their address.
 
     A heavy request leaves its place for one of its own kind (app/core/heavy.py). credential_of: the
-    cookie or token of a request, None where none counts: of annotators, and of whoever signs in;
-    owner_of: whose it is, asked in a thread and remembered
+    cookie or token of a request, None where requests are not counted: those of annotators, and
+    signing in; owner_of: its account, looked up in a thread and remembered
     """
 
     def __init__(

@@ -138,11 +138,10 @@ class Download(StreamingResponse):
 
 
 def _require_room() -> None:
-    folder = tempfile.gettempdir()
-    if shutil.disk_usage(folder).free < LEAST_ROOM:
+    if shutil.disk_usage(tempfile.gettempdir()).free < LEAST_ROOM:
         raise NoRoom(
-            f"{folder} on the server has less than {LEAST_ROOM >> 20} MB left, too little for a "
-            "download. It can be asked for again once whoever runs the server has made room."
+            f"The server has less than {LEAST_ROOM >> 20} MB of temporary space left, too little "
+            "for a download. Try again once the administrator has freed some space."
         )
 
 

@@ -58,7 +58,7 @@ def test_an_account_at_every_limit_slows_nobodys_annotators(
         failed = [one for one in traffic.recorder.calls if one.status == 0 or one.status >= 400]
         assert failed == []
         check_log_against_database(traffic, campaign)
-        figures = told(calls, account)
+        figures = summary(calls, account)
         keep("greedy", figures)
         account.check_it_met_its_limits()
         if FULL:
@@ -142,14 +142,14 @@ def a_crowd_at_work(system: System, owner: Account) -> tuple[Campaign, Traffic]:
     )
 
 
-def told(calls: dict[bool, list[Call]], account: _Greedy) -> dict[str, Any]:
+def summary(calls: dict[bool, list[Call]], account: _Greedy) -> dict[str, Any]:
     waits = {
         name: {kind: percentiles([one for one in calls[is_greedy] if one.kind == kind])
                for kind in KINDS}
-        for name, is_greedy in (("alone", False), ("beside", True))
+        for name, is_greedy in (("alone", False), ("with_greedy", True))
     }  # fmt: skip
     times = {
-        kind: round(waits["beside"][kind]["p99_ms"] / waits["alone"][kind]["p99_ms"], 2)
+        kind: round(waits["with_greedy"][kind]["p99_ms"] / waits["alone"][kind]["p99_ms"], 2)
         for kind in KINDS
     }
     return {

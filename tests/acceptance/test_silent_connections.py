@@ -57,7 +57,7 @@ def test_visitors_are_served_beside_connections_that_waste_time(
                 visits.append((time.monotonic(), visit(system)))
                 sizes.append((time.monotonic() - began, *size_of(system)))
                 time.sleep(PAUSE)
-        figures = told(visits, stolen, sizes, attack)
+        figures = summary(visits, stolen, sizes, attack)
         keep("silent_connections", figures)
         assert attack.opened >= CONNECTIONS
         assert figures["most_descriptors"] <= CONNECTIONS + OTHER_DESCRIPTORS
@@ -172,7 +172,7 @@ class _Attack:
             transport.pause_reading()
 
 
-def told(
+def summary(
     visits: list[tuple[float, float]],
     stolen: Stolen,
     sizes: list[tuple[float, int, int]],

@@ -385,7 +385,10 @@ DAMAGES: dict[str, tuple[Callable[[Members], bytes], str]] = {
     ),
     "a time without end": (with_row("job", created_at="infinity"), "times of no calendar"),
     "a time before all": (with_row("campaign", created_at="0004-01-01T00:00:00Z BC"), "times of"),
-    "insight of any shape": (with_row("model", insight={"attributes": 3}), "no page can show"),
+    "insight of any shape": (
+        with_row("model", insight={"attributes": 3}),
+        "attributes of model 1 cannot be shown on any page",
+    ),
     "text that cannot be stored": (with_row("remark", text="\0"), "refuses"),
     "a script as an image": (with_image(b"<svg onload=alert(1)>"), "not an image as Likewise"),
     "a PNG as an image": (with_image(b"\x89PNG\r\n\x1a\n" + bytes(50)), "not an image as Likewise"),

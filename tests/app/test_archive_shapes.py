@@ -87,7 +87,7 @@ def test_a_clustering_of_an_unknown_kind_is_refused(client: TestClient) -> None:
         odd = changed(members, "clustering", lambda row, c=change: row.update(c))  # type: ignore[misc]
         reply = bring(client, packed(odd))
         assert reply.status_code == 422, reply.text
-        assert "no page can show" in reply.json()["detail"]
+        assert "cannot be shown on any page" in reply.json()["detail"]
 
 
 @pytest.mark.usefixtures("environment")

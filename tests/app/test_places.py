@@ -91,7 +91,7 @@ OWNERS = Owners()
 
 
 class Application:
-    """Begins replies when it is told to, and goes on with them until it is told to end."""
+    """Begins replies once `begin` is set, and ends them once `end` is set."""
 
     def __init__(self) -> None:
         self.under_way = self.most = self.begun = 0
@@ -108,8 +108,27 @@ class Application:
         await send({"type": "http.response.body", "body": b""})
 
 
+class Watched:
+    """A fair share that counts the requests in line: only they are read before their turn."""
+
+    def __init__(self, app: FairShare) -> None:
+        self.app = app
+        self.in_line = 0
+
+    async def __call__(self, scope: Any, receive: Callable[[], Any], send: Any) -> None:
+        is_read = False
+
+        async def counting() -> Message:
+            nonlocal is_read
+            self.in_line += not is_read
+            is_read = True
+            return await receive()  # type: ignore[no-any-return]
+
+        await self.app(scope, counting, send)
+
+
 def asking(
-    app: FairShare, credential: str, receive: Callable[[], Any] | None = None
+    app: FairShare | Watched, credential: str, receive: Callable[[], Any] | None = None
 ) -> Coroutine[Any, Any, list[Message]]:
     async def ask() -> list[Message]:
         sent: list[Message] = []
@@ -140,16 +159,21 @@ def still_there() -> Callable[[], Any]:
     return receive
 
 
-async def settled() -> None:
-    # Owners are asked for in threads.
-    for _ in range(40):
+async def until(is_true: Callable[[], bool]) -> None:
+    """Owners are looked up in threads, which take as long as the machine is busy."""
+    ends = asyncio.get_running_loop().time() + 30
+    while not is_true():
+        assert asyncio.get_running_loop().time() < ends
         await asyncio.sleep(0.005)
 
 
-def fair() -> tuple[Application, FairShare]:
+def credential_of(scope: Any) -> str | None:
+    return scope["credential"] or None
+
+
+def fair() -> tuple[Application, Watched]:
     application = Application()
-    read: Callable[[Any], str | None] = lambda scope: scope["credential"] or None  # noqa: E731
-    return application, FairShare(application, read, OWNERS.get_owner)
+    return application, Watched(FairShare(application, credential_of, OWNERS.get_owner))
 
 
 def test_requests_of_an_account_wait_for_each_other_and_not_for_those_of_others() -> None:
@@ -160,15 +184,13 @@ def test_requests_of_an_account_wait_for_each_other_and_not_for_those_of_others(
             asyncio.ensure_future(asking(app, token if number % 2 else cookie))
             for number in range(AT_ONCE + 4)
         ]
-        await settled()
+        await until(lambda: app.in_line == 4)
         assert application.under_way == AT_ONCE
         others = [asyncio.ensure_future(asking(app, name)) for name in ("quiet", "", "", "")]
-        await settled()
-        assert application.under_way == AT_ONCE + 4
+        await until(lambda: application.under_way == AT_ONCE + 4)
         application.begin.set()
-        await settled()
         # Replies that go on, as live events do, hold no place.
-        assert application.begun == AT_ONCE + 4 + 4
+        await until(lambda: application.begun == AT_ONCE + 4 + 4)
         application.end.set()
         replies = await asyncio.gather(*greedy, *others)
         assert all(reply[0]["status"] == 200 for reply in replies)
@@ -180,7 +202,7 @@ def test_a_line_that_is_too_long_is_429() -> None:
     async def run() -> None:
         application, app = fair()
         held = [asyncio.ensure_future(asking(app, "me")) for _ in range(AT_ONCE + IN_LINE)]
-        await settled()
+        await until(lambda: app.in_line == IN_LINE)
         [start, body] = await asking(app, "me")
         assert start["status"] == 429
         assert (b"retry-after", b"2") in start["headers"]
@@ -209,7 +231,7 @@ def test_who_leaves_the_line_is_not_worked_for() -> None:
     async def run() -> None:
         application, app = fair()
         held = [asyncio.ensure_future(asking(app, "me")) for _ in range(AT_ONCE)]
-        await settled()
+        await until(lambda: application.under_way == AT_ONCE)
 
         async def left() -> Message:
             return {"type": "http.disconnect"}
@@ -217,7 +239,8 @@ def test_who_leaves_the_line_is_not_worked_for() -> None:
         [start, _] = await asking(app, "me", left)
         assert start["status"] == 400
         patient = asyncio.ensure_future(asking(app, "me"))
-        await settled()
+        # The one who left was the first in line.
+        await until(lambda: app.in_line == 2)
         application.begin.set()
         application.end.set()
         await asyncio.gather(*held, patient)
@@ -246,7 +269,7 @@ def test_strangers_of_an_address_share_the_places_of_one() -> None:
     async def run() -> None:
         application, app = fair()
         guesses = [asyncio.ensure_future(asking(app, f"stranger-{n}")) for n in range(3 * AT_ONCE)]
-        await settled()
+        await until(lambda: app.in_line == 2 * AT_ONCE)
         assert application.under_way == AT_ONCE
         application.begin.set()
         application.end.set()

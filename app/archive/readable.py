@@ -1,6 +1,6 @@
-"""What answers and models of an archive tell, tried on all that shows it.
+"""Reads what an archive restored through the code that shows it.
 
-Models tell JSON of any shape, and files: whoever reads it is the judge of it.
+Models hold JSON and files of any shape: only their readers know which they can read.
 """
 
 from collections.abc import Iterator
@@ -30,21 +30,32 @@ from app.results.service import list_models, read_map, read_progress
 ROWS_AT_ONCE = 1000
 
 
-def check_told(session: Session, campaign: Campaign) -> None:
-    """Raises DamagedArchive when the campaign's pages could not be shown."""
-    with _what_no_page_can_show():
+def check_readable(session: Session, campaign: Campaign) -> None:
+    """Raises DamagedArchive, with the part that cannot be shown."""
+    with _readable("answers"):
         _check_answers(session, campaign)
+    with _readable("progress"):
         ProgressOut.of(read_progress(session, campaign))
+    with _readable("annotators' quality"):
         read_scores(session, campaign)
-        for model in list_models(session, campaign):
-            MapOut.of(model.version, read_map(session, campaign, model))
-            _check_clusterings(session, campaign, model)
-            if tells_attributes(model):
-                InsightOut.of(read_insight(session, campaign, model))
-            if own_clusters.tells_clusters(model):
-                _check_own_clusters(session, campaign, model)
-            if labels.tells_labels(model):
-                _check_labels(session, campaign, model)
+    for model in list_models(session, campaign):
+        _check_model(session, campaign, model)
+
+
+def _check_model(session: Session, campaign: Campaign, model: Model) -> None:
+    with _readable(f"map of model {model.version}"):
+        MapOut.of(model.version, read_map(session, campaign, model))
+    with _readable(f"clusterings of model {model.version}"):
+        _check_clusterings(session, campaign, model)
+    if tells_attributes(model):
+        with _readable(f"attributes of model {model.version}"):
+            InsightOut.of(read_insight(session, campaign, model))
+    if own_clusters.tells_clusters(model):
+        with _readable(f"clusters of model {model.version}"):
+            _check_own_clusters(session, campaign, model)
+    if labels.tells_labels(model):
+        with _readable(f"labels of model {model.version}"):
+            _check_labels(session, campaign, model)
 
 
 def _check_answers(session: Session, campaign: Campaign) -> None:
@@ -55,17 +66,17 @@ def _check_answers(session: Session, campaign: Campaign) -> None:
 
 
 def _check_clusterings(session: Session, campaign: Campaign, model: Model) -> None:
-    for one in list_clusterings(session, model):
-        typical = [position for cluster in one.clusters for position in cluster["images"]]
+    for clustering in list_clusterings(session, model):
+        typical = [position for cluster in clustering.clusters for position in cluster["images"]]
         images = {image.position: image for image in images_at(session, campaign, typical)}
-        ClusteringOut.whole(one, images)
+        ClusteringOut.whole(clustering, images)
 
 
 def _check_own_clusters(session: Session, campaign: Campaign, model: Model) -> None:
-    told = own_clusters.all_told(model)
-    images = own_clusters.examples_of(session, campaign, told)
+    summary = own_clusters.all_told(model)
+    images = own_clusters.examples_of(session, campaign, summary)
     stored = own_clusters.stored_clusters(session, model)
-    OwnClustersOut.of(model, told, images, stored)
+    OwnClustersOut.of(model, summary, images, stored)
 
 
 def _check_labels(session: Session, campaign: Campaign, model: Model) -> None:
@@ -80,11 +91,11 @@ def _check_labels(session: Session, campaign: Campaign, model: Model) -> None:
 
 
 @contextmanager
-def _what_no_page_can_show() -> Iterator[None]:
+def _readable(part: str) -> Iterator[None]:
     try:
         yield
     except (
         ValidationError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
         RecursionError,
     ) as error:  # fmt: skip
-        raise DamagedArchive("The archive tells what no page can show.") from error
+        raise DamagedArchive(f"The archive's {part} cannot be shown on any page.") from error
