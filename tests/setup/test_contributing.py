@@ -100,12 +100,12 @@ def as_path(word: str) -> str:
 
 def files_at(path: str) -> set[str]:
     """Tracked files that a path names: a file, all in a folder, or any called so."""
-    if path.endswith("/"):
-        return {file for file in tracked_files() if file.startswith(path)}
     if path in tracked_files():
         return {path}
-    if "/" in path:
-        return set()
+    folder = path.rstrip("/") + "/"
+    inside = {file for file in tracked_files() if file.startswith(folder)}
+    if inside or "/" in path:
+        return inside
     return {file for file in tracked_files() if file.endswith(f"/{path}")}
 
 
