@@ -110,7 +110,8 @@ def files_at(path: str) -> set[str]:
 
 
 def named_in(text: str) -> set[str]:
-    return {file for path, _ in references(text) for file in files_at(path)}
+    """Files that a text names one by one: a folder names none of its files."""
+    return {path for path, _ in references(text) if path in tracked_files()}
 
 
 def assigned(node: ast.stmt) -> list[str]:
