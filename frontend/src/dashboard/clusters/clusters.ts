@@ -23,7 +23,7 @@ export function clusterName({ name, words, index }: Pick<Cluster, 'name' | 'word
 /** How to read a mean silhouette (Kaufman and Rousseeuw 1990). */
 export function silhouetteWords(value: number): string {
   if (value > 0.7) return 'clearly separated';
-  if (value > 0.5) return 'apart';
+  if (value > 0.5) return 'separated';
   if (value > 0.25) return 'weakly separated';
   return 'hardly separated';
 }
