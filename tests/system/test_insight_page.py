@@ -190,7 +190,7 @@ def compare_models(page: Page, root: str) -> None:
     moved = page.get_by_role("listitem").get_by_role("img")
     expect(moved.first).to_have_attribute("alt", "image-004.png")
     expect(page.get_by_role("img", name=re.compile("^Map of Model 2"))).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("^Map of Model 1, turned"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^Map of Model 1, aligned"))).to_be_visible()
     is_fine(page)
 
 
