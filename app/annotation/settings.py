@@ -21,34 +21,35 @@ class AnnotationSettings(BaseModel):
     language: Literal["auto", "en", "de", "ar"] = Field(
         default="auto",
         title="Language",
-        description="Of buttons and hints; auto: what the annotator's browser asks for.",
+        description="Language of buttons and hints. auto: the language of the annotator's browser.",
     )
     consent: str = Field(
         default="",
         max_length=LONGEST_TEXT,
         title="Consent text",
-        description="Shown first and must be agreed to. Empty: no such page. Markdown.",
+        description="Shown first. Annotators must agree to it. Empty: no consent page. Supports "
+        "Markdown.",
     )
     instructions: str = Field(
         default="",
         max_length=LONGEST_TEXT,
         title="Instructions",
-        description="Above the worked example. Empty: the built-in text. Markdown.",
+        description="Shown above the worked example. Empty: the built-in text. Supports Markdown.",
     )
     show_instructions: bool = Field(
         default=True,
         title="Show instructions",
-        description="Before the first grid; always at hand under Help.",
+        description="Shown before the first grid. They are always available under Help.",
     )
     thanks: str = Field(
         default="",
         max_length=LONGEST_TEXT,
-        title="Thanks",
-        description="Shown at the end. Empty: the built-in text. Markdown.",
+        title="Thank-you text",
+        description="Shown at the end. Empty: the built-in text. Supports Markdown.",
     )
     descriptions: Literal["auto", "required", "optional", "none"] = Field(
         default="auto",
-        title="Descriptions of groups",
+        title="Group descriptions",
         description="auto: required for grids, none for bins.",
     )
     completion: Literal["code", "none"] = Field(
@@ -59,56 +60,59 @@ class AnnotationSettings(BaseModel):
     completion_url: str = Field(
         default="",
         max_length=2000,
-        title="Completion address",
-        description="A button of the last page leads there; {code} stands for the code.",
+        title="Completion URL",
+        description="A button on the last page opens this URL. {code} is replaced by the "
+        "completion code.",
     )
     known_attribute: str = Field(
         default="",
         max_length=200,
         title="Known answers from attribute",
-        description="Images with the same value of this attribute of the collection belong "
-        "together, for everyone: practice and gold grids are made from it.",
+        description="Images with the same value of this collection attribute belong together for "
+        "everyone. Practice and gold grids are made from it.",
     )
     known_value: str = Field(
         default="yes",
         max_length=200,
-        title="Value to be ticked",
-        description="Select campaigns: images with this value of the attribute show what is asked "
-        "for, all others do not.",
+        title="Value to tick",
+        description="For select campaigns: images with this value of the attribute show what is "
+        "asked for. All others do not.",
     )
     practice: int = Field(
         default=0,
         ge=0,
         le=5,
         title="Practice grids",
-        description="With known answers and feedback, before the first grid that counts.",
+        description="Shown with known answers and feedback before the first grid that counts.",
     )
     practice_pass: float = Field(
         default=0.7,
         ge=0,
         le=1,
-        title="Agreement to pass practice",
-        description="Below it the annotator is shown the known answer and tries again, once.",
+        title="Agreement needed to pass practice",
+        description="Below this, the annotator sees the known answer and tries again once.",
     )
     gold_share: float = Field(
         default=0.0,
         ge=0,
         le=0.5,
         title="Share of gold grids",
-        description="Of the grids of each annotator, on top of the budget; their answer is known.",
+        description="Grids whose answer is known, as a share of each annotator's grids. They come "
+        "on top of the budget.",
     )
     repeat_share: float = Field(
         default=0.0,
         ge=0,
         le=0.5,
         title="Share of repeats",
-        description="An earlier grid again, in other places and colours, on top of the budget.",
+        description="Earlier grids shown again with different places and colours. They come on "
+        "top of the budget.",
     )
     measures: list[Measure] = Field(
         default=["warn"],
         title="If answers look random",
-        description="Done by themselves once gold grids and repeats agree no better than chance. "
-        "All can be taken back; what was done is always paid.",
+        description="Applied automatically once gold grids and repeats agree no better than "
+        "chance. You can undo all of them. Finished work is always paid.",
     )
 
     @field_validator("completion_url")

@@ -37,7 +37,7 @@ class NewCampaign(BaseModel):
     kind: str = "grid"
     strategy: str = "cen"
     question: str = "Which of these images belong together?"
-    budget: Whole = Field(default=100, description="Answers wanted in all.")
+    budget: Whole = Field(default=100, description="Total number of answers.")
     rounds: Whole | None = None
     grid_size: Whole | None = None
     max_groups: Whole | None = None
@@ -46,8 +46,8 @@ class NewCampaign(BaseModel):
     learn_every: Whole = 50
     ready_share: float = Field(
         default=1.0,
-        description="Part of a round's grids held ready while the round before is learned, so that "
-        "nobody waits; 0 makes annotators wait for the newest model.",
+        description="Share of a round's grids prepared while the previous round is being learned, "
+        "so that nobody waits. 0 makes annotators wait for the newest model.",
     )
     annotation: dict[str, Any] = Field(
         default_factory=dict, description="The annotators' pages: see AnnotationSettings."
@@ -56,7 +56,7 @@ class NewCampaign(BaseModel):
         default_factory=dict, description="Assumptions of the planner: see PlanSettings."
     )
     reward_cents: Whole = Field(
-        default=0, description="For a whole assignment, in hundredths of the currency."
+        default=0, description="For a whole assignment, in minor units of the currency (cents)."
     )
     currency: str = "USD"
     settings: dict[str, Any] = Field(default_factory=dict)

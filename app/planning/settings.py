@@ -27,23 +27,24 @@ class PlanSettings(BaseModel):
         default=None,
         ge=0,
         le=200,
-        title="Platform's fee (%)",
-        description="Of the rewards. Empty: the platform's list price; see your contract.",
+        title="Platform fee (%)",
+        description="Percentage of the rewards. Empty: the platform's list price. Your contract "
+        "may differ.",
     )
     seconds_per_grid: float | None = Field(
         default=None,
         ge=1,
         le=3600,
         title="Seconds per grid",
-        description="Empty: the median of your campaigns of this kind, or a usual value.",
+        description="Empty: the median of your campaigns of this kind, or a typical value.",
     )
     target: float = Field(
         default=0.6,
         gt=0,
         lt=1,
-        title="Quality wanted",
-        description="Share of each image's ten nearest neighbours that are right; of labels, where "
-        "people vote.",
+        title="Target quality",
+        description="Share of each image's ten nearest neighbours that are right. If people vote: "
+        "share of labels that are right.",
     )
 
 

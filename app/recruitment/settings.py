@@ -54,19 +54,19 @@ class Paid(BaseModel):
         default="",
         max_length=2000,
         title="Description",
-        description="A sentence or two on what is to be done, shown before people accept.",
+        description="One or two sentences about the task, shown before people accept it.",
     )
     approve: Literal["automatic", "review"] = Field(
         default="automatic",
         title="Pay the reward",
-        description="Complete: all grids done here, and handed in on the platform.",
+        description="Complete: all grids are done here and the work is submitted on the platform.",
     )
     extra_grids: int = Field(
         default=0,
         ge=0,
         le=100,
         title="Extra grids",
-        description="How many grids beyond the assignment's own a person may do for a bonus.",
+        description="How many grids beyond the assignment a person can do for a bonus.",
     )
     extra_cents: int = Field(
         default=0,
@@ -81,14 +81,14 @@ class Paid(BaseModel):
         ge=0,
         le=1_000_00,
         title="Bonus for good work",
-        description="For an assignment of somebody whose gold grids and repeats agree better "
+        description="Paid for each assignment if the person's gold grids and repeats agree better "
         "than chance.",
         json_schema_extra=MONEY,
     )
     exclude_former: bool = Field(
         default=True,
         title="One assignment per person",
-        description="Who has handed in work of this campaign is not offered it again.",
+        description="People who have submitted work for this campaign are not offered it again.",
     )
 
     @property
@@ -108,60 +108,61 @@ class MTurkSettings(Paid):
         default="images, sort, group, categorize",
         max_length=1000,
         title="Keywords",
-        description="Apart by commas.",
+        description="Comma-separated.",
     )
     minutes_allowed: int = Field(
         default=60,
         ge=1,
         le=24 * 60,
         title="Minutes allowed",
-        description="From accepting to handing in; then MTurk gives the place to somebody else.",
+        description="From accepting to submitting. After that, MTurk gives the place to someone "
+        "else.",
     )
     lifetime_hours: int = Field(
         default=72,
         ge=1,
         le=365 * 24,
         title="Hours on the market",
-        description="How long the task can be found; it can be stopped before.",
+        description="How long people can find the task. You can stop it earlier.",
     )
     auto_approval_hours: int = Field(
         default=72,
         ge=1,
         le=720,
-        title="Hours until MTurk pays by itself",
-        description="Work that nobody has approved or rejected is paid then.",
+        title="Hours until MTurk pays automatically",
+        description="Work that nobody has approved or rejected by then is paid.",
     )
     keep_low_fee: bool = Field(
         default=True,
         title="Keep the lower fee",
-        description="By tasks (HITs) of at most nine places each: from ten on, Mechanical Turk "
-        "takes 40 % instead of 20 %.",
+        description="Publishes tasks (HITs) of at most nine places each. From ten places on, "
+        "Mechanical Turk takes 40 % instead of 20 %.",
     )
     countries: list[Country] = Field(
         default=[],
         max_length=30,
         title="Countries",
-        description="Two letters each, as US or GB, or US-CA; none: all.",
+        description="Two-letter codes such as US or GB, or US-CA. Empty: all.",
     )
     min_percent_approved: int = Field(
         default=0,
         ge=0,
         le=100,
-        title="Least approval rate",
-        description="Percent of earlier work approved; 0: everybody.",
+        title="Minimum approval rate",
+        description="Percentage of earlier work that was approved. 0: everyone.",
     )
     min_approved: int = Field(
         default=0,
         ge=0,
         le=1_000_000,
-        title="Least number of approved tasks",
-        description="Newcomers have an approval rate of 100 % until they have done about a "
-        "hundred: ask for both.",
+        title="Minimum number of approved tasks",
+        description="New workers have an approval rate of 100 % until they have done about a "
+        "hundred tasks, so set both.",
     )
     guard: Literal["Accept", "PreviewAndAccept", "DiscoverPreviewAndAccept"] = Field(
         default="PreviewAndAccept",
-        title="Who does not qualify may",
-        description="Of people who do not meet these conditions.",
+        title="People who don't qualify can",
+        description="Applies to people who do not meet these conditions.",
     )
 
 
@@ -172,49 +173,49 @@ class ProlificSettings(Paid):
         default=15,
         ge=1,
         le=600,
-        title="Minutes it takes",
-        description="Prolific shows it, and the pay per hour that follows from it.",
+        title="Estimated minutes",
+        description="Prolific shows this and the resulting pay per hour.",
     )
     minutes_allowed: int | None = Field(
         default=None,
         ge=2,
         le=24 * 60,
         title="Minutes allowed",
-        description="Then the place goes to somebody else. Empty: Prolific's own rule.",
+        description="After that, the place goes to someone else. Empty: Prolific's default.",
     )
     countries: list[Country] = Field(
         default=[],
         max_length=30,
         title="Countries of residence",
-        description="Two letters each, as US or GB; none: all.",
+        description="Two-letter codes such as US or GB. Empty: all.",
     )
     min_percent_approved: int = Field(
         default=0,
         ge=0,
         le=100,
-        title="Least approval rate",
-        description="Percent of earlier submissions approved; 0: everybody.",
+        title="Minimum approval rate",
+        description="Percentage of earlier submissions that were approved. 0: everyone.",
     )
     min_approved: int = Field(
         default=0,
         ge=0,
         le=10_000,
-        title="Least number of approved submissions",
-        description="0: newcomers too.",
+        title="Minimum number of approved submissions",
+        description="0: new participants too.",
     )
     devices: list[Literal["desktop", "tablet", "mobile"]] = Field(
         default=["desktop", "tablet", "mobile"],
         min_length=1,
         title="Devices",
-        description="What people may take part with.",
+        description="Devices that people can use to take part.",
     )
     screen_out_cents: int | None = Field(
         default=None,
         ge=1,
         le=100_00,
-        title="Pay for who fails practice",
-        description="Who fails all practice grids is sent back with this amount. Empty: they go "
-        "on.",
+        title="Pay for failed practice",
+        description="People who fail all practice grids are sent back with this amount. Empty: "
+        "they continue.",
         json_schema_extra=MONEY,
     )
 
@@ -230,16 +231,17 @@ class LinkSettings(BaseModel):
 
     access: Literal["open", "password", "listed", "single_use"] = Field(
         default="open",
-        title="Who may come in",
-        description="open: whoever has the link; password: who knows it too; listed: an address "
-        "for each person of your list; single_use: addresses that are good for one assignment.",
+        title="Who can take part",
+        description="open: anyone with the link. password: anyone who also knows the password. "
+        "listed: one address for each person on your list. single_use: addresses that each allow "
+        "one assignment.",
     )
     per_device: int = Field(
         default=0,
         ge=0,
         le=1000,
         title="Assignments per device",
-        description="How many one browser, or one person of a list, may do; 0: any number.",
+        description="How many one browser, or one person on a list, can do. 0: no limit.",
     )
 
 

@@ -46,43 +46,43 @@ class CenSettings(StrategySettings):
         default=8,
         ge=1,
         le=32,
-        title="Attributes at most",
-        description="Dimensions of the embedding. Those that no answer needs stay empty.",
+        title="Maximum number of attributes",
+        description="Dimensions of the embedding. Dimensions that no answer needs stay empty.",
     )
     model: Literal["default", "published"] = Field(
         default="default",
         title="Model",
-        description="The default, or the network as it was published (Kim et al., 2018), to "
-        "compare with. The published one learns from all answers each time, does not know which "
-        "images are uncertain, and asks random grids instead of these.",
+        description="The default, or the network as published (Kim et al., 2018), for comparison. "
+        "The published network learns from all answers each time. It does not know which images "
+        "are uncertain, so it asks random grids instead.",
     )
     variant: Literal["mixture", "annotator", "context"] = Field(
         default="mixture",
         title="Variant",
-        description="What tells which attribute an answer is about: annotator and grid "
-        "(mixture), or one of them.",
+        description="What determines which attribute an answer is about: both the annotator and "
+        "the grid (mixture), or only one of them.",
     )
     attribute_share: float = Field(
         default=0.0,
         ge=0.0,
         le=1.0,
         title="Share of grids about one attribute",
-        description="Of the later rounds' grids: images that differ in one attribute and are "
-        "similar in the others. Random grids teach the model at least as much; these show one "
-        "attribute more closely.",
+        description="Share of the later rounds' grids whose images differ in one attribute and "
+        "are similar in the others. Random grids teach the model at least as much, but these "
+        "grids show one attribute more closely.",
     )
     uncertain_share: float = Field(
         default=0.0,
         ge=0.0,
         le=1.0,
-        title="Share of grids of little-known images",
-        description="Of the later rounds' grids. What remains is random.",
+        title="Share of grids with little-known images",
+        description="Share of the later rounds' grids. The remaining grids are random.",
     )
     focus: int | None = Field(
         default=None,
         ge=0,
         title="Attribute to ask about",
-        description="Its number on the results page; empty: all in turn.",
+        description="Its number on the results page. Empty: all attributes in turn.",
     )
 
     @model_validator(mode="after")
@@ -90,7 +90,7 @@ class CenSettings(StrategySettings):
         total = self.attribute_share + self.uncertain_share
         if total > 1.0:
             raise ValueError(
-                f"attribute_share and uncertain_share are {total:g} together; at most 1 can be"
+                f"attribute_share and uncertain_share add up to {total:g}; the maximum is 1"
             )
         return self
 
@@ -99,8 +99,8 @@ class CenStrategy(StartsAtRandom):
     name: ClassVar[str] = "cen"
     title: ClassVar[str] = "Context Embedding Network"
     summary: ClassVar[str] = (
-        "Learns the attributes by which people group, each annotator's preferences, and an "
-        "embedding with one dimension an attribute."
+        "Learns the attributes by which people group images, each annotator's preferences, and an "
+        "embedding with one dimension per attribute."
     )
     kinds: ClassVar[tuple[str, ...]] = ("grid", "bins")
     settings_model: ClassVar[type[StrategySettings]] = CenSettings

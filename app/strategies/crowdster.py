@@ -36,21 +36,22 @@ class CrowdsterSettings(StrategySettings):
     algorithm: Literal["likelihood", "paper"] = Field(
         default="likelihood",
         title="Algorithm",
-        description="likelihood: learns from all answers, trusts annotators as far as they agree; "
-        "paper: CrowdSter as published.",
+        description="likelihood: learns from all answers and trusts annotators as far as they "
+        "agree. paper: CrowdSter as published.",
     )
     n_dimensions: int | None = Field(
         default=None,
         ge=1,
         le=32,
         title="Dimensions",
-        description="Of the embedding. Empty: as many as the answers bear out (paper: 3).",
+        description="Dimensions of the embedding. Empty: as many as the answers support (paper: "
+        "3).",
     )
     start_from: Annotated[str, AfterValidator(_nothing_or_source)] = Field(
         default="nothing",
         title="Start from",
-        description="What is known of the images beforehand: a start helps early, as far as it "
-        "tells something, and fades with the answers.",
+        description="What is known about the images in advance. An informative start helps early "
+        "on, and its influence fades as answers come in.",
         json_schema_extra=offered("nothing"),
     )
     random_share: float = Field(
@@ -58,20 +59,21 @@ class CrowdsterSettings(StrategySettings):
         ge=0.0,
         le=1.0,
         title="Share of random grids",
-        description="Of the later rounds' grids: a control on which rounds can be compared.",
+        description="Share of the later rounds' grids. They are a control for comparing rounds.",
     )
     beta: float = Field(
         default=4.0,
         ge=1.5,
         le=16.0,
         title="β (paper)",
-        description="Factor by which the distance of a pair shrinks or grows after an answer.",
+        description="Factor by which the distance between two images shrinks or grows after an "
+        "answer.",
     )
     focus_images: list[int] = Field(
         default=[],
         max_length=1_000,
         title="Images to ask about",
-        description="Half of the later rounds' local grids are about what is near these images.",
+        description="Half of the later rounds' local grids show images near these.",
     )
 
 
@@ -79,7 +81,7 @@ class CrowdsterStrategy(StartsAtRandom):
     name: ClassVar[str] = "crowdster"
     title: ClassVar[str] = "CrowdSter"
     summary: ClassVar[str] = (
-        "Asks about images that seem alike already, round after round, and finds every image's "
+        "Asks about images that already seem similar, round after round, and finds every image's "
         "nearest neighbours with few answers."
     )
     kinds: ClassVar[tuple[str, ...]] = ("bins", "grid")

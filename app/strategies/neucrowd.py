@@ -39,9 +39,9 @@ class NeuCrowdStrategy:
     name: ClassVar[str] = "neucrowd"
     title: ClassVar[str] = "Labels by votes"
     summary: ClassVar[str] = (
-        "Says of every image of a collection whether it shows what was asked for: from votes on "
-        "some, more where people disagree, and a classifier. Ends by itself when the labels are "
-        "good enough."
+        "Labels every image of a collection by whether it shows what was asked for. Uses votes on "
+        "some images, more votes where people disagree, and a classifier. Ends automatically when "
+        "the labels are good enough."
     )
     kinds: ClassVar[tuple[str, ...]] = ("select",)
     settings_model: ClassVar[type[StrategySettings]] = NeuCrowdSettings
@@ -132,15 +132,15 @@ def _enough(
     right = min(metrics["expected_right"], metrics["expected_balanced"])
     if settings.target < 1 and right >= settings.target:
         return (
-            f"{right:.1%} of the labels, yes and no alike, are expected to be right; "
+            f"{right:.1%} of the labels, yes as well as no, are expected to be right; "
             f"{settings.target:.1%} were asked for."
         )
     # Of what was never shown, and no classifier knows, a small gain says only that it is rare.
     is_known = model.classifier_ is not None or bool((labels.n_votes + labels.unsure > 0).all())
     if is_known and metrics["gain_of_next_grid"] < settings.least_gain:
         return (
-            f"The most telling grid is expected to set {metrics['gain_of_next_grid']:.2f} labels "
-            f"right; at least {settings.least_gain:g} were asked for."
+            f"The most informative grid is expected to correct {metrics['gain_of_next_grid']:.2f} "
+            f"labels; at least {settings.least_gain:g} were asked for."
         )
     return None
 

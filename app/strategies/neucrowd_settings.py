@@ -14,44 +14,47 @@ class NeuCrowdSettings(StrategySettings):
     features: Annotated[str, AfterValidator(check_source)] = Field(
         default="appearance",
         title="Features",
-        description="What the classifier knows images by. The better these tell what is asked "
-        "for, the fewer votes are needed; where they tell nothing, the votes decide alone.",
+        description="What the classifier knows about the images. The better these features show "
+        "what is asked for, the fewer votes are needed. If they show nothing, only the votes "
+        "decide.",
         json_schema_extra=offered(),
     )
     target: float = Field(
         default=0.95,
         ge=0.5,
         le=1.0,
-        title="Share of labels right",
-        description="The campaign ends by itself as soon as so many labels are expected to be "
-        "right: of all, and on average of what shows it and of the rest. 1: only when the budget "
-        "is spent, or votes tell no more.",
+        title="Share of correct labels",
+        description="The campaign ends automatically when this share of labels is expected to be "
+        "correct: of all images, and on average of those that show it and those that do not. 1: "
+        "it ends only when the budget is spent or more votes add nothing.",
     )
     least_gain: float = Field(
         default=0.1,
         ge=0.0,
         le=10.0,
-        title="Least gain of a grid",
-        description="Labels that the most telling grid is expected to set right; with fewer the "
-        "campaign ends. 0: never for this reason.",
+        title="Minimum gain of a grid",
+        description="The campaign ends when even the most informative grid is expected to correct "
+        "fewer labels than this. 0: it never ends for this reason.",
     )
     most_votes: int = Field(
         default=9,
         ge=1,
         le=100,
-        title="Votes on an image at most",
-        description="What is contested after so many is asked no more, while others are left.",
+        title="Maximum votes per image",
+        description="An image that is still contested after this many votes is not asked about "
+        "again while others are left.",
     )
     random_share: float = Field(
         default=0.1,
         ge=0.0,
         le=1.0,
         title="Share of random images",
-        description="Of the later rounds' grids: a control, so that what the model is wrongly sure "
-        "of is found.",
+        description="Share of random images in the later rounds' grids. They are a control that "
+        "finds what the model is wrongly sure of.",
     )
     effort: Effort = Field(
         default="normal",
         title="Effort",
-        description="Of learning: thorough tries more ways of learning and takes longer.",
+        description="Effort spent on learning: thorough tries more ways of learning and takes "
+        "longer.",
     )

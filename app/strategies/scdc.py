@@ -45,8 +45,8 @@ class ScdcStrategy:
     name: ClassVar[str] = "scdc"
     title: ClassVar[str] = "Semi-crowdsourced clustering"
     summary: ClassVar[str] = (
-        "Sorts a whole collection into clusters from answers about a part of it: the other "
-        "images are placed by their features. For collections larger than the budget."
+        "Sorts a whole collection into clusters from answers about part of it. The other images "
+        "are placed by their features. For collections larger than the budget."
     )
     kinds: ClassVar[tuple[str, ...]] = ("grid", "bins")
     settings_model: ClassVar[type[StrategySettings]] = ScdcSettings

@@ -313,4 +313,4 @@ def test_shares_that_leave_no_room_are_refused(client: TestClient, owner: Accoun
     }
     reply = client.post("/api/v1/campaigns", json=body)
     assert (reply.status_code, reply.json()["code"]) == (422, "bad_settings")
-    assert "1.1 together" in reply.json()["detail"]
+    assert "add up to 1.1" in reply.json()["detail"]

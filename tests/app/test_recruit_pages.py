@@ -68,7 +68,7 @@ def stored() -> list[ChannelAccount]:
 def test_an_account_is_added_and_its_secret_never_shown(client: TestClient, owner: Account) -> None:
     page = add(client)
     assert page.status_code == 200
-    assert "Never checked" in page.text
+    assert "Not checked yet" in page.text
     assert SECRET not in page.text
     [account] = stored()
     assert account.secret is not None
@@ -104,7 +104,7 @@ def test_a_check_shows_the_balance_or_what_is_wrong(
     assert "10000.00 USD" in client.post(f"{PAGE}/{account.id}/check").text
     client.post(f"{PAGE}/{account.id}/secret", data={**KEYS, "secret_access_key": "wrong"})
     page = client.post(f"{PAGE}/{account.id}/check").text
-    assert "Cannot be recruited by yet" in page
+    assert "Not ready for recruiting yet" in page
     assert "10000.00 USD" not in page
 
 
@@ -114,7 +114,7 @@ def test_the_servers_own_credentials_are_for_admins(client: TestClient, owner: A
     assert refused.status_code == 422
     with transaction() as session:
         session.get_one(Account, owner.id).role = "admin"
-    assert "the server's own AWS credentials" in client.get(PAGE).text
+    assert "The server's own AWS credentials" in client.get(PAGE).text
     assert add(client, credentials="server", profile="lab").status_code == 200
     [account] = stored()
     assert (account.source, account.profile, account.secret) == ("environment", "lab", None)
@@ -335,6 +335,6 @@ def test_the_page_of_recruiting_is_there_for_those_who_may_see_the_campaign(
     page = client.get(f"/campaigns/{campaign.id}/recruit")
     assert 'data-island="recruit"' in page.text
     settings = client.get(f"/campaigns/{campaign.id}/settings")
-    assert "Your accounts on platforms are under" in settings.text
+    assert "Your platform accounts are under" in settings.text
     sign_in(client, an_account("other@example.org"))
     assert client.get(f"/campaigns/{campaign.id}/recruit").status_code == 404

@@ -132,7 +132,7 @@ def test_a_campaign_labels_all_images_and_ends_by_itself(client: TestClient) -> 
     sign_in(client, owner_of(campaign))
     base = f"/api/v1/campaigns/{campaign.id}"
     quality = client.get(f"{base}/models/{learned}/label-quality").json()
-    assert "yes and no alike, are expected to be right" in quality["enough"]
+    assert "yes as well as no, are expected to be right" in quality["enough"]
     guesser = quality["annotators"][3]
     honest = quality["annotators"][:3]
     worst = min(one["sensitivity"] + one["specificity"] for one in honest)

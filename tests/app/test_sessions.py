@@ -110,7 +110,7 @@ def test_each_session_is_listed_and_ended(client: TestClient) -> None:
         sign_in(elsewhere, account)
         page = client.get("/account").text
         assert "Firefox, Linux" in page
-        assert "this one" in page
+        assert "this browser" in page
         with transaction() as session:
             other = session.scalars(
                 select(BrowserSession.id).where(BrowserSession.browser == "Firefox, Linux")

@@ -76,7 +76,7 @@ def create_campaign(page: Page, fields: dict[str, str], kind: str, strategy: str
     page.get_by_role("button", name="Next: Strategy").click()
     page.get_by_role("radio", name=strategy).check()
     page.locator("summary", has_text="Settings of").click()
-    fill_step(page, fields, "Rounds", "Ready grids")
+    fill_step(page, fields, "Rounds", "Share of grids prepared in advance")
     page.get_by_role("button", name="Next: Quality").click()
     page.get_by_role("button", name="Next: Budget").click()
     fill_step(page, fields, "Budget (answers)", "Grids per assignment")
@@ -170,8 +170,8 @@ def test_files_become_a_campaign_that_people_answer_and_that_learns(
     create_collection(requester, a_folder_of_files(tmp_path / "files"))
     bins_link = create_campaign(
         requester,
-        {"Images per grid": "9", "Rounds": "2", "Ready grids": "0", "Budget (answers)": "8",
-         "Grids per assignment": "8"},
+        {"Images per grid": "9", "Rounds": "2", "Share of grids prepared in advance": "0",
+         "Budget (answers)": "8", "Grids per assignment": "8"},
         kind="bins",
         strategy="CrowdSter",
     )  # fmt: skip

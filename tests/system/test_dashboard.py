@@ -100,12 +100,12 @@ def test_answers_show_at_once_and_after_a_lost_connection(browser: Browser, web:
     expect(page.get_by_test_id("answers")).to_contain_text("1 of 8")
     expect(annotator.locator("button[data-group='0']")).to_be_visible(timeout=SLOW)
     web.kill("web")
-    expect(page.get_by_text("Connecting again")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("Reconnecting")).to_be_visible(timeout=SLOW)
     # The annotator goes on: what was answered meanwhile is there when the server is back.
     finish_grid(annotator)
     web.start("web")
     expect(page.get_by_test_id("answers")).to_contain_text("2 of 8", timeout=SLOW)
-    expect(page.get_by_text("Connecting again")).to_have_count(0)
+    expect(page.get_by_text("Reconnecting")).to_have_count(0)
     page.context.close()
     annotator.context.close()
 

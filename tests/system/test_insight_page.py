@@ -154,7 +154,7 @@ def see_evidence(page: Page) -> None:
 def make_name_and_merge_clusters(page: Page, root: str) -> None:
     page.goto(f"{root}/clusters")
     page.get_by_role("button", name="Suggest a number").click()
-    expect(page.get_by_role("status")).to_contain_text("3 clusters part the images best")
+    expect(page.get_by_role("status")).to_contain_text("3 clusters separate the images best")
     expect(page.get_by_role("spinbutton", name="Clusters")).to_have_value("3")
     page.get_by_role("button", name="Make clusters").click()
     expect(page.get_by_test_id("clustering")).to_contain_text("3 clusters of 30 images")
@@ -173,7 +173,7 @@ def make_name_and_merge_clusters(page: Page, root: str) -> None:
     expect(cards.first.get_by_role("textbox")).to_have_value("<b>mine</b>")
     expect(cards.first).to_contain_text("20 images")
     is_fine(page)
-    page.get_by_role("button", name="Back to before merging").click()
+    page.get_by_role("button", name="Undo merge").click()
     expect(cards).to_have_count(3)
     page.reload()
     expect(cards).to_have_count(2)
@@ -190,7 +190,7 @@ def compare_models(page: Page, root: str) -> None:
     moved = page.get_by_role("listitem").get_by_role("img")
     expect(moved.first).to_have_attribute("alt", "image-004.png")
     expect(page.get_by_role("img", name=re.compile("^Map of Model 2"))).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("^Map of Model 1, turned"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^Map of Model 1, aligned"))).to_be_visible()
     is_fine(page)
 
 
@@ -223,10 +223,10 @@ def see_preferences_and_decide(page: Page, root: str, owner: Account) -> None:
     work.get_by_role("button", name="Decide about annotator 1").click()
     dialog = page.get_by_role("dialog", name="Decide about annotator 1")
     dialog.get_by_role("radio", name=re.compile("^Stop")).check()
-    dialog.get_by_role("button", name="Decide").click()
+    dialog.get_by_role("button", name="Save decision").click()
     expect(dialog).to_be_visible()  # Without a reason nothing is done.
     dialog.get_by_label("Why?").fill("one group, again")
-    dialog.get_by_role("button", name="Decide").click()
+    dialog.get_by_role("button", name="Save decision").click()
     expect(dialog).to_be_hidden()
     row = work.get_by_role("row").filter(has=page.get_by_role("rowheader", name="1", exact=True))
     expect(row).to_contain_text("stopped")
@@ -245,14 +245,14 @@ def forget_people(page: Page, root: str) -> None:
             identity.external_id = f"A0WORKER{number}"
     page.goto(f"{root}/annotators")
     card = page.get_by_test_id("people")
-    expect(card).to_contain_text("Of 2 people the platform’s id")
+    expect(card).to_contain_text("of 2 people is stored")
     page.on("dialog", lambda dialog: dialog.accept())
-    card.get_by_label("One person, by the platform’s id").fill("A0WORKER1")
+    card.get_by_label("One person, by their platform id").fill("A0WORKER1")
     card.get_by_role("button", name="Forget this person").click()
     expect(card.get_by_role("status")).to_have_text("1 person forgotten.")
     is_fine(page)
-    card.get_by_role("button", name="Forget everybody").click()
-    expect(card).to_contain_text("Nothing is kept of who people were.")
+    card.get_by_role("button", name="Forget everyone").click()
+    expect(card).to_contain_text("No identities are stored.")
     with transaction() as session:
         assert set(session.scalars(select(AnnotatorIdentity.external_id))) == {None}
 
@@ -323,6 +323,6 @@ def test_a_crowd_that_agrees_on_nothing_gets_a_page_that_says_so(
     for other in ("map", "clusters"):
         page.goto(f"{web.base_url}/campaigns/{campaign.id}/{other}")
         notice = page.get_by_test_id("no-agreement")
-        expect(notice).to_contain_text("where images lie means nothing yet")
+        expect(notice).to_contain_text("the positions of images mean nothing yet")
         expect(notice.get_by_role("link")).to_have_attribute("href", re.compile("/attributes$"))
         is_fine(page)

@@ -71,7 +71,7 @@ def test_every_image_is_listed_by_its_label_and_told_of(
     expect(labels).to_contain_text("Labelled yes")
     expect(labels).to_contain_text("of 30 images")
     expect(page.get_by_test_id("outlook")).to_have_text(
-        "The next grid is expected to set 1.3 labels right."
+        "The next grid is expected to correct 1.3 labels."
     )
     images = page.get_by_test_id("labels").locator("li")
     expect(images).to_have_count(30)
@@ -95,7 +95,7 @@ def test_every_image_is_listed_by_its_label_and_told_of(
 
     page.get_by_role("button", name="No 20").click()
     expect(images).to_have_count(20)
-    page.get_by_role("combobox", name="Votes").select_option(label="not voted on")
+    page.get_by_role("combobox", name="Votes").select_option(label="without votes")
     expect(images).to_have_count(10)
     expect(images.first).to_contain_text("no votes")
     with page.expect_download() as downloading:
@@ -124,13 +124,13 @@ def test_known_answers_tell_how_often_the_labels_are_right(
     campaign = a_labelled_campaign(owner)
     page.goto(address(web, campaign))
     known = page.get_by_test_id("known")
-    expect(known).to_contain_text("Of no image the right answer is known")
+    expect(known).to_contain_text("No image has a known answer")
     expect(known.get_by_role("link")).to_have_attribute(
         "href", f"/campaigns/{campaign.id}/annotation"
     )
     know(campaign)
     page.reload()
-    expect(known).to_contain_text("Of 8 images the right answer is known: 5 yes, 3 no.")
+    expect(known).to_contain_text("The right answer is known for 8 images: 5 yes, 3 no.")
     expect(known.get_by_role("row", name="Labels")).to_contain_text("87.5 %")
     expect(known.get_by_role("img")).to_have_count(1)
     expect(page.get_by_test_id("calibration").locator("circle")).not_to_have_count(0)
@@ -150,7 +150,9 @@ def test_a_new_model_takes_the_place_of_the_one_shown(
         session.get_one(Campaign, campaign.id).state = "finished"
         campaign_changed(session, campaign.id)
     expect(page.get_by_role("button", name="Contested 0")).to_be_visible(timeout=30_000)
-    expect(page.get_by_test_id("outlook")).to_have_text(f"The campaign has ended by itself: {WHY}")
+    expect(page.get_by_test_id("outlook")).to_have_text(
+        f"The campaign has ended automatically: {WHY}"
+    )
     page.get_by_role("combobox", name="Model").select_option("1")
     expect(page.get_by_role("button", name="Contested 2")).to_be_visible()
     page.goto(f"{web.base_url}/campaigns/{campaign.id}")

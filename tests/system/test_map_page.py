@@ -138,7 +138,7 @@ def test_the_map_is_looked_at_and_more_is_asked_about_a_part_of_it(
     selection.get_by_role("button", name="Ask more here").click()
     expect(selection.get_by_role("status")).to_contain_text("ask more about these")
     assert reloaded(campaign.id).settings["focus_images"] == list(range(24, 30))
-    expect(page.get_by_test_id("focus-images")).to_contain_text("6 images")
+    expect(page.get_by_test_id("focus-images")).to_contain_text("6 chosen images")
 
     box = canvas.bounding_box()
     assert box is not None
@@ -159,7 +159,7 @@ def test_the_map_is_looked_at_and_more_is_asked_about_a_part_of_it(
     page.keyboard.up("Shift")
     expect(page.get_by_test_id("selection").get_by_role("img").first).to_be_visible()
     expect(page.get_by_test_id("selection")).to_contain_text("6 selected")
-    expect(page.get_by_test_id("selection")).to_contain_text("Show the newest model")
+    expect(page.get_by_test_id("selection")).to_contain_text("Select the newest model")
     page.get_by_label("Find an image").fill("image-003.png")
     expect(page.get_by_test_id("neighbours")).to_contain_text("Nearest to image-003.png")
     assert "model=1" in page.url

@@ -119,7 +119,7 @@ def test_every_image_is_shown_with_its_place_uncertain_ones_first(
     page.get_by_label("Name of cluster 2").fill("boats")
     page.get_by_label("Name of cluster 2").press("Enter")
     expect(members.first).to_contain_text("or boats 45 %")
-    own.get_by_role("combobox", name="Images").select_option(label="placed by features alone")
+    own.get_by_role("combobox", name="Images").select_option(label="placed by features only")
     expect(members).to_have_count(15)
     own.get_by_role("button", name="boats").click()
     expect(members).to_have_count(10)
@@ -138,7 +138,7 @@ def test_reliability_comes_with_its_intervals_the_least_first(
     rows = page.get_by_test_id("reliability").locator("tbody tr")
     expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text("31 % (25–37)")
-    expect(rows.first).to_contain_text("-1.2 read as its contrary")
+    expect(rows.first).to_contain_text("-1.2 read as the opposite")
     expect(rows.last).to_contain_text("4.2 counts")
     is_fine(page)
 

@@ -114,12 +114,12 @@ def test_from_an_account_to_a_rejection_taken_back(
 
 def add_and_check_an_account(page: Page, system: System) -> None:
     page.goto(f"{system.base_url}/account/platforms")
-    form = page.get_by_role("form", name="Add an account on Mechanical Turk")
+    form = page.get_by_role("form", name="Add a Mechanical Turk account")
     form.get_by_label("Name").fill("Our own")
-    form.get_by_label("For").select_option("custom")
+    form.get_by_label("Environment").select_option("custom")
     form.get_by_label("Access key id").fill("emulator")
     form.get_by_label("Secret access key").fill("emulator-secret")
-    form.get_by_role("button", name="Add the account").click()
+    form.get_by_role("button", name="Add account").click()
     page.get_by_role("button", name="Check now: Our own").click()
     expect(page.get_by_test_id("channel-account")).to_contain_text("10000.00 USD")
     assert "emulator-secret" not in page.content()
@@ -132,11 +132,11 @@ def plan_and_try_out(page: Page) -> None:
     expect(planner.get_by_label(re.compile("^Reward"))).to_have_value("1.20")
     planner.get_by_text("Pay and bonuses").click()
     planner.get_by_label(re.compile("^Bonus for good work")).fill("0.50")
-    limit = planner.get_by_label(re.compile("^Spend at most"))
+    limit = planner.get_by_label(re.compile("^Spending limit"))
     expect(limit).to_have_value("20.40")
     is_fine(page)
     planner.get_by_role("button", name="Dry run").click()
-    expect(planner).to_contain_text("Nothing was told to anybody yet")
+    expect(planner).to_contain_text("Nothing has been published yet")
     expect(planner).to_contain_text("2 tasks (HITs) for 9 + 1 places")
     told = planner.get_by_test_id("costs").get_by_role("cell").all_inner_texts()
     assert told == ["$12.00", "$2.40", "$5.00", "$1.00", "$20.40"]
@@ -154,9 +154,9 @@ def real_money_is_confirmed_twice(page: Page, emulator: Emulator) -> None:
     planner = page.get_by_test_id("planner")
     planner.get_by_role("button", name="Change the plan").click()
     planner.get_by_role("button", name="Dry run").click()
-    planner.get_by_role("button", name="Open for real…").click()
+    planner.get_by_role("button", name="Publish for real…").click()
     dialog = page.get_by_role("dialog", name="This is real money")
-    spend = dialog.get_by_role("button", name="Open, and spend up to $20.40")
+    spend = dialog.get_by_role("button", name="Publish and spend up to $20.40")
     expect(spend).to_be_disabled()
     dialog.get_by_role("checkbox", name="Yes, spend up to $20.40 on Mechanical Turk.").check()
     expect(spend).to_be_enabled()
@@ -169,14 +169,14 @@ def real_money_is_confirmed_twice(page: Page, emulator: Emulator) -> None:
 
 
 def open_for_real(page: Page, emulator: Emulator) -> None:
-    page.get_by_role("button", name="Open for real", exact=True).click()
+    page.get_by_role("button", name="Publish for real", exact=True).click()
     card = page.get_by_test_id("recruitment")
     expect(card.get_by_test_id("recruitment-state")).to_have_text("open")
     wait_until("two HITs", lambda: len(emulator.state.hits) == 2)
     expect(card.get_by_test_id("places")).to_have_text("0 of 10 places taken")
     expect(card.get_by_test_id("money")).to_contain_text("$14.40 of at most $20.40")
     card.get_by_text("2 tasks (HITs)").click()
-    expect(card.get_by_role("link", name="See it there")).to_have_count(2)
+    expect(card.get_by_role("link", name="View on platform")).to_have_count(2)
 
 
 def hand_in_without_work(emulator: Emulator) -> None:
@@ -209,18 +209,18 @@ def confirm_that_it_is_me(page: Page) -> None:
 
 def reject_and_take_back(page: Page, owner: Account) -> None:
     listed = page.get_by_test_id("attention")
-    expect(listed).to_contain_text("Handed in without having worked here", timeout=SLOW)
+    expect(listed).to_contain_text("Submitted without any work here", timeout=SLOW)
     is_fine(page)
     listed.get_by_role("button", name=re.compile("^Reject…")).click()
     listed.get_by_role("button", name="Reject", exact=True).click()
-    expect(listed.get_by_label("Why is it rejected?")).to_be_visible()  # Not without a reason.
-    listed.get_by_label("Why is it rejected?").fill(WHY)
+    expect(listed.get_by_label("Why do you reject it?")).to_be_visible()  # Not without a reason.
+    listed.get_by_label("Why do you reject it?").fill(WHY)
     listed.get_by_role("button", name="Reject", exact=True).click()
-    expect(listed).to_contain_text("Mechanical Turk is being told")
+    expect(listed).to_contain_text("Notifying Mechanical Turk")
     rejections = page.get_by_test_id("rejections")
     expect(rejections).to_contain_text(f"“{WHY}”")
     signed_in_long_ago(owner)
-    rejections.get_by_role("button", name="Take back, pay $1.20").click(timeout=SLOW)
+    rejections.get_by_role("button", name="Reverse and pay $1.20").click(timeout=SLOW)
     confirm_that_it_is_me(page)
     expect(page.get_by_test_id("payments")).to_contain_text("paid", timeout=SLOW)
     expect(rejections).to_be_hidden(timeout=SLOW)
@@ -229,7 +229,7 @@ def reject_and_take_back(page: Page, owner: Account) -> None:
 def see_the_books(page: Page, emulator: Emulator, campaign: Campaign) -> None:
     expect(page.get_by_test_id("totals")).to_contain_text("$1.44")
     expect(page.get_by_test_id("money").locator("dl")).to_contain_text("Paid $1.44")
-    expect(page.get_by_test_id("books")).to_contain_text("Books and platform agree as of")
+    expect(page.get_by_test_id("books")).to_contain_text("The ledger and the platform agree as of")
     row = page.get_by_test_id("payments").locator("[data-payment]")
     expect(row).to_have_count(1)
     row.get_by_role("button", name=re.compile("^Show the history")).click()

@@ -57,7 +57,9 @@ def test_a_number_that_cannot_be_is_told_where_it_was_typed(wizard: Page) -> Non
         assert size.evaluate("one => one.validationMessage")
     size.fill("9")
     following.click()
-    expect(wizard.get_by_role("heading", name="How is it learned?")).to_be_visible()
+    expect(
+        wizard.get_by_role("heading", name="How do you want to learn from the answers?")
+    ).to_be_visible()
     assert stored().grid_size == 9
     wizard.context.close()
 

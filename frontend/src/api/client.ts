@@ -98,7 +98,7 @@ async function send(path: string, options: RequestOptions): Promise<Response> {
   if (problem.code === 'confirmation_required') {
     // Loaded when it is needed: annotators never do.
     const { confirmIdentity } = await import('./confirm');
-    const reason = 'This matters, and it is a while since you signed in.';
+    const reason = 'This is a sensitive action, and you signed in a while ago.';
     if (await confirmIdentity(reason)) return send(path, options);
   }
   throw problem;

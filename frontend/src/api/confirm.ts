@@ -13,7 +13,7 @@ export async function confirmIdentity(reason: string): Promise<boolean> {
   form.className = 'stack';
   form.append(
     field('Password', 'password', 'password', 'current-password'),
-    field('Code of your second factor, if you have one', 'code', 'text', 'one-time-code'),
+    field('Second-factor code, if you have one', 'code', 'text', 'one-time-code'),
     buttons(() => dialog.close()),
   );
   dialog.append(title, element('p', reason), problem, form);
@@ -43,7 +43,7 @@ async function send(body: FormData): Promise<string | null> {
     const response = await fetch('/account/confirm', { method: 'POST', body, headers });
     if (response.ok) return null;
     const told = (await response.json()) as { detail?: unknown };
-    return typeof told.detail === 'string' ? told.detail : 'That was not right.';
+    return typeof told.detail === 'string' ? told.detail : 'That is not correct. Try again.';
   } catch {
     return 'The server cannot be reached. Check your connection.';
   }

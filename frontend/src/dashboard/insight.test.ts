@@ -95,7 +95,7 @@ describe('rounds', () => {
     expect(roundContents({ random: 12, attribute: 6, uncertain: 4, focus: null })).toBe(
       '12 random, 6 about one attribute, 4 of little-known images',
     );
-    expect(roundContents({ local: 7 })).toBe('7 of images that seem alike');
+    expect(roundContents({ local: 7 })).toBe('7 of images that seem similar');
     expect(roundContents(null)).toBe('');
   });
 

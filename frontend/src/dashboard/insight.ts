@@ -85,10 +85,10 @@ const PURPOSES: [string, string][] = [
   ['uncertain', 'of little-known images'],
   ['between', 'of two clusters that might be one'],
   ['covering', 'covering images and clusters'],
-  ['local', 'of images that seem alike'],
-  ['focus', 'of the likes of chosen images'],
+  ['local', 'of images that seem similar'],
+  ['focus', 'of images similar to the chosen ones'],
   ['new', 'of images not placed yet'],
-  ['earlier', 'from the model before, begun meanwhile'],
+  ['earlier', 'from the previous model, prepared in advance'],
 ];
 
 /** "12 random, 6 about one attribute, 4 of little-known images". */

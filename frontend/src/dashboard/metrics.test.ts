@@ -4,7 +4,7 @@ import { metricsOf, outlookSentences } from './metrics';
 describe('metrics', () => {
   it('stand beside their errors', () => {
     expect(metricsOf({ agreement: 0.7123, agreement_error: 0.0081, dimensions: 3 })).toEqual([
-      { name: 'unseen placements foretold', value: '0.712 ± 0.008' },
+      { name: 'unseen placements predicted', value: '0.712 ± 0.008' },
       { name: 'dimensions', value: '3' },
     ]);
   });

@@ -7,16 +7,16 @@ const NAMES: Record<string, string> = {
   held_out_balanced_accuracy: 'balanced accuracy',
   held_out_auc: 'AUC',
   locality_of_last_round: 'locality of the last round',
-  agreement: 'unseen placements foretold',
-  control_agreement: 'unseen placements foretold, random grids',
-  neighbour_stability: 'neighbours kept since the round before',
+  agreement: 'unseen placements predicted',
+  control_agreement: 'unseen placements predicted, random grids',
+  neighbour_stability: 'neighbours kept since the previous round',
   dimensions: 'dimensions',
   clusters: 'effective number of clusters',
   memberships_kept: 'images that kept their cluster',
   certain_share: 'images placed with 90 % or more',
   expected_right: 'labels expected to be right',
-  expected_balanced: 'the same, yes and no counting alike',
-  gain_of_next_grid: 'labels the next grid is expected to set right',
+  expected_balanced: 'the same, with yes and no weighted equally',
+  gain_of_next_grid: 'labels the next grid is expected to correct',
   votes_per_image: 'votes per image',
   yes_share: 'images labelled yes',
   contested: 'contested images',
@@ -62,8 +62,8 @@ export function outlookSentences(outlook: Progress['outlook']): string[] {
   }
   if (agreement !== null && agreement_error !== null) {
     sentences.push(
-      `They would make ${points(agreement)} (± ${points(agreement_error)}) more of 100 unseen ` +
-        'placements foretold.',
+      `They would predict ${points(agreement)} (± ${points(agreement_error)}) more of 100 unseen ` +
+        'placements.',
     );
   }
   return sentences;

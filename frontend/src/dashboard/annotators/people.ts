@@ -7,16 +7,19 @@ function people(n: number): string {
 
 /** What is kept, of how many, and until when. */
 export function keptText({ people: n, unsettled, until }: KnownPeople): string {
-  if (n === 0) return 'Nothing is kept of who people were.';
-  const kept = `Of ${people(n)} the platform’s id, or the name on your list, is kept, to pay them.`;
-  const open = unsettled > 0 ? ` With ${unsettled.toLocaleString('en')} not all is settled.` : '';
+  if (n === 0) return 'No identities are stored.';
+  const kept = `The platform id, or the name on your list, of ${people(n)} is stored so that you can pay them.`;
+  const open =
+    unsettled > 0
+      ? ` ${unsettled.toLocaleString('en')} of them still have open work or payments.`
+      : '';
   const end =
-    until === null ? '' : ` After ${until.slice(0, 10)} they are forgotten by themselves.`;
-  return `${kept}${open}${end} Answers are kept by numbers alone, and stay.`;
+    until === null ? '' : ` They are forgotten automatically after ${until.slice(0, 10)}.`;
+  return `${kept}${open}${end} Answers are stored by number only and are kept.`;
 }
 
 export function forgottenText({ forgotten, kept }: Forgotten): string {
   const rest =
-    kept > 0 ? ` ${people(kept)} stay known until their money and work are settled.` : '';
+    kept > 0 ? ` ${people(kept)} stay stored until their work and payments are settled.` : '';
   return `${people(forgotten)} forgotten.${rest}`;
 }

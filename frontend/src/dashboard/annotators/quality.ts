@@ -5,7 +5,7 @@ export const VERDICTS = {
   good: 'agrees beyond chance',
   chance: 'looks random',
   one_group: 'does not sort',
-  unknown: 'too little to say',
+  unknown: 'too little data',
 } as const;
 
 export type Decision = 'warn' | 'stop' | 'leave_out' | 'restore';
@@ -14,7 +14,7 @@ export const DECISIONS: readonly [Decision, string][] = [
   ['warn', 'Warn'],
   ['stop', 'Stop'],
   ['leave_out', 'Leave out'],
-  ['restore', 'Take back'],
+  ['restore', 'Undo'],
 ];
 
 /** "0.82 of 3", with what random groups stay below as a title. */
@@ -52,10 +52,10 @@ export function byConcern(scores: readonly AnnotatorScore[]): AnnotatorScore[] {
 
 /** What a decision does, for those who are about to take it. */
 export const CONSEQUENCES: Record<Decision, string> = {
-  warn: 'The annotator is asked for more care before the next grid.',
-  stop: 'The annotator gets no more grids of this campaign. What was done is paid.',
+  warn: 'The annotator is asked to take more care before the next grid.',
+  stop: 'The annotator gets no more grids in this campaign. Finished work is paid.',
   leave_out:
-    'Nothing is learned from the annotator’s answers any more, and a new model is made. They stay in the exports, marked, and are paid.',
+    'The annotator’s answers are no longer used for learning, and a new model is made. They stay in the exports, marked as left out, and are paid.',
   restore:
-    'All measures are taken back; no rule decides about this annotator any more. Answers that were left out are learned from again.',
+    'All measures are undone, and no automatic rule applies to this annotator any more. Answers that were left out are used for learning again.',
 };

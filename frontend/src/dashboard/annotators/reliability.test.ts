@@ -8,7 +8,7 @@ test('shares are told with their interval where there is one', () => {
 
 test('weights are put in words', () => {
   const words = [-3, 0, 1, 4].map((weight) => weightWords({ weight, n_pairs: 9 }));
-  expect(words).toEqual(['read as its contrary', 'counts for nothing', 'counts little', 'counts']);
+  expect(words).toEqual(['read as the opposite', 'does not count', 'counts little', 'counts']);
   expect(weightWords({ weight: 4, n_pairs: 0 })).toBe('nothing known');
 });
 

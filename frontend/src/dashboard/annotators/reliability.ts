@@ -11,8 +11,8 @@ export function shareText(value: number, interval: [number, number] | null): str
 /** What the weight says; with wide intervals nothing is certain yet. */
 export function weightWords({ weight, n_pairs }: Pick<Reliability, 'weight' | 'n_pairs'>): string {
   if (n_pairs === 0) return 'nothing known';
-  if (weight < -0.5) return 'read as its contrary';
-  if (weight < 0.5) return 'counts for nothing';
+  if (weight < -0.5) return 'read as the opposite';
+  if (weight < 0.5) return 'does not count';
   if (weight < 2) return 'counts little';
   return 'counts';
 }

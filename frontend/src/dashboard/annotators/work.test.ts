@@ -65,7 +65,7 @@ test('a link from elsewhere opens somebody’s work', () => {
 test('votes have no groups, fine or coarse', () => {
   expect(columnsOf(false)).toBe(COLUMNS);
   const names = columnsOf(true).map(({ name }) => name);
-  expect(names).toEqual(['Grids', 'Others', 'Gold', 'Repeats', 'Seconds', 'All alike']);
+  expect(names).toEqual(['Grids', 'Others', 'Gold', 'Repeats', 'Seconds', 'All the same']);
 });
 
 test('preferred and used attributes are shown where the model knows them', () => {

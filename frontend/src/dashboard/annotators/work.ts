@@ -21,33 +21,34 @@ export const COLUMNS: readonly Column[] = [
   {
     id: 'answers',
     name: 'Grids',
-    about: 'Finished, checks of quality included.',
+    about: 'Finished grids, including quality checks.',
     value: ({ score }) => score.n_answers,
   },
   {
     id: 'groups',
     name: 'Groups',
-    about: 'Mean number of groups made: few are coarse distinctions, many are fine ones.',
+    about: 'Mean number of groups: few means coarse distinctions, many means fine ones.',
     value: ({ told }) => told?.n_groups ?? null,
   },
   {
     id: 'detail',
     name: 'Fine',
-    about: 'Level of detail: part of the answers that part finely where a coarse way is possible.',
+    about:
+      'Level of detail: share of answers that group finely where a coarser grouping is possible.',
     value: ({ told }) => told?.detail ?? null,
   },
   {
     id: 'agreement',
     name: 'Model',
     about:
-      'Agreement with the model, once it is known which attribute an answer is about: 1 is complete, 0 is chance (Cohen’s kappa).',
+      'Agreement with the model once it is known which attribute an answer is about: 1 is complete, 0 is chance (Cohen’s kappa).',
     value: ({ told }) => told?.agreement ?? null,
   },
   {
     id: 'consensus',
     name: 'Others',
     about:
-      'Agreement with others at the same grids (adjusted Rand index, of votes Cohen’s kappa); of how many grids.',
+      'Agreement with others on the same grids (adjusted Rand index; Cohen’s kappa for votes), and the number of grids.',
     value: ({ score }) => score.consensus?.mean ?? null,
   },
   {
@@ -65,19 +66,19 @@ export const COLUMNS: readonly Column[] = [
   {
     id: 'consistency',
     name: 'Consistent',
-    about: 'With themselves, over pairs of images that they judged more than once (kappa).',
+    about: 'Agreement with themselves on pairs of images that they judged more than once (kappa).',
     value: ({ told }) => told?.consistency ?? null,
   },
   {
     id: 'careless',
     name: 'Careless',
-    about: 'Part of the answers that are about none of the attributes.',
+    about: 'Share of answers that are about none of the attributes.',
     value: ({ told }) => told?.carelessness ?? null,
   },
   {
     id: 'seconds',
     name: 'Seconds',
-    about: 'Median time of a grid; hasty is less than a quarter of the usual.',
+    about: 'Median time per grid. Hasty is less than a quarter of the usual time.',
     value: ({ score }) => score.seconds,
   },
   {
@@ -89,7 +90,7 @@ export const COLUMNS: readonly Column[] = [
 ];
 
 const OF_VOTES: Record<string, Pick<Column, 'name' | 'about'>> = {
-  one_group: { name: 'All alike', about: 'Answers with the same vote on nearly all images.' },
+  one_group: { name: 'All the same', about: 'Answers with the same vote on nearly all images.' },
 };
 const OF_GROUPS = ['groups', 'detail', 'agreement', 'consistency', 'careless'];
 
@@ -116,7 +117,7 @@ const PREFERS: Bar = {
 };
 const USED: Bar = {
   name: 'Used',
-  about: 'Part of the answers that used each attribute, read from their groups.',
+  about: 'Share of answers that used each attribute, judging by their groups.',
   shares: ({ used }) => used,
 };
 

@@ -56,7 +56,7 @@ test('the number of clusters is no share', () => {
   const curves = curvesOf({ models, outlook: OUTLOOK });
   expect(curves.map(({ title, unit }) => [title, unit])).toEqual([
     [CLUSTERS, 'number'],
-    ['Images placed surely', 'share'],
+    ['Images placed with certainty', 'share'],
   ]);
 });
 

@@ -29,70 +29,74 @@ const PLANS: Plan[] = [
   {
     title: 'Agreement with unseen answers',
     about:
-      'Share of images that a fit without them puts where the annotator did. Random grids are equally hard in all rounds, those of later rounds are harder.',
+      'Share of images that a model fitted without them places where the annotator did. Random grids are equally hard in all rounds; grids of later rounds are harder.',
     metrics: ['control_agreement', 'agreement'],
   },
   {
-    title: 'Pairs of held-out grids foretold',
+    title: 'Pairs of held-out grids predicted',
     about:
-      'Together or apart, for grids that the model has not seen. The majority rate is what always saying the commoner of both would get.',
+      'Together or apart, in grids that the model has not seen. The majority rate is the score for always choosing the more common of the two.',
     metrics: ['held_out_accuracy', 'held_out_balanced_accuracy', 'held_out_majority_rate'],
   },
   {
     title: 'AUC on held-out grids',
-    about: 'How often a pair put together is nearer than a pair put apart: 50 % is chance.',
+    about: 'How often a pair put together is nearer than a pair kept apart: 50 % is chance.',
     metrics: ['held_out_auc'],
     votes: false,
   },
   {
     title: 'Stability of neighbours',
-    about: 'Share of ten nearest neighbours that the last model of the round before had, too.',
+    about:
+      'Share of the ten nearest neighbours that the last model of the previous round also had.',
     metrics: ['neighbour_stability'],
   },
   {
     title: CLUSTERS,
-    about: 'As the model counts them: it settles when more answers part nothing further.',
+    about:
+      'As the model counts them. The number settles when more answers separate nothing further.',
     unit: 'number',
     metrics: ['clusters'],
   },
   {
     title: 'Stability of clusters',
-    about: 'Share of all images that stay in the same cluster of the model before.',
+    about: 'Share of all images that stay in the same cluster as in the previous model.',
     metrics: ['memberships_kept'],
   },
   {
-    title: 'Images placed surely',
-    about: 'Share of all images whose cluster has a probability of 90 % or more, by the model.',
+    title: 'Images placed with certainty',
+    about:
+      'Share of all images whose cluster has a probability of 90 % or more according to the model.',
     metrics: ['certain_share'],
   },
   {
     title: 'Labels expected to be right',
-    about: 'Share of all images, by the model’s own probabilities: how sure it is of its labels.',
+    about:
+      'Share of all images according to the model’s own probabilities: how sure it is of its labels.',
     metrics: ['expected_right'],
   },
   {
     title: 'Classifier on unseen votes',
     about:
-      'How often it finds an image that people say yes to likelier than one they say no to (AUC), votes of neither seen: 50 % is chance.',
+      'How often it gives a higher probability to an image that people vote yes on than to one they vote no on (AUC), without having seen the votes on either: 50 % is chance.',
     metrics: ['held_out_auc'],
     votes: true,
   },
   {
     title: 'Votes per image',
-    about: 'Those for yes or no, over all images of the collection.',
+    about: 'Votes for yes or no, averaged over all images of the collection.',
     unit: 'number',
     metrics: ['votes_per_image'],
   },
   {
     title: 'Contested images',
-    about: 'Labelled less surely than 90 %.',
+    about: 'Images whose label is less than 90 % sure.',
     unit: 'number',
     metrics: ['contested'],
   },
   {
     title: 'Locality',
     about:
-      'How near the images of the last round’s grids lie to each other: 1 is as random ones, less is more alike.',
+      'How close the images in the last round’s grids are to each other: 1 is like random images, less is more similar.',
     unit: 'number',
     metrics: ['locality_of_last_round'],
     votes: false,

@@ -10,10 +10,10 @@ test('a cluster is called by its name, its first word or its number', () => {
 
 test('silhouettes are put in words', () => {
   expect([0.8, 0.6, 0.3, -0.2].map(silhouetteWords)).toEqual([
-    'clearly apart',
-    'apart',
-    'weakly apart',
-    'hardly apart',
+    'clearly separated',
+    'separated',
+    'weakly separated',
+    'hardly separated',
   ]);
   expect(silhouetteText(-0.001)).toBe('0.00');
   expect(silhouetteText(0.456)).toBe('0.46');

@@ -2,12 +2,16 @@
 import type { Cluster } from '../../api/types';
 
 export const ALGORITHMS = [
-  ['k-means', 'k-means', 'Round clusters of similar extent, for any number of images.'],
-  ['ward', 'agglomerative, Ward', 'Merges what adds least to the spread; up to 5,000 images.'],
+  ['k-means', 'k-means', 'Round clusters of similar size, for any number of images.'],
+  [
+    'ward',
+    'agglomerative, Ward',
+    'Merges the clusters that add least to the spread. Up to 5,000 images.',
+  ],
   [
     'average',
     'agglomerative, average',
-    'Merges what is nearest on average; finds outliers; up to 5,000 images.',
+    'Merges the clusters that are nearest on average and finds outliers. Up to 5,000 images.',
   ],
 ] as const;
 
@@ -18,10 +22,10 @@ export function clusterName({ name, words, index }: Pick<Cluster, 'name' | 'word
 
 /** How to read a mean silhouette (Kaufman and Rousseeuw 1990). */
 export function silhouetteWords(value: number): string {
-  if (value > 0.7) return 'clearly apart';
-  if (value > 0.5) return 'apart';
-  if (value > 0.25) return 'weakly apart';
-  return 'hardly apart';
+  if (value > 0.7) return 'clearly separated';
+  if (value > 0.5) return 'separated';
+  if (value > 0.25) return 'weakly separated';
+  return 'hardly separated';
 }
 
 /** Plus zero: no "-0.00". */

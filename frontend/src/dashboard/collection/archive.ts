@@ -22,7 +22,7 @@ export async function membersOf(file: File): Promise<Item[]> {
     const files = entries.filter(
       (entry): entry is FileEntry => !entry.directory && !isNoise(entry.filename),
     );
-    if (files.length === 0) return [broken(file, 'The ZIP file holds no files.')];
+    if (files.length === 0) return [broken(file, 'The ZIP file contains no files.')];
     return files.map((entry) => memberOf(file, entry));
   } catch (error) {
     return [broken(file, `The ZIP file cannot be read (${reasonOf(error)}).`)];

@@ -344,7 +344,7 @@ function spread(batch: Item[], bytes: number): void {
 
 function sentenceOf(error: unknown): string {
   if (error instanceof ApiError) {
-    if (error.status === 401) return 'You are signed out. Sign in in another tab, then go on.';
+    if (error.status === 401) return 'You are signed out. Sign in in another tab, then resume.';
     return error.detail;
   }
   return error instanceof Error ? error.message : String(error);

@@ -17,7 +17,7 @@ test('figures are read with their errors and against chance', () => {
   expect(figureText(0.31, 0.02, false)).toBe('0.310 ± 0.020');
   const figure = { value: 0.6, error: 0.02, chance: 0.05, chance_error: 0.01 };
   expect(versusChance(figure)).toBe('far from chance');
-  expect(versusChance({ ...figure, value: 0.08 })).toBe('not told from chance');
+  expect(versusChance({ ...figure, value: 0.08 })).toBe('no different from chance');
 });
 
 test('the point under the pointer is found on either map', () => {

@@ -19,23 +19,23 @@ export interface Reading {
 export function readingsOf({ k, disparity, overlap, rank_correlation }: Comparison): Reading[] {
   return [
     {
-      name: `Of ${k} nearest neighbours in common`,
+      name: `Shared among the ${k} nearest neighbours`,
       figure: overlap,
       percent: true,
-      about: 'Mean share over the images: 100 % are the same neighbours.',
+      about: 'Mean share over all images: 100 % means the same neighbours.',
     },
     {
       name: 'Disparity',
       figure: disparity,
       percent: false,
       about:
-        'What turning, mirroring, scaling and moving cannot bring together (Procrustes): 0 is the same shape, 1 none in common.',
+        'The difference that remains after rotating, mirroring, scaling and shifting (Procrustes): 0 is the same shape, 1 is nothing in common.',
     },
     {
       name: 'Rank correlation of distances',
       figure: rank_correlation,
       percent: false,
-      about: 'Of all pairs of images (Spearman): 1 is the same order from nearest to furthest.',
+      about: 'Over all pairs of images (Spearman): 1 is the same order from nearest to furthest.',
     },
   ];
 }
@@ -51,7 +51,7 @@ export function figureText(value: number, error: number, percent: boolean): stri
 export function versusChance({ value, error, chance, chance_error }: Figure): string {
   const spread = Math.hypot(error, chance_error);
   const far = Math.abs(value - chance);
-  return far > 3 * spread ? 'far from chance' : 'not told from chance';
+  return far > 3 * spread ? 'far from chance' : 'no different from chance';
 }
 
 /** The point nearest to a place on one of both maps, within reach. */

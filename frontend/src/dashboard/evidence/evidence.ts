@@ -14,15 +14,15 @@ export function evidenceText({ together, apart }: Counts, votes = false): string
 export function evidenceSentence({ together, apart, annotators }: Counts, votes = false): string {
   const answers = together + apart;
   if (answers === 0) {
-    return `No answer so far had both images: their distance is inferred${votes ? '' : ' from what each was grouped with'}.`;
+    return `No answer contains both images yet. Their distance is inferred${votes ? '' : ' from the images that each was grouped with'}.`;
   }
   const [alike, not] = pairWords(votes);
-  return `In ${count(answers, 'answer')} of ${count(annotators, 'annotator')}: ${together} ${alike}, ${apart} ${not}.`;
+  return `In ${count(answers, 'answer')} from ${count(annotators, 'annotator')}: ${together} ${alike}, ${apart} ${not}.`;
 }
 
 /** What two images of an answer are: in groups, or by votes. */
 export function pairWords(votes: boolean): [together: string, apart: string] {
-  return votes ? ['alike', 'unlike'] : ['together', 'apart'];
+  return votes ? ['same', 'different'] : ['together', 'apart'];
 }
 
 function count(n: number, what: string): string {

@@ -73,7 +73,7 @@ describe('the outlook', () => {
 
   it('is what the next grid sets right, while more is asked', () => {
     expect(outlook(QUALITY, 'running', true)).toBe(
-      'The next grid is expected to set 1.3 labels right.',
+      'The next grid is expected to correct 1.3 labels.',
     );
     expect(outlook(QUALITY, 'finished', true)).toContain('not because the labels are good enough');
     expect(outlook(QUALITY, 'finished', false)).toContain('When this model was made');
@@ -81,7 +81,7 @@ describe('the outlook', () => {
 
   it('is why the campaign has ended by itself', () => {
     expect(outlook({ ...QUALITY, enough }, 'finished', true)).toBe(
-      `The campaign has ended by itself: ${enough}`,
+      `The campaign has ended automatically: ${enough}`,
     );
     expect(outlook({ ...QUALITY, enough }, 'running', true)).toContain('Good enough');
   });
@@ -93,7 +93,7 @@ describe('annotators', () => {
   it('are marked when they seem to guess, not before there are votes to tell', () => {
     expect(jurorWords(guesser)).toBe('looks like guessing');
     expect(jurorWords({ ...guesser, n_votes: 19 })).toBe('too few votes to say');
-    expect(jurorWords(aJuror(2, 80, 0.2, 0.1))).toBe('votes the contrary');
+    expect(jurorWords(aJuror(2, 80, 0.2, 0.1))).toBe('votes the opposite');
     expect(jurorWords(aJuror(3, 80, 0.9, 0.9))).toBe('');
   });
 
@@ -105,10 +105,10 @@ describe('annotators', () => {
 
 it('known answers are told, and whether they are enough', () => {
   const none = { labels: null, classifier: null };
-  expect(goldSentence({ n_yes: 0, n_no: 0, ...none })).toContain('Of no image');
+  expect(goldSentence({ n_yes: 0, n_no: 0, ...none })).toContain('No image has a known answer');
   expect(goldSentence({ n_yes: 1, n_no: 4, ...none })).toContain('too few');
   const scores = { accuracy: 1, auc: 1, average_precision: 1, brier: 0, precision: [], recall: [] };
   expect(goldSentence({ n_yes: 4, n_no: 4, labels: scores, classifier: null })).toContain(
-    '4 yes, 4 no. How the labels',
+    '4 yes, 4 no. Results of the labels',
   );
 });

@@ -35,7 +35,7 @@ export function tabsOf(told: LabelQuality): { tab: Tab; name: string; count: num
 
 export const TAB_WORDS: Record<Tab, string> = {
   ranked: 'All images, the surest yes first.',
-  contested: 'Images whose label is less sure than 90 %, the least sure first.',
+  contested: 'Images whose label is less than 90 % sure, the least sure first.',
   no: 'Images labelled no, the surest no first.',
 };
 
@@ -68,10 +68,14 @@ export function votesText({ yes, no, unsure }: Pick<Label, 'yes' | 'no' | 'unsur
 export function readings(one: Label): { name: string; about: string; yes: number | null }[] {
   return [
     { name: 'Votes and classifier', about: 'decides the label', yes: one.probability },
-    { name: 'Classifier', about: 'by how the image looks, its votes not seen', yes: one.prior },
+    { name: 'Classifier', about: 'from the image alone, without its votes', yes: one.prior },
     { name: 'Majority', about: 'share of yes among its votes', yes: one.majority },
-    { name: 'Dawid–Skene', about: 'votes, by how well each person votes', yes: one.dawid_skene },
-    { name: 'GLAD', about: 'votes, by person and how hard the image is', yes: one.glad },
+    {
+      name: 'Dawid–Skene',
+      about: 'votes, weighted by how well each person votes',
+      yes: one.dawid_skene,
+    },
+    { name: 'GLAD', about: 'votes, weighted by person and difficulty of the image', yes: one.glad },
   ];
 }
 
@@ -81,16 +85,16 @@ export function outlook(
   state: string,
   newest: boolean,
 ): string {
-  const gain = `${gain_of_next_grid.toFixed(1)} labels right`;
+  const gain = `${gain_of_next_grid.toFixed(1)} labels`;
   if (enough !== null) {
     const ended = newest && state === 'finished';
-    return `${ended ? 'The campaign has ended by itself' : 'Good enough by the settings'}: ${lowered(enough)}`;
+    return `${ended ? 'The campaign has ended automatically' : 'Good enough according to the settings'}: ${lowered(enough)}`;
   }
-  if (!newest) return `When this model was made, the next grid was expected to set ${gain}.`;
+  if (!newest) return `When this model was made, the next grid was expected to correct ${gain}.`;
   if (state === 'finished') {
-    return `The campaign has ended, but not because the labels are good enough: one more grid would be expected to set ${gain}.`;
+    return `The campaign has ended, but not because the labels are good enough. One more grid is expected to correct ${gain}.`;
   }
-  return `The next grid is expected to set ${gain}.`;
+  return `The next grid is expected to correct ${gain}.`;
 }
 
 /** As a part of a sentence. */
@@ -110,7 +114,7 @@ export function beyondChance(one: Pick<Juror, 'sensitivity' | 'specificity'>): n
 export function jurorWords(one: Pick<Juror, 'n_votes' | 'sensitivity' | 'specificity'>): string {
   if (one.n_votes < LEAST_VOTES) return 'too few votes to say';
   const skill = beyondChance(one);
-  if (skill <= -GUESSING) return 'votes the contrary';
+  if (skill <= -GUESSING) return 'votes the opposite';
   return skill < GUESSING ? 'looks like guessing' : '';
 }
 
@@ -125,10 +129,10 @@ export function concernsFirst(jurors: readonly Juror[]): Juror[] {
 /** What known answers there are, and whether they are enough. */
 export function goldSentence({ n_yes, n_no, labels }: LabelQuality['gold']): string {
   if (n_yes + n_no === 0) {
-    return 'Of no image the right answer is known: how often the labels are right is only what the model expects.';
+    return 'No image has a known answer. How often the labels are right is only an estimate by the model.';
   }
-  const known = `Of ${n_yes + n_no} images the right answer is known: ${n_yes} yes, ${n_no} no.`;
+  const known = `The right answer is known for ${n_yes + n_no} images: ${n_yes} yes, ${n_no} no.`;
   return labels === null
-    ? `${known} That is too few to say how good the labels are: two of each at least.`
-    : `${known} How the labels, and the classifier alone, do on these:`;
+    ? `${known} That is too few to measure how good the labels are. At least two of each are needed.`
+    : `${known} Results of the labels and of the classifier alone on these images:`;
 }

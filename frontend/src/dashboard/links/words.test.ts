@@ -8,7 +8,7 @@ describe('words of links', () => {
   it('tell how a link is going', () => {
     expect(workOf(LINK)).toBe('1 assignment finished');
     expect(workOf({ ...LINK, places: 20, finished: 3, at_work: 1, left: 2 })).toBe(
-      '3 of 20 assignments finished, 1 person at work, 2 begun and left',
+      '3 of 20 assignments finished, 1 person at work, 2 started and left',
     );
     expect(workOf({ ...LINK, access: 'listed', finished: 0, addresses: 2, used: 1 })).toBe(
       '0 assignments finished, 1 of 2 addresses used',

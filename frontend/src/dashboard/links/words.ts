@@ -4,29 +4,29 @@ import type { Invitation, Link } from '../../api/types';
 export type Access = Link['access'];
 
 export const ACCESS: Record<Access, string> = {
-  open: 'whoever has it',
-  password: 'whoever has it and knows the password',
-  listed: 'the people of a list',
-  single_use: 'whoever has one of its addresses',
+  open: 'anyone who has it',
+  password: 'anyone who has it and knows the password',
+  listed: 'people on a list',
+  single_use: 'anyone who has one of its addresses',
 };
 
 /** Choices of the form, with what follows from them. */
 export const CHOICES: readonly [Access, string, string][] = [
-  ['open', 'Whoever has the link', 'Nothing is asked for.'],
+  ['open', 'Anyone with the link', 'No password is needed.'],
   [
     'password',
-    'Whoever knows a password, too',
-    'Asked for the first time that somebody opens the link in a browser.',
+    'Anyone with the link and a password',
+    'The password is asked for the first time someone opens the link in a browser.',
   ],
   [
     'listed',
-    'The people of a list',
-    'Each has an address of their own, which knows them again in every browser.',
+    'People on a list',
+    'Each person has their own address, which recognizes them in every browser.',
   ],
   [
     'single_use',
     'One assignment for each address',
-    'As many addresses as you like; each belongs to the first browser that opens it.',
+    'Create as many addresses as you like. Each belongs to the first browser that opens it.',
   ],
 ];
 
@@ -44,9 +44,9 @@ export const BADGES: Record<string, string> = {
 
 export const INVITATION_STATES: Record<Invitation['state'], string> = {
   unused: 'not opened yet',
-  begun: 'has begun',
-  finished: 'has finished',
-  revoked: 'taken back',
+  begun: 'started',
+  finished: 'finished',
+  revoked: 'revoked',
 };
 
 export function isPersonal(access: Access): boolean {
@@ -61,7 +61,7 @@ export function workOf(link: Link): string {
   const noun = link.finished === 1 && link.places === 0 ? 'assignment' : 'assignments';
   const parts = [`${link.finished}${of} ${noun} finished`];
   if (link.at_work > 0) parts.push(`${people(link.at_work)} at work`);
-  if (link.left > 0) parts.push(`${link.left} begun and left`);
+  if (link.left > 0) parts.push(`${link.left} started and left`);
   if (isPersonal(link.access)) {
     const all = link.addresses === 1 ? '1 address' : `${link.addresses} addresses`;
     parts.push(`${link.used} of ${all} used`);

@@ -62,7 +62,7 @@ export class MapEngine {
   ) {
     const nPages = Math.min(Math.max(Math.ceil(nImages / 12) + 16, 24), 96);
     const surface = (flat ? null : WebGLSurface.of(canvas, nPages)) ?? CanvasSurface.of(canvas);
-    if (!surface) throw new Error('This browser can paint no map.');
+    if (!surface) throw new Error('This browser cannot draw the map.');
     this.surface = surface;
     this.pictures = new PictureLayer(surface, nPages, root, () => this.soon());
     this.theme = readTheme(canvas);

@@ -36,7 +36,7 @@ export function parseLayout(name: LayoutName, bytes: ArrayBuffer): Layout {
   const view = new DataView(bytes);
   const n = bytes.byteLength >= HEADER ? view.getUint32(4, true) : 0;
   if (bytes.byteLength !== HEADER + 9 * n || view.getUint32(0, true) !== MAGIC) {
-    throw new Error('These bytes are no layout of a map.');
+    throw new Error('The map layout from the server is not valid.');
   }
   const places = new Float32Array(bytes, HEADER, 2 * n);
   const levels = new Uint8Array(bytes, HEADER + 8 * n, n);

@@ -99,6 +99,6 @@ describe('the layout', () => {
     const layout = parseLayout({ version: 4, method: 'pca' }, bytes);
     expect([...layout.places]).toEqual([0.25, 0.5, 1, 0]);
     expect([layout.n, ...layout.tiles.levels]).toEqual([2, 3, 255]);
-    expect(() => parseLayout({ version: 4, method: 'pca' }, bytes.slice(1))).toThrow('no layout');
+    expect(() => parseLayout({ version: 4, method: 'pca' }, bytes.slice(1))).toThrow('not valid');
   });
 });

@@ -18,12 +18,12 @@ const job = (changes: Partial<Job>): Job => ({
 
 describe('a job that failed', () => {
   it('was given up when its attempts were used up', () => {
-    expect(endOf(job({}))).toBe('was given up after 3 attempts');
-    expect(endOf(job({ attempts: 1, max_attempts: 1 }))).toBe('was given up after one attempt');
+    expect(endOf(job({}))).toBe('stopped after 3 attempts');
+    expect(endOf(job({ attempts: 1, max_attempts: 1 }))).toBe('stopped after one attempt');
   });
 
   it('is not tried again where another attempt would end alike', () => {
-    expect(endOf(job({ attempts: 1 }))).toContain('would fail alike');
+    expect(endOf(job({ attempts: 1 }))).toContain('would fail the same way');
   });
 });
 

@@ -21,10 +21,10 @@ export function stateOf(job: Job): string {
 export function endOf(job: Job): string {
   if (job.attempts >= job.max_attempts) {
     return job.attempts === 1
-      ? 'was given up after one attempt'
-      : `was given up after ${job.attempts} attempts`;
+      ? 'stopped after one attempt'
+      : `stopped after ${job.attempts} attempts`;
   }
-  return 'is not tried again by itself, since it would fail alike';
+  return 'is not retried because it would fail the same way';
 }
 
 /** Changes when the list of jobs does. */

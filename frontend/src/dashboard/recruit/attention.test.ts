@@ -55,7 +55,9 @@ describe('what needs a look', () => {
   it('offers to pay for the part done once', () => {
     const half = work({ flag: 'incomplete', part_paid: true });
     expect(deedsOf(half, 'mturk')).toEqual(['approve', 'reject']);
-    expect(sentenceOf(half, 'mturk')).toContain('Unless you reject it, the whole reward is paid');
+    expect(sentenceOf(half, 'mturk')).toContain(
+      'The full reward will also be paid unless you reject the work',
+    );
   });
 
   it('is one row for a reward that was refused', () => {
@@ -118,9 +120,9 @@ describe('what can be done', () => {
   it('says what comes next, with the amount', () => {
     const [row] = attention([{ recruitment, differences: [] }], [work({ flag: 'incomplete' })], []);
     expect(row && nextOf('part', row, 48)).toMatch(
-      /^\$0\.48 are being paid as a bonus.*still waits/,
+      /^\$0\.48 is being paid as a bonus.*still need to approve or reject/,
     );
-    expect(row && nextOf('approve', row, null)).toMatch(/^\$1\.20 are being paid\./);
+    expect(row && nextOf('approve', row, null)).toMatch(/^\$1\.20 is being paid\./);
     expect(sentenceOf(work({ flag: 'incomplete' }), 'mturk')).toContain('4 of 10 grids');
   });
 });

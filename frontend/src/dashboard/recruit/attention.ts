@@ -35,36 +35,36 @@ export interface Found {
 }
 
 const TITLES: Record<string, string> = {
-  unknown_person: 'Handed in without having worked here',
-  incomplete: 'Handed in before all grids were done',
-  awaits_review: 'Work to look at',
-  broken_off: 'Work that broke off',
+  unknown_person: 'Submitted without any work here',
+  incomplete: 'Submitted before all grids were done',
+  awaits_review: 'Work to review',
+  broken_off: 'Unfinished work',
   rejected_there: 'Rejected on the platform',
   decision_failed: 'Your decision was refused',
   payment_failed: 'The reward was refused',
-  wrong_code: 'Handed in with a wrong code',
-  compensated: 'Handed in after all',
-  asked_to_return: 'Asked to return it, days ago',
-  screened_out_there: 'Sent back on the platform',
-  paid_not_booked: 'Paid there, not in the books',
-  booked_not_paid: 'In the books, not paid there',
-  amount: 'Another amount',
-  bonus: 'Bonuses do not agree',
-  ours_only: 'Done here, not handed in there',
+  wrong_code: 'Submitted with a wrong code',
+  compensated: 'Submitted after all',
+  asked_to_return: 'Asked to return it days ago',
+  screened_out_there: 'Screened out on the platform',
+  paid_not_booked: 'Paid on the platform, not in the ledger',
+  booked_not_paid: 'In the ledger, not paid on the platform',
+  amount: 'Amounts do not match',
+  bonus: 'Bonuses do not match',
+  ours_only: 'Done here, not submitted on the platform',
 };
 
 const PAYMENT_TITLES: Record<string, string> = {
-  held: 'waits for your word',
+  held: 'needs your approval',
   failed: 'was refused',
-  parked: 'may have been paid, or not',
+  parked: 'may or may not have been paid',
 };
 
 /** As AWAITS_WORD in app/recruitment/ledger.py, which the title says already. */
 const AWAITS = 'Awaits your word.';
-const UNTOLD = 'Nobody is told, and nothing is paid, before you say so.';
+const UNTOLD = 'Nothing is sent or paid until you approve it.';
 
 export function titleOf(what: string): string {
-  return TITLES[what] ?? 'Does not agree';
+  return TITLES[what] ?? 'Does not match';
 }
 
 function done(submission: Submission): string {
@@ -77,32 +77,32 @@ export function sentenceOf(submission: Submission, channel: string): string {
   const platform = platformOf(channel);
   switch (submission.flag) {
     case 'unknown_person':
-      return `${platform} has work of somebody who never opened a grid here. It is paid by itself in the end unless you reject it.`;
+      return `${platform} has work from someone who never opened a grid here. It will be paid automatically unless you reject it.`;
     case 'incomplete':
       if (submission.part_paid) {
-        return `Only ${done(submission)} are done, and paid for. Unless you reject it, the whole reward is paid besides: after your word, or by ${platform} in the end.`;
+        return `Only ${done(submission)} are done, and they are already paid. The full reward will also be paid unless you reject the work: when you approve it, or automatically by ${platform}.`;
       }
-      return `Only ${done(submission)} are done. Nobody is rejected by a rule: pay all of it, pay for the part done, or reject it.`;
+      return `Only ${done(submission)} are done. Likewise never rejects work automatically: pay the full reward, pay for the completed part, or reject it.`;
     case 'awaits_review':
-      return `All is done (${done(submission)}); it is paid after your word.`;
+      return `All grids are done (${done(submission)}). The work is paid once you approve it.`;
     case 'broken_off':
-      return `${done(submission)} were done before the place was given back or the time ran out. Pay for them if it was not their fault.`;
+      return `${done(submission)} were done before the place was returned or the time ran out. Pay for them if it was not the person's fault.`;
     case 'rejected_there':
-      return `Somebody rejected it on ${platform}'s own pages. Pay it after all, or say why that stays so.`;
+      return `Someone rejected it on ${platform} itself. Pay it anyway, or say why the rejection stands.`;
     case 'decision_failed':
-      return `${platform} did not take your last decision. Decide again, or leave it.`;
+      return `${platform} did not accept your last decision. Decide again, or leave it.`;
     case 'wrong_code':
-      return `Its completion code is none of the study's (${done(submission) || 'nothing done here'}).`;
+      return `Its completion code does not belong to the study (${done(submission) || 'no work done here'}).`;
     case 'compensated':
-      return `A task that pays for it was put up already, and then it was handed in after all. Pay it, or reject it.`;
+      return `A task to pay for it was already published, and then it was submitted after all. Pay it, or reject it.`;
     case 'asked_to_return':
-      return `${platform} has asked them to return it, and they have not. It is paid by itself in the end unless you reject it.`;
+      return `${platform} asked the person to return it, and they have not. It will be paid automatically unless you reject it.`;
     case 'screened_out_there':
-      return `Somebody sent this person back on ${platform}'s own pages. Nothing is paid by Likewise for that.`;
+      return `Someone screened this person out on ${platform} itself. Likewise pays nothing for that.`;
     case 'payment_failed':
-      return `${platform} did not take the approval. Approve it again, or reject it.`;
+      return `${platform} did not accept the approval. Approve it again, or reject it.`;
     default:
-      return `This work needs a look: ${submission.flag.replaceAll('_', ' ')}.`;
+      return `This work needs attention: ${submission.flag.replaceAll('_', ' ')}.`;
   }
 }
 
@@ -241,25 +241,25 @@ export function nextOf(deed: Deed, item: Item, cents: number | null): string {
   switch (deed) {
     case 'approve':
       return submission?.state === 'rejected'
-        ? `The rejection is being taken back, and ${money} paid. Payments shows it as paid once ${platform} has confirmed it.`
-        : `${money} are being paid. Payments shows it as paid once ${platform} has confirmed it.`;
+        ? `The rejection is being reversed and ${money} is being paid. Payments shows it as paid once ${platform} has confirmed it.`
+        : `${money} is being paid. Payments shows it as paid once ${platform} has confirmed it.`;
     case 'reject':
-      return `${platform} is being told. The person reads your reason; you can take it back under Rejected.`;
+      return `Notifying ${platform}. The person will read your reason. You can reverse the rejection under Rejected.`;
     case 'part':
       return submission?.state === 'submitted'
-        ? `${money} are being paid as a bonus. The work itself still waits for your approval or rejection.`
-        : `${money} are being paid as a bonus.`;
+        ? `${money} is being paid as a bonus. You still need to approve or reject the work.`
+        : `${money} is being paid as a bonus.`;
     case 'compensate':
-      return `${platform} is being asked to put up a task of ${money} that this person alone can see.`;
+      return `Asking ${platform} to publish a task for ${money} that only this person can see.`;
     case 'dismiss':
-      return 'Nothing is done about it. Your reason is kept.';
+      return 'Nothing will be done. Your reason is saved.';
     case 'release':
-      return `${money} are being paid now.`;
+      return `${money} is being paid now.`;
     case 'cancel':
       return `${money} will not be paid.`;
     case 'paid':
-      return `Booked as paid: ${money}.`;
+      return `Recorded as paid: ${money}.`;
     case 'unpaid':
-      return `Booked as not paid. It waits for your word: have it paid, or cancel it.`;
+      return `Recorded as not paid. Approve the payment or cancel it.`;
   }
 }

@@ -9,16 +9,16 @@ interface Form {
 }
 
 export const FORM_OF: Partial<Record<Deed, Form>> = {
-  reject: { question: 'Why is it rejected?', help: '', button: 'Reject', required: true },
+  reject: { question: 'Why do you reject it?', help: '', button: 'Reject', required: true },
   dismiss: {
-    question: 'Why is nothing to be done?',
-    help: 'Stays with the work and in the audit log.',
+    question: 'Why should nothing be done?',
+    help: 'Saved with the work and in the audit log.',
     button: 'Do nothing',
     required: true,
   },
   cancel: {
-    question: 'Why is it not paid?',
-    help: 'Stays with the payment.',
+    question: 'Why should it not be paid?',
+    help: 'Saved with the payment.',
     button: 'Cancel the payment',
     required: false,
   },

@@ -16,7 +16,7 @@ describe('the sums of the ledger', () => {
     expect(money(totals)).toEqual([
       { name: 'Paid', currency: 'USD', cents: 240, fees: 48 },
       { name: 'To be paid', currency: 'USD', cents: 40, fees: 8 },
-      { name: 'Waits for you', currency: 'GBP', cents: 50, fees: 22 },
+      { name: 'Needs attention', currency: 'GBP', cents: 50, fees: 22 },
     ]);
   });
 
@@ -42,7 +42,7 @@ describe('books and platform', () => {
   it('agree as of the look that is longest ago', () => {
     expect(agreement([seen(30), seen(3)], now)).toMatchObject({
       agree: true,
-      text: 'Books and platform agree as of 12:03.',
+      text: 'The ledger and the platform agree as of 12:03.',
     });
   });
 
@@ -51,7 +51,7 @@ describe('books and platform', () => {
     expect(agreement([seen(3, 1), seen(3, 1)], now)).toMatchObject({
       agree: false,
       n: 2,
-      text: '2 things are open between books and platform',
+      text: '2 things are unresolved between the ledger and the platform',
     });
     expect(agreement([], now).agree).toBe(false);
   });

@@ -13,7 +13,7 @@ export interface Sum {
 const LINES: readonly [string, readonly string[]][] = [
   ['Paid', ['paid']],
   ['To be paid', ['due', 'running']],
-  ['Waits for you', ['held', 'failed', 'parked']],
+  ['Needs attention', ['held', 'failed', 'parked']],
 ];
 
 export function money(totals: readonly PaymentTotal[]): Sum[] {
@@ -47,14 +47,14 @@ export function agreement(
   if (n > 0) {
     // Not all of it is a mistake: what waits for somebody's word is open, too.
     const things = n === 1 ? '1 thing is' : `${n} things are`;
-    return { agree: false, n, text: `${things} open between books and platform` };
+    return { agree: false, n, text: `${things} unresolved between the ledger and the platform` };
   }
   // What was asked longest ago bounds what can be said of all.
   const oldest = looks.sort()[0];
   if (looks.length < found.length || oldest === undefined) {
-    return { agree: false, n, text: 'The platform has not been asked yet.' };
+    return { agree: false, n, text: 'The platform has not been checked yet.' };
   }
-  return { agree: true, n, text: `Books and platform agree as of ${when(oldest, now)}.` };
+  return { agree: true, n, text: `The ledger and the platform agree as of ${when(oldest, now)}.` };
 }
 
 /** What every attempt came to. */

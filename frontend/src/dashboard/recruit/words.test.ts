@@ -14,14 +14,14 @@ import {
 describe('what the page says', () => {
   it('tells one answer from many', () => {
     expect([1, 9].map(answersWanted)).toEqual([
-      '1 answer is still wanted',
-      '9 answers are still wanted',
+      '1 answer is still needed',
+      '9 answers are still needed',
     ]);
   });
 
   it('tells what became of the places, and leaves out what is none', () => {
     expect(workOf({ submitted: 2, approved: 3, accepted: 1, timed_out: 1 })).toBe(
-      '5 handed in, 1 at work, 1 given back',
+      '5 submitted, 1 at work, 1 returned',
     );
     expect(workOf({})).toBe('');
   });
@@ -29,7 +29,7 @@ describe('what the page says', () => {
   it('names payments by what they are for', () => {
     expect(whatFor({ kind: 'bonus', rule: 'extra' })).toBe('Extra grids');
     expect(whatFor({ kind: 'bonus', rule: 'of a later version' })).toBe('Bonus');
-    expect(whatFor({ kind: 'screen_out', rule: 'screen_out' })).toBe('Sent back after practice');
+    expect(whatFor({ kind: 'screen_out', rule: 'screen_out' })).toBe('Screened out after practice');
   });
 
   it('knows a study from a HIT', () => {

@@ -22,10 +22,10 @@ export const ENVIRONMENTS: Record<string, string> = {
 /** Choices of the settings' forms. */
 export const CHOICES: Record<string, string> = {
   automatic: 'as soon as the work is complete',
-  review: 'after I have looked at it',
+  review: 'after I review it',
   Accept: 'see it, but not accept it',
   PreviewAndAccept: 'find it in the list, but not open it',
-  DiscoverPreviewAndAccept: 'not even find it',
+  DiscoverPreviewAndAccept: 'not find it at all',
   desktop: 'computers',
   tablet: 'tablets',
   mobile: 'phones',
@@ -47,15 +47,15 @@ export const BADGES: Record<string, string> = {
 };
 
 export const POSTING_STATES: Record<string, string> = {
-  planned: 'being put up',
+  planned: 'being published',
   open: 'open',
   paused: 'paused',
   closed: 'closed',
-  failed: 'not put up',
+  failed: 'not published',
 };
 
 export const PAYMENT_STATES: Record<string, string> = {
-  held: 'waits for your word',
+  held: 'needs your approval',
   due: 'to be paid',
   running: 'being paid',
   paid: 'paid',
@@ -68,12 +68,12 @@ const RULES: Record<string, string> = {
   reward: 'Reward',
   extra: 'Extra grids',
   quality: 'Good work',
-  hand: 'Bonus by you',
-  part: 'Part done',
+  hand: 'Bonus from you',
+  part: 'Partial work',
 };
 const KINDS: Record<string, string> = {
-  screen_out: 'Sent back after practice',
-  outside: 'Reward by link',
+  screen_out: 'Screened out after practice',
+  outside: 'Reward through a link',
 };
 
 export function whatFor(payment: Pick<Payment, 'kind' | 'rule'>): string {
@@ -95,7 +95,7 @@ export function places(n: number): string {
 }
 
 export function answersWanted(n: number): string {
-  return n === 1 ? '1 answer is still wanted' : `${n} answers are still wanted`;
+  return n === 1 ? '1 answer is still needed' : `${n} answers are still needed`;
 }
 
 /** "3 handed in, 2 at work, 1 given back": what became of the places that were taken. */
@@ -103,10 +103,10 @@ export function workOf(counts: Record<string, number>): string {
   const sum = (...states: string[]) =>
     states.reduce((total, state) => total + (counts[state] ?? 0), 0);
   const parts: [number, string][] = [
-    [sum('submitted', 'approved', 'rejected'), 'handed in'],
+    [sum('submitted', 'approved', 'rejected'), 'submitted'],
     [sum('accepted'), 'at work'],
-    [sum('returned', 'timed_out'), 'given back'],
-    [sum('screened_out'), 'sent back after practice'],
+    [sum('returned', 'timed_out'), 'returned'],
+    [sum('screened_out'), 'screened out after practice'],
   ];
   return parts.flatMap(([n, name]) => (n > 0 ? [`${n} ${name}`] : [])).join(', ');
 }
@@ -141,7 +141,7 @@ export function groupsOf(channel: ChannelOptions): { title: string; fields: stri
   const groups = [
     { title: 'What people see', fields: ['title', 'description', 'keywords'] },
     {
-      title: 'Who may take part',
+      title: 'Who can take part',
       fields: [
         'countries',
         'min_percent_approved',
