@@ -60,8 +60,9 @@ def _once(
         Header(
             min_length=8,
             max_length=100,
-            description="Random text, new for each request and the same when it is sent again: "
-            "then it has its effect once and gets the same reply. Kept for 24 hours.",
+            description="Random text, new for each request and the same when you send that "
+            "request again. The request then takes effect once and gets the same "
+            "reply. Kept for 24 hours.",
         ),
     ] = None,
 ) -> None:

@@ -47,7 +47,7 @@ def begin(session: Session, account: Account) -> str:
     Raises Conflict where there is a second factor already.
     """
     if account.totp_since is not None:
-        raise Conflict("There is a second factor. Remove it before you set up another.")
+        raise Conflict("You already have a second factor. Remove it before you set up another.")
     seed = pyotp.random_base32()
     account.totp_secret = seal(SEAL, seed.encode())
     account.totp_step = None
@@ -75,7 +75,7 @@ def finish(session: Session, account: Account, code: str) -> list[str]:
     Raises BadCode, Conflict where nothing was begun.
     """
     if pending_seed(account) is None:
-        raise Conflict("Begin to set up the second factor first.")
+        raise Conflict("Start setting up the second factor first.")
     _spend_totp(session, account, code)
     account.totp_since = datetime.now(UTC)
     return renew_recovery_codes(session, account)
@@ -93,7 +93,7 @@ def renew_recovery_codes(session: Session, account: Account) -> list[str]:
     Raises Conflict without a second factor.
     """
     if account.totp_since is None:
-        raise Conflict("There is no second factor. Set one up first.")
+        raise Conflict("You have no second factor. Set one up first.")
     session.execute(delete(RecoveryCode).where(RecoveryCode.account_id == account.id))
     codes = [
         base64.b32encode(secrets.token_bytes(RECOVERY_BYTES)).decode()
@@ -127,7 +127,8 @@ def require_for_payers(account: Account) -> None:
     """Raises SecondFactorRequired where those who pay must have one."""
     if get_settings().second_factor != "offered" and account.totp_since is None:
         raise SecondFactorRequired(
-            "Recruiting and paying needs a second factor here. Set one up under Account."
+            "Recruiting and paying people requires a second factor on this server. Set one up "
+            "under Account."
         )
 
 
@@ -135,7 +136,7 @@ def require_for_all(account: Account) -> None:
     """Raises SecondFactorRequired where everybody must have one."""
     if get_settings().second_factor == "everybody" and account.totp_since is None:
         raise SecondFactorRequired(
-            "This server needs a second factor of everybody. Set one up under Account."
+            "This server requires a second factor for everyone. Set one up under Account."
         )
 
 
@@ -151,7 +152,7 @@ def _spend_recovery(session: Session, account: Account, plain: str) -> None:
         .returning(RecoveryCode.id)
     ).scalar()
     if spent is None:
-        raise BadCode("This recovery code is not right, or was used before.")
+        raise BadCode("This recovery code is wrong or has already been used.")
 
 
 def _spend_totp(session: Session, account: Account, given: str) -> None:
@@ -159,7 +160,7 @@ def _spend_totp(session: Session, account: Account, given: str) -> None:
     locked(session, Account, account.id)
     seed = _seed(account)
     if seed is None:
-        raise BadCode("There is no second factor to give a code of.")
+        raise BadCode("You have no second factor, so there is no code to enter.")
     now = int(time.time()) // STEP_SECONDS
     code = given.replace(" ", "")
     totp = pyotp.TOTP(seed)
@@ -170,7 +171,7 @@ def _spend_totp(session: Session, account: Account, given: str) -> None:
             _seal_anew(account, seed)
             session.flush()
             return
-    raise BadCode("The code is not right, or was used before. Wait for the next one.")
+    raise BadCode("The code is wrong or has already been used. Wait for the next one.")
 
 
 def _seal_anew(account: Account, seed: str) -> None:
@@ -194,7 +195,8 @@ def _seed(account: Account) -> str | None:
     opened = unseal(SEAL, account.totp_secret)
     if opened is None:
         raise InvalidInput(
-            "The second factor was sealed with another LIKEWISE_SECRET_KEY. An admin removes it.",
+            "The second factor was encrypted with another LIKEWISE_SECRET_KEY. Ask an admin "
+            "to remove it.",
             code="sealed_otherwise",
         )
     return opened.decode()

@@ -42,7 +42,7 @@ def choose_password(
         raise
     except LikewiseError as error:
         return account_page_of(request, session, account, error=error)
-    shown = account_page_of(request, session, account, said="Your password is set.")
+    shown = account_page_of(request, session, account, said="Your password has been set.")
     return keeping(shown, renewed)
 
 
@@ -70,7 +70,7 @@ def change_factor(
     deed: Literal["begin", "finish", "remove", "codes"],
     code: Annotated[str, Form(max_length=100)] = "",
 ) -> Response:
-    """Set a second factor up in two steps, remove it, or make new recovery codes."""
+    """Set up a second factor in two steps, remove it, or create new recovery codes."""
     try:
         with session.begin_nested():
             shown, keep = _change_factor(request, session, account, deed, code)
@@ -94,7 +94,7 @@ def _change_factor(
     if deed == "remove":
         factors.remove(session, account)
         kept = service.factor_changed(session, account, cookie, "removed")
-        return {"said": "There is no second factor any more."}, kept
+        return {"said": "Your second factor has been removed."}, kept
     return {"codes": service.renew_recovery_codes(session, account)}, None
 
 
@@ -127,7 +127,9 @@ def _days(text: str) -> int | None:
     try:
         return int(text) if text.strip() else None
     except ValueError as error:
-        raise InvalidInput(f"Days are a whole number, not {text!r}.", code="bad_days") from error
+        raise InvalidInput(
+            f"Days must be a whole number, not {text!r}.", code="bad_days"
+        ) from error
 
 
 @router.post("/account/tokens/{token_id}/revoke")
@@ -174,7 +176,7 @@ def invite(
     email: Annotated[str, Form(max_length=400)],
     role: Annotated[str, Form()] = "requester",
 ) -> Response:
-    """A new account, with a link that signs its owner in once."""
+    """Create an account and a link that signs its owner in once."""
     service.require_admin(account)
     try:
         with session.begin_nested():
@@ -216,7 +218,7 @@ def _with_link(
     service.record_audit(session, admin.id, "account.link", "account", account.id)
     if not can_send():
         return _accounts_page(request, session, admin, link=link, link_for=account.email)
-    text = f"This link signs you in once, within a day:\n\n{link}\n\nThen choose a password.\n"
+    text = f"This link signs you in once, within one day:\n\n{link}\n\nThen choose a password.\n"
     send_mail(account.email, subject, text)
     said = f"A one-time link was sent to {account.email}."
     return _accounts_page(request, session, admin, said=said)

@@ -44,14 +44,15 @@ def hash_password(password: str, email: str) -> str:
     """The hash to store; raises InvalidInput for a password that is too short or too plain."""
     if not SHORTEST <= len(password) <= LONGEST:
         raise InvalidInput(
-            f"A password has {SHORTEST} to {LONGEST} characters; this one has {len(password)}.",
+            f"A password must have {SHORTEST} to {LONGEST} characters; this one has "
+            f"{len(password)}.",
             code="bad_password",
         )
     own = (email, *re.split(r"[@._+-]", email), *CONTEXT_WORDS)
     if len(set(password)) < 4 or is_guessable(password, own):
         raise InvalidInput(
-            "This password is too easy to guess: it is made of what is tried first, of this site's "
-            "words or of your address. Four words that you choose by chance are good.",
+            "This password is too easy to guess: it is a common password, or is made of this "
+            "site's words or your address. Four random words make a good password.",
             code="bad_password",
         )
     return _hasher.hash(password)
@@ -84,10 +85,8 @@ def count_attempt(email: str, address: str) -> None:
         (PER_ACCOUNT_AND_HOUR, f"account/{email}"),
     )
     if not all(_hit(limit, key) for limit, key in checks):
-        logger.warning("sign-in refused: tried too often")
-        raise TooManyAttempts(
-            "Signing in was tried too often. Wait a while, or use a one-time link."
-        )
+        logger.warning("sign-in refused: too many attempts")
+        raise TooManyAttempts("Too many sign-in attempts. Wait a while, or use a one-time link.")
 
 
 def count_proof(account_id: UUID) -> None:
@@ -98,9 +97,9 @@ def count_proof(account_id: UUID) -> None:
     """
     limits = (PER_ACCOUNT, PER_ACCOUNT_AND_HOUR)
     if not all(_hit(limit, f"proof/{account_id}") for limit in limits):
-        logger.warning("proof refused: tried too often for account %s", account_id)
+        logger.warning("proof refused: too many attempts for account %s", account_id)
         raise TooManyAttempts(
-            "A password or code was tried too often. Wait up to an hour, then try again."
+            "Too many attempts with a password or code. Wait up to an hour, then try again."
         )
 
 
@@ -108,7 +107,7 @@ def hash_shared(password: str) -> str:
     """The same for a password that a group of people is told; raises InvalidInput."""
     if not SHORTEST_SHARED <= len(password) <= LONGEST:
         raise InvalidInput(
-            f"The password of a link has {SHORTEST_SHARED} to {LONGEST} characters; this one has "
+            f"A link's password must have {SHORTEST_SHARED} to {LONGEST} characters; this one has "
             f"{len(password)}.",
             code="bad_password",
         )
@@ -121,7 +120,9 @@ def shared_fits(stored: str | None, given: str, place: str, address: str) -> boo
     limits = (WRONG_PER_MINUTE, WRONG_PER_HOUR)
     key = f"{place}/{address}"
     if not all(_may_try(limit, key) for limit in limits):
-        raise TooManyAttempts("A wrong password was tried too often. Wait a while, then try again.")
+        raise TooManyAttempts(
+            "Too many attempts with a wrong password. Wait a while, then try again."
+        )
     if password_fits(stored, given):
         return True
     for limit in limits:

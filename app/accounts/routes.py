@@ -157,7 +157,9 @@ def sign_in_by_code(
 
 @router.get("/sign-in/{token}", response_class=HTMLResponse)
 def confirm_sign_in(request: Request, token: str) -> Response:
-    """Ask for a click: link previews in mail and chat fetch addresses, and must not spend one."""
+    """Ask for a click, because link previews in mail and chat open addresses and must not use one
+    up.
+    """
     return templates.TemplateResponse(request, "accounts/confirm.html", {"token": token})
 
 
@@ -171,7 +173,7 @@ def sign_in(request: Request, session: DatabaseSession, token: str) -> Response:
 
 @router.get("/account/confirm", response_class=HTMLResponse)
 def confirm_page(request: Request, account: SignedIn) -> Response:
-    """Asks who sits there, before what matters."""
+    """Ask who is there before an important action."""
     return templates.TemplateResponse(request, "accounts/again.html", {"account": account})
 
 

@@ -80,7 +80,9 @@ def create_account(session: Session, email: str, role: str = "requester") -> Acc
     if not ADDRESS.fullmatch(email) or not email.isprintable() or len(email) > 320:
         raise InvalidInput(f"{email!r} is not an e-mail address.", code="bad_email")
     if role not in ROLES:
-        raise InvalidInput(f"The role is one of {', '.join(ROLES)}, not {role!r}.", code="bad_role")
+        raise InvalidInput(
+            f"The role must be one of {', '.join(ROLES)}, not {role!r}.", code="bad_role"
+        )
     if session.scalar(select(Account.id).where(Account.email == email)):
         raise InvalidInput(f"There is already an account for {email}.", code="email_taken")
     account = Account(email=email, role=role)
@@ -93,7 +95,7 @@ def create_account(session: Session, email: str, role: str = "requester") -> Acc
 def account_by_email(session: Session, email: str) -> Account:
     account = session.scalar(select(Account).where(Account.email == email.strip().lower()))
     if account is None:
-        raise NotFound(f"There is no account for {email}; see `likewise user list`.")
+        raise NotFound(f"There is no account for {email}. See `likewise user list`.")
     return account
 
 
@@ -133,8 +135,8 @@ def use_sign_in_link(session: Session, token: str, browser: str = "") -> str:
     account = session.get(Account, spent) if spent else None
     if account is None or account.disabled_at is not None:
         raise BadSignInLink(
-            "This sign-in link was used already or has run out. Sign in with your password, ask "
-            "an admin for a new link, or print one with `likewise user link EMAIL`."
+            "This sign-in link has already been used or has expired. Sign in with your password, "
+            "ask an admin for a new link, or print one with `likewise user link EMAIL`."
         )
     _record_first_step(session, account, "link")
     return start_session(session, account, by_link=True, browser=browser)
@@ -154,7 +156,7 @@ def sign_in_by_password(
     stored = account.password_hash if account else None
     if not password_fits(stored, password) or account is None or account.disabled_at is not None:
         logger.warning("sign-in refused: wrong password, unknown or disabled account")
-        raise BadCredentials("E-mail address and password do not fit together.")
+        raise BadCredentials("The e-mail address or the password is wrong.")
     if stored is not None and needs_new_hash(stored):
         account.password_hash = hash_again(password)
     _record_first_step(session, account, "password")
@@ -201,11 +203,11 @@ def confirm(
     count_proof(account.id)
     if account.password_hash is None and account.totp_since is None:
         raise BadCredentials(
-            "There is neither a password nor a second factor to confirm with: sign in again with a "
-            "new one-time link."
+            "You have no password or second factor to confirm with. Sign in again with a new "
+            "one-time link."
         )
     if account.password_hash:
-        _require_password(account, password, "The password is not right.")
+        _require_password(account, password, "The password is wrong.")
     if account.totp_since is not None:
         _spend_code(session, account, code, "confirm")
     record_audit(session, account.id, "account.confirmed", "account", account.id)
@@ -228,7 +230,7 @@ def set_password(
         require_confirmed(session, cookie)
     if account.password_hash and not by_link:
         count_proof(account.id)
-        _require_password(account, old, "The old password is not right.")
+        _require_password(account, old, "The old password is wrong.")
     account.password_hash = hash_password(new, account.email)
     end_all(session, account, but=here)
     record_audit(session, account.id, "account.password_set", "account", account.id)
@@ -241,7 +243,7 @@ def _spend_code(session: Session, account: Account, code: str, step: str) -> str
     try:
         return factors.spend_code(session, account, code)
     except factors.BadCode:
-        logger.warning("code refused: not right, or used before, of account %s", account.id)
+        logger.warning("code refused: wrong or already used, account %s", account.id)
         with transaction() as apart:
             event = "account.code_refused"
             record_audit(apart, account.id, event, "account", account.id, step=step)
@@ -251,7 +253,7 @@ def _spend_code(session: Session, account: Account, code: str, step: str) -> str
 def _require_password(account: Account, given: str, refusal: str) -> None:
     """Raises BadCredentials; who calls it has counted the attempt."""
     if not password_fits(account.password_hash, given):
-        logger.warning("proof refused: wrong password of account %s", account.id)
+        logger.warning("proof refused: wrong password, account %s", account.id)
         raise BadCredentials(refusal)
 
 
@@ -278,13 +280,13 @@ def list_accounts(session: Session) -> list[Account]:
 def require_admin(account: Account) -> None:
     """Raises NotFound for everybody else: the page does not exist for them."""
     if account.role != "admin":
-        raise NotFound("There is no such page.")
+        raise NotFound("This page does not exist.")
 
 
 def get_account(session: Session, account_id: UUID) -> Account:
     found = session.get(Account, account_id)
     if found is None:
-        raise NotFound("There is no such account.")
+        raise NotFound("This account does not exist.")
     return found
 
 
@@ -304,7 +306,9 @@ def set_role(session: Session, admin: Account, account: Account, role: str) -> N
     if account.id == admin.id:
         raise Conflict("You cannot change your own role.")
     if role not in ROLES:
-        raise InvalidInput(f"The role is one of {', '.join(ROLES)}, not {role!r}.", code="bad_role")
+        raise InvalidInput(
+            f"The role must be one of {', '.join(ROLES)}, not {role!r}.", code="bad_role"
+        )
     account.role = role
     record_audit(session, admin.id, "account.role", "account", account.id, role=role)
 

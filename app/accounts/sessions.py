@@ -97,7 +97,7 @@ def account_of_session(session: Session, cookie: str | None) -> Account:
     if here is None or account is None or account.disabled_at is not None:
         raise SignInRequired("Sign in first, with your password or a one-time link.")
     if here.awaits_code:
-        raise CodeRequired("Enter the code of your second factor first.")
+        raise CodeRequired("Enter your second-factor code first.")
     if datetime.now(UTC) - here.seen_at > SEEN_NOTED_EVERY:
         _note_seen(session, here)
     return account
@@ -128,9 +128,7 @@ def is_confirmed(here: BrowserSession | None) -> bool:
 def require_confirmed(session: Session, cookie: str | None) -> None:
     """Raises ConfirmationRequired when it is too long ago that they proved who they are."""
     if not is_confirmed(session_of(session, cookie)):
-        raise ConfirmationRequired(
-            "Confirm that it is you: open /account/confirm, then do this again."
-        )
+        raise ConfirmationRequired("Confirm that it is you: open /account/confirm, then try again.")
 
 
 def renew(
@@ -146,7 +144,7 @@ def renew(
     # Ended by another browser while this request went on: it must not rise from the dead.
     found = select(BrowserSession.id).where(BrowserSession.id == old.id).with_for_update()
     if session.scalar(found) is None:
-        raise SignInRequired("This session was ended meanwhile. Sign in again.")
+        raise SignInRequired("This session has ended. Sign in again.")
     cookie, now = new_token(), datetime.now(UTC)
     session.add(
         BrowserSession(
@@ -191,7 +189,7 @@ def end_one(session: Session, account: Account, session_id: UUID) -> None:
     _alone(session, account)
     found = session.get(BrowserSession, session_id)
     if found is None or found.account_id != account.id:
-        raise NotFound("There is no such session.")
+        raise NotFound("This session does not exist.")
     session.delete(found)
 
 

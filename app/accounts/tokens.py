@@ -40,9 +40,9 @@ def create_token(
     if not 1 <= len(name) <= 100:
         raise InvalidInput("Give the token a name of 1 to 100 characters.", code="bad_name")
     if scope not in SCOPES:
-        raise InvalidInput(f"The scope is one of {', '.join(SCOPES)}, not {scope!r}.")
+        raise InvalidInput(f"The scope must be one of {', '.join(SCOPES)}, not {scope!r}.")
     if days is not None and not 1 <= days <= 3650:
-        raise InvalidInput(f"A token lasts 1 to 3650 days, not {days}.", code="bad_days")
+        raise InvalidInput(f"A token can be valid for 1 to 3650 days, not {days}.", code="bad_days")
     text = START + new_token()
     token = ApiToken(
         account_id=account.id,
@@ -66,7 +66,7 @@ def list_tokens(session: Session, account: Account) -> list[ApiToken]:
 def revoke_token(session: Session, account: Account, token_id: UUID) -> None:
     token = session.get(ApiToken, token_id)
     if token is None or token.account_id != account.id:
-        raise NotFound("There is no such token.")
+        raise NotFound("This token does not exist.")
     if token.revoked_at is None:
         token.revoked_at = datetime.now(UTC)
         record_audit(session, account.id, "token.revoked", "api_token", token.id)
@@ -86,10 +86,12 @@ def account_of_token(session: Session, text: str, *, writes: bool) -> Account:
     row = session.execute(query).one_or_none()
     now = datetime.now(UTC)
     if row is None or (row[0].expires_at is not None and row[0].expires_at < now):
-        raise BadToken("This API token is unknown, revoked or too old. Make one under Account.")
+        raise BadToken(
+            "This API token is unknown, revoked or expired. Create a new one under Account."
+        )
     token, account = row
     if writes and token.scope != "write":
-        raise ScopeTooSmall("This API token may only read. Make one with the scope write.")
+        raise ScopeTooSmall("This API token is read-only. Create one with the scope write.")
     if token.last_used_at is None or now - token.last_used_at > USE_NOTED_EVERY:
         _note_use(session, token, now)
     return account
