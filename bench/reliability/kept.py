@@ -26,7 +26,13 @@ FIGURES = {
     "uploads": ("21", "21: hostile files"),
     "load": ("25", "25: many people at once"),
     "schemathesis": ("25", "25: schemathesis"),
-    "archives": ("27", "27: archives that were changed by chance"),
+    **{
+        f"archives_{part}": (
+            "27",
+            f"27: archives that were changed by chance, part {part + 1} of 10",
+        )
+        for part in range(10)
+    },
     "greedy": ("29", "29: one account at every limit"),
     "silent_connections": ("30", "30: connections that waste time"),
     "soak": ("soak", "Soak: every process killed each minute"),

@@ -35,7 +35,8 @@ from tests.support.read_campaign import addresses_of
 from tests.support.scale import FULL
 
 SEED = int(os.environ.get("LIKEWISE_ARCHIVES_SEED", "0"))
-N_ARCHIVES = 10_000 if FULL else 100
+# Each part has a server and archives of its own, so that the whole can run over several sittings.
+PARTS, N_ARCHIVES = (10, 1_000) if FULL else (1, 100)
 # Between two looks at the sweeps; what was restored is taken away then.
 BATCH = 25
 # Of each restored campaign, of the hundred addresses that it has.
@@ -181,10 +182,11 @@ def unpacked_rows(archive: bytes) -> Counts:
     }
 
 
+@pytest.mark.parametrize("part", range(PARTS))
 def test_archives_changed_by_chance_are_refused_with_a_reason_or_restored_whole(
-    client: TestClient, caplog: pytest.LogCaptureFixture
+    client: TestClient, caplog: pytest.LogCaptureFixture, part: int
 ) -> None:
-    fuzzed = Fuzzed(client, SEED)
+    fuzzed = Fuzzed(client, SEED + part)
     before, begun = (rows_of_all(), objects_of_all()), time.monotonic()
     with caplog.at_level(logging.ERROR):
         for number in range(N_ARCHIVES):
@@ -193,8 +195,8 @@ def test_archives_changed_by_chance_are_refused_with_a_reason_or_restored_whole(
                 fuzzed.sweep()
                 assert (rows_of_all(), objects_of_all()) == before
                 assert caplog.records == []
-    keep("archives_fuzzed", {
-        "seed": SEED, "archives": N_ARCHIVES, "refused": fuzzed.found["refused"],
+    keep(f"archives_{part}", {
+        "seed": SEED + part, "archives": N_ARCHIVES, "refused": fuzzed.found["refused"],
         "restored": fuzzed.found["restored"], "seconds": round(time.monotonic() - begun),
     })  # fmt: skip
     assert fuzzed.found["refused"] > N_ARCHIVES / 4
