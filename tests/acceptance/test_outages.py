@@ -35,12 +35,13 @@ from tests.support.many import add_answers
 from tests.support.people import Person, a_person
 from tests.support.scale import FULL
 from tests.support.servers import ROOT, Servers
-from tests.support.system import System, running_system, wait_until
+from tests.support.system import WAIT_SECONDS, System, running_system, wait_until
 from tests.system.test_loop import a_crowd, check_log_against_database, is_finished
 
 BUDGET, OUTAGES = (1_000, 10) if FULL else (60, 1)
 RESUMED_SECONDS = 15.0
-RETRAINED_SECONDS = 60.0
+# The minute is held on a machine that does nothing else.
+RETRAINED_SECONDS = 60.0 if FULL else WAIT_SECONDS
 # How long a server is away.
 AWAY_SECONDS = 3.0
 QUICK = {"LIKEWISE_JOB_LEASE_SECONDS": "4", "LIKEWISE_REDISPATCH_SECONDS": "3"}

@@ -201,7 +201,7 @@ def confirm_that_it_is_me(page: Page) -> None:
     assert violations(page) == []
     dialog.get_by_label("Password").fill("a wrong one")
     dialog.get_by_role("button", name="Confirm").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("not right")
+    expect(dialog.get_by_role("alert")).to_contain_text("wrong")
     dialog.get_by_label("Password").fill(PASSWORD)
     dialog.get_by_role("button", name="Confirm").click()
     expect(dialog).to_be_hidden()
