@@ -7,12 +7,14 @@ live events, which go on from there, have limits of their own.
 
 import asyncio
 import hashlib
+import threading
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,6 +29,7 @@ UPLOADS_AT_ONCE = 4
 # Pages of progress that somebody leaves open.
 STREAMS_AT_ONCE = 40
 _REMEMBERED = 10_000
+TOO_MUCH = "This account asks for too much at once. Wait for the replies to earlier requests."
 
 
 class TooManyAtOnce(LikewiseError):
@@ -155,11 +158,18 @@ class FairShare:
     ) -> None:
         self.app = app
         self._credential_of, self._owner_of = credential_of, owner_of
-        self._places = Places(
-            AT_ONCE,
-            IN_LINE,
-            "This account asks for too much at once. Wait for the replies to earlier requests.",
-        )
+        # A server has one event loop. Clients in a process of tests have one each, and a future is
+        # woken in its own loop alone: who waited for a place of another loop would wait for ever.
+        self._of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Places] = WeakKeyDictionary()
+        self._making = threading.Lock()
+
+    @property
+    def _places(self) -> Places:
+        loop = asyncio.get_running_loop()
+        with self._making:
+            if loop not in self._of_loop:
+                self._of_loop[loop] = Places(AT_ONCE, IN_LINE, TOO_MUCH)
+            return self._of_loop[loop]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         credential = self._credential_of(scope) if scope["type"] == "http" else None

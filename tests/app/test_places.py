@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -276,3 +278,20 @@ def test_strangers_of_an_address_share_the_places_of_one() -> None:
         await asyncio.gather(*guesses)
 
     asyncio.run(run())
+
+
+def test_clients_with_loops_of_their_own_do_not_wait_for_each_other() -> None:
+    """In one process, as in tests with many clients at once."""
+    together = threading.Barrier(AT_ONCE + 2)
+
+    async def answer_together(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.to_thread(together.wait, 20)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    app = FairShare(answer_together, credential_of, OWNERS.get_owner)
+
+    def ask(_: int) -> int:
+        return int(asyncio.run(asking(app, "me"))[0]["status"])
+
+    with ThreadPoolExecutor(AT_ONCE + 2) as pool:
+        assert list(pool.map(ask, range(AT_ONCE + 2))) == [200] * (AT_ONCE + 2)
