@@ -124,7 +124,8 @@ class Watched:
             nonlocal is_read
             self.in_line += not is_read
             is_read = True
-            return await receive()  # type: ignore[no-any-return]
+            message: Message = await receive()
+            return message
 
         await self.app(scope, counting, send)
 
