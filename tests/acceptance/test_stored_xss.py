@@ -51,7 +51,7 @@ OF_TYPES = {
 NOT_MADE = {(0, "model.zip"), (1, "attributes.csv"), (1, "annotators.csv")}
 # Buttons that open a part of a page; those in the head of every page stay shut.
 CLOSED_PART = "main button[aria-expanded=false]"
-PLAN = "button:text-is('Go on with the plan')"
+PLAN = "button:text-is('Continue with the plan')"
 TILE = "button[data-image] img"
 TOGETHER = re.compile("[1-9] together")
 # How many questions of a page the server has not answered.
