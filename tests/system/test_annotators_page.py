@@ -177,7 +177,7 @@ def test_a_grid_of_24_takes_26_clicks_and_no_scrolling(browser: Browser, web: Sy
         for image in members:
             person.tile(image).click()
     page.locator("button[data-group='2']").click()
-    page.get_by_role("button", name="Rest here").click()
+    page.get_by_role("button", name="Put the rest here").click()
     page.get_by_test_id("submit").click()
     for word in ("red", "green", "blue"):
         page.keyboard.type(word)
@@ -273,7 +273,7 @@ def test_no_page_breaks_the_accessibility_rules(browser: Browser, web: System, k
 
     expect(page.get_by_test_id("consent")).to_be_visible(timeout=SLOW)
     check("consent")
-    page.get_by_role("button", name="I do not agree").click()
+    page.get_by_role("button", name="I don't agree").click()
     check("declined")
     page.get_by_role("button", name="Read it again").click()
     page.get_by_test_id("consent-agree").click()
@@ -495,7 +495,7 @@ def test_another_device_goes_on_by_the_personal_address(browser: Browser, web: S
     sort_some(page, 4)
     expect(page.get_by_test_id("save-state")).to_have_attribute("data-state", "saved", timeout=SLOW)
     page.get_by_role("button", name="More").click()
-    page.get_by_role("button", name="Go on elsewhere").click()
+    page.get_by_role("button", name="Switch device").click()
     address = page.get_by_test_id("elsewhere").input_value()
     page.keyboard.press("Escape")
     phone = opened(browser, address, **PHONE)
@@ -633,7 +633,7 @@ def test_reported_images_stay_reported_and_out_of_the_rest(browser: Browser, web
     expect(page.get_by_test_id("save-state")).to_have_attribute("data-state", "saved", timeout=SLOW)
     page.reload()
     expect(page.locator(".tile.broken")).to_have_count(1, timeout=SLOW)
-    page.get_by_role("button", name="Rest here").click()
+    page.get_by_role("button", name="Put the rest here").click()
     expect(page.get_by_test_id("left")).to_contain_text("All images are sorted")
     finish(page)
     expect(page.get_by_test_id("progress")).to_contain_text("1 of", timeout=SLOW)
@@ -753,7 +753,9 @@ def test_warned_then_stopped_then_let_in_again(browser: Browser, web: System) ->
         session.execute(update(Annotator).values(stopped_at=func.now()))
     sort_some(page, 2)
     finish(page)
-    expect(page.get_by_role("heading", name="Thank you, that is all")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_role("heading", name="Thank you, you're done here")).to_be_visible(
+        timeout=SLOW
+    )
     code = page.get_by_test_id("completion-code").inner_text()
     page.reload()
     expect(page.get_by_test_id("completion-code")).to_have_text(code, timeout=SLOW)
@@ -769,8 +771,8 @@ def test_the_address_of_somebody_else_is_asked_about(browser: Browser, web: Syst
     sort_some(page, 2)
     expect(page.get_by_test_id("save-state")).to_have_attribute("data-state", "saved", timeout=SLOW)
     strange = visit(page.context, f"{link}#k=somebody-else-entirely")
-    expect(strange.get_by_role("heading", name="Go on as somebody else?")).to_be_visible()
-    strange.get_by_role("button", name="No, go on as I was").click()
+    expect(strange.get_by_role("heading", name="Continue as someone else?")).to_be_visible()
+    strange.get_by_role("button", name="No, continue as before").click()
     expect(strange.locator(".tile.grouped")).to_have_count(2, timeout=SLOW)
     with transaction() as session:
         assert session.scalar(select(func.count()).select_from(Annotator)) == 1
@@ -799,7 +801,7 @@ def test_the_focus_is_never_lost_and_never_hidden(browser: Browser, web: System)
     link = link_of(a_campaign(grid_size=12, budget=20), web)
     page = at_work(browser, link, viewport={"width": 360, "height": 640})
     where = "document.activeElement.tagName"
-    page.get_by_role("button", name="Rest here").click()
+    page.get_by_role("button", name="Put the rest here").click()
     assert page.evaluate(where) == "BUTTON"
     page.get_by_title("Undo").click()
     assert page.evaluate(where) == "BUTTON"

@@ -80,7 +80,7 @@ def test_a_password_and_a_list_let_in_whom_they_should(browser: Browser, web: Sy
 
     guest = annotator(browser, address)
     guest.get_by_test_id("link-password").fill("open barley")
-    guest.get_by_role("button", name="Go on").click()
+    guest.get_by_role("button", name="Continue").click()
     expect(guest.get_by_role("alert")).to_contain_text("not the password")
     assert violations(guest) == []
     guest.get_by_test_id("link-password").fill("open sesame")
@@ -130,7 +130,7 @@ def test_a_password_and_a_list_let_in_whom_they_should(browser: Browser, web: Sy
     panel.get_by_role("button", name="Revoke the address of Ada").click()
     expect(panel.get_by_text("revoked")).to_be_visible()
     home.reload()
-    expect(home.get_by_role("heading", name="This address was taken back")).to_be_visible()
+    expect(home.get_by_role("heading", name="This link was withdrawn")).to_be_visible()
     assert violations(home) == []
     assert violations(page) == []
     page.set_viewport_size({"width": 390, "height": 900})

@@ -203,13 +203,16 @@ def assert_without_cookies(page: Page, base: str) -> None:
 
 def do_one_more(person: Person, n_grids: int) -> None:
     offer = person.page.get_by_test_id("more")
-    expect(offer).to_contain_text("There is one more set for you: $0.05 more.", timeout=SLOW)
+    expect(offer).to_contain_text(
+        "There is one more set for you, for a bonus of $0.05.", timeout=SLOW
+    )
     person.press(person.page.get_by_test_id("take-more"))
     expect(person.page.get_by_test_id("extra")).to_be_visible(timeout=SLOW)
     person.sort_grid()
     person.submit()
     expect(person.page.get_by_test_id("work-done")).to_contain_text(
-        f"You did {n_grids + 1} sets of images. One of them was extra: $0.05 more.", timeout=SLOW
+        f"You completed {n_grids + 1} sets of images. One of your sets was extra: $0.05 bonus.",
+        timeout=SLOW,
     )
     expect(offer).not_to_be_visible()
 
@@ -227,10 +230,10 @@ def test_who_may_not_go_on_is_told_why_and_work_waits_until_it_is_handed_in(
     address = frame_of(page).url
 
     other.goto(address.replace(hit, f"{hit}X"))
-    expect(other.get_by_role("heading", name="This address does not fit the task")).to_be_visible()
+    expect(other.get_by_role("heading", name="This address doesn't match the task")).to_be_visible()
     # The same assignment for somebody else: not while the first is at work.
     other.goto(address.replace(WORKER, "A2OTHER"))
-    expect(other.get_by_test_id("countdown")).to_contain_text("Trying again by itself in")
+    expect(other.get_by_test_id("countdown")).to_contain_text("Trying again in")
     assert violations(other) == []
     work = page.url
     page.goto("about:blank")
@@ -251,7 +254,7 @@ def test_who_may_not_go_on_is_told_why_and_work_waits_until_it_is_handed_in(
     set_state("returned")
     person.sort_grid()
     person.submit()
-    expect(person.page.get_by_role("heading", name="This task was given back")).to_be_visible(
+    expect(person.page.get_by_role("heading", name="This task was returned")).to_be_visible(
         timeout=SLOW
     )
     set_state("open")

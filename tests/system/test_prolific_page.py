@@ -119,11 +119,13 @@ def test_people_of_prolific_come_and_go_back(
     assert page.url.startswith(prolific.url)
     # Prolific has it: there is nothing to do on our page any more.
     page.goto(address)
-    expect(page.get_by_role("heading", name="You have handed this in")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_role("heading", name="You have submitted this task")).to_be_visible(
+        timeout=SLOW
+    )
 
     # Without consent the way back is another.
     take_part(page, prolific, 2)
-    page.get_by_role("button", name="I do not agree").click()
+    page.get_by_role("button", name="I don't agree").click()
     page.get_by_test_id("way-out").click()
     page.wait_for_url(f"{prolific.url}/**", timeout=SLOW)
     headers = {"Authorization": f"Token {prolific.token}"}

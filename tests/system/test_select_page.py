@@ -73,7 +73,7 @@ def test_an_assignment_is_done_from_start_to_finish(
     )
     page = opened(browser, link_of(campaign, web), **(PHONE if way == "touch" else DESK))
     person = Person(page, way, kind_of)
-    expect(page.get_by_text("What you do not tick counts as no.")).to_be_visible()
+    expect(page.get_by_text("Images you don't tick count as no.")).to_be_visible()
     person.press(page.get_by_test_id("start"))
     practise(person)
     given: list[dict[int, int]] = []
@@ -113,7 +113,7 @@ def practise(person: Person) -> None:
     # Those judged otherwise are the only ones that are not faint.
     expect(page.locator(f"{TILES}:not(.agrees)")).to_have_count(len(red) + 1)
     expect(person.tile(wrong)).to_have_accessible_name(
-        re.compile(r"^Image \d+, yes; expected: no$")
+        re.compile(r"^Image \d+, yes; expected answer: no$")
     )
     person.press(page.get_by_test_id("practice-proceed"))
     # Once more takes the tick away.
@@ -129,10 +129,10 @@ def test_an_untouched_grid_is_asked_about_every_time(browser: Browser, web: Syst
     submit, confirm = page.get_by_test_id("submit"), page.get_by_test_id("submit-leftovers")
     # Whoever clicks twice has not answered the question in between.
     submit.dblclick()
-    expect(page.get_by_role("alert").first).to_contain_text("None of these shows it?")
+    expect(page.get_by_role("alert").first).to_contain_text("Do none of these images show it?")
     page.wait_for_timeout(300)
     assert stored() == []
-    page.get_by_role("button", name="Look again").click()
+    page.get_by_role("button", name="Check again").click()
     expect(confirm).to_be_hidden()
     submit.click()
     page.locator(TILES).first.click()
@@ -159,11 +159,11 @@ def test_a_broken_image_gets_no_vote(browser: Browser, web: System) -> None:
     page.get_by_role("button", name="Report a broken image").click()
     page.get_by_role("dialog").get_by_role("button", name="Image 3").click()
     expect(page.locator(".tile.broken")).to_have_accessible_name(
-        "Image 3, not ticked, cannot be seen"
+        "Image 3, not ticked, can't be displayed"
     )
     page.locator(TILES).nth(2).click()
     expect(page.get_by_test_id("left")).to_have_text(re.compile(r"^0\s.*, 7\sno$"))
-    page.get_by_role("button", name="All others: yes").click()
+    page.get_by_role("button", name="Mark the rest: yes").click()
     page.get_by_test_id("submit").click()
     expect(page.get_by_test_id("progress")).to_contain_text("1 of", timeout=SLOW)
     (answer,) = stored()
@@ -185,7 +185,7 @@ def test_keys_vote_on_one_and_on_many_and_enter_goes_on_ticking(
     page.keyboard.press("Enter")
     assert voted(page) == {images[0]: UNSURE, images[1]: YES}
     page.keyboard.press("Enter")
-    expect(page.get_by_test_id("announcement")).to_contain_text("Image 2: no mark any more.")
+    expect(page.get_by_test_id("announcement")).to_contain_text("Image 2: mark removed.")
     page.keyboard.press("Delete")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Escape")
@@ -322,7 +322,7 @@ def test_requesters_try_it_and_others_look_at_it(browser: Browser, web: System) 
     page.goto(address)
     expect(page.get_by_test_id("preview-banner")).to_be_visible()
     expect(page.locator(f"{TILES} img")).to_have_count(8)
-    expect(page.get_by_text("What you do not tick counts as no.").first).to_be_visible()
+    expect(page.get_by_text("Images you don't tick count as no.").first).to_be_visible()
     page.locator(TILES).first.click(force=True)
     assert voted(page) == {}
     assert stored() == []
