@@ -94,6 +94,7 @@ class _Greedy:
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
+            start_new_session=True,
         ) as process:
             for campaign in self._campaigns:
                 self._train(campaign)

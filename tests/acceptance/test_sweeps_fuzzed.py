@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import func, or_, select, text
+from sqlalchemy import Select, func, or_, select, text
 
 from app.accounts.models import Account
 from app.campaigns.models import Campaign
@@ -86,7 +85,7 @@ def test_rows_by_chance_stop_nobody_elses_work(monkeypatch: pytest.MonkeyPatch, 
     for table in TABLES:
         assert rows.write(table, N_ROWS) == N_ROWS, table
     job, delivery, call, payment = _work_of(quiet_owner, quiet)
-    _sweep(partial(_everything_is_dealt_with, greedy_owner))
+    _sweep(datetime.now(UTC), greedy_owner)
     with transaction() as session:
         sent = session.scalars(select(OutboxMessage).where(OutboxMessage.job_id == job)).one()
         assert sent.dispatched_at is not None
@@ -126,7 +125,7 @@ def _work_of(owner: Any, campaign: Campaign) -> tuple[UUID, UUID, UUID, UUID]:
         return job, delivery, call.id, payment
 
 
-def _sweep(dealt: Callable[[], bool]) -> None:
+def _sweep(begun: datetime, greedy: Account) -> None:
     # Reads settings when it is imported.
     from workers.dispatcher import SWEEPS, relay_messages, run_sweeps
 
@@ -135,24 +134,36 @@ def _sweep(dealt: Callable[[], bool]) -> None:
             run_sweeps(sweeps)
         while relay_messages():
             continue
-        for once in (deliver_next, work_once, poll_once):
-            _until_idle(once)
-        if dealt():
+        _until_idle(deliver_next, begun, Delivery)
+        _until_idle(work_once, begun, ChannelCall, Payment)
+        poll_once()
+        if _everything_is_dealt_with(begun, greedy):
             return
     raise AssertionError("Something is due still.")
 
 
-def _until_idle(once: Callable[[], bool]) -> None:
-    """A claim that parks its row finds nothing to do, while more may be due; what is tried again
-    in a second is due over and over."""
+def _until_idle(once: Callable[[], bool], begun: datetime, *tables: type[Base]) -> None:
+    """Call `once` at most as often as rows were due when the test began, and somewhat more.
+
+    A claim that parks its row finds nothing to do although more may be due, so twenty such claims
+    in a row mean idle. What was put off comes due again during the test; once is enough.
+    """
+    with transaction() as session:
+        due = sum(session.scalar(_still_due(table, begun)) or 0 for table in tables)
     idle = 0
-    for _ in range(1 if once is poll_once else N_ROWS + 200):
+    for _ in range(due + 200):
         idle = 0 if once() else idle + 1
         if idle == 20:
             break
 
 
-def _everything_is_dealt_with(greedy: Account) -> bool:
+def _still_due(table: Any, begun: datetime) -> Select[tuple[int]]:
+    """How many rows of a table nobody has looked at: looking ends a row or puts it off."""
+    unfinished = table.state.in_(("pending", "due", "running"))
+    return select(func.count()).select_from(table).where(unfinished, table.due_at <= begun)
+
+
+def _everything_is_dealt_with(begun: datetime, greedy: Account) -> bool:
     """Nothing that is due waits: what cannot be done is parked, or put off. Only what would be more
     of an account than its share waits for its turn (workers/turns.py)."""
     of_greedy = (
@@ -163,9 +174,7 @@ def _everything_is_dealt_with(greedy: Account) -> bool:
     )
     with transaction() as session:
         waiting = [
-            select(func.count()).select_from(Delivery).where(
-                Delivery.state == "pending", Delivery.due_at <= func.now()
-            ),
+            _still_due(Delivery, begun),
             select(func.count()).select_from(OutboxMessage).where(
                 OutboxMessage.dispatched_at.is_(None),
                 or_(OutboxMessage.job_id.is_(None), OutboxMessage.job_id.not_in(of_greedy)),

@@ -3,11 +3,10 @@
 import asyncio
 import contextlib
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import NAMESPACE_DNS, UUID, uuid4, uuid5
 
 import pytest
 
@@ -81,12 +80,10 @@ def test_who_gives_up_waiting_leaves_the_line_and_takes_no_place_along() -> None
 class Owners:
     """Of credentials that end in a name: one account for each name; of strangers none."""
 
-    def __init__(self) -> None:
-        self._accounts: dict[str, UUID] = defaultdict(uuid4)
-
     def get_owner(self, scope: Any) -> UUID | None:
         kind, _, name = scope["credential"].rpartition("-")
-        return self._accounts[name] if kind != "stranger" else None
+        # Asked by several threads at once, each must find the same.
+        return uuid5(NAMESPACE_DNS, name) if kind != "stranger" else None
 
 
 OWNERS = Owners()
