@@ -8,6 +8,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 
+from app import tables
 from app.accounts import pages as account_pages
 from app.accounts import routes as accounts
 from app.annotation import pages as annotation_pages
@@ -41,7 +42,14 @@ from app.operations import routes as operations
 from app.operations import violations
 from app.planning import routes as planning
 from app.recruitment import account_routes as channel_accounts
-from app.recruitment import erasure_routes, hooks, link_routes, platforms
+from app.recruitment import (
+    annotator_routes,
+    erasure_routes,
+    hooks,
+    link_pages,
+    link_routes,
+    platforms,
+)
 from app.recruitment import pages as recruitment_pages
 from app.recruitment import payment_routes as payments
 from app.recruitment import planning_routes as recruiting
@@ -53,6 +61,7 @@ from app.results import (
     explore_routes,
     label_routes,
     membership_routes,
+    progress_routes,
 )
 from app.results import routes as results
 from app.results.catalogue import PACKED
@@ -106,6 +115,7 @@ def create_app() -> FastAPI:
     for router in (
         # First, as a request tries one after the other, and most are annotators'.
         annotation.api,
+        annotator_routes.api,
         operations.router,
         violations.router,
         accounts.router,
@@ -118,6 +128,7 @@ def create_app() -> FastAPI:
         archive.api,
         archive.pages,
         campaigns.api,
+        progress_routes.api,
         results.api,
         explore_routes.api,
         clustering_routes.api,
@@ -134,6 +145,7 @@ def create_app() -> FastAPI:
         link_routes.api,
         erasure_routes.api,
         hooks.router,
+        link_pages.pages,
         annotation_pages.pages,
         platforms.pages,
         recruitment_pages.pages,
@@ -144,6 +156,7 @@ def create_app() -> FastAPI:
         api_page.pages,
         # Last of the pages: its addresses end in a name of a section.
         campaign_pages.pages,
+        progress_routes.pages,
     ):
         app.include_router(router)
     assets.BUILD.mkdir(parents=True, exist_ok=True)
@@ -181,3 +194,7 @@ def _made_ready(process: str) -> FastAPI:
     gc.freeze()
     log_the_uncaught()
     return app
+
+
+# Services answer hooks of other rooms.
+__all__ = ["app", "create_app", "served", "served_heavy", "tables"]

@@ -1,19 +1,43 @@
-"""All tables, imported so that `metadata` knows them."""
+"""All tables, imported so that `metadata` knows them, and all answers to hooks.
+
+Every process imports this module: services of any room are called from all of them.
+"""
 
 from app.accounts import models as accounts
+from app.annotation import held
 from app.annotation import models as annotation
+from app.archive import writer
+from app.campaigns import announcements, choices, usages
 from app.campaigns import models as campaigns
 from app.collections import models as collections
 from app.core import idempotency, outbox
 from app.core.database import Base
 from app.jobs import models as jobs
 from app.operations import models as operations
+from app.operations import violations
 from app.planning import models as planning
+from app.recruitment import answers_up, first_link, moves
 from app.recruitment import models as recruitment
+from app.results import dependents
 from app.results import models as results
+from app.results import service as results_service
 from app.webhooks import models as webhooks
 
 metadata = Base.metadata
+# Modules that answer hooks of the rooms below them (`app.core.hooks`).
+ANSWERS = (
+    held,
+    announcements,
+    choices,
+    usages,
+    answers_up,
+    first_link,
+    moves,
+    dependents,
+    results_service,
+    writer,
+    violations,
+)
 
 __all__ = [
     "accounts",

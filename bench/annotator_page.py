@@ -22,7 +22,8 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 from skimage import data
 
-from app.campaigns.service import CampaignPlan, annotator_link, create_campaign, start_campaign
+from app.campaigns.links import annotator_link
+from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
 from app.collections.service import add_files, create_collection
 from app.core.database import transaction
 from app.core.settings import get_settings

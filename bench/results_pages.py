@@ -10,9 +10,9 @@ from time import process_time
 
 import numpy as np
 
-from learning.clusters import cluster_figures, suggest_n_clusters
+from learning.clusters import cluster_figures
 from learning.comparison import compare
-from learning.image_clusters import ImageClusters
+from learning.image_clusters import ImageClusters, suggest_n_clusters
 
 SIZES = (1_000, 5_000, 20_000, 100_000)
 N_DIMENSIONS = 8

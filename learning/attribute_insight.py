@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from learning.arrays import FloatArray, IntArray
 from learning.baselines import PaperContextEmbedding
 from learning.cen import ContextEmbeddingNetwork
-from learning.clusters import cluster_figures, largest_first, suggest_n_clusters
+from learning.clusters import cluster_figures, largest_first
 from learning.groupings import Groupings
 from learning.words import cluster_words
 
@@ -123,7 +123,7 @@ def image_clusters(places: FloatArray, seen: IntArray, random_state: int = 0) ->
     numbered along it, otherwise from the largest on.
     """
     # Imported here: servers and commands start without it, in a second less.
-    from learning.image_clusters import ImageClusters
+    from learning.image_clusters import ImageClusters, suggest_n_clusters
 
     own = places[seen]
     distinct, labels = np.unique(own, axis=0, return_inverse=True)

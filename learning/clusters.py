@@ -17,7 +17,7 @@ MOST_AGGLOMERATED = 5_000
 MOST_CLUSTERS = 50
 # Silhouettes are exact up to so many images, and drawn from a sample of others beyond.
 MOST_FOR_EXACT = 5_000
-_SAMPLE = 2_000
+SAMPLE = 2_000
 _LEAST_PER_CLUSTER = 50
 _ROWS_AT_ONCE = 4_000
 _TYPICAL_AMONG = 400
@@ -102,30 +102,6 @@ class Suggestion:
     silhouette: tuple[float, ...]
 
 
-def suggest_n_clusters(
-    X: ArrayLike, algorithm: str = "k-means", most: int = 20, random_state: int = 0
-) -> Suggestion:
-    """Tries 2 to `most` clusters on at most 2,000 images drawn at random.
-
-    Raises ValueError with fewer than three different places.
-    """
-    # Imported here: servers and commands start without it, in a second less.
-    from learning.image_clusters import ImageClusters
-
-    points = as_points(X)
-    if len(points) > _SAMPLE:
-        points = points[np.random.default_rng(random_state).permutation(len(points))[:_SAMPLE]]
-    n_places = len(np.unique(points, axis=0))
-    if n_places < 3:
-        raise ValueError(f"X must have at least 3 different places, got {n_places}")
-    tried = tuple(range(2, min(most, n_places - 1) + 1))
-    scores = []
-    for n in tried:
-        labels = ImageClusters(n, algorithm, random_state).fit_predict(points)
-        scores.append(float(silhouettes(points, labels).mean()))
-    return Suggestion(tried[int(np.argmax(scores))], tried, tuple(scores))
-
-
 def merged(labels: ArrayLike, together: list[int]) -> IntArray:
     """(N,) labels with the clusters `together` made one, numbered from the largest on."""
     assigned = as_index_array("labels", labels, 1).copy()
@@ -169,7 +145,7 @@ def _reference(assigned: IntArray, sizes: IntArray, rng: np.random.Generator) ->
     """Images to measure distances to: all, or some of every cluster."""
     if len(assigned) <= MOST_FOR_EXACT:
         return np.arange(len(assigned))
-    share = _SAMPLE / len(assigned)
+    share = SAMPLE / len(assigned)
     chosen = []
     for cluster, size in enumerate(sizes):
         n = min(size, max(_LEAST_PER_CLUSTER, round(share * size)))

@@ -13,7 +13,15 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from learning.arrays import IntArray, check_count
-from learning.clusters import ALGORITHMS, MOST_AGGLOMERATED, as_points, largest_first
+from learning.clusters import (
+    ALGORITHMS,
+    MOST_AGGLOMERATED,
+    SAMPLE,
+    Suggestion,
+    as_points,
+    largest_first,
+    silhouettes,
+)
 
 _MOST_FOR_WHOLE_BATCHES = 20_000
 
@@ -69,3 +77,24 @@ class ImageClusters(BaseEstimator):  # type: ignore[misc, unused-ignore]
                 self.n_clusters, n_init=5, batch_size=4096, random_state=self.random_state
             )
         return KMeans(self.n_clusters, n_init=10, random_state=self.random_state)
+
+
+def suggest_n_clusters(
+    X: ArrayLike, algorithm: str = "k-means", most: int = 20, random_state: int = 0
+) -> Suggestion:
+    """Tries 2 to `most` clusters on at most 2,000 images drawn at random.
+
+    Raises ValueError with fewer than three different places.
+    """
+    points = as_points(X)
+    if len(points) > SAMPLE:
+        points = points[np.random.default_rng(random_state).permutation(len(points))[:SAMPLE]]
+    n_places = len(np.unique(points, axis=0))
+    if n_places < 3:
+        raise ValueError(f"X must have at least 3 different places, got {n_places}")
+    tried = tuple(range(2, min(most, n_places - 1) + 1))
+    scores = []
+    for n in tried:
+        labels = ImageClusters(n, algorithm, random_state).fit_predict(points)
+        scores.append(float(silhouettes(points, labels).mean()))
+    return Suggestion(tried[int(np.argmax(scores))], tried, tuple(scores))

@@ -10,7 +10,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from app.campaigns.service import annotator_link
+from app.campaigns.links import annotator_link
 from app.core.database import transaction
 from app.core.settings import get_settings
 from likewise import environment

@@ -21,10 +21,11 @@ from celery.signals import worker_shutting_down
 from sqlalchemy.exc import DBAPIError
 
 from app.core.database import transaction
+from app.core.errors import LostLease
 from app.core.outages import through_outages
 from app.core.settings import get_settings
 from app.jobs.models import Job
-from app.jobs.service import LostLease, claim_job, fail_job, release_job, renew_lease
+from app.jobs.service import claim_job, fail_job, release_job, renew_lease
 
 logger = logging.getLogger(__name__)
 _stopping = threading.Event()

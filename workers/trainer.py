@@ -13,10 +13,10 @@ import traceback
 from uuid import UUID
 
 from app.core.database import transaction
-from app.core.errors import LikewiseError, NoRoom
+from app.core.errors import LikewiseError, LostLease, NoRoom
 from app.core.outages import through_outages
 from app.jobs.models import Job
-from app.jobs.service import DRY_RUN, LEARN, LostLease, fail_job
+from app.jobs.service import DRY_RUN, LEARN, fail_job
 from app.planning.play import run_dry_run
 from app.results.learn import run_learning_job
 

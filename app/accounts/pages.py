@@ -8,14 +8,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.accounts import factors, service, sessions, tokens
+from app.accounts import factors, hooks, service, sessions, tokens
 from app.accounts.models import Account, AuditEvent
 from app.accounts.routes import Confirmed, SignedIn, cookie_of, signed_out, with_cookie
 from app.core.errors import InvalidInput, LikewiseError, SignInRequired
 from app.core.mail import can_send, send_mail
 from app.core.settings import get_settings
 from app.core.web import DatabaseSession, templates
-from app.operations.violations import latest_violations
 
 router = APIRouter(include_in_schema=False)
 SHOWN_EVENTS = 100
@@ -241,7 +240,7 @@ def _accounts_page(
         "error": error,
         "accounts": service.list_accounts(session),
         "events": events,
-        "violations": latest_violations(session),
+        "violations": hooks.violations(session),
         **shown,
     }
     status = error.status if error else 200

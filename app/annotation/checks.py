@@ -8,10 +8,10 @@ from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from app.annotation.agreeing import comparing
-from app.annotation.known import known_grid
 from app.annotation.models import Answer
 from app.annotation.sessions import AnnotatorSession
-from app.annotation.settings import annotation_of
+from app.campaigns.annotation_settings import annotation_of
+from app.campaigns.known import known_grid
 from app.campaigns.models import Campaign, Grid
 from app.core.security import pseudonym
 from learning.quality import Agreement

@@ -8,16 +8,23 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Answer, Assignment
 from app.annotation.sessions import AnnotatorSession
+from app.campaigns import hooks
 from app.campaigns.models import Campaign, Grid, Round
 from app.core.database import locked, turn_for
 from app.core.errors import NotFound
 
 _Query = Select[*tuple[Any, ...]]
+
+
+@hooks.handed_out.answered_by
+def handed_out() -> ColumnElement[bool]:
+    """SQL: the row of `Grid` has been handed out at least once."""
+    return select(Answer.id).where(Answer.grid_id == Grid.id).exists()
 
 
 class LeaseNotFound(NotFound):

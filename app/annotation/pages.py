@@ -9,23 +9,12 @@ from fastapi.responses import HTMLResponse
 from app.accounts.routes import SignedIn
 from app.annotation.catalogues import RIGHT_TO_LEFT, catalogues, choose_language
 from app.annotation.preview import preview_of
-from app.annotation.settings import annotation_of
+from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.web import AnnotatorsSession, templates
-from app.recruitment.link_entry import arrival_of
 
 pages = APIRouter(include_in_schema=False)
-
-
-@pages.get("/a/{link}", response_class=HTMLResponse)
-def annotator_page(
-    request: Request, link: str, session: AnnotatorsSession, lang: str = ""
-) -> HTMLResponse:
-    campaign = arrival_of(session, link).campaign
-    context = {**page_context(request, campaign, lang), "link": link}
-    headers = {"Vary": "Accept-Language"}
-    return templates.TemplateResponse(request, "annotation/page.html", context, headers=headers)
 
 
 @pages.get("/campaigns/{campaign_id}/preview", response_class=HTMLResponse)

@@ -2,13 +2,13 @@
 
 from sqlalchemy.orm import Session
 
+from app.annotation import hooks
 from app.annotation.agreeing import comparing
 from app.annotation.answers import BadGroups, UnknownImages
-from app.annotation.known import practice_grid
 from app.annotation.sessions import AnnotatorSession, practice_number, stage
+from app.campaigns.known import practice_grid
 from app.campaigns.models import Grid
 from app.core.errors import Conflict, NotFound
-from app.recruitment.extras import screen_out_if_failed
 
 
 def current_practice(session: Session, who: AnnotatorSession) -> tuple[int, Grid, int]:
@@ -50,7 +50,7 @@ def try_practice(
     tries = [*who.annotator.practice]
     tries[number : number + 1] = [[*_tries(who, number), round(value, 4)]]
     who.annotator.practice = tries
-    screen_out_if_failed(session, who)
+    hooks.practice_tried(session, who)
     return value, truth
 
 

@@ -5,8 +5,8 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from app.annotation.schemas import CampaignForAnnotators, LeasedImage
-from app.annotation.settings import annotation_of
 from app.annotation.shown import for_annotators, leased_images
+from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import Campaign
 from app.collections.models import Collection
 from app.collections.service import require_images

@@ -22,7 +22,7 @@ from app.accounts.service import record_audit
 from app.annotation.agreeing import comparing
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
-from app.annotation.settings import MEASURES, Measure, annotation_of
+from app.campaigns.annotation_settings import MEASURES, Measure, annotation_of
 from app.campaigns.models import Campaign, Grid
 from app.core.database import locked
 from app.core.errors import NotFound

@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Session
 
-from app.annotation import leases, sessions
+from app.annotation import hooks, leases, sessions
 from app.annotation.schemas import (
     DraftOut,
     HandIn,
@@ -17,8 +17,6 @@ from app.annotation.shown import for_annotators, leased_images
 from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.core.security import pseudonym
-from app.recruitment import extras, link_entry, outside
-from app.recruitment.models import Recruitment
 
 N_COLOURS = 10
 
@@ -38,7 +36,7 @@ def session_out(
             "token": sessions.token_of(who),
             "channel": who.assignment.channel,
             **(ways_out or {}),
-            "campaign": for_annotators(who.campaign, _recruitment_of(session, who)),
+            "campaign": for_annotators(who.campaign, hooks.pay_of(session, who.assignment)),
             "answered": answered,
             "target": target,
             "seconds_spent": sessions.seconds_spent(session, who.assignment),
@@ -59,7 +57,9 @@ def handout_out(session: Session, who: AnnotatorSession, handout: leases.Handout
     """What an annotator who asked for a grid got."""
     answered, target = leases.assignment_progress(who.assignment)
     has_ended = handout.status in ("done", "stopped")
-    link = _recruitment_of(session, who) if has_ended and who.assignment.channel == "link" else None
+    offers = hooks.Offers()
+    if has_ended or who.assignment.extra:
+        offers = hooks.offers(session, who, handout.status)
     return HandoutOut(
         status=handout.status,
         answered=answered,
@@ -67,26 +67,21 @@ def handout_out(session: Session, who: AnnotatorSession, handout: leases.Handout
         lease=_lease_out(session, who.campaign, handout),
         retry_after_seconds=handout.retry_after_seconds,
         completion_code=who.assignment.completion_code if has_ended and answered else None,
-        more=extras.more_of(session, who) if handout.status == "done" else None,
-        bonus=extras.bonus_of(session, who),
-        earned_cents=outside.earned_cents(session, who.assignment) if link else None,
-        again=_may_go_on(session, who, handout, link) if link else None,
+        more=offers.more,
+        bonus=offers.bonus,
+        earned_cents=offers.earned_cents,
+        again=_may_go_on(session, who, handout, offers.may_take_on),
     )
 
 
 def _may_go_on(
-    session: Session, who: AnnotatorSession, handout: leases.Handout, link: Recruitment
-) -> bool:
-    """Whether somebody who is done could do another assignment."""
+    session: Session, who: AnnotatorSession, handout: leases.Handout, may_take_on: bool | None
+) -> bool | None:
+    """Whether somebody who is done could do another assignment; None where that is not offered."""
+    if may_take_on is None:
+        return None
     is_over = handout.status == "stopped" or who.campaign.state == "finished"
-    if is_over or not link_entry.may_take_on(session, link, who.annotator):
-        return False
-    return leases.is_more_to_come(session, who)
-
-
-def _recruitment_of(session: Session, who: AnnotatorSession) -> Recruitment | None:
-    recruitment_id = who.assignment.recruitment_id
-    return session.get(Recruitment, recruitment_id) if recruitment_id else None
+    return may_take_on and not is_over and leases.is_more_to_come(session, who)
 
 
 def _lease_out(session: Session, campaign: Campaign, handout: leases.Handout) -> LeaseOut | None:

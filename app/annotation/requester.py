@@ -20,7 +20,7 @@ from app.annotation.records import (
     answers_of,
     replay_of,
 )
-from app.annotation.settings import AnnotationSettings, annotation_of
+from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
 from app.campaigns.changes import delete_known_list
 from app.campaigns.service import add_known_list, get_campaign, set_annotation
 from app.core.bodies import takes, uploads

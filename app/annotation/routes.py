@@ -10,21 +10,19 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from app.annotation import answers, held, leases, practice, sessions
 from app.annotation.bundles import BUNDLE_TYPE, bundle_of, images_at
 from app.annotation.even_pace import EvenRoute, keep_even_pace
-from app.annotation.replies import handout_out, session_out, stage_out
+from app.annotation.replies import handout_out, stage_out
 from app.annotation.schemas import (
     AnswerIn,
     AnswerOut,
     DraftIn,
     DraftSaved,
     HandoutOut,
-    OpenSession,
     PracticeFeedback,
     PracticeIn,
     PracticeOut,
     PresenceIn,
     RemarkIn,
     ReturnIn,
-    SessionOut,
     StageOut,
     StepIn,
 )
@@ -32,10 +30,8 @@ from app.annotation.sessions import assignment_of_token, session_of
 from app.annotation.shown import leased_images
 from app.campaigns.models import Grid
 from app.collections.images import SIZES
-from app.core import openapi
 from app.core.errors import NotFound
 from app.core.web import AnnotatorsSession
-from app.recruitment import extras, link_entry
 
 api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=EvenRoute)
 bearer = HTTPBearer(auto_error=False)
@@ -49,19 +45,6 @@ async def _assignment_id(
 
 # Of the bearer token. Who that is the route itself looks up, in its thread: see app.core.web.
 AssignmentId = Annotated[UUID, Depends(_assignment_id)]
-
-
-@api.post(
-    "/sessions",
-    status_code=201,
-    responses={429: openapi.problem("Too many wrong passwords of links from this address.")},
-)
-def open_session(body: OpenSession, request: Request, session: AnnotatorsSession) -> SessionOut:
-    """Begin or go on behind a link; the same key is the same annotator. Refused with 403 where the
-    link does not let this person in: see docs/annotator-api.md for the codes."""
-    client = request.client.host if request.client else ""
-    who = link_entry.enter(session, body.link, body.annotator_key, body.password, client)
-    return session_out(session, who)
 
 
 @api.post("/steps")
@@ -103,25 +86,6 @@ def lease_next_grid(
     who = session_of(session, assignment_id)
     keep_even_pace(request, who)
     return handout_out(session, who, leases.lease_next_grid(session, who))
-
-
-@api.post("/more")
-def take_more(
-    request: Request, session: AnnotatorsSession, assignment_id: AssignmentId
-) -> HandoutOut:
-    """One grid beyond the assignment's own, for a bonus, where the requester offers that."""
-    who = session_of(session, assignment_id)
-    keep_even_pace(request, who)
-    extras.take_more(session, who)
-    return handout_out(session, who, leases.lease_next_grid(session, who))
-
-
-@api.post("/hand-in", status_code=204)
-def hand_in(session: AnnotatorsSession, assignment_id: AssignmentId) -> Response:
-    """The browser is about to hand the work in on the platform; nothing more is asked after."""
-    who = session_of(session, assignment_id)
-    extras.hand_in(session, who)
-    return Response(status_code=204)
 
 
 @api.post("/presence", status_code=204)

@@ -13,14 +13,14 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
+from app.annotation import hooks
 from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment
-from app.annotation.settings import AnnotationSettings, annotation_of
+from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
 from app.campaigns.models import Campaign
 from app.core.database import turn_for
 from app.core.errors import Conflict, LikewiseError
 from app.core.events import campaign_changed
 from app.core.security import pseudonym, seal_timed, unseal_timed
-from app.recruitment.outside import owe_for
 
 TOKEN = "annotator-token"
 TOKEN_SECONDS = 12 * 3600
@@ -202,7 +202,7 @@ def complete_assignment(session: Session, assignment: Assignment) -> None:
     """It is done, and booked where Likewise keeps the books; the caller holds its row lock."""
     if assignment.state == "open":
         assignment.state, assignment.completed_at = "completed", datetime.now(UTC)
-    owe_for(session, assignment)
+    hooks.assignment_completed(session, assignment)
 
 
 def stage(who: AnnotatorSession) -> Stage:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.routes import SignedIn
-from app.annotation.settings import MEASURES, AnnotationSettings
+from app.campaigns.annotation_settings import MEASURES, AnnotationSettings
 from app.campaigns.changes import delete_known_list
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.pages import frame_context

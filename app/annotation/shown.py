@@ -6,20 +6,18 @@ from typing import cast
 from sqlalchemy.orm import Session
 
 from app.annotation.bundles import images_at
+from app.annotation.hooks import Pay
 from app.annotation.schemas import CampaignForAnnotators, Descriptions, KindName, LeasedImage
-from app.annotation.settings import annotation_of
+from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.collections.media import image_url
 from app.core.markdown import render_markdown
-from app.recruitment.models import Recruitment
 
 
-def for_annotators(
-    campaign: Campaign, recruitment: Recruitment | None = None
-) -> CampaignForAnnotators:
-    """With the reward of the recruitment that somebody came by."""
-    paying = recruitment or campaign
+def for_annotators(campaign: Campaign, pay: Pay | None = None) -> CampaignForAnnotators:
+    """With what an assignment pays, where that is not the campaign's own reward."""
+    paying = pay or campaign
     settings = annotation_of(campaign.annotation)
     kind = KINDS[campaign.kind]
     by_kind: Descriptions = "required" if campaign.kind == "grid" else "none"

@@ -21,15 +21,15 @@ from sqlalchemy import Text as SqlText
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 
-from app.annotation.settings import checked_annotation
 from app.archive.errors import DamagedArchive
 from app.archive.readable import check_readable
 from app.archive.shapes import misshapen
 from app.archive.tables import ARCHIVED, Archived, belongs
+from app.campaigns.annotation_settings import checked_annotation
 from app.campaigns.models import Campaign
+from app.campaigns.plan_settings import checked_plan
 from app.campaigns.service import check_budget, check_ranges
 from app.core.errors import InvalidInput
-from app.planning.settings import checked_plan
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
 

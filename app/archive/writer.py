@@ -32,6 +32,7 @@ from app.core.copying import in_pieces
 from app.core.storage import get_object, list_objects, stream_object
 from app.core.zips import Member, ZipStream
 from app.jobs.service import active_job
+from app.results import hooks
 from app.results.models import Model
 
 logger = logging.getLogger(__name__)
@@ -115,6 +116,7 @@ class _Writer:
         self.members[member.name] = MemberTold(sha256=member.sha256, size=member.size)
 
 
+@hooks.archive.answered_by
 def archive_of(session: Session, campaign_id: UUID) -> Iterator[bytes]:
     """The archive's bytes; `session` is a snapshot (app/core/database.py) until the last of them.
 

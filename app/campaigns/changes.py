@@ -1,9 +1,10 @@
 """Changing campaigns, also running ones; copying, putting away, opening again."""
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from sqlalchemy import delete, func, select
@@ -11,17 +12,15 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
-from app.campaigns import service
+from app.campaigns import hooks, service
 from app.campaigns.models import IMPORTED_ROUND, Campaign, Grid, Round
+from app.campaigns.plan_settings import checked_plan
 from app.campaigns.rounds import n_full_rounds, n_rounds_made
 from app.campaigns.service import BadState, CampaignPlan
 from app.campaigns.sharing import MayNotChange
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.jobs.service import active_job, request_job
-from app.planning.settings import checked_plan
-from app.recruitment.first_link import follow_reward
-from app.results.models import Model
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
 
@@ -145,7 +144,7 @@ def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]
     if budget is not None or rounds is not None:
         _change_budget(session, campaign, budget or campaign.budget, rounds)
     service.check_ranges(campaign)
-    follow_reward(session, campaign, reward)
+    hooks.reward_changed(session, campaign, reward)
 
 
 def _change_budget(session: Session, campaign: Campaign, budget: int, rounds: int | None) -> None:
@@ -235,7 +234,7 @@ def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Ca
             "budget first.",
             code="budget_spent",
         )
-    if (reason := _reason_to_end(session, campaign)) is not None:
+    if (reason := hooks.reason_to_end(session, campaign)) is not None:
         raise Conflict(
             f"It would end again at once. {reason} Change in its settings what is good enough "
             "first.",
@@ -247,14 +246,6 @@ def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Ca
         # The next round's grids come from a job that knows the campaign as running.
         request_job(session, campaign.id, campaign.n_answers, anew=True)
     return campaign
-
-
-def _reason_to_end(session: Session, campaign: Campaign) -> str | None:
-    """What makes the newest model good enough by the settings as they are, if it is."""
-    query = select(Model.insight["enough"].astext, Model.settings)
-    newest = query.where(Model.campaign_id == campaign.id).order_by(Model.version.desc()).limit(1)
-    found = session.execute(newest).first()
-    return found[0] if found is not None and found[1] == campaign.settings else None
 
 
 def delete_known_list(session: Session, account: Account, campaign_id: UUID) -> int:
@@ -281,7 +272,18 @@ def delete_draft(session: Session, account: Account, campaign_id: UUID) -> None:
     session.delete(campaign)
 
 
-ACTIONS = {
+Action = Literal[
+    "start",
+    "pause",
+    "resume",
+    "finish",
+    "retry",
+    "admit",
+    "reopen",
+    "archive",
+    "unarchive",
+]
+ACTIONS: dict[Action, Callable[[Session, Account, UUID], Campaign]] = {
     "start": service.start_campaign,
     "pause": service.pause_campaign,
     "resume": service.resume_campaign,

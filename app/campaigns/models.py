@@ -72,9 +72,9 @@ class Campaign(Identified, Base):
     grids_per_assignment: Mapped[int] = mapped_column(default=10)
     learn_every: Mapped[int]
     ready_share: Mapped[float] = mapped_column(default=1.0, server_default="1")
-    # app.annotation.settings.AnnotationSettings
+    # app.campaigns.annotation_settings.AnnotationSettings
     annotation: Mapped[dict[str, Any]] = mapped_column(JSONB, default=dict, server_default="{}")
-    # app.planning.settings.PlanSettings
+    # app.campaigns.plan_settings.PlanSettings
     plan: Mapped[dict[str, Any]] = mapped_column(JSONB, default=dict, server_default="{}")
     laid_out: Mapped[list[int]] = mapped_column(ARRAY(Integer), default=list, server_default="{}")
     reward_cents: Mapped[int] = mapped_column(default=0, server_default="0")

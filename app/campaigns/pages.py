@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Request
@@ -16,19 +15,14 @@ from app.campaigns import changes, service
 from app.campaigns.forms import CampaignForm
 from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
-from app.campaigns.routes import Action
 from app.campaigns.sharing import access_of, end_share, list_shares, share_campaign
 from app.collections.models import Collection
 from app.collections.service import list_collections
 from app.core.errors import LikewiseError, NotFound
-from app.core.settings import get_settings
 from app.core.web import DatabaseSession, templates
-from app.results.schemas import ProgressOut
-from app.results.service import read_progress
 from app.strategies import all_strategies, get_strategy
 
 pages = APIRouter(include_in_schema=False)
-LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 async def _sent_form(request: Request) -> CampaignForm:
@@ -141,20 +135,6 @@ def _form_page(
     return templates.TemplateResponse(request, "campaigns/new.html", context, status_code=status)
 
 
-@pages.get("/campaigns/{campaign_id}", response_class=HTMLResponse)
-def campaign_page(
-    request: Request, campaign_id: UUID, session: DatabaseSession, account: SignedIn
-) -> Response:
-    campaign = service.get_campaign(session, account, campaign_id)
-    context = {
-        **frame_context(session, account, campaign, "monitor"),
-        "link": service.annotator_link(campaign, get_settings().base_url),
-        "link_is_local": urlsplit(get_settings().base_url).hostname in LOCAL_HOSTS,
-        "progress": ProgressOut.of(read_progress(session, campaign)),
-    }
-    return templates.TemplateResponse(request, "campaigns/show.html", context)
-
-
 @pages.get("/campaigns/{campaign_id}/edit", response_class=HTMLResponse)
 def edit_page(
     request: Request, campaign_id: UUID, session: DatabaseSession, account: SignedIn
@@ -170,7 +150,7 @@ def edit_page(
 @pages.post("/campaigns/{campaign_id}/actions")
 def act_from_form(
     campaign_id: UUID,
-    action: Annotated[Action, Form()],
+    action: Annotated[changes.Action, Form()],
     session: DatabaseSession,
     account: SignedIn,
 ) -> Response:

@@ -24,13 +24,12 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Session
 
-from app.annotation.models import Answer
+from app.campaigns import hooks
+from app.campaigns.announcements import announce
 from app.campaigns.models import IMPORTED_ROUND, Campaign, Grid, Round
 from app.core.events import campaign_changed
-from app.recruitment.moves import stop_all
 from app.strategies import get_strategy
 from app.strategies.grids import FirstRound, NextGrids
-from app.webhooks.events import announce
 
 
 def grids_in_round(campaign: Campaign, number: int) -> int:
@@ -153,13 +152,13 @@ def lay_out(session: Session, campaign: Campaign, batch: Batch) -> Round:
 
 def _drop_untouched(session: Session, one: Round) -> int:
     """Delete the grids of a round that nobody has begun; returns how many are left."""
-    begun = select(Answer.id).where(Answer.grid_id == Grid.id)
-    untouched = select(Grid.id).where(Grid.round_id == one.id, ~begun.exists())
+    begun = hooks.handed_out()
+    untouched = select(Grid.id).where(Grid.round_id == one.id, ~begun)
     # A grid handed out meanwhile is locked, or has a lease that the second look sees.
     locked = session.scalars(untouched.with_for_update(of=Grid, skip_locked=True)).all()
     session.execute(
         delete(Grid)
-        .where(Grid.id == any_(literal(locked, ARRAY(BigInteger))), ~begun.exists())
+        .where(Grid.id == any_(literal(locked, ARRAY(BigInteger))), ~begun)
         .execution_options(synchronize_session=False)
     )
     return session.scalar(select(func.count()).where(Grid.round_id == one.id)) or 0
@@ -234,7 +233,7 @@ def close_round(session: Session, closing: Round) -> None:
 def end_campaign(session: Session, campaign: Campaign) -> None:
     """After its last round, or on the requester's word."""
     campaign.state, campaign.finished_at = "finished", datetime.now(UTC)
-    stop_all(session, campaign.id)
+    hooks.ended(session, campaign.id)
     announce(session, "campaign.finished", campaign.id, answers=campaign.n_answers)
 
 

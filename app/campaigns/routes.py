@@ -1,6 +1,5 @@
 """Campaigns: API."""
 
-from typing import Literal
 from uuid import UUID
 
 from fastapi.responses import Response
@@ -20,21 +19,8 @@ from app.campaigns.schemas import (
 from app.campaigns.sharing import SharedWith, end_share, share_campaign, shares_of
 from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
-from app.results.schemas import ProgressOut
-from app.results.service import read_progress
 
 api = api_router("/campaigns", "campaigns")
-Action = Literal[
-    "start",
-    "pause",
-    "resume",
-    "finish",
-    "retry",
-    "admit",
-    "reopen",
-    "archive",
-    "unarchive",
-]
 
 
 @api.post("", status_code=201)
@@ -88,16 +74,6 @@ def clone_campaign(
     campaign = changes.clone_campaign(session, account, campaign_id)
     response.headers["Location"] = f"/api/v1/campaigns/{campaign.id}"
     return CampaignOut.of(campaign)
-
-
-@api.post("/{campaign_id}/actions/{action}", name="act_on_campaign")
-def act(
-    campaign_id: UUID, action: Action, session: DatabaseSession, account: SignedIn
-) -> ProgressOut:
-    """Start, pause, resume, finish or reopen a campaign, retry a failed training, admit new
-    images, put it away or bring it back."""
-    campaign = changes.ACTIONS[action](session, account, campaign_id)
-    return ProgressOut.of(read_progress(session, campaign))
 
 
 @api.get("/{campaign_id}/shares")

@@ -6,12 +6,13 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.annotation.settings import AnnotationSettings
+from app.campaigns.annotation_settings import AnnotationSettings
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
-from app.campaigns.service import CampaignPlan, annotator_link
+from app.campaigns.plan_settings import PlanSettings
+from app.campaigns.service import CampaignPlan
 from app.core.fields import Whole
 from app.core.settings import get_settings
-from app.planning.settings import PlanSettings
 
 
 class NewCampaign(BaseModel):

@@ -11,11 +11,12 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
-from app.annotation.known import add_known_answers, prepare_practice, require_known
-from app.annotation.settings import checked_annotation
-from app.campaigns import rounds
+from app.campaigns import hooks, rounds
+from app.campaigns.annotation_settings import checked_annotation
 from app.campaigns.kinds import checked_max_groups, get_kind
+from app.campaigns.known import add_known_answers, prepare_practice, require_known
 from app.campaigns.models import Campaign, Share
+from app.campaigns.plan_settings import checked_plan
 from app.campaigns.sharing import MayNotChange, access_of
 from app.collections.models import Collection
 from app.collections.service import get_collection, require_images
@@ -25,9 +26,6 @@ from app.core.events import campaign_changed
 from app.core.security import new_token
 from app.features.reading import require_features
 from app.jobs.service import request_job, retry_failed_job
-from app.planning.settings import checked_plan
-from app.recruitment.first_link import link_address, make_first_link
-from app.recruitment.moves import pause_all
 from app.strategies import get_strategy
 from app.strategies.base import check_settings, features_named
 
@@ -200,11 +198,6 @@ def get_campaign(
     return campaign
 
 
-def annotator_link(campaign: Campaign, base_url: str) -> str:
-    """The public address for annotators, the same for ever; other links have their own."""
-    return link_address(campaign.link_token, base_url)
-
-
 def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
     """From draft to running: freeze the number of images and make the first round."""
     campaign = in_state(session, owner, campaign_id, "start", "draft")
@@ -220,14 +213,14 @@ def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campa
     campaign.archived_at = None
     campaign.learn_at = campaign.learn_every
     rounds.open_first_round(session, campaign)
-    make_first_link(session, campaign)
+    hooks.started(session, campaign)
     return moved(session, owner, campaign, "running")
 
 
 def pause_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
     """No new grids are handed out; answers in progress are still taken."""
     campaign = in_state(session, owner, campaign_id, "pause", "running")
-    pause_all(session, campaign.id)
+    hooks.paused(session, campaign.id)
     return moved(session, owner, campaign, "paused")
 
 

@@ -8,10 +8,10 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import account_by_email, record_audit
+from app.campaigns import hooks
 from app.campaigns.models import Campaign, Share
 from app.core.errors import InvalidInput, LikewiseError, NotFound
 from app.core.wall import beyond_the_wall
-from app.recruitment.moves import stop_all
 
 ACCESS = ("view", "edit")
 
@@ -77,7 +77,7 @@ def share_campaign(
     else:
         share.access = access
     if access != "edit":
-        stop_all(session, campaign.id, payer=account.id)
+        hooks.edit_ended(session, campaign.id, account.id)
     record_audit(
         session, owner.id, "campaign.shared", "campaign", campaign.id,
         with_account=str(account.id), access=access,
@@ -93,7 +93,7 @@ def end_share(session: Session, owner: Account, campaign: Campaign, account_id: 
     if share is None:
         raise NotFound("The campaign is not shared with this account.")
     session.delete(share)
-    stop_all(session, campaign.id, payer=account_id)
+    hooks.edit_ended(session, campaign.id, account_id)
     record_audit(
         session, owner.id, "campaign.share_ended", "campaign", campaign.id,
         with_account=str(account_id),

@@ -11,9 +11,8 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
-from app.annotation.models import Answer
-from app.campaigns.models import Campaign
-from app.collections.dependents import Dependents, Usage, counted, dependents_of, names, usages_of
+from app.collections import hooks
+from app.collections.dependents import Dependents, Usage, counted, names
 from app.collections.discards import discard_below, discard_images
 from app.collections.models import Collection, CollectionImport, Image
 from app.collections.search import ImageFilter, matches
@@ -82,7 +81,7 @@ class SelectionUse:
 
 def use_of(session: Session, collection: Collection, chosen: Selection) -> SelectionUse:
     """What would keep the chosen images from being deleted."""
-    usages = usages_of(session, collection)
+    usages = hooks.usages(session, collection)
     condition = chosen.condition(collection)
     in_use = [
         (one, _count(session, and_(condition, Image.position < one.n_images))) for one in usages
@@ -153,10 +152,9 @@ def delete_collection(
         raise InvalidInput(
             f"Type the collection's name, {collection.name!r}, to delete it.", code="name_differs"
         )
-    own = select(Campaign.id).where(Campaign.collection_id == collection.id).order_by(Campaign.id)
-    campaigns = set(session.scalars(own.with_for_update()))
+    campaigns = hooks.lock_campaigns(session, collection)
     session.get_one(Collection, collection.id, with_for_update=True, populate_existing=True)
-    gone = dependents_of(session, collection)
+    gone = hooks.dependents(session, collection)
     if {one.id for one in gone.campaigns} != campaigns:
         raise Conflict("A campaign was created meanwhile. Look again before you delete.")
     if gone.refusal is not None:
@@ -174,8 +172,7 @@ def delete_collection(
     )
     # Millions of answers take their time.
     session.execute(text("SET LOCAL statement_timeout = '10min'"))
-    session.execute(delete(Answer).where(Answer.campaign_id.in_(campaigns)))
-    session.execute(delete(Campaign).where(Campaign.id.in_(campaigns)))
+    hooks.delete_campaigns(session, campaigns)
     session.execute(delete(Collection).where(Collection.id == collection.id))
     record_audit(
         session,

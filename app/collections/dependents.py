@@ -1,16 +1,7 @@
-"""What depends on images and on collections, counted and said in one sentence."""
+"""What depends on images and on collections, counted, and in one sentence."""
 
 from dataclasses import dataclass
 from uuid import UUID
-
-from sqlalchemy import func, select, true
-from sqlalchemy.orm import Session
-
-from app.annotation.models import Annotator, Answer
-from app.campaigns.models import Campaign, Grid
-from app.collections.models import Collection
-from app.jobs.models import Job
-from app.results.models import Model
 
 
 @dataclass(frozen=True)
@@ -64,65 +55,3 @@ def names(campaigns: list[DependentCampaign] | list[Usage]) -> str:
     """Names of campaigns with their states, the first few."""
     told = ", ".join(f"“{one.name}”, {one.state}" for one in campaigns[:5])
     return told + (f" and {len(campaigns) - 5} more" if len(campaigns) > 5 else "")
-
-
-def usages_of(session: Session, collection: Collection) -> list[Usage]:
-    """Campaigns whose answers or known answers name images by position, the newest first."""
-    known = func.unnest(Grid.images).table_valued("position").render_derived().lateral()
-    last_known = (
-        select(func.max(known.c.position))
-        .select_from(Grid)
-        .join(known, true())
-        .where(Grid.campaign_id == Campaign.id, Grid.role.in_(("practice", "gold")))
-        .scalar_subquery()
-    )
-    n_images = func.greatest(Campaign.n_images, func.coalesce(last_known + 1, 0))
-    query = select(Campaign.id, Campaign.name, Campaign.state, n_images.label("n_images"))
-    rows = session.execute(
-        query.where(Campaign.collection_id == collection.id).order_by(Campaign.id.desc())
-    )
-    return [Usage(*row) for row in rows if row.n_images]
-
-
-def dependents_of(session: Session, collection: Collection) -> Dependents:
-    answers = (
-        select(func.count())
-        .where(Answer.campaign_id == Campaign.id, Answer.submitted_at.is_not(None))
-        .scalar_subquery()
-    )
-    models = select(func.count()).where(Model.campaign_id == Campaign.id).scalar_subquery()
-    active = select(Job.id).where(
-        Job.campaign_id == Campaign.id, Job.state.in_(("queued", "running"))
-    )
-    query = select(Campaign.id, Campaign.name, Campaign.state, answers, models, active.exists())
-    own = query.where(Campaign.collection_id == collection.id)
-    campaigns = [
-        DependentCampaign(*row) for row in session.execute(own.order_by(Campaign.id.desc()))
-    ]
-    n_annotators = session.scalar(
-        select(func.count())
-        .select_from(Annotator)
-        .join(Campaign, Annotator.campaign_id == Campaign.id)
-        .where(Campaign.collection_id == collection.id)
-    )
-    return Dependents(
-        n_images=collection.n_images,
-        n_answers=sum(one.n_answers for one in campaigns),
-        n_annotators=n_annotators or 0,
-        n_models=sum(one.n_models for one in campaigns),
-        campaigns=campaigns,
-        refusal=_refusal(campaigns),
-    )
-
-
-def _refusal(campaigns: list[DependentCampaign]) -> str | None:
-    going_on = [one for one in campaigns if one.state in ("running", "paused")]
-    if going_on:
-        return (
-            f"It cannot be deleted while people may be answering: {names(going_on)}. "
-            "Finish the campaign first."
-        )
-    learning = [one for one in campaigns if one.is_learning]
-    if learning:
-        return f"A model is being learned of it: {names(learning)}. Try again in a few minutes."
-    return None

@@ -1,25 +1,13 @@
 """One image looked at closely."""
 
 from dataclasses import dataclass
-from uuid import UUID
 
-from sqlalchemy import any_, func, literal, select, true
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.campaigns.models import Campaign, Grid
+from app.collections.hooks import Showing, showings
 from app.collections.models import Collection, Image
 from app.core.errors import NotFound
-
-
-@dataclass(frozen=True)
-class Showing:
-    """A campaign that shows an image: in how many grids, and how many answers those have."""
-
-    id: UUID
-    name: str
-    state: str
-    n_grids: int
-    n_answers: int
 
 
 @dataclass(frozen=True)
@@ -34,18 +22,4 @@ def details_of(session: Session, collection: Collection, sha256: str) -> Details
     image = session.scalar(query)
     if image is None:
         raise NotFound("There is no such image in this collection.")
-    grids = (
-        select(func.count().label("n_grids"), func.coalesce(func.sum(Grid.n_answers), 0).label("n"))
-        .where(Grid.campaign_id == Campaign.id, literal(image.position) == any_(Grid.images))
-        .lateral()
-    )
-    rows = session.execute(
-        select(Campaign.id, Campaign.name, Campaign.state, grids.c.n_grids, grids.c.n)
-        .join(grids, true())
-        .where(
-            Campaign.collection_id == collection.id,
-            (Campaign.n_images > image.position) | (grids.c.n_grids > 0),
-        )
-        .order_by(Campaign.id.desc())
-    )
-    return Details(image, [Showing(*row) for row in rows])
+    return Details(image, showings(session, image))

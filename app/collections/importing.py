@@ -35,10 +35,9 @@ from app.collections.models import Collection, CollectionImport, Image, ImportPr
 from app.collections.service import Added, Candidate, Duplicate, add_images, name_of, store_files
 from app.collections.tables import ImageUpdate, feature_lengths, update_images
 from app.core.database import locked, transaction
-from app.core.errors import InvalidInput, LikewiseError, NoRoom
+from app.core.errors import InvalidInput, LikewiseError, LostLease, NoRoom
 from app.core.settings import get_settings
 from app.core.storage import get_object
-from app.jobs.service import LostLease
 
 logger = logging.getLogger(__name__)
 # A batch's files are in memory until they are decoded: at the worst 16 of the largest allowed.

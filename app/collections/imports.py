@@ -23,12 +23,11 @@ from app.accounts.service import record_audit
 from app.collections.addresses import allowed_sources, checked_location
 from app.collections.manifest import Row, as_lines, of_lines, read_manifest
 from app.collections.models import Collection, CollectionImport, ImportProblem
-from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.errors import Conflict, InvalidInput, LostLease, NotFound
 from app.core.outbox import OutboxMessage, send_after_commit, sent_since
 from app.core.settings import get_settings
 from app.core.storage import get_object, put_object
 from app.core.sweeps import ROWS_AT_ONCE, each_apart
-from app.jobs.service import LostLease
 
 logger = logging.getLogger(__name__)
 IMPORT_TASK = "likewise.import"

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.accounts.models import Account
 from app.accounts.routes import SignedIn
 from app.collections import deletion, imports, service
-from app.collections.dependents import dependents_of
+from app.collections.hooks import dependents
 from app.collections.image_schemas import ImageOut
 from app.collections.models import Collection
 from app.collections.routes import read_files
@@ -111,7 +111,7 @@ def delete_collection_page(
     context = {
         "account": account,
         "collection": collection,
-        "dependents": dependents_of(session, collection),
+        "dependents": dependents(session, collection),
     }
     return templates.TemplateResponse(request, "collections/delete.html", context)
 

@@ -11,7 +11,7 @@ from pydantic import Json
 from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.collections import deletion, service
-from app.collections.dependents import dependents_of
+from app.collections.hooks import dependents
 from app.collections.models import Collection
 from app.collections.schemas import (
     CollectionName,
@@ -75,7 +75,7 @@ def get_dependents(
 ) -> DependentsOut:
     """What would go with the collection; changes nothing."""
     collection = service.get_collection(session, account, collection_id)
-    return DependentsOut.of(dependents_of(session, collection))
+    return DependentsOut.of(dependents(session, collection))
 
 
 @api.delete("/{collection_id}", status_code=204)

@@ -42,6 +42,12 @@ class Conflict(LikewiseError):
     status = 409
 
 
+class LostLease(Conflict):
+    """Somebody else owns this piece of work now: stop, and write nothing."""
+
+    code = "lost_job_lease"
+
+
 class InvalidInput(LikewiseError):
     """The request is well-formed but what it says cannot be done."""
 

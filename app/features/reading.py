@@ -4,7 +4,7 @@ import hashlib
 import io
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -14,7 +14,6 @@ from safetensors.numpy import load, save
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from app.campaigns.models import Campaign
 from app.collections.models import Collection, Image
 from app.collections.service import image_key
 from app.core.errors import InvalidInput
@@ -29,11 +28,23 @@ NO_TABLE = (
 )
 
 Features = FeatureArray | None
+
+
+class TakingPart(Protocol):
+    """Which images take part: the first `n_images` of a collection, all of them while that is 0.
+
+    A campaign is one.
+    """
+
+    collection_id: Any
+    n_images: Any
+
+
 Value = TypeVar("Value")
 
 
 def features_wanted(
-    session: Session, campaign: Campaign, name: str | None
+    session: Session, campaign: TakingPart, name: str | None
 ) -> Callable[[], Features]:
     """What gives the features called `name`, (N, F) or (N, H, W[, C]); to be called without a
     transaction, as it may look at every image. No name: none.
@@ -53,7 +64,7 @@ def features_wanted(
     return partial(computed_features, campaign.collection_id, hashes, source)
 
 
-def require_features(session: Session, campaign: Campaign, name: str | None) -> None:
+def require_features(session: Session, campaign: TakingPart, name: str | None) -> None:
     """Raises InvalidInput when a campaign that learns from features of the table would find none
     there: better before the first answer than after it. Others are made when they are needed."""
     if name != TABLE:
@@ -74,12 +85,12 @@ def _differently_many(one: int, other: int) -> str:
     )
 
 
-def n_of(session: Session, campaign: Campaign) -> int:
+def n_of(session: Session, campaign: TakingPart) -> int:
     """Images that take part, or would if the campaign started now."""
     return campaign.n_images or session.get_one(Collection, campaign.collection_id).n_images
 
 
-def _of_images(campaign: Campaign, column: InstrumentedAttribute[Value]) -> Select[Value]:
+def _of_images(campaign: TakingPart, column: InstrumentedAttribute[Value]) -> Select[Value]:
     """What the campaign's images have in one column, in their order."""
     own = select(column).where(Image.collection_id == campaign.collection_id)
     own = own.order_by(Image.position)

@@ -13,25 +13,19 @@ from uuid import UUID
 from sqlalchemy import Select, func, select, update
 from sqlalchemy.orm import Session
 
-from app.core.errors import Conflict
+from app.core.errors import Conflict, LostLease
 from app.core.events import campaign_changed
 from app.core.outbox import OutboxMessage, send_after_commit, sent_since
 from app.core.settings import get_settings
 from app.core.sweeps import ROWS_AT_ONCE, each_apart
+from app.jobs import hooks
 from app.jobs.models import Job
-from app.webhooks.events import announce
 
 LEARN_TASK = "likewise.learn"
 DRY_RUN_TASK = "likewise.dry_run"
 LEARN, DRY_RUN = "learn", "dry_run"
 # The Celery task of each kind of job.
 TASKS = {LEARN: LEARN_TASK, DRY_RUN: DRY_RUN_TASK}
-
-
-class LostLease(Conflict):
-    """Somebody else owns the job now: stop, and write nothing."""
-
-    code = "lost_job_lease"
 
 
 def request_job(
@@ -202,7 +196,7 @@ def _after_failure(session: Session, job: Job, error: str, *, retry: bool) -> No
     else:
         job.state, job.finished_at = "failed", datetime.now(UTC)
         about = {"id": str(job.id), "kind": job.kind, "attempts": job.attempts, "error": job.error}
-        announce(session, "job.failed", job.campaign_id, job=about)
+        hooks.job_failed(session, job.campaign_id, about)
     campaign_changed(session, job.campaign_id)
 
 

@@ -8,11 +8,11 @@ from sqlalchemy.orm import Session
 from app.annotation.bundles import images_at
 from app.campaigns.models import Campaign
 from app.collections.models import Image
+from app.core.cells import csv_line
 from app.core.errors import InvalidInput, NotFound
 from app.core.spreadsheets import neutral
 from app.maps.layout import Method, read_layout
 from app.maps.sheets import Tile, cells_of, sheet_bytes
-from app.results.cells import csv_line
 from app.results.models import Model
 
 MOST_FOUND = 20

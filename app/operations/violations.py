@@ -18,6 +18,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from app.accounts import hooks
 from app.core import throttle
 from app.core.errors import InvalidInput, LikewiseError
 from app.core.headers import REPORTS, own_origin
@@ -164,6 +165,7 @@ def record(session: Session, found: Counter[Violation]) -> None:
         )
 
 
+@hooks.violations.answered_by
 def latest_violations(session: Session, limit: int = 50) -> list[CspViolation]:
     """Those seen last first."""
     query = select(CspViolation).order_by(CspViolation.last_at.desc()).limit(limit)

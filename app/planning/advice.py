@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from app.annotation.settings import annotation_of
+from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
-from app.planning.costs import FAIR_HOURLY_CENTS, LEAST_HOURLY_CENTS
+from app.recruitment.costs import FAIR_HOURLY_CENTS, LEAST_HOURLY_CENTS
 
 if TYPE_CHECKING:
     from app.planning.service import Plan

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, func, select, true
 from sqlalchemy.orm import Session
 
-from app.annotation.settings import annotation_of
+from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
-from app.collections.models import Collection, Image
+from app.collections.models import Image
 from app.core.errors import InvalidInput
+from app.features.reading import n_of
 from learning.simulation import AttributeCrowd, Crowd, FeatureCrowd, VoteCrowd
 
 FEATURES = "features"
@@ -64,7 +65,7 @@ def read_images(session: Session, campaign: Campaign) -> ImageTable:
 def sample_images(session: Session, campaign: Campaign, n: int, by: list[str]) -> ImageTable:
     """n of them, the same every time; all when there are no more. Of what a crowd votes on (`by`
     of `make_crowd`) some are there, however rare."""
-    among = n_images_of(session, campaign)
+    among = n_of(session, campaign)
     if among <= n:
         return read_images(session, campaign)
     order = np.random.default_rng(campaign.seed).permutation(among)
@@ -79,11 +80,6 @@ def sample_images(session: Session, campaign: Campaign, n: int, by: list[str]) -
             more = order[n:][rare[n:]][:missing].tolist()
             chosen = [*chosen[: n - len(more)], *more]
     return _read(session, [*_of(campaign), Image.position.in_(chosen)])
-
-
-def n_images_of(session: Session, campaign: Campaign) -> int:
-    """Images that take part, or would if the campaign started now."""
-    return campaign.n_images or session.get_one(Collection, campaign.collection_id).n_images
 
 
 def _of(campaign: Campaign) -> list[ColumnElement[bool]]:
@@ -140,7 +136,7 @@ def read_groupings(session: Session, campaign: Campaign) -> Groupings:
         .group_by(pair.c.key)
         .order_by(pair.c.key)
     )
-    n_images = n_images_of(session, campaign)
+    n_images = n_of(session, campaign)
     parting = [
         (name, n_with)
         for name, n_with, n_values in session.execute(values)

@@ -5,8 +5,9 @@ from uuid import UUID
 
 from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
-from app.annotation.settings import AnnotationSettings
+from app.campaigns.annotation_settings import AnnotationSettings
 from app.campaigns.kinds import KINDS
+from app.campaigns.plan_settings import PlanSettings
 from app.campaigns.service import get_campaign
 from app.core.web import DatabaseSession
 from app.planning import crowd, service
@@ -18,7 +19,6 @@ from app.planning.schemas import (
     PlanOut,
     StrategyOut,
 )
-from app.planning.settings import PlanSettings
 from app.strategies import all_strategies
 
 api = api_router("", "planning")

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from app.campaigns.plan_settings import PlanSettings
 from app.collections.media import image_url
 from app.core.fields import Whole
 from app.jobs.models import Job
 from app.planning.models import DryRun
 from app.planning.service import Plan
-from app.planning.settings import PlanSettings
 
 
 class DryRunIn(BaseModel, extra="forbid"):

@@ -4,37 +4,33 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
-from app.annotation.models import Answer
-from app.annotation.settings import annotation_of
 from app.campaigns.models import Campaign
+from app.campaigns.plan_settings import PlanSettings
 from app.campaigns.service import get_campaign
 from app.collections.models import Image
 from app.core.errors import Conflict, InvalidInput
+from app.features.reading import n_of
 from app.jobs.models import Job
 from app.jobs.service import DRY_RUN, active_job, request_job
 from app.planning.advice import warnings_of
-from app.planning.costs import Costs, Effort, costs_of, effort_of
 from app.planning.crowd import (
     FEATURES,
     IMAGINED,
     CrowdTraits,
     make_crowd,
-    n_images_of,
     read_groupings,
     sample_images,
 )
 from app.planning.dry_run import MOST_IMAGES, Design, Point, answers_needed
 from app.planning.models import DryRun
-from app.planning.settings import SECONDS_PER_GRID, PlanSettings
+from app.recruitment.costs import Costs, Effort, costs_of, effort_for, seconds_per_grid
 
 # As many as can be told apart on a small map.
 MOST_PICTURED = 150
-# Fewer answers say little of how long a grid takes.
-ENOUGH_TIMES = 30
 DESIGN = ("kind", "strategy", "settings", "rounds", "grid_size", "max_groups", "answers_per_grid")
 
 
@@ -81,45 +77,6 @@ def read_plan(session: Session, campaign: Campaign) -> Plan:
     return plan
 
 
-def effort_for(session: Session, campaign: Campaign, seconds: float) -> Effort:
-    """The work of the whole budget when a grid takes `seconds`."""
-    # A strategy may ask about some of the images only.
-    n_images, asked = n_images_of(session, campaign), campaign.settings.get("n_annotated")
-    return effort_of(
-        answers=campaign.budget,
-        answers_per_grid=campaign.answers_per_grid,
-        grids_per_assignment=campaign.grids_per_assignment,
-        grid_size=campaign.grid_size,
-        n_images=n_images if asked is None else min(asked, n_images),
-        annotation=annotation_of(campaign.annotation),
-        seconds_per_grid=seconds,
-    )
-
-
-def seconds_per_grid(
-    session: Session, campaign: Campaign, settings: PlanSettings
-) -> tuple[float, str]:
-    """Seconds a grid takes, and where that comes from: what the requester said, the median of
-    this campaign's answers, of the requester's campaigns of this kind, or a usual value."""
-    if settings.seconds_per_grid is not None:
-        return settings.seconds_per_grid, "yours"
-    own = Answer.campaign_id == campaign.id
-    alike = Answer.campaign_id.in_(
-        select(Campaign.id).where(
-            Campaign.owner_id == campaign.owner_id, Campaign.kind == campaign.kind
-        )
-    )
-    for source, which in (("campaign", own), ("account", alike)):
-        median, n = session.execute(
-            select(func.percentile_cont(0.5).within_group(Answer.elapsed_ms), func.count()).where(
-                which, Answer.elapsed_ms.is_not(None)
-            )
-        ).one()
-        if n >= ENOUGH_TIMES and median:
-            return max(1.0, float(median) / 1000), source
-    return SECONDS_PER_GRID[campaign.kind], "usual"
-
-
 def newest_dry_run(session: Session, campaign: Campaign) -> DryRun | None:
     query = select(DryRun).where(DryRun.campaign_id == campaign.id)
     return session.scalar(query.order_by(DryRun.created_at.desc(), DryRun.id.desc()).limit(1))
@@ -156,7 +113,7 @@ def design_of(campaign: Campaign) -> Design:
 def _asked(session: Session, campaign: Campaign) -> dict[str, Any]:
     return {
         "design": asdict(design_of(campaign)),
-        "n_images": n_images_of(session, campaign),
+        "n_images": n_of(session, campaign),
         "collection": str(campaign.collection_id),
     }
 

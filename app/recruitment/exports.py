@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from app.annotation.models import Annotator
 from app.campaigns.models import Campaign
+from app.core.cells import csv_line, plain
 from app.recruitment.models import Payment, Recruitment
-from app.results.cells import csv_line, plain
 
 PAYMENT_COLUMNS = [
     "payment",

@@ -5,20 +5,14 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.campaigns import hooks
 from app.campaigns.models import Campaign
-from app.core.security import sign
 from app.recruitment.models import Recruitment
 from app.recruitment.settings import LinkSettings
 
-ADDRESS = "annotator-link"
 
-
-def link_address(token: str, base_url: str) -> str:
-    """The public address of a link, or of one person of it: unguessable and signed."""
-    return f"{base_url.rstrip('/')}/a/{sign(ADDRESS, token)}"
-
-
-def make_first_link(session: Session, campaign: Campaign) -> Recruitment:
+@hooks.started.answered_by
+def make_first_link(session: Session, campaign: Campaign) -> None:
     """Open to whoever has it, for any number of people; the caller holds the campaign's row."""
     link = Recruitment(
         campaign_id=campaign.id,
@@ -34,9 +28,9 @@ def make_first_link(session: Session, campaign: Campaign) -> Recruitment:
     )
     session.add(link)
     session.flush()
-    return link
 
 
+@hooks.reward_changed.answered_by
 def follow_reward(session: Session, campaign: Campaign, before: int) -> None:
     """The campaign's reward has changed: so does the first link's, unless it was given its own."""
     link = session.scalar(

@@ -13,13 +13,13 @@ from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.annotation.models import Annotator, Assignment
 from app.annotation.sessions import complete_assignment
+from app.campaigns.links import link_address
 from app.campaigns.service import get_campaign
 from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.events import campaign_changed
 from app.core.security import hash_token, new_token
 from app.core.settings import get_settings
-from app.recruitment.first_link import link_address
 from app.recruitment.links import get_link
 from app.recruitment.models import Invitation, Recruitment
 from app.recruitment.people_list import MOST_PEOPLE, BadLine, read_people, sameness

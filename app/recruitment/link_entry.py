@@ -16,12 +16,12 @@ from app.accounts.passwords import shared_fits
 from app.annotation import sessions
 from app.annotation.models import Annotator, Assignment
 from app.annotation.sessions import AnnotatorSession
-from app.annotation.settings import annotation_of
+from app.campaigns.annotation_settings import annotation_of
+from app.campaigns.links import ADDRESS
 from app.campaigns.models import Campaign
 from app.core.database import locked
 from app.core.errors import LikewiseError, NotFound
 from app.core.security import hash_token, pseudonym, unsign
-from app.recruitment.first_link import ADDRESS
 from app.recruitment.models import Invitation, Recruitment
 from app.recruitment.places import has_place, is_at_work
 from app.recruitment.settings import PERSONAL, link_settings

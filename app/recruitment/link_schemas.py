@@ -6,10 +6,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, model_validator
 
+from app.campaigns.links import link_address
 from app.campaigns.models import Campaign
 from app.core.fields import Whole
 from app.core.settings import get_settings
-from app.recruitment.first_link import link_address
 from app.recruitment.invitations import Invited, NewAddress
 from app.recruitment.links import LinkWork
 from app.recruitment.models import Recruitment

@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
+from app.campaigns import hooks
 from app.core.database import locked
 from app.recruitment import calls
 from app.recruitment.models import ChannelAccount, ChannelCall, Posting, Recruitment
@@ -46,6 +47,7 @@ def _withdrawn(session: Session, posting: Posting) -> bool:
     return True
 
 
+@hooks.paused.answered_by
 def pause_all(session: Session, campaign_id: UUID) -> None:
     """The campaign is paused: platforms send nobody new to it until its recruiting is resumed.
     Links tell people themselves."""
@@ -60,18 +62,26 @@ def pause_all(session: Session, campaign_id: UUID) -> None:
             move(session, recruitment, "pause")
 
 
-def stop_all(session: Session, campaign_id: UUID, payer: UUID | None = None) -> None:
-    """The campaign has ended, or the account that pays has left it (`payer`): platforms send nobody
-    new to it. Its links are as they were when it is opened again."""
-    query = select(Recruitment.id).where(
-        Recruitment.campaign_id == campaign_id,
-        Recruitment.channel != "link",
-        Recruitment.state.in_(("open", "paused")),
+@hooks.ended.answered_by
+def stop_all(session: Session, campaign_id: UUID) -> None:
+    """The campaign has ended: platforms send nobody new to it. Its links are as they were when it
+    is opened again."""
+    _stop(session, select(Recruitment.id).where(Recruitment.campaign_id == campaign_id))
+
+
+@hooks.edit_ended.answered_by
+def stop_paid_by(session: Session, campaign_id: UUID, account_id: UUID) -> None:
+    """The account may not change the campaign any more: what it pays for is stopped."""
+    theirs = select(ChannelAccount.id).where(ChannelAccount.account_id == account_id)
+    paid = select(Recruitment.id).where(
+        Recruitment.campaign_id == campaign_id, Recruitment.channel_account_id.in_(theirs)
     )
-    if payer is not None:
-        theirs = select(ChannelAccount.id).where(ChannelAccount.account_id == payer)
-        query = query.where(Recruitment.channel_account_id.in_(theirs))
-    for found in session.scalars(query).all():
+    _stop(session, paid)
+
+
+def _stop(session: Session, chosen: Select[UUID]) -> None:
+    live = chosen.where(Recruitment.channel != "link", Recruitment.state.in_(("open", "paused")))
+    for found in session.scalars(live).all():
         recruitment = locked(session, Recruitment, found)
         if recruitment.state in ("open", "paused"):
             move(session, recruitment, "stop")

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.annotation.models import Annotator, Assignment
-from app.annotation.settings import annotation_of
+from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.errors import Conflict, NotFound

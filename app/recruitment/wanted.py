@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.annotation.settings import annotation_of
+from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import Campaign
-from app.planning.costs import effort_of
-from app.planning.service import seconds_per_grid
-from app.planning.settings import PlanSettings
+from app.campaigns.plan_settings import PlanSettings
+from app.recruitment.costs import effort_of, seconds_per_grid
 from app.recruitment.models import Posting, Recruitment
 
 

@@ -9,7 +9,6 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from app.archive.writer import archive_of
 from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.core.copying import in_pieces
@@ -19,6 +18,7 @@ from app.results import (
     clusterings,
     comparisons,
     exports,
+    hooks,
     label_files,
     membership_files,
     model_files,
@@ -249,7 +249,7 @@ EXPORTS = [
         "archive.zip", "Archive",
         "Images, answers, models, settings: the whole campaign in one file, which another server "
         "can import. Nobody's identity is in it.",
-        of_answers=lambda session, campaign, _: archive_of(session, campaign.id),
+        of_answers=lambda session, campaign, _: hooks.archive(session, campaign.id),
         group="everything",
     ),
 ]  # fmt: skip

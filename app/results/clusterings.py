@@ -19,16 +19,15 @@ from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid
 from app.collections.models import Image
+from app.core.cells import csv_line
 from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.spreadsheets import neutral
-from app.results.cells import csv_line
 from app.results.models import Clustering, Model
 from app.results.vectors import one_at_a_time, read_vectors
 from learning.clusters import (
     Suggestion,
     cluster_figures,
     merged,
-    suggest_n_clusters,
 )
 from learning.words import cluster_words
 
@@ -96,6 +95,9 @@ def make_clustering(
 def suggest(session: Session, campaign: Campaign, model: Model, algorithm: str) -> Suggestion:
     """The number of clusters that parts the images best, by mean silhouette. Raises InvalidInput
     for too few different places, Busy."""
+    # Imported here: the server starts without it, in a second less.
+    from learning.image_clusters import suggest_n_clusters
+
     with one_at_a_time():
         vectors = read_vectors(session, model)
         try:

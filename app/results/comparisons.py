@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
+from app.core.cells import csv_line
 from app.results.answers import AnswerRow, read_answers
-from app.results.cells import csv_line
 
 PAIR_COLUMNS = ["annotator", "grid", "i", "j", "same"]
 TRIPLET_COLUMNS = ["anchor", "near", "far"]

@@ -17,11 +17,11 @@ from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
 from app.annotation.quality import read_scores
 from app.campaigns.models import Campaign, Grid
+from app.core.cells import cell, csv_line
 from app.core.copying import in_pieces, json_lines
 from app.core.drain import Drain
 from app.results.answer_attributes import Attribute, AttributeColumns
 from app.results.answers import AnswerRow, filenames, read_answers
-from app.results.cells import cell, csv_line
 
 ROW_GROUP = 20_000
 # A leftover has group −1, which is the last of these; a group without words has none either.

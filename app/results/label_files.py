@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
 from app.collections.models import Image
+from app.core.cells import csv_line
 from app.core.spreadsheets import neutral
-from app.results.cells import csv_line
 from app.results.labels import all_told, labelled, read_labels, tells_labels
 from app.results.models import Model
 from learning.aggregation import METHODS

@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
 from app.collections.models import Image
+from app.core.cells import csv_line
 from app.core.spreadsheets import neutral
-from app.results.cells import csv_line
 from app.results.models import Model
 from app.results.own_clusters import (
     all_told,

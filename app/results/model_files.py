@@ -17,11 +17,11 @@ from scipy.spatial.distance import pdist
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
+from app.core.cells import csv_line, plain
 from app.core.errors import InvalidInput, NotFound
 from app.core.spreadsheets import neutral
 from app.core.storage import list_objects, stream_object
 from app.core.zips import ZipStream
-from app.results.cells import csv_line, plain
 from app.results.insight import all_told
 from app.results.models import Model
 from app.results.service import read_map

@@ -12,10 +12,9 @@ from sqlalchemy.orm import Session
 
 from app.annotation.models import Annotator, Answer, Remark
 from app.campaigns.models import Campaign, Grid, Round
+from app.campaigns.plan_settings import SECONDS_PER_GRID, PlanSettings
 from app.jobs.models import Job
-from app.planning.costs import costs_of
-from app.planning.service import effort_for
-from app.planning.settings import SECONDS_PER_GRID, PlanSettings
+from app.recruitment.costs import costs_of, effort_for
 from app.recruitment.spending import spending_of
 from app.results.models import Model
 

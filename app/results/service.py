@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.annotation.leases import count_live_leases
 from app.annotation.models import Annotator
+from app.campaigns import hooks
 from app.campaigns.models import IMPORTED_ROUND, Campaign, Round
 from app.collections.models import Collection, Image
 from app.core.errors import NotFound
@@ -89,3 +90,12 @@ def read_map(
         .order_by(Image.position)
     )
     return [(image, place) for image, place in session.execute(query)]
+
+
+@hooks.reason_to_end.answered_by
+def reason_to_end(session: Session, campaign: Campaign) -> str | None:
+    """Why the newest model is good enough by the settings as they are; None while it is not."""
+    query = select(Model.insight["enough"].astext, Model.settings)
+    newest = query.where(Model.campaign_id == campaign.id).order_by(Model.version.desc()).limit(1)
+    found = session.execute(newest).first()
+    return found[0] if found is not None and found[1] == campaign.settings else None

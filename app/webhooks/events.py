@@ -8,13 +8,11 @@ from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 from uuid import UUID
 
-from sqlalchemy import any_, func, literal, or_, select
+from sqlalchemy import Select, any_, func, literal, or_, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
-from app.campaigns.models import Campaign, Share
 from app.core.outbox import NOTIFY_CHANNEL
-from app.core.wall import beyond_the_wall
 from app.webhooks.models import Delivery, Webhook
 
 Event = Literal["round.finished", "campaign.finished", "job.failed"]
@@ -22,29 +20,30 @@ EVENTS: tuple[Event, ...] = get_args(Event)
 PING = "ping"
 
 
-def announce(session: Session, event: Event, campaign_id: UUID, **details: Any) -> None:
-    """Tell the webhooks of everybody who may see the campaign. `details` must be JSON."""
-    # Others' webhooks are told of what one of them has done.
-    with beyond_the_wall(session):
-        _tell(session, event, session.get_one(Campaign, campaign_id), details)
+def notify(
+    session: Session,
+    event: Event,
+    campaign: UUID,
+    accounts: Select[UUID],
+    data: dict[str, Any],
+) -> None:
+    """Send `data` to the webhooks of these accounts that want events of this campaign.
 
-
-def _tell(session: Session, event: Event, campaign: Campaign, details: dict[str, Any]) -> None:
-    shared_with = select(Share.account_id).where(Share.campaign_id == campaign.id)
-    told = session.scalars(
+    `data` must be JSON. Disabled webhooks and accounts are left out.
+    """
+    wanted = session.scalars(
         select(Webhook)
         .join(Account, Webhook.account_id == Account.id)
         .where(
             Webhook.disabled_at.is_(None),
             literal(event) == any_(Webhook.events),
-            or_(Webhook.campaign_id.is_(None), Webhook.campaign_id == campaign.id),
-            or_(Account.id == campaign.owner_id, Account.id.in_(shared_with)),
+            or_(Webhook.campaign_id.is_(None), Webhook.campaign_id == campaign),
+            Account.id.in_(accounts),
             Account.disabled_at.is_(None),
         )
     ).all()
-    about = {"id": str(campaign.id), "name": campaign.name, "state": campaign.state}
-    for webhook in told:
-        deliver(session, webhook, event, {"campaign": about, **details})
+    for webhook in wanted:
+        deliver(session, webhook, event, data)
 
 
 def deliver(session: Session, webhook: Webhook, event: str, data: dict[str, Any]) -> Delivery:

@@ -10,11 +10,9 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.routes import SignedIn
-from app.campaigns.models import Campaign
-from app.campaigns.service import list_campaigns
 from app.core.errors import LikewiseError, NotFound
 from app.core.web import DatabaseSession, templates
-from app.webhooks import service
+from app.webhooks import hooks, service
 from app.webhooks.events import EVENTS
 from app.webhooks.models import Delivery, Webhook
 from app.webhooks.service import Change
@@ -28,7 +26,7 @@ Deed = Literal["ping", "enable", "disable", "secret", "delete"]
 @dataclass(frozen=True)
 class Shown:
     webhook: Webhook
-    campaign: Campaign | None
+    campaign: str | None
     deliveries: list[Delivery]
 
 
@@ -107,7 +105,7 @@ def _page(
         "webhooks": [
             _shown(session, webhook) for webhook in service.list_webhooks(session, account)
         ],
-        "campaigns": list_campaigns(session, account),
+        "campaigns": hooks.campaigns(session, account),
         "events": EVENTS,
         "form": form or {"url": "", "events": EVENTS, "campaign": ""},
         **shown,
@@ -119,5 +117,5 @@ def _page(
 
 def _shown(session: Session, webhook: Webhook) -> Shown:
     newest = service.deliveries_of(webhook).order_by(Delivery.id.desc()).limit(SHOWN)
-    campaign = session.get(Campaign, webhook.campaign_id) if webhook.campaign_id else None
+    campaign = hooks.name_of_campaign(session, webhook.campaign_id) if webhook.campaign_id else None
     return Shown(webhook, campaign, list(session.scalars(newest)))

@@ -12,12 +12,12 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
-from app.campaigns.service import get_campaign
 from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.guard import is_public
 from app.core.outbox import NOTIFY_CHANNEL
 from app.core.security import seal
 from app.core.settings import get_settings
+from app.webhooks import hooks
 from app.webhooks.events import EVENTS, PING, deliver
 from app.webhooks.guard import ForbiddenAddress
 from app.webhooks.models import Delivery, Webhook
@@ -48,7 +48,7 @@ def create_webhook(
     Raises InvalidInput, NotFound for a campaign that the account may not see, Conflict.
     """
     if campaign_id is not None:
-        get_campaign(session, account, campaign_id)
+        hooks.require_campaign(session, account, campaign_id)
     query = select(func.count()).where(Webhook.account_id == account.id)
     if (session.scalar(query) or 0) >= MOST:
         raise Conflict(f"An account has at most {MOST} webhooks. Delete one first.")

@@ -9,8 +9,9 @@ import typer
 from sqlalchemy import select
 
 from app.campaigns.changes import ACTIONS
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
-from app.campaigns.service import CampaignPlan, annotator_link, create_campaign
+from app.campaigns.service import CampaignPlan, create_campaign
 from app.collections.models import Collection
 from app.core.errors import InvalidInput, NotFound
 from app.results.catalogue import BY_NAME, Export, Options, get_export, make

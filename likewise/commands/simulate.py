@@ -9,8 +9,8 @@ from typing import Annotated
 import httpx
 import typer
 
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
-from app.campaigns.service import annotator_link
 from app.core.settings import get_settings
 from app.planning.crowd import CrowdTraits, make_crowd, read_images
 from app.recruitment.calls import link_of

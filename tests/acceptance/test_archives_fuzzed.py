@@ -14,8 +14,8 @@ from sqlalchemy import func, literal, select, text, union_all
 
 from app.accounts.models import Account
 from app.archive.tables import ARCHIVED
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
-from app.campaigns.service import annotator_link
 from app.core.database import locked, transaction
 from app.core.outbox import OutboxMessage
 from app.core.storage import delete_below, list_objects

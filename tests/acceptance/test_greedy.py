@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from app.accounts.models import Account
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
-from app.campaigns.service import annotator_link
 from app.collections.models import Collection
 from app.core.database import locked, transaction
 from app.jobs.service import active_job, request_job

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import select
 
 from app.accounts.models import Account
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
-from app.campaigns.service import annotator_link
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.planning.crowd import CrowdTraits, make_crowd, read_images

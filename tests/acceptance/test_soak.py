@@ -14,8 +14,8 @@ import pytest
 from sqlalchemy import func, select
 
 from app.accounts.models import Account
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
-from app.campaigns.service import annotator_link
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.planning.crowd import CrowdTraits, make_crowd, read_images

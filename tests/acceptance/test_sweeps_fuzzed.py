@@ -157,7 +157,7 @@ def _until_idle(once: Callable[[], bool], begun: datetime, *tables: type[Base]) 
             break
 
 
-def _still_due(table: Any, begun: datetime) -> Select[tuple[int]]:
+def _still_due(table: Any, begun: datetime) -> Select[int]:
     """How many rows of a table nobody has looked at: looking ends a row or puts it off."""
     unfinished = table.state.in_(("pending", "due", "running"))
     return select(func.count()).select_from(table).where(unfinished, table.due_at <= begun)

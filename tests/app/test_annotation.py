@@ -12,8 +12,8 @@ from sqlalchemy import func, select, text, update
 from app.annotation import sessions
 from app.annotation.models import Annotator, Answer, Assignment
 from app.annotation.sessions import AnnotatorSession, new_assignment, token_of
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign, Grid
-from app.campaigns.service import annotator_link
 from app.core.database import locked, transaction
 from app.jobs.models import Job
 from app.results.service import read_progress

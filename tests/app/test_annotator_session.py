@@ -10,11 +10,12 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select
 
 from app.annotation.catalogues import choose_language
-from app.annotation.known import add_known_answers, practice_grid
 from app.annotation.models import Answer, Remark
-from app.annotation.settings import annotation_of
+from app.campaigns.annotation_settings import annotation_of
+from app.campaigns.known import add_known_answers, practice_grid
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign, Grid
-from app.campaigns.service import CampaignPlan, annotator_link, create_campaign, start_campaign
+from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
 from app.core.database import locked, transaction
 from app.core.errors import InvalidInput
 from app.core.markdown import render_markdown

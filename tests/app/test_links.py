@@ -17,8 +17,9 @@ from sqlalchemy import func, select, update
 from app.accounts import passwords
 from app.accounts.models import Account
 from app.annotation.models import Annotator, Answer, Assignment
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
-from app.campaigns.service import annotator_link, finish_campaign
+from app.campaigns.service import finish_campaign
 from app.core.database import transaction
 from app.recruitment import bonus_work, work
 from app.recruitment.models import Invitation, Payment, Recruitment
@@ -236,7 +237,7 @@ def test_each_person_of_a_list_has_an_address(client: TestClient, campaign: Camp
     assert come(client, ada, "ada-at-home").json()["answered"] == 1
     assert come(client, bob, "ada-at-home").json()["answered"] == 0
     # The link's own address is nobody's.
-    from app.recruitment.first_link import link_address
+    from app.campaigns.links import link_address
 
     assert code_of(come(client, link_address(base, ""))) == "personal_link"
     answer(client, who, 2)

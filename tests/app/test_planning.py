@@ -8,17 +8,17 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
-from app.annotation.settings import AnnotationSettings
+from app.campaigns.annotation_settings import AnnotationSettings
 from app.campaigns.models import Campaign
+from app.campaigns.plan_settings import PlanSettings
 from app.campaigns.service import CampaignPlan, create_campaign
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.jobs.service import claim_job
-from app.planning.costs import costs_of, effort_of
 from app.planning.crowd import CrowdTraits
 from app.planning.dry_run import Point, answers_needed
 from app.planning.play import run_dry_run
-from app.planning.settings import PlanSettings
+from app.recruitment.costs import costs_of, effort_of
 from app.recruitment.estimate import estimate_of
 from app.recruitment.models import Recruitment
 from learning.simulation import AttributeCrowd, FeatureCrowd, neighbours_right, true_distances
@@ -212,7 +212,7 @@ def test_a_large_collection_is_simulated_on_a_part_of_it(monkeypatch: pytest.Mon
 def test_the_time_a_grid_takes_comes_from_answers_when_there_are_enough(
     client: TestClient,
 ) -> None:
-    from app.planning.service import seconds_per_grid
+    from app.recruitment.costs import seconds_per_grid
     from tests.app.test_annotation import a_lease, a_session, submit
 
     owner = an_account()

@@ -10,10 +10,10 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select
 
 from app.accounts.models import Account
-from app.annotation.known_answers import BadKnownAnswers, known_votes, read_known
 from app.annotation.models import Annotator, Answer
+from app.campaigns.known_answers import BadKnownAnswers, known_votes, read_known
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign, Grid, Round
-from app.campaigns.service import annotator_link
 from app.core.database import transaction
 from app.core.errors import InvalidInput
 from app.jobs.models import Job

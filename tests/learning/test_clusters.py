@@ -11,9 +11,8 @@ from learning.clusters import (
     matched,
     merged,
     silhouettes,
-    suggest_n_clusters,
 )
-from learning.image_clusters import ImageClusters
+from learning.image_clusters import ImageClusters, suggest_n_clusters
 from learning.words import cluster_words
 
 CENTRES = 8 * np.vstack([np.eye(4), -np.ones((1, 4))])

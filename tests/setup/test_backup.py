@@ -15,8 +15,8 @@ from sqlalchemy import func, select
 
 from app.accounts.models import Account
 from app.annotation.models import Answer
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
-from app.campaigns.service import annotator_link
 from app.core.database import locked, transaction
 from app.core.wall import breaches
 from app.jobs.models import Job

@@ -15,7 +15,7 @@ import pytest
 from app.annotation.catalogues import catalogues
 from app.annotation.quality import Score
 from app.annotation.requester import AnnotatorScore
-from app.annotation.settings import AnnotationSettings
+from app.campaigns.annotation_settings import AnnotationSettings
 from app.campaigns.changes import CHANGEABLE
 from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign

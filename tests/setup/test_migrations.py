@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
-from app.annotation.known import practice_grid
+from app.campaigns.known import practice_grid
 from app.campaigns.models import Campaign
 from app.core import database
 from app.core.database import transaction

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import httpx
 
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
-from app.campaigns.service import annotator_link
 from likewise.simulation import SimulatedAnnotator
 
 Given = TypeVar("Given")

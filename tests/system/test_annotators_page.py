@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sqlalchemy import func, select, update
 
 from app.annotation.models import Annotator, Answer, Remark
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign, Grid
-from app.campaigns.service import annotator_link
 from app.core.database import transaction
 from tests.support.axe import violations, violations_of_colours
 from tests.support.browser import KEPT

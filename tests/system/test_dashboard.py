@@ -8,9 +8,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from app.accounts.models import Account
 from app.accounts.service import create_sign_in_link
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
 from app.campaigns.pages import sections_of
-from app.campaigns.service import annotator_link
 from app.core.database import transaction
 from tests.app.test_failed_jobs import a_failed_job
 from tests.app.test_insight import a_told_campaign

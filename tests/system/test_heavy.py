@@ -11,8 +11,8 @@ import psutil
 import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
 
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
-from app.campaigns.service import annotator_link
 from app.core.bodies import StrictRoute
 from app.core.heavy import AT_ONCE, is_heavy
 from app.main import app

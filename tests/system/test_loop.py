@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from sqlalchemy import func, select
 
 from app.annotation.models import Annotator, Answer
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign, Grid, Round
-from app.campaigns.service import annotator_link
 from app.collections.models import Image
 from app.core.database import transaction
 from app.jobs.models import Job

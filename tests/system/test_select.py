@@ -8,8 +8,8 @@ import numpy as np
 from sqlalchemy import select
 
 from app.annotation.models import Annotator, Answer
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
-from app.campaigns.service import annotator_link
 from app.collections.models import Image
 from app.core.database import transaction
 from app.results.labels import read_labels

@@ -3,11 +3,19 @@
 from dataclasses import dataclass
 from math import ceil
 
-from app.annotation.settings import AnnotationSettings
-from app.planning.settings import PlanSettings
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.annotation.models import Answer
+from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
+from app.campaigns.models import Campaign
+from app.campaigns.plan_settings import SECONDS_PER_GRID, PlanSettings
+from app.features.reading import n_of
 from app.recruitment.fees import posting_cost, split_places
 from app.recruitment.settings import MTurkSettings
 
+# Fewer answers say little of how long a grid takes.
+ENOUGH_TIMES = 30
 # Consent, instructions and the last page.
 SECONDS_AROUND = 60.0
 # What Prolific asks for at least, and advises, in hundredths of a US dollar an hour.
@@ -93,3 +101,42 @@ def platform_fees(platform: str, reward_cents: int, assignments: int) -> int:
     low = bool(MTurkSettings.model_fields["keep_low_fee"].default)
     sizes = split_places(platform, assignments, low)
     return sum(posting_cost(platform, reward_cents, places).fee_cents for places in sizes)
+
+
+def effort_for(session: Session, campaign: Campaign, seconds: float) -> Effort:
+    """The work of the whole budget when a grid takes `seconds`."""
+    # A strategy may ask about some of the images only.
+    n_images, asked = n_of(session, campaign), campaign.settings.get("n_annotated")
+    return effort_of(
+        answers=campaign.budget,
+        answers_per_grid=campaign.answers_per_grid,
+        grids_per_assignment=campaign.grids_per_assignment,
+        grid_size=campaign.grid_size,
+        n_images=n_images if asked is None else min(asked, n_images),
+        annotation=annotation_of(campaign.annotation),
+        seconds_per_grid=seconds,
+    )
+
+
+def seconds_per_grid(
+    session: Session, campaign: Campaign, settings: PlanSettings
+) -> tuple[float, str]:
+    """Seconds a grid takes, and where that comes from: what the requester said, the median of
+    this campaign's answers, of the requester's campaigns of this kind, or a usual value."""
+    if settings.seconds_per_grid is not None:
+        return settings.seconds_per_grid, "yours"
+    own = Answer.campaign_id == campaign.id
+    alike = Answer.campaign_id.in_(
+        select(Campaign.id).where(
+            Campaign.owner_id == campaign.owner_id, Campaign.kind == campaign.kind
+        )
+    )
+    for source, which in (("campaign", own), ("account", alike)):
+        median, n = session.execute(
+            select(func.percentile_cont(0.5).within_group(Answer.elapsed_ms), func.count()).where(
+                which, Answer.elapsed_ms.is_not(None)
+            )
+        ).one()
+        if n >= ENOUGH_TIMES and median:
+            return max(1.0, float(median) / 1000), source
+    return SECONDS_PER_GRID[campaign.kind], "usual"

@@ -11,16 +11,16 @@ from sqlalchemy import and_, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from app.annotation.known_answers import (
+from app.campaigns import hooks
+from app.campaigns.annotation_settings import annotation_of
+from app.campaigns.kinds import KINDS
+from app.campaigns.known_answers import (
     BadKnownAnswers,
     KnownAnswer,
     known_from_values,
     known_votes,
     read_known,
 )
-from app.annotation.models import Answer
-from app.annotation.settings import annotation_of
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign, Grid
 from app.collections.models import Collection, Image
 from app.core.database import locked
@@ -50,8 +50,7 @@ def require_known(session: Session, campaign: Campaign) -> None:
         except BadKnownAnswers as error:
             raise BadKnownAnswers(f"{settings.known_attribute!r}: {error}") from error
     elif settings.practice or settings.gold_share:
-        shown = select(Answer.id).where(Answer.grid_id == Grid.id)
-        usable = or_(Grid.role == "practice", and_(Grid.role == "gold", ~shown.exists()))
+        usable = or_(Grid.role == "practice", and_(Grid.role == "gold", ~hooks.handed_out()))
         n_usable = session.scalar(
             select(func.count()).where(Grid.campaign_id == campaign.id, usable)
         )
@@ -127,9 +126,8 @@ def practice_grid(session: Session, campaign: Campaign, number: int) -> Grid | N
 
 def _next_listed(session: Session, campaign: Campaign) -> Grid | None:
     """The first grid of the requester's list that nobody has seen, locked."""
-    shown = select(Answer.id).where(Answer.grid_id == Grid.id)
     unused = select(Grid).where(
-        Grid.campaign_id == campaign.id, Grid.role == "gold", ~shown.exists()
+        Grid.campaign_id == campaign.id, Grid.role == "gold", ~hooks.handed_out()
     )
     return session.scalar(unused.order_by(Grid.number).limit(1).with_for_update())
 

@@ -1,0 +1,47 @@
+"""What annotation tells and asks the rooms above it (see `app.core.hooks`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.core.hooks import Hook
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from app.annotation.models import Assignment
+    from app.annotation.schemas import BonusOut, MoreOut
+    from app.annotation.sessions import AnnotatorSession
+
+
+@dataclass(frozen=True)
+class Pay:
+    """What an assignment pays, in hundredths of a currency."""
+
+    reward_cents: int
+    currency: str
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What an annotator may do next, and has earned.
+
+    more: extra grids; bonus: for those done; behind a link also earned_cents, None for nothing, and
+    whether its terms allow another assignment.
+    """
+
+    more: MoreOut | None = None
+    bonus: BonusOut | None = None
+    earned_cents: int | None = None
+    may_take_on: bool | None = None
+
+
+# An assignment is completed, or got another answer afterwards. The caller holds its row lock.
+assignment_completed: Hook[[Session, Assignment], None] = Hook("annotation.assignment_completed")
+# A practice grid was tried. The caller holds the annotator's row lock.
+practice_tried: Hook[[Session, AnnotatorSession], None] = Hook("annotation.practice_tried")
+# What an assignment pays; None where the campaign's own reward counts.
+pay_of: Hook[[Session, Assignment], Pay | None] = Hook("annotation.pay_of")
+# What is offered to somebody whose request for a grid got this status (`Handout.status`).
+offers: Hook[[Session, AnnotatorSession, str], Offers] = Hook("annotation.offers")

@@ -1,0 +1,16 @@
+"""Addresses of annotators' pages."""
+
+from app.campaigns.models import Campaign
+from app.core.security import sign
+
+ADDRESS = "annotator-link"
+
+
+def link_address(token: str, base_url: str) -> str:
+    """The public address of a link, or of one person of it: unguessable and signed."""
+    return f"{base_url.rstrip('/')}/a/{sign(ADDRESS, token)}"
+
+
+def annotator_link(campaign: Campaign, base_url: str) -> str:
+    """The public address of a campaign, the same for ever; other links have their own."""
+    return link_address(campaign.link_token, base_url)

@@ -1,0 +1,47 @@
+"""The annotators' API: where a link, or what a platform pays for, decides."""
+
+from fastapi import APIRouter, Request, Response
+
+from app.annotation import leases
+from app.annotation.even_pace import EvenRoute, keep_even_pace
+from app.annotation.replies import handout_out, session_out
+from app.annotation.routes import AssignmentId
+from app.annotation.schemas import HandoutOut, OpenSession, SessionOut
+from app.annotation.sessions import session_of
+from app.core import openapi
+from app.core.web import AnnotatorsSession
+from app.recruitment import extras, link_entry
+
+api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=EvenRoute)
+
+
+@api.post(
+    "/sessions",
+    status_code=201,
+    responses={429: openapi.problem("Too many wrong passwords of links from this address.")},
+)
+def open_session(body: OpenSession, request: Request, session: AnnotatorsSession) -> SessionOut:
+    """Begin or go on behind a link; the same key is the same annotator. Refused with 403 where the
+    link does not let this person in: see docs/annotator-api.md for the codes."""
+    client = request.client.host if request.client else ""
+    who = link_entry.enter(session, body.link, body.annotator_key, body.password, client)
+    return session_out(session, who)
+
+
+@api.post("/more")
+def take_more(
+    request: Request, session: AnnotatorsSession, assignment_id: AssignmentId
+) -> HandoutOut:
+    """One grid beyond the assignment's own, for a bonus, where the requester offers that."""
+    who = session_of(session, assignment_id)
+    keep_even_pace(request, who)
+    extras.take_more(session, who)
+    return handout_out(session, who, leases.lease_next_grid(session, who))
+
+
+@api.post("/hand-in", status_code=204)
+def hand_in(session: AnnotatorsSession, assignment_id: AssignmentId) -> Response:
+    """The browser is about to hand the work in on the platform; nothing more is asked after."""
+    who = session_of(session, assignment_id)
+    extras.hand_in(session, who)
+    return Response(status_code=204)

@@ -1,0 +1,73 @@
+"""What goes with a collection: campaigns, their answers and models."""
+
+from uuid import UUID
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from app.annotation.models import Annotator, Answer
+from app.campaigns.models import Campaign
+from app.collections import hooks
+from app.collections.dependents import DependentCampaign, Dependents, names
+from app.collections.models import Collection
+from app.jobs.models import Job
+from app.results.models import Model
+
+
+@hooks.dependents.answered_by
+def dependents_of(session: Session, collection: Collection) -> Dependents:
+    answers = (
+        select(func.count())
+        .where(Answer.campaign_id == Campaign.id, Answer.submitted_at.is_not(None))
+        .scalar_subquery()
+    )
+    models = select(func.count()).where(Model.campaign_id == Campaign.id).scalar_subquery()
+    active = select(Job.id).where(
+        Job.campaign_id == Campaign.id, Job.state.in_(("queued", "running"))
+    )
+    query = select(Campaign.id, Campaign.name, Campaign.state, answers, models, active.exists())
+    own = query.where(Campaign.collection_id == collection.id)
+    campaigns = [
+        DependentCampaign(*row) for row in session.execute(own.order_by(Campaign.id.desc()))
+    ]
+    n_annotators = session.scalar(
+        select(func.count())
+        .select_from(Annotator)
+        .join(Campaign, Annotator.campaign_id == Campaign.id)
+        .where(Campaign.collection_id == collection.id)
+    )
+    return Dependents(
+        n_images=collection.n_images,
+        n_answers=sum(one.n_answers for one in campaigns),
+        n_annotators=n_annotators or 0,
+        n_models=sum(one.n_models for one in campaigns),
+        campaigns=campaigns,
+        refusal=_refusal(campaigns),
+    )
+
+
+def _refusal(campaigns: list[DependentCampaign]) -> str | None:
+    going_on = [one for one in campaigns if one.state in ("running", "paused")]
+    if going_on:
+        return (
+            f"It cannot be deleted while people may be answering: {names(going_on)}. "
+            "Finish the campaign first."
+        )
+    learning = [one for one in campaigns if one.is_learning]
+    if learning:
+        return f"A model is being learned of it: {names(learning)}. Try again in a few minutes."
+    return None
+
+
+@hooks.lock_campaigns.answered_by
+def lock_campaigns(session: Session, collection: Collection) -> set[UUID]:
+    """Lock the campaigns over a collection, in the order of their ids; returns these."""
+    own = select(Campaign.id).where(Campaign.collection_id == collection.id).order_by(Campaign.id)
+    return set(session.scalars(own.with_for_update()))
+
+
+@hooks.delete_campaigns.answered_by
+def delete_campaigns(session: Session, campaigns: set[UUID]) -> None:
+    """Delete these campaigns with their answers. The caller has locked them."""
+    session.execute(delete(Answer).where(Answer.campaign_id.in_(campaigns)))
+    session.execute(delete(Campaign).where(Campaign.id.in_(campaigns)))
