@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy.orm import Session
 
@@ -12,24 +12,16 @@ from app.accounts.models import Account
 from app.accounts.routes import SignedIn
 from app.accounts.service import account_by_email
 from app.campaigns import changes, service
-from app.campaigns.forms import CampaignForm
 from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.campaigns.sharing import access_of, end_share, list_shares, share_campaign
 from app.collections.models import Collection
 from app.collections.service import list_collections
-from app.core.errors import LikewiseError, NotFound
+from app.core.errors import NotFound
 from app.core.web import DatabaseSession, templates
 from app.strategies import all_strategies, get_strategy
 
 pages = APIRouter(include_in_schema=False)
-
-
-async def _sent_form(request: Request) -> CampaignForm:
-    return CampaignForm({name: str(value) for name, value in (await request.form()).items()})
-
-
-SentForm = Annotated[CampaignForm, Depends(_sent_form)]
 
 
 @dataclass(frozen=True)
@@ -93,46 +85,19 @@ def new_campaign_page(
     account: SignedIn,
     collection: UUID | None = None,
 ) -> Response:
-    form = CampaignForm.blank(str(collection) if collection else "")
-    return _form_page(request, session, account, form, None)
+    """The wizard."""
+    context = {
+        "account": account,
+        "collections": list_collections(session, account),
+        "collection_id": collection or "",
+    }
+    return templates.TemplateResponse(request, "campaigns/new.html", context)
 
 
 @pages.get("/campaigns")
 def to_all_campaigns() -> Response:
-    """Where the forms are sent to; the list is the home page's."""
+    """The list of campaigns is the home page."""
     return RedirectResponse("/")
-
-
-@pages.post("/campaigns", response_class=HTMLResponse)
-def create_campaign_from_form(
-    request: Request, session: DatabaseSession, account: SignedIn, form: SentForm
-) -> Response:
-    """A mistake shows the form again, filled in, with what is wrong."""
-    try:
-        with session.begin_nested():
-            campaign = service.create_campaign(session, account, form.plan())
-    except LikewiseError as error:
-        return _form_page(request, session, account, form, error)
-    return RedirectResponse(f"/campaigns/{campaign.id}", status_code=303)
-
-
-def _form_page(
-    request: Request,
-    session: DatabaseSession,
-    account: SignedIn,
-    form: CampaignForm,
-    error: LikewiseError | None,
-) -> Response:
-    context = {
-        "account": account,
-        "form": form,
-        "error": error,
-        "collections": list_collections(session, account),
-        "strategies": all_strategies(),
-        "kinds": KINDS,
-    }
-    status = error.status if error else 200
-    return templates.TemplateResponse(request, "campaigns/new.html", context, status_code=status)
 
 
 @pages.get("/campaigns/{campaign_id}/edit", response_class=HTMLResponse)

@@ -69,24 +69,15 @@ def test_a_plan_that_cannot_work_gets_a_clear_error_and_makes_nothing(
     assert client.get("/api/v1/campaigns").json()["items"] == []
 
 
-def test_the_form_comes_back_filled_in_when_something_is_wrong(
+def test_the_page_for_a_new_campaign_is_the_wizard_over_the_chosen_collection(
     client: TestClient, owner: Account
 ) -> None:
+    assert "Create a collection first" in client.get("/campaigns/new").text
     collection = a_collection(owner)
-    fields = {
-        "name": "Birds of prey",
-        "collection_id": str(collection.id),
-        "kind": "grid",
-        "strategy": "cen",
-        "question": "Which?",
-        "budget": "ten",
-    }
-    page = client.post("/campaigns", data=fields)
-    assert page.status_code == 422
-    assert "budget must be a whole number" in page.text
-    assert "Birds of prey" in page.text
-    made = client.post("/campaigns", data={**fields, "budget": "10"}, follow_redirects=False)
-    assert made.status_code == 303
+    page = client.get(f"/campaigns/new?collection={collection.id}").text
+    assert f'data-island="wizard" data-collection-id="{collection.id}"' in page
+    assert "needs JavaScript" in page
+    assert "<form" not in page.partition("<main")[2]
 
 
 def act(client: TestClient, campaign: str, action: str) -> Any:
@@ -151,6 +142,6 @@ def test_a_drafts_link_leads_nowhere_and_pages_carry_a_strict_policy(
     assert "frame-ancestors 'none'" in home
 
 
-def test_the_address_that_forms_are_sent_to_leads_to_the_list(client: TestClient) -> None:
+def test_the_address_of_all_campaigns_leads_to_the_list(client: TestClient) -> None:
     sent_on = client.get("/campaigns", follow_redirects=False)
     assert sent_on.headers["location"] == "/"
