@@ -11,12 +11,14 @@ from fastapi.testclient import TestClient
 from hypothesis import settings as hypothesis_settings
 from playwright.sync_api import Browser
 
+from app import tables
 from tests.support.browser import chromium
 from tests.support.servers import Servers, running_servers
 from tests.support.settings import forget_settings, used_here
 from tests.support.system import System, running_system
 
-__all__ = ["forget_settings", "settings_over", "used_here"]
+# Services are called here as in every process, with all tables and answers to hooks.
+__all__ = ["forget_settings", "settings_over", "tables", "used_here"]
 
 # How long an example takes says how busy the machine is.
 hypothesis_settings.register_profile("likewise", deadline=None)
