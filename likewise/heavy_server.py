@@ -22,7 +22,7 @@ import uvicorn
 
 logger = logging.getLogger(__name__)
 # After annotators and pages, before trainings.
-NICENESS = 5
+NICENESS = 15
 # Where memory runs out, Linux ends this process rather than the one that annotators wait for.
 OOM_SCORE = "500"
 # From one end to the next start, longer each time unless it ran for a while between; and to the

@@ -115,6 +115,7 @@ class KnownAnswersOut(BaseModel):
 
 
 @api.get("/annotators")
+@heavy
 def list_annotators(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[AnnotatorScore]:
@@ -141,6 +142,7 @@ def decide_about_annotator(
 
 
 @api.get("/answers")
+@heavy
 def list_answers(
     campaign_id: UUID,
     session: DatabaseSession,
@@ -175,6 +177,7 @@ def get_answer(
 
 
 @api.get("/remarks")
+@heavy
 def list_remarks(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[RemarkOut]:

@@ -55,6 +55,7 @@ Filtered = Annotated[ImageFilter, Depends(_filter)]
 
 
 @api.get("/images")
+@heavy
 def list_images(
     collection_id: UUID,
     session: DatabaseSession,
@@ -117,6 +118,7 @@ def delete_images(
 
 
 @api.get("/attributes")
+@heavy
 def list_attributes(
     collection_id: UUID, session: DatabaseSession, account: SignedIn, wanted: Filtered
 ) -> Page[AttributeValuesOut]:

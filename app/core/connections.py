@@ -3,8 +3,9 @@
 uvicorn closes a connection that idles after a reply, and waits for ever for a first request, for
 the end of its headers, and for a reader who does not read. A few hundred such connections would
 take every descriptor of the process. Here a request's headers are complete in time or the
-connection is closed; whoever reads a reply keeps a minimum pace; and when there are too many
-connections, those give way that wait longest without a request, so that newcomers are served.
+connection is closed; whoever reads a reply keeps a minimum pace, and sends only a few requests
+ahead; and when there are too many connections, those give way that wait longest without a request,
+so that newcomers are served.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from uvicorn.server import ServerState
 HEADER_SECONDS = 15.0
 # A reader who takes less in such a time while a reply waits has gone, or wishes us ill.
 PACE_SECONDS, PACE_BYTES = 20.0, 20 * 1024
+# Requests sent before the replies to earlier ones are read. Browsers send none.
+MOST_AHEAD, MOST_BYTES_AHEAD = 8, 16 * 1024
 # Connections in all; descriptors for the database, storage and files are left beside them.
 MOST_CONNECTIONS = 2_000
 _OTHER_DESCRIPTORS = 256
@@ -105,6 +108,16 @@ class LimitedProtocol(H11Protocol):
         if self._patience is None and self in self._waiting and self._awaits_request():
             self._wait_for_headers()
         super().data_received(data)
+        if self._is_too_far_ahead():
+            self.transport.abort()
+
+    def _is_too_far_ahead(self) -> bool:
+        """Whether more requests wait behind the one under way than anybody needs. Each would be
+        worked for, and its reply kept, though nobody may ever read it."""
+        if self.conn.their_state is not h11.DONE:
+            return False
+        ahead, _ = self.conn.trailing_data
+        return len(ahead) > MOST_BYTES_AHEAD or ahead.count(b" HTTP/1.") > MOST_AHEAD
 
     def handle_events(self) -> None:
         before = self.cycle

@@ -28,6 +28,8 @@ AT_ONCE, IN_LINE = 6, 200
 UPLOADS_AT_ONCE = 4
 # Pages of progress that somebody leaves open.
 STREAMS_AT_ONCE = 40
+# A refusal is sent after that: who asks again at once, against its Retry-After, asks less often.
+REFUSAL_SECONDS = 1.0
 _REMEMBERED = 10_000
 TOO_MUCH = "This account asks for too much at once. Wait for the replies to earlier requests."
 
@@ -182,7 +184,7 @@ class FairShare:
             has_left = not await self._taken(holder, early)
         except TooManyAtOnce as error:
             reply = refusal(error.status, error.code, str(error), error.headers)
-            await reply(scope, receive, send)
+            await reply(scope, receive, _slow_to_refuse(send))
             return
         if has_left:
             # Nobody reads this; it is counted as what it is.
@@ -192,7 +194,7 @@ class FairShare:
         place = Place(self._places, holder)
         scope["state"]["place"] = place
         try:
-            await self.app(scope, early.receive, place.left_by(send))
+            await self.app(scope, early.receive, place.left_by(_slow_to_refuse(send)))
         finally:
             place.leave()
 
@@ -224,6 +226,17 @@ class FairShare:
             # Raises TooManyAtOnce.
             turn.result()
         return not has_left
+
+
+def _slow_to_refuse(send: Send) -> Send:
+    """`send` that holds refusals (429) back for a moment, in which they cost nothing."""
+
+    async def send_later(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == 429:
+            await asyncio.sleep(REFUSAL_SECONDS)
+        await send(message)
+
+    return send_later
 
 
 class _Early:

@@ -33,6 +33,10 @@ PAUSE_SECONDS = 0.5
 LONGEST_SECONDS = 600.0
 # So that proxies keep a silent stream open.
 PING_SECONDS = 15
+# An event loop, a campaign, an account. Of each, one read is under way and one waits for it.
+_Key = tuple[asyncio.AbstractEventLoop, UUID, UUID]
+_running: dict[_Key, asyncio.Task[str | None]] = {}
+_queued: dict[_Key, asyncio.Task[str | None]] = {}
 
 
 def progress_json(campaign_id: UUID, account_id: UUID) -> str | None:
@@ -49,6 +53,29 @@ def progress_json(campaign_id: UUID, account_id: UUID) -> str | None:
         return ProgressOut.of(read_progress(session, campaign)).model_dump_json()
 
 
+async def _shared_progress(campaign_id: UUID, account_id: UUID) -> str | None:
+    """The same, read once for all pages that ask at the same moment.
+
+    What was asked for while it is being read is read again afterwards: it may have changed since.
+    """
+    key = (asyncio.get_running_loop(), campaign_id, account_id)
+    queued = _queued.get(key)
+    if queued is None:
+        queued = _queued[key] = asyncio.create_task(_read_after(_running.get(key), key))
+    return await asyncio.shield(queued)
+
+
+async def _read_after(earlier: asyncio.Task[str | None] | None, key: _Key) -> str | None:
+    if earlier is not None:
+        await asyncio.wait({earlier})
+    own = _running[key] = _queued.pop(key)
+    try:
+        return await run_in_threadpool(progress_json, *key[1:])
+    finally:
+        if _running.get(key) is own:
+            del _running[key]
+
+
 async def progress_events(campaign_id: UUID, account_id: UUID) -> AsyncIterator[dict[str, str]]:
     """Events `progress`, the first at once, then one per change, at most two a second.
 
@@ -59,7 +86,7 @@ async def progress_events(campaign_id: UUID, account_id: UUID) -> AsyncIterator[
     last, ends = "", time.monotonic() + LONGEST_SECONDS
     async with _Changes(campaign_id) as changes:
         while time.monotonic() < ends:
-            current = await run_in_threadpool(progress_json, campaign_id, account_id)
+            current = await _shared_progress(campaign_id, account_id)
             if current is None:
                 return
             if current != last:

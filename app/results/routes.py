@@ -30,6 +30,7 @@ HowMany = Annotated[int, Query(ge=1, le=200, description="How many neighbours.")
 
 
 @api.get("/progress")
+@heavy
 def read_progress(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> ProgressOut:
     """How far a campaign is: answers, rounds, trainings, models."""
     campaign = get_campaign(session, account, campaign_id)
@@ -37,6 +38,7 @@ def read_progress(campaign_id: UUID, session: DatabaseSession, account: SignedIn
 
 
 @api.get("/events", response_class=EventSourceResponse)
+@heavy
 def follow_progress(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> EventSourceResponse:
@@ -56,6 +58,7 @@ def list_jobs(
 
 
 @api.get("/models")
+@heavy
 def list_models(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[ModelOut]:

@@ -16,6 +16,8 @@ from uuid import uuid4
 import httpx
 import psutil
 
+from app.core.assets import BUILD
+from app.core.connections import MOST_AHEAD
 from tests.conftest import settings_over, used_here
 from tests.support.acceptance_results import keep
 from tests.support.builders import a_collection, an_account
@@ -32,8 +34,8 @@ LONGEST_VISIT, MOST_GROWTH = 1.0, 0.10
 LEAST_UNDISTURBED = 0.5
 OTHER_DESCRIPTORS = 200
 PAUSE = 0.25
-# More than the pace that the server watches.
-DEAF_REQUESTS, DEAF_SECONDS = 2_000, 60.0
+# As many as may be sent ahead, and far more.
+DEAF_REQUESTS, HASTY_REQUESTS, DEAF_SECONDS = 1 + MOST_AHEAD, 2_000, 60.0
 
 
 def test_visitors_are_served_beside_connections_that_waste_time(
@@ -87,6 +89,8 @@ class _Attack:
     def __init__(self, port: int) -> None:
         self._port = port
         self.opened = 0
+        largest = max((BUILD / "assets").iterdir(), key=lambda file: file.stat().st_size)
+        self._large = f"/static/build/assets/{largest.name}"
         self.kinds: Counter[str] = Counter()
         self._over = asyncio.Event()
         self._chance = random.Random(0)
@@ -114,7 +118,7 @@ class _Attack:
         # They do not all come at once.
         await asyncio.sleep(self._chance.uniform(0, ARRIVAL_SECONDS))
         while True:
-            kind = self._chance.choice(("silent", "headers", "body", "deaf"))
+            kind = self._chance.choice(("silent", "headers", "body", "deaf", "hasty"))
             with suppress(ConnectionError):
                 reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
                 self.opened += 1
@@ -137,8 +141,8 @@ class _Attack:
             head += (
                 b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 900\r\n\r\n"
             )
-        if kind == "deaf":
-            await self._ask_and_not_listen(reader, writer)
+        if kind in ("deaf", "hasty"):
+            await self._ask_and_not_listen(kind, reader, writer)
             return
         writer.write(head)
         await writer.drain()
@@ -153,12 +157,13 @@ class _Attack:
             await asyncio.gather(ended, return_exceptions=True)
 
     async def _ask_and_not_listen(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, kind: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Far more is asked for than fits into anybody's buffers."""
+        """Ask for large files, or for very many pages, and read none of it for a minute."""
         transport = cast(asyncio.Transport, writer.transport)
         transport.pause_reading()
-        writer.write(DEAF_REQUESTS * b"GET /sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        n, path = (DEAF_REQUESTS, self._large) if kind == "deaf" else (HASTY_REQUESTS, "/sign-in")
+        writer.write(n * f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
         while True:
             await asyncio.sleep(DEAF_SECONDS)
             transport.resume_reading()

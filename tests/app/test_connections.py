@@ -14,7 +14,14 @@ import pytest
 import uvicorn
 
 from app.core import connections
-from app.core.connections import FewAlike, LimitedProtocol, allow_descriptors, is_believed
+from app.core.connections import (
+    MOST_AHEAD,
+    MOST_BYTES_AHEAD,
+    FewAlike,
+    LimitedProtocol,
+    allow_descriptors,
+    is_believed,
+)
 from likewise.embedded import free_port
 
 SHORT = 0.6
@@ -175,6 +182,22 @@ def test_who_does_not_read_is_given_up_and_who_reads_gets_it_whole(
         # A busy machine is no slow reader.
         monkeypatch.setattr(connections, "PACE_SECONDS", 20.0)
         assert len(httpx.get(f"http://127.0.0.1:{port}/large", timeout=20).content) == LARGE
+
+
+def test_a_few_requests_may_be_sent_ahead_of_their_replies_and_no_more() -> None:
+    request = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
+    with served() as port:
+        with closing(a_connection(port)) as patient:
+            patient.sendall((1 + MOST_AHEAD) * request)
+            replies = b""
+            while replies.count(b"200 OK") <= MOST_AHEAD:
+                replies += patient.recv(2**16)
+        for much in (100 * request, request + b"GET / HTTP/1.1\r\nX: " + MOST_BYTES_AHEAD * b"x"):
+            with closing(a_connection(port)) as hasty:
+                hasty.sendall(much)
+                until(lambda one=hasty: is_closed(one))  # type: ignore[misc]
+        with closing(a_connection(port)) as newcomer:
+            assert b"200 OK" in asked(newcomer)
 
 
 def test_rubbish_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,15 +1,23 @@
 /** The page's life: session, what comes before the grids, and grids one after the other. */
 import { tick } from 'svelte';
 import { ApiError } from '../api/client';
-import type { Handout, Lease, RemarkIn, Session, StageState, Step } from '../api/types';
+import type {
+  DraftIn,
+  Handout,
+  Lease,
+  RemarkIn,
+  Session,
+  StageState,
+  Step,
+} from '../api/types';
 import type { HeadStart } from '../head-start';
 import { Access } from './access.svelte';
 import * as api from './api';
 import { type Arrival, PLATFORM } from './arrival';
 import { Board } from './board.svelte';
-import { DraftSaver, dropDraft, isAhead, localDraft, resumeFrom, type SaveState } from './drafts';
+import { dropDraft, type SaveState } from './drafts';
 import { Ending } from './ending.svelte';
-import { type Draft, merge } from './grouping';
+import { noteFinished } from './finished';
 import { type Finished, finishedKey, isSomebodyElse, randomId, settleKey } from './identity';
 import { dropOutgoing, keepOutgoing, outgoing, type Outgoing } from './outbox';
 import { Painter } from './painter';
@@ -19,12 +27,14 @@ import { Presence } from './presence';
 import { isPassing, passwordProblem, refusalOf } from './refusals';
 import { withRetries } from './retry';
 import { sentenceOf } from './sentences';
-import { note, noted } from './notes';
-import { t } from './texts';
-import { otherWindows, type Told, type Windows } from './windows';
+import { GONE, SharedWork } from './shared-work.svelte';
+import { noted } from './notes';
+import { type Key, type Notice, t } from './texts';
 import { rememberWords } from './words';
 
-const GONE = new Set(['already_submitted', 'lease_not_found', 'idempotency_mismatch']);
+/** Notices that the next call that succeeds takes away. */
+const PASSING = new Set<Key>(['offline', 'error_server']);
+
 export class Page {
   phase: Phase = $state.raw({ name: 'loading' });
   stage: StageState | null = $state.raw(null);
@@ -34,8 +44,7 @@ export class Page {
   /** For grids beyond the assignment's own, once one was taken on. */
   bonus: Handout['bonus'] = $state.raw(null);
   /** Something that happened which the annotator should know about. */
-  notice = $state('');
-  saveState: SaveState = $state('saved');
+  notice: Notice | null = $state.raw(null);
   submitting = $state(false);
   submitError = $state('');
   /** Leftovers were explained once; they need no more confirmation. */
@@ -43,8 +52,7 @@ export class Page {
 
   private readonly access: Access;
   private readonly painter: Painter;
-  private readonly windows: Windows;
-  private drafts: DraftSaver | null = null;
+  private readonly shared: SharedWork;
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** How often in a row a session was refused for now. */
   private refusals = 0;
@@ -52,7 +60,7 @@ export class Page {
   constructor(readonly arrival: Arrival) {
     this.access = new Access(arrival, (session, early) => this.opened(session, early));
     this.painter = new Painter(this.access, (board) => this.isAt(board));
-    this.windows = otherWindows(this.place, (told) => void this.heard(told));
+    this.shared = new SharedWork(this);
   }
 
   get session(): Session | null {
@@ -62,6 +70,10 @@ export class Page {
   /** What this browser keeps is kept under it. */
   get place(): string {
     return this.arrival.place;
+  }
+
+  get saveState(): SaveState {
+    return this.shared.saveState;
   }
 
   get isOnPlatform(): boolean {
@@ -103,7 +115,7 @@ export class Page {
 
   async doMore(): Promise<void> {
     this.access.session = null;
-    this.notice = '';
+    this.notice = null;
     await this.enter();
   }
 
@@ -123,30 +135,11 @@ export class Page {
         isPassing,
       });
       const isSent = left !== null && (await this.deliver(left));
-      if (isSent) this.notice = t('sent_earlier');
-      const isBack = await this.bringBack(session.next?.lease?.id);
+      if (isSent) this.notice = { key: 'sent_earlier' };
+      const isBack = await this.shared.bringBack(session.next?.lease?.id);
       if (left === null && !isBack && session.next) return this.show(session.next);
       await this.advance(session);
     });
-  }
-
-  /**
-   * Work on a grid that this browser did without a connection, and whose lease has run out since:
-   * the server takes it, and then hands that grid out again.
-   */
-  private async bringBack(lease: string | undefined): Promise<boolean> {
-    const local = await localDraft(this.place);
-    if (local === null || local.lease === lease || !isAhead(local)) return false;
-    const groups = [...local.groups];
-    const body = { version: local.version + 1, groups, descriptions: [...local.descriptions] };
-    try {
-      await this.call((token) => api.saveDraft(token, local.lease, body));
-      return true;
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      // It was finished, or given back: nothing of it is missing.
-      return false;
-    }
   }
 
   /** Agreed, or read. */
@@ -184,18 +177,18 @@ export class Page {
     const { board } = this.phase;
     this.submitting = true;
     this.submitError = '';
-    this.notice = '';
-    this.drafts?.close();
+    this.notice = null;
+    this.shared.close();
     try {
       const body = board.answer();
       const sent = await this.deliver({ lease: board.subject.id, key: randomId(), body });
       void rememberWords(this.place, body.descriptions ?? []);
-      await this.leave(sent ? '' : t('moved_on'));
+      await this.leave(sent ? null : { key: 'moved_on' });
     } catch (error) {
       if (this.showRefusal(error)) return;
       // Refused for good, as it stands: the answer stays on the page, to be changed or skipped.
       this.submitError = `${sentenceOf(error)} ${t('keep_open')}`;
-      this.drafts?.reopen();
+      this.shared.reopen();
     } finally {
       this.submitting = false;
     }
@@ -204,7 +197,7 @@ export class Page {
   async skip(why: string): Promise<void> {
     if (this.phase.name !== 'working') return;
     const lease = this.phase.board.subject.id;
-    this.drafts?.close();
+    this.shared.close();
     await this.attempt(async () => {
       await this.call((token) => api.returnLease(token, lease, why));
       await this.leave();
@@ -214,7 +207,7 @@ export class Page {
   async comment(text: string): Promise<void> {
     const lease = this.phase.name === 'working' ? this.phase.board.subject.id : null;
     await this.remark({ kind: 'comment', text, lease_id: lease, image: null });
-    this.notice = t('comment_sent');
+    this.notice = { key: 'comment_sent' };
   }
 
   async reportBroken(image: number): Promise<void> {
@@ -222,7 +215,7 @@ export class Page {
     const { board } = this.phase;
     board.reportBroken(image);
     await this.remark({ kind: 'broken_image', text: '', lease_id: board.subject.id, image });
-    this.notice = t('reported', { image: board.nameOf(image) });
+    this.notice = { key: 'reported', values: { image: board.nameOf(image) } };
   }
 
   private async remark(body: RemarkIn): Promise<void> {
@@ -231,7 +224,7 @@ export class Page {
 
   /** Saves what is pending, before the page is left or hidden. */
   saveNow(): void {
-    void this.drafts?.flush();
+    this.shared.flush();
   }
 
   noteVisible(visible: boolean): void {
@@ -247,7 +240,7 @@ export class Page {
     onRetry: (error: ApiError) => {
       const offline = error.status === 0;
       if (this.submitting) this.submitError = t(offline ? 'offline' : 'retrying');
-      else this.notice = t(offline ? 'offline' : 'error_server');
+      else this.notice = { key: offline ? 'offline' : 'error_server' };
     },
   };
 
@@ -255,7 +248,7 @@ export class Page {
   async attempt(action: () => Promise<void> | void): Promise<boolean> {
     try {
       await action();
-      if (this.notice === t('offline') || this.notice === t('error_server')) this.notice = '';
+      if (this.notice && PASSING.has(this.notice.key)) this.notice = null;
       return true;
     } catch (error) {
       const sentence = sentenceOf(error);
@@ -281,29 +274,28 @@ export class Page {
   async leaveExtra(): Promise<void> {
     if (this.phase.name !== 'working') return;
     const lease = this.phase.board.subject.id;
-    this.drafts?.close();
+    this.shared.close();
     await this.attempt(async () => {
       await this.call((token) => api.returnLease(token, lease, ''));
-      await this.drafts?.forget();
-      this.drafts = null;
-      this.notice = '';
+      await this.shared.forget();
+      this.notice = null;
       this.finish({ status: 'done', answered: this.answered, target: this.target });
     });
   }
 
   /** What the server refuses who comes is a page of its own; false where it is none. */
-  private showRefusal(error: unknown): boolean {
+  showRefusal(error: unknown): boolean {
     const problem = this.isOnPlatform ? null : passwordProblem(error);
     if (problem !== null) {
-      this.notice = '';
+      this.notice = null;
       this.phase = { name: 'password', problem };
       return true;
     }
     const refusal = refusalOf(error, this.refusals);
     if (refusal === null) return false;
     this.refusals += 1;
-    this.drafts?.close();
-    this.notice = '';
+    this.shared.close();
+    this.notice = null;
     this.phase = { name: 'refused', refusal };
     return true;
   }
@@ -334,16 +326,15 @@ export class Page {
     }
     // Sent once more after a crash now, it would be the same answer still.
     void dropOutgoing(this.place);
-    this.windows.tell({ type: 'finished', lease: answer.lease });
+    this.shared.tellFinished(answer.lease);
     return isStored;
   }
 
-  private async leave(notice = ''): Promise<void> {
-    const left = this.drafts;
-    this.drafts = null;
+  /** To the next grid. */
+  async leave(notice: Notice | null = null): Promise<void> {
     this.submitError = '';
     this.notice = notice;
-    await left?.forget();
+    await this.shared.forget();
     await this.next();
   }
 
@@ -378,24 +369,7 @@ export class Page {
   }
 
   private async work(lease: Lease): Promise<void> {
-    const resumed = resumeFrom(lease, await localDraft(this.place));
-    const drafts = new DraftSaver({
-      place: this.place,
-      lease: lease.id,
-      version: resumed.version,
-      save: (body) => this.saved(lease.id, body),
-      onStale: () => void this.join(lease.id),
-      onRefused: (error) => void this.draftRefused(error),
-      onState: (state) => (this.saveState = state),
-    });
-    const board = new Board(this.session!.campaign, lease, resumed, ({ work, current }) => {
-      this.submitError = '';
-      drafts.changed(work);
-      const draft = { groups: current.groups, descriptions: current.descriptions };
-      this.windows.tell({ type: 'draft', lease: lease.id, draft });
-    });
-    this.drafts = drafts;
-    this.saveState = 'saved';
+    const board = await this.shared.begin(lease);
     this.phase = { name: 'working', board };
     this.painter.keepOnly(lease.id);
     // How large the images are is known once they are laid out.
@@ -404,11 +378,9 @@ export class Page {
     void this.painter.paint(board);
   }
 
-  private async saved(lease: string, body: Draft & { version: number }): Promise<void> {
-    const { groups, descriptions, version } = body;
-    const send = { version, groups: [...groups], descriptions: [...descriptions] };
-    await this.access.authorised((token) => api.saveDraft(token, lease, send));
-    this.windows.tell({ type: 'saved', lease, version, base: { groups, descriptions } });
+  /** Keeps a draft on the server; not repeated, as the next one replaces it. */
+  async saveDraft(lease: string, body: DraftIn): Promise<void> {
+    await this.access.authorised((token) => api.saveDraft(token, lease, body));
   }
 
   private isAt(board: Board): boolean {
@@ -416,62 +388,15 @@ export class Page {
   }
 
   private finish(handout: Handout): void {
-    const { answered, completion_code: code, again, earned_cents: earned = null } = handout;
     const stopped = handout.status === 'stopped';
     const handIn = this.session?.hand_in;
-    if (this.isOnPlatform && handIn && answered > 0) {
+    if (this.isOnPlatform && handIn && handout.answered > 0) {
       this.phase = { name: 'ending', ending: new Ending(this, handIn, handout, stopped) };
       return;
     }
-    const campaign = this.session?.campaign ?? null;
-    if (code && answered > 0) {
-      const { target } = handout;
-      const finished: Finished = { code, answered, target, stopped, campaign, earned, again };
-      note(this.doneKey, finished);
-    }
-    // With nothing new done, an earlier code is still worth showing, and that there is no more.
-    const earlier = noted<Finished>(this.doneKey);
-    if (answered === 0 && earlier && !stopped) {
-      this.notice = t('nothing_text');
-      note(this.doneKey, { ...earlier, again });
-    }
-    this.phase = { name: 'done', finished: noted<Finished>(this.doneKey), stopped };
-  }
-
-  private async heard(told: Told): Promise<void> {
-    if (this.phase.name !== 'working' || this.submitting) return;
-    const { board } = this.phase;
-    if (board.subject.id !== told.lease) return;
-    if (told.type === 'draft') {
-      board.takeOver(told.draft);
-      this.drafts?.adopted(board.work);
-    } else if (told.type === 'saved') this.drafts?.heard(told.version, told.base);
-    else {
-      this.drafts?.close();
-      await this.leave(t('moved_on'));
-    }
-  }
-
-  /** Another device has saved a draft of this grid: take in what it changed, and save both. */
-  private async join(lease: string): Promise<void> {
-    await this.attempt(async () => {
-      const handout = await this.call(api.leaseNextGrid);
-      if (this.phase.name !== 'working' || this.phase.board.subject.id !== lease) return;
-      if (handout.lease?.id !== lease) return this.leave(t('moved_on'));
-      const { board } = this.phase;
-      const stored = handout.lease.draft;
-      if (!stored || !this.drafts) return;
-      const blank = { groups: board.current.groups.map(() => -1), descriptions: [] };
-      board.takeOver(merge(this.drafts.base ?? blank, board.current, stored));
-      this.drafts.heard(handout.lease.draft_version, stored);
-      this.drafts.changed(board.work);
-      this.notice = t('merged');
-    });
-  }
-
-  private async draftRefused(error: ApiError): Promise<void> {
-    if (GONE.has(error.code)) await this.leave(t('moved_on'));
-    else this.showRefusal(error);
+    const { finished, isNothingNew } = noteFinished(this.doneKey, handout, this.session);
+    if (isNothingNew) this.notice = { key: 'nothing_text' };
+    this.phase = { name: 'done', finished, stopped };
   }
 
   private get doneKey(): string {

@@ -29,6 +29,12 @@ export function languages(): [string, string][] {
 }
 
 /** The text for a key, with {placeholders} filled in; `n` chooses the plural form. */
+/** A sentence to show: its key and what is filled in. */
+export interface Notice {
+  key: Key;
+  values?: Values;
+}
+
 export function t(key: Key, values: Values = {}): string {
   return fill(texts.messages[key] ?? key, values, texts.language);
 }

@@ -1,17 +1,17 @@
-/** What several windows of one annotator tell each other, so that all show the same. */
+/** Messages between several windows of one annotator, so that all show the same. */
 import type { Draft } from './grouping';
 
-export type Told =
+export type Message =
   | { type: 'draft'; lease: string; draft: Draft }
   | { type: 'saved'; lease: string; version: number; base: Draft }
   | { type: 'finished'; lease: string };
 
 export interface Windows {
-  tell(told: Told): void;
+  tell(message: Message): void;
   close(): void;
 }
 
-export function otherWindows(place: string, onTold: (told: Told) => void): Windows {
+export function otherWindows(place: string, onMessage: (message: Message) => void): Windows {
   let channel: BroadcastChannel;
   try {
     channel = new BroadcastChannel(`likewise:${place}`);
@@ -19,6 +19,6 @@ export function otherWindows(place: string, onTold: (told: Told) => void): Windo
     // An old browser, or one that keeps nothing here: each window is alone.
     return { tell: () => {}, close: () => {} };
   }
-  channel.onmessage = (event: MessageEvent<Told>) => onTold(event.data);
-  return { tell: (told) => channel.postMessage(told), close: () => channel.close() };
+  channel.onmessage = (event: MessageEvent<Message>) => onMessage(event.data);
+  return { tell: (message) => channel.postMessage(message), close: () => channel.close() };
 }

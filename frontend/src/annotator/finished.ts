@@ -1,0 +1,24 @@
+/** How an assignment behind a link ended, kept in this browser: the code is shown again later. */
+import type { Handout, Session } from '../api/types';
+import type { Finished } from './identity';
+import { note, noted } from './notes';
+
+/** isNothingNew: nothing was left to do, and what is shown is of an earlier assignment. */
+export function noteFinished(
+  key: string,
+  handout: Handout,
+  session: Session | null,
+): { finished: Finished | null; isNothingNew: boolean } {
+  const { answered, target, completion_code: code, again, earned_cents: earned = null } = handout;
+  const stopped = handout.status === 'stopped';
+  const campaign = session?.campaign ?? null;
+  if (code && answered > 0) {
+    const finished: Finished = { code, answered, target, stopped, campaign, earned, again };
+    note(key, finished);
+  }
+  // With nothing new done, an earlier code is still worth showing, and that there is no more.
+  const earlier = noted<Finished>(key);
+  const isNothingNew = answered === 0 && earlier !== null && !stopped;
+  if (isNothingNew) note(key, { ...earlier, again });
+  return { finished: noted<Finished>(key), isNothingNew };
+}
