@@ -133,7 +133,7 @@ class BodyLimits:
 
 def _too_large(most: int) -> BodyRefused:
     return BodyRefused(
-        413, "body_too_large", f"The body is too large: {most} bytes are the most here."
+        413, "body_too_large", f"The request body is too large. The limit here is {most} bytes."
     )
 
 
@@ -150,7 +150,7 @@ class StrictRequest(Request):
             body = await self.body()
             value = orjson.loads(body)
             if is_deeper(body, DEEPEST):
-                detail = f"The body is nested deeper than {DEEPEST} levels."
+                detail = f"The request body is nested more than {DEEPEST} levels deep."
                 raise BodyRefused(422, "too_deep", detail)
             self._json = value
         return self._json

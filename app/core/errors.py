@@ -5,8 +5,8 @@ from typing import ClassVar
 
 # Also said where a database is full.
 NO_ROOM = (
-    "The server's disk is full, so this could not be done. Try again once the administrator has "
-    "freed some space; no restart is needed."
+    "The server's disk is full, so this could not be done. Ask the administrator to free "
+    "some space, then try again. No restart is needed."
 )
 
 

@@ -48,7 +48,7 @@ def _publish(session: Session) -> None:
         try:
             _redis().publish(channel_of(campaign_id), "changed")
         except RedisError as error:
-            logger.warning("live event not sent, pages will poll: %s", error)
+            logger.warning("could not send a live event, pages will poll instead: %s", error)
             return
 
 

@@ -70,7 +70,7 @@ def remaining(timeout: float | None = None) -> float:
     """Seconds left, at most `timeout`; raises httpcore.ReadTimeout when there are none."""
     left = _deadline.get() - time.monotonic()
     if left <= 0:
-        raise httpcore.ReadTimeout("the time was up")
+        raise httpcore.ReadTimeout("the time limit was reached")
     return left if timeout is None else min(left, timeout)
 
 
@@ -95,8 +95,10 @@ class GuardedNetwork(httpcore.NetworkBackend):
         try:
             addresses = self._checked(host, port)
         except OSError as error:
-            raise httpcore.ConnectError(f"The name {host} is not known: {error}.") from error
-        failure: Exception = httpcore.ConnectError(f"{host} has no address.")
+            raise httpcore.ConnectError(
+                f"The host name {host} could not be resolved: {error}."
+            ) from error
+        failure: Exception = httpcore.ConnectError(f"The host name {host} has no IP address.")
         for address in addresses:
             left = remaining(timeout)
             try:

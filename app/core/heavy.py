@@ -79,8 +79,8 @@ class Elsewhere:
         self._places = Places(
             AT_ONCE,
             IN_LINE,
-            "This account asks for too much at once that takes long. Wait for the replies to "
-            "earlier requests.",
+            "Your account has too many slow requests in progress. Wait until some of them "
+            "have finished.",
         )
         self._in_all = asyncio.Semaphore(AT_ONCE_IN_ALL)
 
@@ -132,10 +132,11 @@ class Elsewhere:
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             if _has_begun(scope):
                 raise
-            logger.warning("the process for heavy requests is not to be had: %r", error)
+            logger.warning("the process for heavy requests cannot be reached: %r", error)
             raise HeavyUnavailable(
-                "The part of the server that does this ended just now, and is starting again. Look "
-                "whether it was done, and send it again if not."
+                "The part of the server that handles this request has just stopped and is "
+                "restarting. Check whether your request took effect, and send it again if "
+                "it did not."
             ) from error
 
     async def _reply(self, scope: Scope, body: AsyncIterator[bytes]) -> "_Reply":

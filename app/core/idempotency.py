@@ -80,7 +80,8 @@ def earlier_reply(session: Session, request: Keyed) -> Reply | None:
     number = int.from_bytes(hashlib.sha256(text).digest()[:8], "big", signed=True)
     if not session.scalar(select(func.pg_try_advisory_xact_lock(number))):
         raise KeyInFlight(
-            "The first request with this Idempotency-Key is still at work. Ask again in a moment."
+            "The first request with this Idempotency-Key is still being processed. Try "
+            "again in a moment."
         )
     # A statement of its own: it sees what the lock's last holder has committed.
     kept = session.get(KeptReply, (request.account_id, request.route, request.key))
@@ -88,8 +89,8 @@ def earlier_reply(session: Session, request: Keyed) -> Reply | None:
         return None
     if kept.request_hash != request.request_hash:
         raise KeyReused(
-            "This Idempotency-Key was used with another request before. Make a new one for each "
-            "request; use it again only to send the same request again."
+            "This Idempotency-Key was already used for a different request. Use a new key "
+            "for each request, and reuse a key only to send the same request again."
         )
     body = unseal(SEAL, kept.body)
     return Reply(kept.status, kept.headers, body) if body is not None else None

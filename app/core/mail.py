@@ -31,7 +31,7 @@ def send_mail(to: str, subject: str, text: str) -> None:
         with _connected() as server:
             server.send_message(message)
     except (OSError, smtplib.SMTPException, ValueError) as error:
-        raise MailFailed(f"The mail to {to} could not be sent: {error}.") from error
+        raise MailFailed(f"The e-mail to {to} could not be sent: {error}.") from error
 
 
 def _connected() -> smtplib.SMTP:

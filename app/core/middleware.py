@@ -99,7 +99,7 @@ class PatientBodies:
             try:
                 message = await asyncio.wait_for(receive(), min(self._seconds, left))
             except TimeoutError:
-                logger.warning("gave up on a body that stood still")
+                logger.warning("gave up on a request body that stopped arriving")
                 return {"type": "http.disconnect"}
             read += len(message.get("body", b""))
             waited += time.monotonic() - began
@@ -122,7 +122,10 @@ class KnownHosts:
         if scope["type"] == "http" and scope["path"] not in WATCHED:
             host = _name_of(Headers(scope=scope).get("host", ""))
             if not _is_ours(host):
-                detail = "This server does not go by that name. See LIKEWISE_ALLOWED_HOSTS."
+                detail = (
+                    "This server does not answer to that host name. An administrator can add it "
+                    "to LIKEWISE_ALLOWED_HOSTS."
+                )
                 await refusal(400, "unknown_host", detail)(scope, receive, send)
                 return
         await self.app(scope, receive, send)
@@ -162,7 +165,7 @@ class SameOriginWrites:
             # Browsers send reports on behalf of pages in frames, too, without cookies.
             is_report = scope["path"] == REPORTS
             if not is_frame and not is_report and _is_cross_site(headers):
-                detail = "This request came from another site. Use the pages of this one."
+                detail = "This request came from another website. Use the pages of this site."
                 await refusal(403, "cross_site_request", detail)(scope, receive, send)
                 return
         await self.app(scope, receive, send)

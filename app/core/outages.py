@@ -48,6 +48,6 @@ def through_outages(
             passes = is_full or passes_by_itself(error)
             if not passes or give_up() or time.monotonic() > deadline:
                 raise
-            awaited = "room on the disk" if is_full else "the database"
-            logger.warning("%s waits for %s: %s", what, awaited, error)
+            awaited = "free disk space" if is_full else "the database"
+            logger.warning("%s is waiting for %s: %s", what, awaited, error)
             time.sleep(PAUSE_SECONDS)

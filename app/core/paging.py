@@ -44,9 +44,9 @@ class Paging:
         self,
         request: Request,
         response: Response,
-        limit: Annotated[int, Query(ge=1, le=MOST, description="Items of a page.")] = 100,
+        limit: Annotated[int, Query(ge=1, le=MOST, description="Number of items on a page.")] = 100,
         after: Annotated[
-            str | None, Query(max_length=1000, description="`next` of the page before.")
+            str | None, Query(max_length=1000, description="The `next` value of the previous page.")
         ] = None,
     ) -> None:
         self.limit = limit
@@ -64,8 +64,8 @@ class Paging:
         keys = unsign(self._purpose, after)
         if not isinstance(keys, list):
             raise BadCursor(
-                "`after` is not a cursor of this list. Send the `next` of the page before, "
-                "unchanged, or leave it out to begin anew."
+                "`after` is not a cursor of this list. Send the `next` value of the "
+                "previous page unchanged, or leave `after` out to start from the beginning."
             )
         return keys
 
@@ -88,7 +88,9 @@ class Paging:
     def _place(self, keys: tuple[InstrumentedAttribute[Any], ...]) -> list[Any]:
         values = self._after or []
         if len(values) != len(keys):
-            raise BadCursor("`after` is a cursor of another list.")
+            raise BadCursor(
+                "`after` is a cursor of another list. Leave it out to start from the beginning."
+            )
         return [
             literal(READ.get(key.type.python_type, lambda same: same)(value), key.type)
             for key, value in zip(keys, values, strict=True)

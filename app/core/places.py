@@ -29,7 +29,7 @@ UPLOADS_AT_ONCE = 4
 # Pages of progress that somebody leaves open.
 STREAMS_AT_ONCE = 40
 _REMEMBERED = 10_000
-TOO_MUCH = "This account asks for too much at once. Wait for the replies to earlier requests."
+TOO_MUCH = "Your account has too many requests in progress. Wait until some of them have finished."
 
 
 class TooManyAtOnce(LikewiseError):
@@ -131,12 +131,14 @@ class Place:
 uploads = Places(
     UPLOADS_AT_ONCE,
     0,
-    f"This account sends {UPLOADS_AT_ONCE} files at the moment. Wait until one has gone in.",
+    f"Your account is already uploading {UPLOADS_AT_ONCE} files. Wait until one of them has "
+    "finished.",
 )
 streams = Places(
     STREAMS_AT_ONCE,
     0,
-    f"This account follows {STREAMS_AT_ONCE} campaigns at the moment. Close some of their pages.",
+    f"Your account is already following {STREAMS_AT_ONCE} campaigns live. Close some of "
+    "their pages.",
 )
 _owners: OrderedDict[bytes, UUID] = OrderedDict()
 
@@ -186,7 +188,9 @@ class FairShare:
             return
         if has_left:
             # Nobody reads this; it is counted as what it is.
-            reply = refusal(400, "body_cut_off", "The connection was lost while it waited.")
+            reply = refusal(
+                400, "body_cut_off", "The connection was lost while the request was waiting."
+            )
             await reply(scope, receive, send)
             return
         place = Place(self._places, holder)

@@ -29,12 +29,12 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 DISK_FULL = "53100"
 # A commit may have happened although its confirmation was lost.
 UNCERTAIN = (
-    "The database cannot be reached at the moment, so it is not known whether this request had its "
-    "effect. Send the same request again in a few seconds, with the same Idempotency-Key if it had "
-    "one."
+    "The database cannot be reached at the moment, so we don't know whether this request "
+    "took effect. Send the same request again in a few seconds, with the same "
+    "Idempotency-Key if it had one."
 )
 UNREAD = (
-    "The database cannot be reached at the moment. Nothing is lost; ask again in a few seconds."
+    "The database cannot be reached at the moment. Nothing is lost. Try again in a few seconds."
 )
 # Where somebody who sees a page can do what the error asks for.
 SENT_ON = {"confirmation_required": "/account/confirm", "second_factor_required": "/account"}
@@ -129,15 +129,23 @@ def _methods_at(request: Request) -> list[str]:
 
 def _on_lost_client(request: Request, error: Exception) -> Response:
     """Whoever asked went away within the body: no error of ours, and nobody reads this."""
-    return problem(request, 400, "body_cut_off", "The connection was lost within the body.")
+    return problem(
+        request,
+        400,
+        "body_cut_off",
+        "The connection was lost before the whole request body had arrived.",
+    )
 
 
 def _on_data_error(request: Request, error: Exception) -> Response:
     # What PostgreSQL cannot hold although JSON can: NUL characters, half surrogate pairs.
     if getattr(getattr(error, "orig", None), "sqlstate", None) not in UNSTORABLE_STATES:
         return _on_unexpected_error(request, error)
-    logger.warning("data refused by the database at %s", route_of(request.scope), exc_info=error)
-    detail = "The request holds characters or numbers that cannot be stored, such as NUL."
+    logger.warning("the database rejected data at %s", route_of(request.scope), exc_info=error)
+    detail = (
+        "The request contains characters or numbers that cannot be stored, such as NUL. Remove "
+        "them and try again."
+    )
     return problem(request, 422, "cannot_be_stored", detail)
 
 
@@ -145,7 +153,7 @@ def _on_database_trouble(request: Request, error: Exception) -> Response:
     """What passes by itself, after which the same request may be sent again."""
     if isinstance(error, OperationalError) and not passes_by_itself(error):
         return _on_unexpected_error(request, error)
-    logger.warning("database not to be had at %s: %s", route_of(request.scope), error)
+    logger.warning("database not reachable at %s: %s", route_of(request.scope), error)
     code, detail = "database_unavailable", UNCERTAIN
     if getattr(getattr(error, "orig", None), "sqlstate", None) == DISK_FULL:
         # 503 and not 507: answers that wait in annotators' pages are sent again by themselves.
@@ -158,7 +166,7 @@ def _on_database_trouble(request: Request, error: Exception) -> Response:
 
 
 def _on_full_disk(request: Request, error: BaseException) -> Response:
-    logger.error("no room at %s: %s", route_of(request.scope), error)
+    logger.error("disk full at %s: %s", route_of(request.scope), error)
     return _on_likewise_error(request, NoRoom())
 
 
@@ -166,9 +174,12 @@ def _on_unexpected_error(request: Request, error: Exception) -> Response:
     if is_full(error):
         return _on_full_disk(request, error)
     logger.error("unexpected error at %s", route_of(request.scope), exc_info=error)
-    detail = "Something went wrong on our side. Nothing was stored; please try again."
+    detail = "Something went wrong on the server. Nothing was saved. Please try again."
     if isinstance(request.scope.get("route"), BriefRoute):
-        detail = "Something went wrong on our side, maybe after all was stored. Please try again."
+        detail = (
+            "Something went wrong on the server, possibly after everything was saved. Check "
+            "before you try again."
+        )
     response = problem(request, 500, "internal_error", detail)
     # What sets it elsewhere has been left by now.
     response.headers[HEADER] = request_id.get()

@@ -27,7 +27,7 @@ logger = logging.getLogger(REQUESTS)
 FIGURES = CollectorRegistry()
 durations = Histogram(
     "likewise_request_seconds",
-    "Time until a reply begins.",
+    "Time until the response begins.",
     ("method", "route", "status"),
     registry=FIGURES,
     buckets=BOUNDS,
@@ -73,7 +73,7 @@ async def _has_begun(send: Send, message: Message) -> bool:
     try:
         await send(message)
     except LocalProtocolError as error:
-        logger.info("a reply came too late, the server has refused the body: %s", error)
+        logger.info("a response came too late, the server has rejected the request body: %s", error)
         return False
     return True
 

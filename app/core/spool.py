@@ -140,8 +140,9 @@ class Download(StreamingResponse):
 def _require_room() -> None:
     if shutil.disk_usage(tempfile.gettempdir()).free < LEAST_ROOM:
         raise NoRoom(
-            f"The server has less than {LEAST_ROOM >> 20} MB of temporary space left, too little "
-            "for a download. Try again once the administrator has freed some space."
+            f"The server has less than {LEAST_ROOM >> 20} MB of temporary space left, which "
+            "is too little for a download. Ask the administrator to free some space, then "
+            "try again."
         )
 
 
@@ -149,7 +150,8 @@ def _begin(account_id: UUID) -> None:
     with _lock:
         if _of_account[account_id] >= AT_ONCE:
             raise TooManyDownloads(
-                f"This account downloads {AT_ONCE} files at the moment. Wait until one has come."
+                f"Your account is already downloading {AT_ONCE} files. Wait until one of "
+                "them has finished."
             )
         _of_account[account_id] += 1
 

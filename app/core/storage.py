@@ -44,7 +44,7 @@ def check_storage() -> None:
         return
     folder = url2pathname(urlsplit(url).path)
     if not os.access(folder, os.W_OK):
-        raise PermissionError("The storage folder cannot be written to.")
+        raise PermissionError("The storage folder is not writable.")
     if shutil.disk_usage(folder).free < LEAST_ROOM:
         raise NoRoom
 
@@ -129,6 +129,6 @@ def delete_below(prefix: str) -> None:
     Raises ValueError for a prefix that names no folder: below that lies everything.
     """
     if not prefix.strip("/. "):
-        raise ValueError(f"{prefix!r} names no folder.")
+        raise ValueError(f"{prefix!r} is not the name of a folder.")
     for page in obstore.list(_store(), prefix):
         obstore.delete(_store(), [found["path"] for found in page])

@@ -51,7 +51,7 @@ def apart(
     except Exception as error:
         if is_passing(error):
             raise
-        logger.exception("row %s is parked", key)
+        logger.exception("row %s cannot be processed and is set aside", key)
         with session.begin_nested():
             park(key, reason_of(error))
         return None

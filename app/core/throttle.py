@@ -45,7 +45,7 @@ def _limited(ask: Callable[[SlidingWindowCounterRateLimiter], bool]) -> bool:
         return ask(SlidingWindowCounterRateLimiter(_storage()))
     except StorageError:
         # Without Valkey each web process counts for itself.
-        logger.warning("attempts are counted in memory", exc_info=True)
+        logger.warning("Redis is not reachable, attempts are counted in memory", exc_info=True)
         return ask(SlidingWindowCounterRateLimiter(_memory()))
 
 

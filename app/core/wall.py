@@ -21,8 +21,8 @@ from app.core.errors import LikewiseError
 ROLE = "likewise_requester"
 # Tables without policies, and what the role may do with them.
 OUTSIDE = {
-    "outbox": ("INSERT", "Requests leave messages for workers there, and never read any."),
-    "discard": ("INSERT", "Notes of objects to be removed; requests never read any."),
+    "outbox": ("INSERT", "Requests only write messages for workers here; they never read any."),
+    "discard": ("INSERT", "Requests only note objects to be removed here; they never read any."),
 }
 # Columns that no request changes, whatever a policy says of the row.
 FIXED = {"campaign": ("id", "owner_id"), "collection": ("id", "owner_id")}
@@ -101,9 +101,9 @@ def confine(session: Session, account_id: UUID, *, admin: bool = False) -> None:
         if getattr(error.orig, "sqlstate", None) not in _NO_ROLE:
             raise
         raise NoWall(
-            f"The database's role {ROLE}, which keeps requesters apart, is missing or not granted. "
-            "Whoever runs this server runs `likewise migrate`, which makes it, and `likewise "
-            "doctor`, which says whether all is well."
+            f"The database role {ROLE}, which keeps requesters' data apart, is missing or "
+            "not granted. The administrator of this server can create it with `likewise "
+            "migrate` and check it with `likewise doctor`."
         ) from error
 
 
@@ -174,18 +174,18 @@ def _ensure_role(connection: Connection) -> None:
         missing.append(create)
     if powers:
         raise NoWall(
-            f"The database role {ROLE} is a superuser or bypasses row-level security, and would "
-            f"see everything. An administrator of PostgreSQL runs: ALTER ROLE {ROLE} NOSUPERUSER "
-            "NOBYPASSRLS;"
+            f"The database role {ROLE} is a superuser or bypasses row-level security, so it "
+            f"would see everything. Ask a PostgreSQL administrator to run: ALTER ROLE {ROLE} "
+            "NOSUPERUSER NOBYPASSRLS;"
         )
     may = not missing and connection.scalar(_MAY_TAKE_ON, {"role": ROLE})
     if not may and (missing or not _done(connection, grant)):
         missing.append(grant)
     if missing:
         raise NoWall(
-            f"The database's user {user} may not set up the role {ROLE}, which keeps requesters "
-            "apart. An administrator of PostgreSQL runs this once, and then it goes on: "
-            + "".join(f"{one}; " for one in missing).strip()
+            f"The database user {user} is not allowed to set up the role {ROLE}, which keeps "
+            "requesters' data apart. Ask a PostgreSQL administrator to run this once, then "
+            "try again: " + "".join(f"{one}; " for one in missing).strip()
         )
 
 
@@ -195,8 +195,8 @@ def _grant_the_usual(connection: Connection) -> None:
     # PostgreSQL only warns of what could not be granted.
     if missing := connection.scalars(_LACKING, {"role": ROLE}).all():
         raise NoWall(
-            f"The role {ROLE} may not do what the application needs. An administrator of "
-            "PostgreSQL runs this once, and then it goes on: "
+            f"The database role {ROLE} lacks permissions that the application needs. Ask a "
+            "PostgreSQL administrator to run this once, then try again: "
             + " ".join(f"{one};" for one in missing)
         )
 
@@ -228,7 +228,7 @@ def breaches(session: Session, metadata: MetaData) -> list[str]:
         return [f"there is no role {ROLE}"]
     found = [f"the role {ROLE} bypasses row-level security"] if powers else []
     if not session.scalar(_MAY_TAKE_ON, {"role": ROLE}):
-        found.append(f"the database's user may not take on the role {ROLE}")
+        found.append(f"the database user is not allowed to switch to the role {ROLE}")
     found += [f"missing: {one}" for one in session.scalars(_LACKING, {"role": ROLE})]
     rows = {name: (secured, policies) for name, secured, policies in session.execute(_TABLES)}
     for name in sorted(metadata.tables):

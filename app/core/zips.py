@@ -67,7 +67,7 @@ def opened(file: IO[bytes], most_members: int) -> zipfile.ZipFile:
         if n_members > most_members:
             raise TooManyMembers(f"it lists more than {most_members} files")
     if size > _MOST_LISTED * (n_members + 1):
-        raise TooManyMembers("its list of files is far longer than the files are many")
+        raise TooManyMembers("its list of files is far too long for the number of files")
     watched = _Watched(file, start, size)
     archive = zipfile.ZipFile(cast(IO[bytes], watched))
     watched.is_open = True

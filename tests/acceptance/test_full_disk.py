@@ -67,7 +67,7 @@ def check_refused(reply: httpx.Response) -> None:
     """A sentence about the server, which has a disk to make room on, and when to ask again."""
     assert reply.status_code in (503, 507), reply.text
     assert reply.json()["code"] == "no_room", reply.text
-    assert "the administrator has freed some space" in reply.json()["detail"]
+    assert "Ask the administrator to free some space" in reply.json()["detail"]
     assert int(reply.headers["retry-after"]) > 0
 
 
