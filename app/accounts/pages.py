@@ -128,7 +128,7 @@ def _days(text: str) -> int | None:
         return int(text) if text.strip() else None
     except ValueError as error:
         raise InvalidInput(
-            f"Days must be a whole number, not {text!r}.", code="bad_days"
+            f"The number of days must be a whole number, not {text!r}.", code="bad_days"
         ) from error
 
 

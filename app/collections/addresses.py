@@ -67,25 +67,25 @@ class Location:
 def location_of(address: str) -> Location:
     """Parse `s3://bucket/key` and the like; raises BadAddress."""
     if len(address) > MAX_ADDRESS or _CONTROL.search(address):
-        raise BadAddress("The address is too long, or holds backslashes or control characters.")
+        raise BadAddress("The address is too long, or contains backslashes or control characters.")
     scheme, separator, rest = address.partition("://")
     scheme = scheme.lower()
     if not separator or scheme not in STORAGE:
         raise BadAddress(
-            f"{address[:100]!r} is no address of object storage, such as s3://bucket/folder."
+            f"{address[:100]!r} is not an object storage address. Use one like s3://bucket/folder."
         )
     bucket, _, key = rest.partition("/")
     if scheme == "file" and bucket:
-        raise BadAddress("A file's address has three slashes: file:///folder.")
+        raise BadAddress("A file address needs three slashes: file:///folder.")
     if scheme != "file" and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", bucket):
-        raise BadAddress(f"{bucket[:100]!r} is no name of a bucket.")
+        raise BadAddress(f"{bucket[:100]!r} is not a valid bucket name.")
     return Location(scheme, bucket, _segments(key))
 
 
 def _segments(key: str) -> tuple[str, ...]:
     parts = tuple(part for part in key.split("/") if part)
     if any(part in (".", "..") for part in parts):
-        raise BadAddress("An address has no parts '.' or '..'.", code="unsafe_name")
+        raise BadAddress("An address cannot contain '.' or '..' as a folder.", code="unsafe_name")
     return parts
 
 
@@ -99,8 +99,8 @@ def checked_location(address: str) -> Location:
     location = location_of(address)
     if not any(source.holds(location) for source in allowed_sources()):
         raise BadAddress(
-            f"{location} is not open for imports here. Whoever runs this server lists what is in "
-            "LIKEWISE_IMPORT_SOURCES.",
+            f"Imports from {location} are not allowed on this server. An administrator can "
+            "add it to LIKEWISE_IMPORT_SOURCES.",
             code="source_not_allowed",
         )
     return location
@@ -119,24 +119,24 @@ def address_of_row(text: str, base: Location | None) -> str:
         return str(checked_location(text))
     if base is None:
         raise BadAddress(
-            f"{text[:100]!r} is no full address. Begin with https:// or s3://, or state the folder "
-            "that the list's keys are below."
+            f"{text[:100]!r} is not a full address. Start it with https:// or s3://, or "
+            "enter the folder that contains the list's keys."
         )
     if text.startswith("/") or _CONTROL.search(text) or len(text) > MAX_ADDRESS:
-        raise BadAddress(f"{text[:100]!r} is no key below {base}.", code="unsafe_name")
+        raise BadAddress(f"{text[:100]!r} is not a key below {base}.", code="unsafe_name")
     return str(Location(base.scheme, base.bucket, (*base.parts, *_segments(text))))
 
 
 def _checked_web_address(text: str) -> str:
     if len(text) > MAX_ADDRESS or _CONTROL.search(text) or " " in text:
-        raise BadAddress("The address is too long, or holds blanks or control characters.")
+        raise BadAddress("The address is too long, or contains spaces or control characters.")
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise BadAddress(f"{text[:100]!r} is no web address ({error}).") from error
+        raise BadAddress(f"{text[:100]!r} is not a web address ({error}).") from error
     if not host or parts.username is not None or parts.password is not None:
-        raise BadAddress("A web address names a host, and neither user nor password.")
+        raise BadAddress("A web address needs a host, and cannot contain a user name or password.")
     return text
 
 
@@ -162,7 +162,7 @@ def list_below(prefix: Location) -> Iterator[tuple[str, int]]:
 def _list_folder(prefix: Location) -> Iterator[tuple[str, int]]:
     folder = _real_path(prefix)
     if not folder.is_dir():
-        raise NotReadable(f"{prefix} is no folder.")
+        raise NotReadable(f"{prefix} is not a folder.")
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.startswith("."):
             parts = (*prefix.parts, *path.relative_to(folder).parts)
@@ -179,7 +179,7 @@ def read_object(address: str, max_bytes: int) -> bytes:
         _check_size(found.meta["size"], max_bytes)
         return bytes(found.bytes())
     except FileNotFoundError as error:
-        raise NotReadable(f"There is no {location}.", code="not_found") from error
+        raise NotReadable(f"{location} does not exist.", code="not_found") from error
     except (BaseError, OSError, ValueError) as error:
         raise NotReadable(f"{location} cannot be read: {_first_line(error)}") from error
 
@@ -190,7 +190,7 @@ def _read_file(location: Location, max_bytes: int) -> bytes:
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
     except FileNotFoundError as error:
-        raise NotReadable(f"There is no {location}.", code="not_found") from error
+        raise NotReadable(f"{location} does not exist.", code="not_found") from error
     except OSError as error:
         raise NotReadable(f"{location} cannot be read: {error.strerror}.") from error
     _check_size(len(data), max_bytes)
@@ -202,7 +202,7 @@ def _real_path(location: Location) -> Path:
     path = Path("/", *location.parts).resolve()
     folders = [Path("/", *one.parts).resolve() for one in allowed_sources() if one.scheme == "file"]
     if not any(path.is_relative_to(folder) for folder in folders):
-        raise BadAddress(f"{location} leads out of the allowed folder.", code="unsafe_name")
+        raise BadAddress(f"{location} points outside the allowed folder.", code="unsafe_name")
     return path
 
 

@@ -49,11 +49,11 @@ def _is_noise(entry: zipfile.ZipInfo) -> bool:
 def _check_size(entries: list[zipfile.ZipInfo]) -> None:
     settings = get_settings()
     if not entries:
-        raise RejectedArchive("The ZIP file holds no files.", code="empty_archive")
+        raise RejectedArchive("The ZIP file is empty.", code="empty_archive")
     if len(entries) > settings.max_collection_images:
         raise RejectedArchive(
-            f"The ZIP file holds {len(entries)} files; "
-            f"at most {settings.max_collection_images} images fit in a collection."
+            f"The ZIP file contains {len(entries)} files. A collection can have at most "
+            f"{settings.max_collection_images} images."
         )
     unpacked = sum(entry.file_size for entry in entries)
     if unpacked > 4 * settings.max_upload_bytes:
@@ -64,22 +64,24 @@ def _check_size(entries: list[zipfile.ZipInfo]) -> None:
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes | RejectedImage:
     path = PurePosixPath(entry.filename.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or PureWindowsPath(entry.filename).drive:
-        return RejectedArchive("The name points outside the archive.", code="unsafe_name")
+        return RejectedArchive("The file name points outside the archive.", code="unsafe_name")
     if stat.S_ISLNK(entry.external_attr >> 16):
-        return RejectedArchive("The entry is a symbolic link.", code="symbolic_link")
+        return RejectedArchive("This entry is a symbolic link.", code="symbolic_link")
     if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
-        return RejectedArchive("The entry is no file.", code="not_a_file")
+        return RejectedArchive("This entry is not a file.", code="not_a_file")
     if entry.flag_bits & 0x1:
-        return RejectedArchive("The entry is encrypted.", code="encrypted_entry")
+        return RejectedArchive(
+            "This entry is encrypted. Upload it without a password.", code="encrypted_entry"
+        )
     limit = get_settings().max_image_bytes
     if entry.file_size > limit or entry.file_size > MAX_RATIO * max(entry.compress_size, 512):
-        return RejectedArchive("The entry unpacks to too many bytes.", code="too_large")
+        return RejectedArchive("This file is too large when unpacked.", code="too_large")
     try:
         with archive.open(entry) as file:
             # The header's size is only a claim: read no more than is allowed.
             data = file.read(limit + 1)
     except UNREADABLE as error:
-        return RejectedArchive(f"The entry cannot be unpacked ({error}).")
+        return RejectedArchive(f"This file cannot be unpacked ({error}).")
     if len(data) > limit:
-        return RejectedArchive("The entry unpacks to too many bytes.", code="too_large")
+        return RejectedArchive("This file is too large when unpacked.", code="too_large")
     return data

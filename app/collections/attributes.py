@@ -53,7 +53,9 @@ def read_attribute_table(data: bytes) -> list[AttributeRow]:
     except csv.Error as error:
         raise BadAttributeTable(f"The CSV cannot be read ({error}).") from error
     if len(rows) > most:
-        raise BadAttributeTable(f"The CSV has more than {most} rows, one for each image at most.")
+        raise BadAttributeTable(
+            f"The CSV has more than {most} rows. It can have at most one row per image."
+        )
     return rows
 
 
@@ -62,9 +64,9 @@ def decoded(data: bytes) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadAttributeTable("The table is not UTF-8 text; save it as UTF-8.") from error
+        raise BadAttributeTable("The table is not UTF-8 text. Save it as UTF-8.") from error
     if "\0" in text:
-        raise BadAttributeTable("The table holds NUL characters; it is not a text file.")
+        raise BadAttributeTable("The table contains NUL characters, so it is not a text file.")
     return text
 
 
@@ -72,7 +74,7 @@ def _check_columns(columns: list[str]) -> None:
     if "filename" not in columns:
         found = ", ".join(columns[:8]) or "none"
         raise BadAttributeTable(
-            f"The CSV needs a column 'filename' that names the image; found: {found}."
+            f"The CSV needs a column 'filename' that names the image. Columns found: {found}."
         )
     check_column_names(columns)
 
@@ -80,7 +82,7 @@ def _check_columns(columns: list[str]) -> None:
 def check_column_names(columns: list[str]) -> None:
     """Raises BadAttributeTable for names that are missing, doubled or too many."""
     if len(set(columns)) != len(columns) or "" in columns:
-        raise BadAttributeTable("Every column of the CSV needs a name of its own.")
+        raise BadAttributeTable("Every column of the CSV needs a unique name.")
     n_features = sum(column.startswith(FEATURE_PREFIX) for column in columns)
     if n_features > MAX_FEATURES or len(columns) - n_features - 1 > MAX_ATTRIBUTES:
         raise BadAttributeTable(
@@ -90,7 +92,9 @@ def check_column_names(columns: list[str]) -> None:
 
 def _row(row: dict[str, str], columns: list[str], line: int) -> AttributeRow:
     if any(row.get(column) is None for column in columns) or None in row:
-        raise BadAttributeTable(f"Line {line} does not have {len(columns)} cells.")
+        raise BadAttributeTable(
+            f"Line {line} does not have {len(columns)} cells, one for each column."
+        )
     attributes, emptied = attributes_of(row, columns)
     return AttributeRow(
         filename=as_meant(row["filename"].strip()),

@@ -85,7 +85,9 @@ def opened(data: bytes, max_pixels: int) -> PIL.Image.Image:
     try:
         check_head(format_of(data), data)
     except TooMuch as error:
-        raise RejectedImage(f"{error} Save the image anew.", code="overloaded") from error
+        raise RejectedImage(
+            f"{error} Open it in an image editor and save it again.", code="overloaded"
+        ) from error
     # Pillow's own limit is twice this number, and holds before it takes memory for a picture.
     PIL.Image.MAX_IMAGE_PIXELS = max_pixels // 2
     try:
@@ -97,7 +99,7 @@ def opened(data: bytes, max_pixels: int) -> PIL.Image.Image:
         raise _too_many_pixels(max_pixels) from error
     except DAMAGE as error:
         raise RejectedImage(
-            "Not an image this program can read. Use PNG, JPEG, WebP, GIF, BMP or TIFF.",
+            "This is not an image that Likewise can read. Use PNG, JPEG, WebP, GIF, BMP or TIFF.",
             code="not_an_image",
         ) from error
     limit = int(max_pixels * SHARES.get(picture.format or "", 1))
@@ -105,7 +107,8 @@ def opened(data: bytes, max_pixels: int) -> PIL.Image.Image:
         raise _too_many_pixels(limit, picture.format or "")
     if max(picture.size) > LONGEST_EDGE:
         raise RejectedImage(
-            f"The image is more than {LONGEST_EDGE} pixels long. Cut it into pieces.",
+            f"The image is more than {LONGEST_EDGE} pixels wide or high. Cut it into smaller "
+            "images.",
             code="too_many_pixels",
         )
     return picture
@@ -113,9 +116,9 @@ def opened(data: bytes, max_pixels: int) -> PIL.Image.Image:
 
 def _too_many_pixels(limit: int, format_name: str = "") -> RejectedImage:
     return RejectedImage(
-        f"The image has more than {limit / 1e6:.0f} million pixels"
-        f"{f', the most for {format_name}' if format_name in SHARES else ''}. "
-        "Scale it down; annotators see at most 1024 pixels.",
+        f"The image has more than {limit / 1e6:.0f} million "
+        f"pixels{f', the limit for {format_name}' if format_name in SHARES else ''}. Scale "
+        "it down. Annotators see at most 1024 pixels.",
         code="too_many_pixels",
     )
 

@@ -74,9 +74,9 @@ class SelectionUse:
             return f"{counted(self.n_chosen, 'image')} will be deleted. This cannot be undone."
         some = "All" if self.n_in_use == self.n_chosen else f"{self.n_in_use:,} of the"
         return (
-            f"{some} {counted(self.n_chosen, 'chosen image')} cannot be deleted: campaigns show "
-            f"them ({names(self.campaigns)}), and their answers would lose their meaning. "
-            "They stay as long as these campaigns."
+            f"{some} {counted(self.n_chosen, 'chosen image')} cannot be deleted, because "
+            f"campaigns use them ({names(self.campaigns)}) and their answers would lose "
+            "their meaning. You can delete them once these campaigns are deleted."
         )
 
 
@@ -115,8 +115,8 @@ def delete_images(
     use = use_of(session, collection, chosen)
     if chosen.expected is not None and use.n_chosen != chosen.expected:
         raise Conflict(
-            f"The collection has changed: the search finds {use.n_chosen} images now, not "
-            f"{chosen.expected}. Look again before you delete.",
+            f"The collection has changed: the search now finds {use.n_chosen} images, not "
+            f"{chosen.expected}. Check the images again before you delete them.",
             code="selection_changed",
         )
     if use.n_in_use and not unused_only:
@@ -151,14 +151,16 @@ def delete_collection(
     """
     if typed_name.strip() != collection.name:
         raise InvalidInput(
-            f"Type the collection's name, {collection.name!r}, to delete it.", code="name_differs"
+            f"To delete the collection, type its name: {collection.name!r}.", code="name_differs"
         )
     own = select(Campaign.id).where(Campaign.collection_id == collection.id).order_by(Campaign.id)
     campaigns = set(session.scalars(own.with_for_update()))
     session.get_one(Collection, collection.id, with_for_update=True, populate_existing=True)
     gone = dependents_of(session, collection)
     if {one.id for one in gone.campaigns} != campaigns:
-        raise Conflict("A campaign was created meanwhile. Look again before you delete.")
+        raise Conflict(
+            "A campaign was created in the meantime. Check again before you delete the collection."
+        )
     if gone.refusal is not None:
         raise CollectionInUse(gone.refusal)
     imports = session.scalars(

@@ -53,7 +53,7 @@ class Dependents:
                 f"{counted(self.n_answers, 'answer')} of {counted(self.n_annotators, 'annotator')} "
                 f"and {counted(self.n_models, 'model')}"
             )
-        return f"With it go {' and '.join(parts)}. This cannot be undone."
+        return f"This also deletes {' and '.join(parts)}. This cannot be undone."
 
 
 def counted(n: int, noun: str) -> str:
@@ -119,10 +119,13 @@ def _refusal(campaigns: list[DependentCampaign]) -> str | None:
     going_on = [one for one in campaigns if one.state in ("running", "paused")]
     if going_on:
         return (
-            f"It cannot be deleted while people may be answering: {names(going_on)}. "
-            "Finish the campaign first."
+            "This collection cannot be deleted while people may be answering its campaigns: "
+            f"{names(going_on)}. Finish the campaign first."
         )
     learning = [one for one in campaigns if one.is_learning]
     if learning:
-        return f"A model is being learned of it: {names(learning)}. Try again in a few minutes."
+        return (
+            "This collection cannot be deleted while a model is being trained on it: "
+            f"{names(learning)}. Try again in a few minutes."
+        )
     return None

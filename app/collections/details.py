@@ -33,7 +33,7 @@ def details_of(session: Session, collection: Collection, sha256: str) -> Details
     query = select(Image).where(Image.collection_id == collection.id, Image.sha256 == sha256)
     image = session.scalar(query)
     if image is None:
-        raise NotFound("There is no such image in this collection.")
+        raise NotFound("This collection has no such image.")
     grids = (
         select(func.count().label("n_grids"), func.coalesce(func.sum(Grid.n_answers), 0).label("n"))
         .where(Grid.campaign_id == Campaign.id, literal(image.position) == any_(Grid.images))

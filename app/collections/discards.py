@@ -131,7 +131,7 @@ def _remove(session: Session, note: Discard) -> None:
         delete_below(note.prefix)
     except ValueError as error:
         # A prefix that is none. Whatever else storage fails with may pass.
-        logger.exception("discard %d is parked", note.id)
+        logger.exception("discard %d cannot be processed and is set aside", note.id)
         note.refused = reason_of(error)
     else:
         session.delete(note)

@@ -44,11 +44,12 @@ def checked_addresses(host: str, port: int) -> list[str]:
         return found
     if port not in PORTS:
         raise PrivateAddress(
-            f"Port {port} is not open for imports, only {', '.join(map(str, PORTS))}."
+            f"Images cannot be imported from port {port}, only from {', '.join(map(str, PORTS))}."
         )
     if not all(map(is_public, found)):
         raise PrivateAddress(
-            f"{host} is an address inside a network. Images are imported from public ones only."
+            f"{host} is a private network address. Images can be imported from public "
+            "addresses only."
         )
     return found
 
@@ -74,14 +75,16 @@ def fetch(address: str, max_bytes: int) -> bytes:
             if isinstance(found, bytes):
                 return found
             address = _followed(address, found)
-    raise NotReadable(f"More than {MAX_REDIRECTS} redirects.", code="too_many_redirects")
+    raise NotReadable(
+        f"The address redirects more than {MAX_REDIRECTS} times.", code="too_many_redirects"
+    )
 
 
 def _followed(address: str, target: str) -> str:
     after = urljoin(address, target)
     parts = urlsplit(after)
     if parts.scheme not in WEB or parts.username is not None:
-        raise BadAddress(f"It redirects to {after[:100]!r}, which is no web address.")
+        raise BadAddress(f"The address redirects to {after[:100]!r}, which is not a web address.")
     return after
 
 
@@ -100,11 +103,9 @@ def _get(address: str, max_bytes: int) -> bytes | str:
             _check(response.status, given.get(b"content-type", ""))
             return _body(response, max_bytes)
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
-        raise Unreachable(
-            f"The host did not answer as it should ({error or 'too slow'})."
-        ) from error
+        raise Unreachable(f"The host did not respond properly ({error or 'too slow'}).") from error
     except (httpcore.UnsupportedProtocol, UnicodeError, ValueError) as error:
-        raise BadAddress(f"{address[:100]!r} is no web address ({error}).") from error
+        raise BadAddress(f"{address[:100]!r} is not a web address ({error}).") from error
 
 
 def _ascii(address: str) -> str:
@@ -124,17 +125,19 @@ def _host_of(address: str) -> str:
 
 def _check(status: int, content_type: str) -> None:
     if status in (404, 410):
-        raise NotReadable("There is nothing at this address.", code="not_found")
+        raise NotReadable("There is no file at this address.", code="not_found")
     if status in (401, 403):
-        raise NotReadable("The host does not let us have it.", code="forbidden")
+        raise NotReadable(
+            "The host does not allow this server to download the file.", code="forbidden"
+        )
     if status in (408, 425, 429) or status >= 500:
-        raise Unreachable(f"The host replied {status}.")
+        raise Unreachable(f"The host responded with status {status}.")
     if status != 200:
-        raise NotReadable(f"The host replied {status}.")
+        raise NotReadable(f"The host responded with status {status}.")
     if content_type.lower().startswith(PAGES):
         kind = content_type.partition(";")[0]
         raise NotReadable(
-            f"The address leads to a page ({kind}), not to an image.", code="not_an_image"
+            f"The address leads to a web page ({kind}), not to an image.", code="not_an_image"
         )
 
 

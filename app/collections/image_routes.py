@@ -37,15 +37,18 @@ def _filter(
         str,
         Query(
             alias="search",
-            description="Words of the file name or of attributes' values, or name:value "
-            "(in quotation marks where there are blanks; * stands for anything).",
+            description=(
+                "Words from the file name or from attribute values, or name:value. Put text "
+                "with spaces in quotation marks; * matches anything."
+            ),
         ),
     ] = "",
     attribute: Annotated[
-        list[str], Query(description="name:value, exactly; those of one name are alternatives.")
+        list[str],
+        Query(description="name:value, matched exactly. Values of the same name are alternatives."),
     ] = [],  # noqa: B006 -- FastAPI copies it
     missing: Annotated[
-        list[str], Query(description="Names of attributes that the image lacks.")
+        list[str], Query(description="Names of attributes for which the image has no value.")
     ] = [],  # noqa: B006
 ) -> ImageFilter:
     return search.filter_of(search_text, attribute, missing)

@@ -93,9 +93,11 @@ class SelectionIn(BaseModel):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if bool(self.sha256) == (self.filter is not None):
-            raise ValueError("Name images by sha256, or by a filter, not both.")
+            raise ValueError("Select images by sha256 or by a filter, not both.")
         if self.filter is not None and self.expected is None:
-            raise ValueError("With a filter, expected says how many images it finds.")
+            raise ValueError(
+                "If you select images by a filter, set expected to the number of images it finds."
+            )
         return self
 
     def selection(self) -> Selection:

@@ -58,7 +58,7 @@ def run_import(import_id: UUID, stopping: Callable[[], bool]) -> None:
     with transaction() as session:
         claimed = claim_import(session, import_id)
     if claimed is None:
-        logger.info("import %s is not to be had, nothing to do", import_id)
+        logger.info("import %s is not available, nothing to do", import_id)
         return
     epoch = claimed.epoch
     try:
@@ -72,7 +72,7 @@ def run_import(import_id: UUID, stopping: Callable[[], bool]) -> None:
         logger.info("import %s: %s", import_id, error)
     except NoRoom as error:
         # Not waited for here: what is deleted to make room is removed by this worker, too.
-        logger.warning("import %s is put off: %s", import_id, error)
+        logger.warning("import %s is postponed: %s", import_id, error)
         with transaction() as session:
             put_off(session, import_id, epoch, NO_ROOM_YET)
     except LikewiseError as error:
@@ -115,7 +115,8 @@ def _listed(prefix: str) -> list[Row]:
     for number, (address, size) in enumerate(list_below(checked_location(prefix)), start=1):
         if number > limit:
             raise InvalidInput(
-                f"There are more than {limit} objects below {prefix}. Choose a longer prefix.",
+                f"There are more than {limit} objects below {prefix}. Choose a more specific "
+                "prefix.",
                 code="too_many_objects",
             )
         row = Row(number, address, name_in(address))
@@ -123,10 +124,14 @@ def _listed(prefix: str) -> list[Row]:
             megabytes = get_settings().max_image_bytes // 2**20
             row.problem = ("too_large", f"The file is larger than {megabytes} MB.")
         elif row.filename.lower().endswith((".csv", ".jsonl", ".zip")):
-            row.problem = ("not_an_image", "Tables and archives are uploaded on the page itself.")
+            row.problem = (
+                "not_an_image",
+                "Tables and ZIP files cannot be imported from here. Upload them on the "
+                "collection's page.",
+            )
         rows.append(row)
     if not rows:
-        raise NotReadable(f"There is nothing below {prefix}.", code="nothing_found")
+        raise NotReadable(f"There are no objects below {prefix}.", code="nothing_found")
     return rows
 
 
@@ -232,8 +237,8 @@ def _set_attributes(
         features = row.features
         if features is not None and lengths and len(features) != lengths[0]:
             reason = (
-                f"The image is there, without its {len(features)} features: "
-                f"those of this collection's images are {lengths[0]}."
+                f"The image was added without its {len(features)} features, because this "
+                f"collection's images have {lengths[0]} features each."
             )
             problems.append((row, InvalidInput(reason, code="bad_features")))
             features = None

@@ -49,7 +49,7 @@ def start_import(
     """
     base = checked_location(prefix.strip()) if prefix.strip() else None
     if manifest is None and base is None:
-        raise InvalidInput("Give a list of addresses, or an address of object storage.")
+        raise InvalidInput("Enter a list of addresses, or an object storage address.")
     if manifest is None:
         return _begin(session, owner, collection, "prefix", str(base), None)
     filename, data = manifest
@@ -99,7 +99,7 @@ def get_import(session: Session, collection: Collection, import_id: UUID) -> Col
     """Raises NotFound."""
     found = session.get(CollectionImport, import_id)
     if found is None or found.collection_id != collection.id:
-        raise NotFound("There is no such import.")
+        raise NotFound("This import does not exist.")
     return found
 
 
@@ -120,7 +120,7 @@ def cancel_import(session: Session, owner: Account, one: CollectionImport) -> No
         .returning(CollectionImport.id)
     ).scalar()
     if cancelled is None:
-        raise Conflict("This import has ended already.", code="import_ended")
+        raise Conflict("This import has already ended.", code="import_ended")
     session.refresh(one)
     record_audit(session, owner.id, "collection.import_cancelled", "collection", one.collection_id)
 
@@ -130,14 +130,14 @@ def retry_import(
 ) -> CollectionImport:
     """A new import of what could not be used, and of what was not reached. Raises Conflict."""
     if one.state in ACTIVE:
-        raise Conflict("This import is still going on.", code="import_active")
+        raise Conflict("This import is still in progress.", code="import_active")
     if one.n_rows is None:
         return _begin(session, owner, collection, one.kind, one.source, None)
     failed = {problem.row for problem in problems_of(session, one)}
     rows = of_lines(get_object(rows_key(one.id)))
     left = [row for row in rows[: one.n_done] if row.number in failed] + rows[one.n_done :]
     if not left:
-        raise Conflict("Every row of this import was used.", code="nothing_to_retry")
+        raise Conflict("This import had no problems: every row was used.", code="nothing_to_retry")
     return _begin(session, owner, collection, one.kind, one.source, left)
 
 
@@ -177,7 +177,7 @@ def held_import(session: Session, import_id: UUID, epoch: int) -> CollectionImpo
         .with_for_update()
     )
     if one is None:
-        raise LostLease(f"Import {import_id} was cancelled, or is no longer held.")
+        raise LostLease(f"Import {import_id} was cancelled, or another worker has taken it over.")
     one.lease_until = lease_end()
     return one
 
@@ -253,7 +253,7 @@ def requeue_lost_imports(session: Session) -> int:
 
 def _lose_worker(session: Session, import_id: UUID) -> None:
     one = session.get_one(CollectionImport, import_id)
-    _queue_again(session, one, f"The worker was lost {one.attempts} times at the same place.")
+    _queue_again(session, one, f"The worker stopped {one.attempts} times at the same row.")
 
 
 def _park(session: Session, import_id: UUID, reason: str) -> None:
@@ -262,7 +262,7 @@ def _park(session: Session, import_id: UUID, reason: str) -> None:
         .where(CollectionImport.id == import_id)
         .values(
             state="failed",
-            error=f"It cannot be done: {reason}",
+            error=f"This import cannot be processed: {reason}",
             lease_until=None,
             finished_at=func.now(),
         )

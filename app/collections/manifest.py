@@ -57,10 +57,10 @@ def read_manifest(filename: str, data: bytes, base: Location | None) -> list[Row
     limit = get_settings().max_collection_images
     rows = [_row(number, cells, base) for number, cells in islice(lines, limit + 1)]
     if not rows:
-        raise BadManifest("The list has no lines.")
+        raise BadManifest("The list is empty.")
     if len(rows) > limit:
         raise BadManifest(
-            f"The list has more than {limit} lines; a collection holds no more images."
+            f"The list has more than {limit} lines. A collection can have at most that many images."
         )
     return rows
 
@@ -75,9 +75,9 @@ def _csv_lines(text: str) -> Iterator[tuple[int, Cells | str]]:
     if not set(columns) & set(ADDRESSES):
         found = ", ".join(columns[:8]) or "none"
         raise BadManifest(
-            f"The list needs a column 'url', 'path' or 'key' that says where each image is; "
-            f"found: {found}. A table of attributes for images that are here already goes to "
-            "“Add images”."
+            "The list needs a column 'url', 'path' or 'key' with the address of each image. "
+            f"Columns found: {found}. To upload a table of attributes for images that are "
+            "already here, use “Add images”."
         )
     check_column_names(columns)
     reader.fieldnames = columns
@@ -95,7 +95,7 @@ def _csv_lines(text: str) -> Iterator[tuple[int, Cells | str]]:
 def _json_lines(text: str) -> Iterator[tuple[int, Cells | str]]:
     if text.lstrip().startswith("["):
         raise BadManifest(
-            "A list in JSON has one object a line (JSON Lines), no array around them."
+            "A JSON list needs one object per line (JSON Lines), without an array around them."
         )
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
@@ -106,9 +106,9 @@ def _cells_of_json(line: str) -> Cells | str:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return f"The line is no JSON ({error})."
+        return f"The line is not valid JSON ({error})."
     if not isinstance(found, dict):
-        return "The line is no JSON object."
+        return "The line is not a JSON object."
     nested = found.pop("attributes", None)
     flat = {**found, **(nested if isinstance(nested, dict) else {})}
     features = flat.pop("features", None)
@@ -117,7 +117,7 @@ def _cells_of_json(line: str) -> Cells | str:
     cells = {}
     for name, value in flat.items():
         if isinstance(value, list | dict):
-            return f"{name[:50]!r} is neither text nor a number."
+            return f"The value of {name[:50]!r} is neither text nor a number."
         cells[name.strip()] = _as_text(value)
     return cells
 
@@ -135,12 +135,14 @@ def _row(number: int, cells: Cells | str, base: Location | None) -> Row:
     row = Row(number, as_meant(given))
     try:
         if not given:
-            raise BadManifest("The line names no address.", code="no_address")
+            raise BadManifest("The line has no address.", code="no_address")
         row.address = address_of_row(row.address, base)
         columns = [name for name in cells if name not in ADDRESSES]
         features = [name for name in columns if name.startswith("feature_")]
         if len(features) > MAX_FEATURES or len(columns) - len(features) > MAX_ATTRIBUTES + 2:
-            raise BadManifest(f"At most {MAX_ATTRIBUTES} attributes and {MAX_FEATURES} features.")
+            raise BadManifest(
+                f"At most {MAX_ATTRIBUTES} attributes and {MAX_FEATURES} features are allowed."
+            )
         row.attributes, _ = attributes_of(cells, columns)
         row.features = features_of(cells, columns, "The line")
         row.filename = as_meant(cells.get("filename", "").strip()) or name_in(row.address)

@@ -44,10 +44,10 @@ def image_bytes(collection_id: UUID, sha256: str, size: str) -> bytes:
 @router.get("/media/{collection_id}/{sha256}/{size}.webp")
 def serve_image(collection_id: UUID, sha256: str, size: str, s: str = "") -> Response:
     if not signature_fits("media", f"{collection_id}/{sha256}", s):
-        raise NotFound("There is no such image.")
+        raise NotFound("This image does not exist.")
     try:
         data = image_bytes(collection_id, sha256, size)
     except FileNotFoundError as error:
-        raise NotFound("There is no such image.") from error
+        raise NotFound("This image does not exist.") from error
     headers = {"Cache-Control": "private, max-age=31536000, immutable"}
     return Response(data, media_type="image/webp", headers=headers)

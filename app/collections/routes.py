@@ -83,7 +83,7 @@ def delete_collection(
     collection_id: UUID,
     session: DatabaseSession,
     account: SignedIn,
-    name: Annotated[str, Query(description="The collection's name, to be sure.")],
+    name: Annotated[str, Query(description="The collection's name, as a confirmation.")],
 ) -> None:
     """Delete a collection with all its campaigns, their answers and models."""
     collection = service.get_collection(session, account, collection_id)
@@ -101,8 +101,10 @@ def add_files(
     aliases: Annotated[
         Json[dict[str, str]] | None,
         Form(
-            description="Other names that a table has for images: a JSON object of each to the "
-            "name of the image, as `duplicates` of earlier replies tell them."
+            description=(
+                "Other names that a table uses for images: a JSON object that maps each to the "
+                "image's file name, as in the `duplicates` of earlier responses."
+            )
         ),
     ] = None,
 ) -> UploadOut:

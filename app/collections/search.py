@@ -63,13 +63,13 @@ class AttributeValues:
 def filter_of(search: str, attributes: list[str], missing: list[str]) -> ImageFilter:
     """The filter that an address states, attributes as `name:value`. Raises InvalidInput."""
     if len(search) > MAX_SEARCH:
-        raise InvalidInput(f"A search has at most {MAX_SEARCH} characters.", code="bad_search")
+        raise InvalidInput(f"A search can have at most {MAX_SEARCH} characters.", code="bad_search")
     pairs = []
     for pair in attributes:
         name, colon, value = pair.partition(":")
         if not colon:
             raise InvalidInput(
-                f"attribute is name:value, such as colour:red, not {pair[:50]!r}.",
+                f"attribute must be name:value, such as colour:red, not {pair[:50]!r}.",
                 code="bad_search",
             )
         pairs.append((name, value))
@@ -167,7 +167,8 @@ def _sorted_by(sort: str) -> ColumnElement[Any]:
         value: ColumnElement[Any] = Image.attributes[name].astext
         return value
     raise InvalidInput(
-        f"sort is one of {', '.join(SORTS)} or attribute:name, not {sort[:50]!r}.", code="bad_sort"
+        f"sort must be one of {', '.join(SORTS)} or attribute:name, not {sort[:50]!r}.",
+        code="bad_sort",
     )
 
 

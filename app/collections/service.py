@@ -111,7 +111,7 @@ def get_collection(session: Session, owner: Account, collection_id: UUID) -> Col
     """The owner's collection; raises NotFound, also for somebody else's."""
     collection = session.get(Collection, collection_id)
     if collection is None or collection.owner_id != owner.id:
-        raise NotFound("There is no such collection.")
+        raise NotFound("This collection does not exist.")
     return collection
 
 
@@ -302,8 +302,8 @@ def _room_of(session: Session, collection: Collection) -> tuple[int, RejectedIma
     if of_account < own:
         return of_account, RejectedImage(_account_full(), code="account_full")
     return own, RejectedImage(
-        f"The collection is full ({settings.max_collection_images} images). "
-        "Put the rest into another one.",
+        f"The collection is full ({settings.max_collection_images} images). Add the "
+        "remaining images to another collection.",
         code="collection_full",
     )
 
@@ -322,16 +322,16 @@ def _images_kept(session: Session, owner_id: UUID) -> int:
 
 def _account_full() -> str:
     return (
-        f"An account keeps up to {get_settings().max_account_images:,} images, all its collections "
-        "together. Delete some that you no longer need, or ask the administrator to raise "
-        "LIKEWISE_MAX_ACCOUNT_IMAGES."
+        f"Your account can have up to {get_settings().max_account_images:,} images in all "
+        "its collections together. Delete images that you no longer need, or ask the "
+        "administrator to raise LIKEWISE_MAX_ACCOUNT_IMAGES."
     )
 
 
 def image_key(collection_id: UUID, sha256: str, size: str) -> str:
     """Storage key of one encoded image; `size` is a key of SIZES."""
     if size not in SIZES:
-        raise NotFound(f"Images come in the sizes {', '.join(SIZES)}, not {size!r}.")
+        raise NotFound(f"The image size must be one of {', '.join(SIZES)}, not {size!r}.")
     return f"images/{collection_id}/{sha256}/{size}.webp"
 
 
@@ -339,7 +339,7 @@ def require_images(collection: Collection, at_least: int) -> None:
     """Raise Conflict when the collection is too small for grids of `at_least` images."""
     if collection.n_images < at_least:
         raise Conflict(
-            f"The collection has {collection.n_images} images, fewer than the {at_least} of one "
-            "grid. Upload more images or choose a smaller grid.",
+            f"The collection has {collection.n_images} images, but one grid needs "
+            f"{at_least}. Upload more images or choose a smaller grid.",
             code="collection_too_small",
         )

@@ -115,8 +115,8 @@ def _check_feature_lengths(session: Session, collection: Collection) -> None:
     lengths = feature_lengths(session, collection)
     if len(lengths) > 1:
         raise BadAttributeTable(
-            f"Feature vectors of one collection have one length; found {lengths}. "
-            "Upload one table that has the features of all images."
+            "All feature vectors of a collection must have the same length, but these have "
+            f"{lengths}. Upload one table with the features of all images."
         )
 
 
@@ -147,12 +147,13 @@ def _unused(n_rows: int, unknown: list[str], ambiguous: list[str]) -> str:
     parts = []
     if unknown:
         parts.append(
-            f"{len(unknown)} of {n_rows} rows name no image of this collection: {_some(unknown)}"
+            f"{len(unknown)} of {n_rows} rows do not match any image of this collection: "
+            f"{_some(unknown)}"
         )
     if ambiguous:
         parts.append(
-            f"{len(ambiguous)} of {n_rows} rows name several images of one name: "
-            f"{_some(ambiguous)} (a column sha256 tells them apart)"
+            f"{len(ambiguous)} of {n_rows} rows match several images with the same name: "
+            f"{_some(ambiguous)} (add a column sha256 to distinguish them)"
         )
     return " ".join(f"{part}." for part in parts)
 

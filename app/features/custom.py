@@ -53,14 +53,16 @@ class CustomFeatures:
     def _check(self, made: NDArray[np.float64], n_images: int) -> None:
         wrong = ""
         if made.ndim != 2 or len(made) != n_images or not made.size:
-            wrong = f"an array of shape {made.shape} for {n_images} images; it must be (N, F)"
+            wrong = (
+                f"an array of shape {made.shape} for {n_images} images; the shape must be (N, F)"
+            )
         elif made.shape[1] > MOST_FEATURES:
-            wrong = f"{made.shape[1]} numbers an image; at most {MOST_FEATURES} can be used"
+            wrong = f"{made.shape[1]} numbers per image; at most {MOST_FEATURES} are allowed"
         elif not np.isfinite(made).all():
             row = int(np.flatnonzero(~np.isfinite(made).all(axis=1))[0])
-            wrong = f"numbers that are not finite, for image {row} first"
+            wrong = f"numbers that are not finite, first for image {row}"
         if wrong:
-            raise ValueError(f"{SETTING}={self.address} gave {wrong}.")
+            raise ValueError(f"{SETTING}={self.address} returned {wrong}.")
 
 
 class _Counted:
@@ -92,7 +94,7 @@ def load_custom(address: str | None = None) -> CustomFeatures:
     address = custom_address() if address is None else address
     if not address:
         raise ValueError(
-            f"No function for features is set on this server. Set {SETTING}=module:function, or "
+            f"This server has no custom feature function. Set {SETTING}=module:function, or "
             "choose other features."
         )
     module_name, _, name = address.partition(":")
@@ -102,7 +104,8 @@ def load_custom(address: str | None = None) -> CustomFeatures:
         # Also what a module raises while it is run: the setting is wrong, whatever it is.
         raise ValueError(
             f"{SETTING}={address}: the module {module_name} cannot be imported "
-            f"({type(error).__name__}: {error}). It must lie on PYTHONPATH of all processes."
+            f"({type(error).__name__}: {error}). It must be on the PYTHONPATH of all "
+            "processes."
         ) from error
     function = getattr(module, name, None)
     if not callable(function):

@@ -24,8 +24,8 @@ from app.features.sources import TABLE, FeatureArray, Source, get_source
 NAME = "features"
 _ROWS_AT_A_TIME = 500
 NO_TABLE = (
-    "This campaign needs features, but no image of its collection has any. Upload a table with "
-    "columns feature_0, feature_1, …, or choose others."
+    "This campaign needs features, but no image of its collection has any. Upload a table "
+    "with columns feature_0, feature_1, …, or choose other features."
 )
 
 Features = FeatureArray | None
@@ -69,8 +69,8 @@ def require_features(session: Session, campaign: Campaign, name: str | None) -> 
 
 def _differently_many(one: int, other: int) -> str:
     return (
-        f"The images of this collection have differently many features ({one} and {other}). "
-        "Upload one table that has them all."
+        f"The images of this collection have different numbers of features ({one} and "
+        f"{other}). Upload one table with the features of all images."
     )
 
 
@@ -110,7 +110,7 @@ def features_of_table(rows: Iterable[list[float] | None], n: int) -> NDArray[np.
 def computed_features(collection_id: UUID, hashes: list[str], source: Source) -> FeatureArray:
     """What a source says of these images; computed once and kept in storage."""
     if source.compute is None:
-        raise ValueError(f"{source.title} are not computed from images.")
+        raise ValueError(f"The {source.title} are not computed from images.")
     about = f" {source.version}" if source.version else ""
     digest = hashlib.sha256(("".join(hashes) + about).encode()).hexdigest()[:16]
     key = f"features/{collection_id}/{source.name}-{digest}.safetensors"

@@ -59,34 +59,34 @@ BUILT_IN = (
     Source(
         "appearance",
         "colours and edges",
-        "Colours of a raster, and directions of edges: 40 numbers. Tells what images look like "
-        "from afar, nothing of what they show.",
+        "Colours on a coarse raster and directions of edges: 40 numbers. They describe what "
+        "images look like from a distance, not what they show.",
         _appearance,
     ),
     Source(
         "components",
         "main components of small pixels",
-        "50 principal components of 16 × 16 colour pixels. For images that are alike in pose and "
-        "cut: faces, scans, signs.",
+        "50 principal components of 16 × 16 colour pixels. For images with the same pose "
+        "and framing: faces, scans, signs.",
         _components,
     ),
     Source(
         "pixels",
         "small pixels, colour",
-        "16 × 16 colour pixels as they are.",
+        "The values of 16 × 16 colour pixels.",
         _pixels,
     ),
     Source(
         "grey",
         "small pixels, grey",
-        "28 × 28 grey pixels as they are: handwriting, symbols, drawings.",
+        "The values of 28 × 28 grey pixels. For handwriting, symbols, drawings.",
         _grey,
     ),
     Source(
         TABLE,
-        "features of the table",
-        "Columns feature_0, feature_1, … of the collection's table: vectors of your own, for "
-        "instance from a network that knows such images.",
+        "features from the table",
+        "Columns feature_0, feature_1, … of the collection's table: your own vectors, for "
+        "instance from a neural network trained on such images.",
     ),
 )
 BY_NAME = {source.name: source for source in BUILT_IN}
@@ -112,11 +112,13 @@ def check_source(name: str) -> str:
     not loaded for it: that takes a while, and only learning jobs need it."""
     if name == CUSTOM and not custom_address():
         raise ValueError(
-            f"no function for features is set on this server ({SETTING}); choose one of: "
+            f"this server has no custom feature function ({SETTING}); choose one of: "
             f"{', '.join(BY_NAME)}"
         )
     if name != CUSTOM and name not in BY_NAME:
-        raise ValueError(f"there are no features {name!r}; choose one of: {', '.join(BY_NAME)}")
+        raise ValueError(
+            f"there are no features named {name!r}; choose one of: {', '.join(BY_NAME)}"
+        )
     return name
 
 

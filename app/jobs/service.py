@@ -149,7 +149,7 @@ def _renewed(session: Session, job_id: UUID, epoch: int, **values: float) -> UUI
 
 
 def _lost(job_id: UUID, epoch: int) -> LostLease:
-    return LostLease(f"Job {job_id} is no longer held under epoch {epoch}.")
+    return LostLease(f"The lease of job {job_id} under epoch {epoch} has ended.")
 
 
 def require_held(session: Session, job_id: UUID, epoch: int, *, lock: bool = False) -> Job:
@@ -218,7 +218,7 @@ def retry_failed_job(session: Session, campaign_id: UUID, watermark: int) -> Job
     """A fresh job after a failed one, on a requester's wish. Raises Conflict."""
     latest = latest_job(session, campaign_id)
     if latest is None or latest.state != "failed":
-        raise Conflict("The last learning job did not fail; there is nothing to retry.")
+        raise Conflict("The last learning job did not fail, so there is nothing to retry.")
     return _new_job(session, campaign_id, watermark, latest.kind)
 
 
@@ -255,7 +255,7 @@ def requeue_lost_jobs(session: Session) -> int:
 
 def _lose_worker(session: Session, job_id: UUID) -> None:
     job = session.get_one(Job, job_id)
-    _after_failure(session, job, f"The worker was lost in attempt {job.attempts}.", retry=True)
+    _after_failure(session, job, f"The worker stopped during attempt {job.attempts}.", retry=True)
 
 
 def _dispatch_again(session: Session, job_id: UUID) -> None:
@@ -268,7 +268,7 @@ def _park(session: Session, job_id: UUID, reason: str) -> None:
         .where(Job.id == job_id)
         .values(
             state="failed",
-            error=f"It cannot be done: {reason}",
+            error=f"This job cannot be processed: {reason}",
             lease_owner=None,
             lease_until=None,
             finished_at=func.now(),

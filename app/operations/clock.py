@@ -62,7 +62,9 @@ def _shorten(session: Session, wait: Wait) -> int:
             .execution_options(synchronize_session=False)
         )
         name = f"{table.__tablename__}.{wait.time.key}"
-        logger.warning("the clock was set back: %d times of %s were ahead", len(found), name)
+        logger.warning(
+            "the clock was set back: %d times of %s were in the future", len(found), name
+        )
     return len(found)
 
 

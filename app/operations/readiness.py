@@ -43,20 +43,25 @@ def _database() -> None:
     with transaction() as session:
         current, is_walled = database_revision(session), is_manned(session)
     if current != newest_revision():
-        raise NotReady(f"migrated to {current}, this code needs {newest_revision()}")
+        raise NotReady(
+            f"its schema is at revision {current}, but this version needs {newest_revision()}: "
+            "run `likewise migrate`"
+        )
     if not is_walled:
-        raise NotReady("the role that keeps requesters apart is missing: run `likewise migrate`")
+        raise NotReady(
+            "the role that keeps requesters' data apart is missing: run `likewise migrate`"
+        )
 
 
 def _queue() -> None:
     try:
         write_to_redis()
     except OutOfMemoryError as error:
-        raise NotReady("has no memory left") from error
+        raise NotReady("it has no memory left") from error
     except ResponseError as error:
         if not str(error).startswith("MISCONF"):
             raise
-        raise NotReady("cannot write to its disk") from error
+        raise NotReady("it cannot write to its disk") from error
 
 
 CHECKS: dict[str, Callable[[], None]] = {
@@ -97,7 +102,7 @@ def _begun(name: str, check: Callable[[], None]) -> Future[None]:
 
 def _found(name: str, future: Future[None]) -> str:
     if not future.done():
-        return f"no answer within {PATIENCE_SECONDS:g} seconds"
+        return f"no response within {PATIENCE_SECONDS:g} seconds"
     error = future.exception()
     if error is None:
         return OK

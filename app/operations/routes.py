@@ -42,7 +42,7 @@ def readyz() -> Response:
 def metrics(request: Request) -> Response:
     wanted = get_settings().metrics_token.get_secret_value()
     if not wanted:
-        raise NotFound("There is no such page.")
+        raise NotFound("This page does not exist.")
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     fits = hmac.compare_digest(given.encode(), wanted.encode())
     if scheme.lower() != "bearer" or not fits:

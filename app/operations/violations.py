@@ -67,7 +67,7 @@ async def _body(request: Request) -> bytes:
     async for part in request.stream():
         body += part
         if len(body) > LARGEST:
-            raise ReportTooLarge(f"A report has {LARGEST} bytes at most.")
+            raise ReportTooLarge(f"The report is too large. The limit is {LARGEST} bytes.")
     return body
 
 
@@ -77,13 +77,15 @@ def take_reports(
 ) -> Response:
     address = request.client.host if request.client else "unknown"
     if not throttle.hit(PER_ADDRESS, "csp-report", address):
-        raise TooManyReports("Too many reports within a minute.")
+        raise TooManyReports("Too many reports within one minute. Try again later.")
     if request.headers.get("content-type", "").partition(";")[0].strip() not in TYPES:
-        raise InvalidInput(f"Reports are {' or '.join(TYPES[:2])}.", code="bad_report")
+        raise InvalidInput(
+            f"The content type of a report must be {' or '.join(TYPES[:2])}.", code="bad_report"
+        )
     try:
         told = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput("A report is JSON.", code="bad_report") from error
+        raise InvalidInput("A report must be valid JSON.", code="bad_report") from error
     record(session, violations_of(told))
     return Response(status_code=204)
 

@@ -123,7 +123,7 @@ def send(attempt: Attempt) -> Outcome:
     try:
         status, said = _post(attempt)
     except (httpcore.TimeoutException, TimeoutError):
-        status, said = None, f"No reply within {TIMEOUT_SECONDS:g} seconds."
+        status, said = None, f"The receiver did not respond within {TIMEOUT_SECONDS:g} seconds."
     except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
         status, said = None, f"{type(error).__name__}: {error}"
     except (LikewiseError, ValueError) as error:
@@ -137,7 +137,9 @@ def send(attempt: Attempt) -> Outcome:
 
 def _post(attempt: Attempt) -> tuple[int, str]:
     if attempt.secret is None:
-        raise ValueError("The secret was sealed under another LIKEWISE_SECRET_KEY: make a new one.")
+        raise ValueError(
+            "The secret was encrypted with another LIKEWISE_SECRET_KEY. Create a new secret."
+        )
     timestamp = int(time.time())
     headers = {
         "content-type": "application/json",
@@ -198,7 +200,9 @@ def record(session: Session, attempt: Attempt, outcome: Outcome) -> None:
     if outcome.status == GONE:
         webhook = session.get_one(Webhook, delivery.webhook_id)
         webhook.disabled_at = now
-        webhook.disabled_because = "The receiver said 410 Gone: it wants no more."
+        webhook.disabled_because = (
+            "The receiver responded 410 Gone, which means it wants no more events."
+        )
 
 
 def deliver_next() -> bool:

@@ -17,7 +17,7 @@ def checked_addresses(host: str, port: int) -> list[str]:
     found = addresses_of(host, port)
     if not get_settings().webhooks_to_private and not all(map(is_public, found)):
         raise ForbiddenAddress(
-            f"{host} is an address of a private network, which webhooks do not reach. Whoever runs "
-            "Likewise can allow it with LIKEWISE_WEBHOOKS_TO_PRIVATE=1."
+            f"{host} is in a private network, and webhooks are not sent there. An "
+            "administrator can allow it with LIKEWISE_WEBHOOKS_TO_PRIVATE=1."
         )
     return found

@@ -42,7 +42,7 @@ def _campaign_of(text: str) -> UUID | None:
     try:
         return UUID(text) if text else None
     except ValueError as error:
-        raise NotFound("There is no such campaign.") from error
+        raise NotFound("This campaign does not exist.") from error
 
 
 @pages.post(ADDRESS, response_class=HTMLResponse)

@@ -16,10 +16,14 @@ URL = "https://example.org/likewise"
 
 
 class NewWebhook(BaseModel, extra="forbid"):
-    url: str = Field(description="Where events are sent, by POST.", examples=[URL])
+    url: str = Field(description="The address to which events are sent by POST.", examples=[URL])
     events: list[Event] = Field(examples=[["campaign.finished", "job.failed"]])
     campaign_id: UUID | None = Field(
-        default=None, description="Of this campaign alone; left out: of all that you may see."
+        default=None,
+        description=(
+            "Send only events of this campaign. If left out: events of all campaigns that you "
+            "can see."
+        ),
     )
 
 
@@ -54,7 +58,7 @@ class WebhookOut(BaseModel):
 
 
 class SecretOut(BaseModel):
-    secret: str = Field(description="To check signatures with. Shown this once.")
+    secret: str = Field(description="The key for checking signatures. It is shown only once.")
 
 
 class CreatedWebhook(WebhookOut, SecretOut):
@@ -78,7 +82,9 @@ class DeliveryOut(BaseModel):
     event: str
     state: Literal["pending", "delivered", "failed"]
     created_at: datetime
-    due_at: datetime | None = Field(description="When it is tried next; null when it has ended.")
+    due_at: datetime | None = Field(
+        description="Time of the next attempt; null when the delivery has ended."
+    )
     body: str
     attempts: list[AttemptOut]
 

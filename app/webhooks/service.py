@@ -51,7 +51,7 @@ def create_webhook(
         get_campaign(session, account, campaign_id)
     query = select(func.count()).where(Webhook.account_id == account.id)
     if (session.scalar(query) or 0) >= MOST:
-        raise Conflict(f"An account has at most {MOST} webhooks. Delete one first.")
+        raise Conflict(f"An account can have at most {MOST} webhooks. Delete one first.")
     secret = new_secret()
     webhook = Webhook(
         account_id=account.id,
@@ -77,20 +77,20 @@ def checked_url(text: str) -> str:
         parts = urlsplit(text)
         host, _ = parts.hostname or "", parts.port
     except ValueError as error:
-        raise InvalidInput(f"This is no address: {error}.", code="bad_url") from error
+        raise InvalidInput(f"This is not a valid address: {error}.", code="bad_url") from error
     schemes = ("https", "http") if private else ("https",)
     if parts.scheme not in schemes or not host or len(text) > 2000 or not text.isascii():
         raise InvalidInput(
-            f"The address begins with {' or '.join(schemes)}:// and has a host; in ASCII, at most "
-            "2,000 characters.",
+            f"The address must start with {' or '.join(schemes)}:// and a host, in ASCII, "
+            "with at most 2,000 characters.",
             code="bad_url",
         )
     if parts.username is not None or parts.fragment or any(one.isspace() for one in text):
         raise InvalidInput(
-            "The address has no user name, no password, no # and no blanks.", code="bad_url"
+            "The address cannot contain a user name, a password, # or spaces.", code="bad_url"
         )
     if not private and (host == "localhost" or _is_private_literal(host)):
-        raise ForbiddenAddress(f"{host} is an address of a private network.")
+        raise ForbiddenAddress(f"{host} is in a private network. Use a public address.")
     return text
 
 
@@ -106,8 +106,8 @@ def _checked_events(events: Sequence[str]) -> list[str]:
     unknown = sorted(set(events) - set(EVENTS))
     if unknown or not events:
         raise InvalidInput(
-            f"Choose one or more of {', '.join(EVENTS)}"
-            + (f"; there is no {unknown[0]!r}." if unknown else "."),
+            f"Choose one or more of these events: {', '.join(EVENTS)}"
+            + (f"; there is no event {unknown[0]!r}." if unknown else "."),
             code="unknown_event",
         )
     return [event for event in EVENTS if event in events]
@@ -126,7 +126,7 @@ def get_webhook(session: Session, account: Account, webhook_id: UUID) -> Webhook
     """The account's webhook; raises NotFound, also for somebody else's."""
     webhook = session.get(Webhook, webhook_id)
     if webhook is None or webhook.account_id != account.id:
-        raise NotFound("There is no such webhook.")
+        raise NotFound("This webhook does not exist.")
     return webhook
 
 
@@ -174,7 +174,7 @@ def deliveries_of(webhook: Webhook) -> Select[Delivery]:
 def get_delivery(session: Session, webhook: Webhook, delivery_id: UUID) -> Delivery:
     delivery = session.get(Delivery, delivery_id)
     if delivery is None or delivery.webhook_id != webhook.id:
-        raise NotFound("This webhook has no such delivery.")
+        raise NotFound("This delivery does not exist.")
     return delivery
 
 

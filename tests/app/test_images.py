@@ -150,7 +150,7 @@ def test_attributes_go_out_and_come_back_changed(client: TestClient) -> None:
     assert [image["attributes"] for image in found] == [{"colour": "=1+1"}, {}, {"colour": "blue"}]
     # Without hashes the two are one name too few.
     report = upload(client, collection, ("by-name.csv", b"filename,colour\nsame.png,green\n"))
-    assert "several images of one name" in report["rejected"][0]["reason"]
+    assert "several images with the same name" in report["rejected"][0]["reason"]
 
 
 @pytest.mark.usefixtures("owner")
@@ -348,7 +348,7 @@ def test_a_collection_goes_with_all_that_depends_on_it(client: TestClient, owner
     with transaction() as session:
         if session.get_one(Campaign, campaign.id).state != "finished":
             finish_campaign(session, owner, campaign.id)
-    assert "being learned" in client.get(f"{root}/dependents").json()["refusal"]
+    assert "being trained" in client.get(f"{root}/dependents").json()["refusal"]
     with transaction() as session:
         session.execute(metadata.tables["job"].update().values(state="done"))
 

@@ -38,7 +38,7 @@ def test_who_finds_the_line_full_is_refused_and_the_others_are_not() -> None:
         await places.take("greedy")
         waiting = asyncio.ensure_future(places.take("greedy"))
         await asyncio.sleep(0)
-        with pytest.raises(TooManyAtOnce, match="too many requests"):
+        with pytest.raises(TooManyAtOnce, match="too much"):
             await places.take("greedy")
         await places.take("quiet")
         assert not waiting.done()
