@@ -39,9 +39,9 @@ class Deliverer:
                 while not self._stopping.is_set() and deliver_next():
                     continue
             except DBAPIError as error:
-                logger.warning("webhooks wait for the database: %s", error)
+                logger.warning("webhooks are waiting for the database: %s", error)
             except Exception:
                 # The delivery's claim runs out, and it is tried again.
-                logger.exception("a webhook could not be sent")
+                logger.exception("could not send a webhook")
             with self._news:
                 self._news.wait(TICK_SECONDS)

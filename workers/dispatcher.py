@@ -66,7 +66,7 @@ def relay_messages(limit: int = 100) -> int:
             except Exception as error:
                 if isinstance(error, BROKER_ERRORS) and not isinstance(error, SerializationError):
                     raise
-                logger.exception("outbox message %d is parked", message.id)
+                logger.exception("outbox message %d cannot be sent and is set aside", message.id)
                 message.refused = reason_of(error)
             message.dispatched_at = func.clock_timestamp()
         return len(waiting)
@@ -74,7 +74,7 @@ def relay_messages(limit: int = 100) -> int:
 
 def _send(message: OutboxMessage) -> None:
     if not isinstance(message.arguments, dict):
-        raise TypeError(f"arguments are no object but {type(message.arguments).__name__}")
+        raise TypeError(f"the arguments are not an object but {type(message.arguments).__name__}")
     celery.send_task(message.task, kwargs=message.arguments, retry=False, ignore_result=True)
 
 
@@ -82,14 +82,16 @@ def requeue(lost: Callable[[Session], int]) -> None:
     """Queue again what lost its worker or its message."""
     queued = _one(lost)
     if queued:
-        logger.info("queued %d again that were lost", queued)
+        logger.info("queued %d lost items again", queued)
 
 
 def forget_people() -> None:
     """Forget who people of campaigns that ended long ago were."""
     people = _one(forget_old)
     if people:
-        logger.info("forgot who %d people were, as their campaigns ended long ago", people)
+        logger.info(
+            "deleted the identities of %d annotators whose campaigns ended long ago", people
+        )
 
 
 def _one(sweep: Callable[[Session], Swept]) -> Swept:
@@ -122,7 +124,7 @@ def run_sweeps(sweeps: Iterable[Callable[[], object]]) -> None:
         except Exception as error:
             if is_passing(error):
                 raise
-            logger.exception("a sweep failed; the others go on")
+            logger.exception("a sweep failed, the others continue")
 
 
 class Dispatcher:
@@ -170,7 +172,7 @@ class Dispatcher:
             # Of very many that wait for their turn a look takes long: most of a core is for others.
             self.stopping.wait(min(PAUSE_TIMES * (time.monotonic() - began), TICK_SECONDS))
         except BROKER_ERRORS as error:
-            logger.warning("broker not reachable, messages stay in the outbox: %s", error)
+            logger.warning("broker not reachable, messages wait in the outbox: %s", error)
             self.stopping.wait(TICK_SECONDS)
 
 

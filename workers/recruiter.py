@@ -48,12 +48,12 @@ class Recruiter:
                 while not self._stopping.is_set() and once():
                     continue
             except DBAPIError as error:
-                logger.warning("recruiting waits for the database: %s", error)
+                logger.warning("recruiting is waiting for the database: %s", error)
             except ChannelError as error:
-                logger.warning("a platform could not be heard: %s", error)
+                logger.warning("could not reach a platform: %s", error)
                 self._stopping.wait(PATIENCE_SECONDS)
             except Exception:
                 # The claim runs out, and it is tried again.
-                logger.exception("a request to a platform could not be made")
+                logger.exception("a request to a platform failed")
             with self._news:
                 self._news.wait(TICK_SECONDS)

@@ -54,7 +54,7 @@ def supervise_job(job_id: UUID) -> None:
     with transaction() as session:
         job = claim_job(session, job_id, owner)
     if job is None:
-        logger.info("job %s is not to be had, nothing to do", job_id)
+        logger.info("job %s is not available, nothing to do", job_id)
         return
     logger.info("job %s: attempt %d, epoch %d", job.id, job.attempts, job.epoch)
     with tempfile.TemporaryFile() as errors:
@@ -88,7 +88,7 @@ def _give_way(pid: int) -> None:
         if session.exists():
             _written(session, str(niceness))
     except OSError as error:
-        logger.warning("a training does not give way: %s", error)
+        logger.warning("could not lower the priority of a training: %s", error)
 
 
 def _written(setting: Path, value: str) -> None:
@@ -137,14 +137,16 @@ def _record(job: Job, returncode: int, outcome: str, errors: IO[bytes]) -> None:
     errors.seek(0)
     output = errors.read()[-8000:].decode(errors="replace").strip()
     if output:
-        logger.info("job %s said:\n%s", job.id, output)
+        logger.info("output of job %s:\n%s", job.id, output)
     if outcome == "lost" or (outcome == "ended" and returncode == 0):
         return
     reason = _reason(outcome, returncode, output)
     try:
         # Whoever is to end does not wait: the lease runs out.
         through_outages(
-            f"job {job.id}: its end", lambda: _store(job, outcome, reason), give_up=is_stopping
+            f"job {job.id}: recording its end",
+            lambda: _store(job, outcome, reason),
+            give_up=is_stopping,
         )
     except LostLease:
         # The child recorded its own error or somebody took the job over: nothing to add.
@@ -161,7 +163,10 @@ def _store(job: Job, outcome: str, reason: str) -> None:
 
 def _reason(outcome: str, returncode: int, output: str) -> str:
     if outcome == "time_limit":
-        return f"Training took longer than {get_settings().job_time_limit_seconds} seconds."
+        return (
+            f"The training took longer than the limit of {get_settings().job_time_limit_seconds} "
+            "seconds."
+        )
     if returncode < 0:
         return f"The training process was killed by signal {-returncode}."
     return f"The training process ended with code {returncode}: {last_error(output)}"

@@ -29,7 +29,7 @@ def main(campaign_id: UUID, job_id: UUID, epoch: int, parent: int) -> None:
     """Do the job; an error of the data is recorded as final, retrying would not help."""
     _die_with_parent(parent)
     try:
-        kind = through_outages(f"job {job_id}: what it is", lambda: _kind_of(job_id))
+        kind = through_outages(f"job {job_id}: reading its kind", lambda: _kind_of(job_id))
         RUNNERS[kind](campaign_id, job_id, epoch)
     except NoRoom:
         # What is written down is the crash, which is tried again.
@@ -39,7 +39,7 @@ def main(campaign_id: UUID, job_id: UUID, epoch: int, parent: int) -> None:
     except (LikewiseError, ValueError) as error:
         traceback.print_exc()
         reason = f"{type(error).__name__}: {error}"
-        through_outages(f"job {job_id}: its end", lambda: _fail(job_id, epoch, reason))
+        through_outages(f"job {job_id}: recording its end", lambda: _fail(job_id, epoch, reason))
 
 
 def _kind_of(job_id: UUID) -> str:

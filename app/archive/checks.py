@@ -42,7 +42,7 @@ RULES = {
         SELECT FROM collection c WHERE id = :collection AND n_images <> (
             SELECT count(*) FROM image i WHERE i.collection_id = c.id AND i.position < c.n_images)
         """,
-    "An image has no proper hash, size or attributes.": """
+    "An image has an invalid hash, size or attributes.": """
         SELECT FROM image WHERE collection_id = :collection AND NOT (
             sha256 ~ '^[0-9a-f]{64}$' AND width > 0 AND height > 0
             AND NOT jsonb_path_exists(attributes, '$.* ? (@.type() == "object" ||
@@ -52,7 +52,7 @@ RULES = {
         SELECT FROM campaign JOIN collection ON collection.id = collection_id
         WHERE campaign.id = :campaign AND campaign.n_images NOT BETWEEN 0 AND collection.n_images
         """,
-    "A grid shows images that there are not.": """
+    "A grid shows images that do not exist.": """
         SELECT FROM grid JOIN campaign ON campaign.id = campaign_id
         JOIN collection ON collection.id = collection_id
         WHERE campaign_id = :campaign AND (
@@ -68,24 +68,24 @@ RULES = {
             cardinality(groups) <> cardinality(images)
             OR NOT -1 <= ALL (groups) OR NOT {MOST_GROUPS} > ALL (groups))
         """,
-    "An answer is nobody's, or of a grid of nowhere.": """
+    "An answer belongs to an annotator with an invalid number.": """
         SELECT FROM answer JOIN campaign ON campaign.id = answer.campaign_id
         JOIN annotator ON annotator.id = annotator_id
         WHERE answer.campaign_id = :campaign
         AND (position < 0 OR groups IS NOT NULL AND position >= campaign.n_annotators)
         """,
-    "A model has places for images that there are not, or of different lengths.": """
+    "A model has vectors for images that do not exist, or vectors of different lengths.": """
         SELECT FROM model JOIN campaign ON campaign.id = campaign_id
         JOIN embedding ON model_id = model.id
         WHERE campaign_id = :campaign GROUP BY model.id, campaign.n_images
         HAVING min(position) < 0 OR max(position) >= campaign.n_images
             OR count(DISTINCT vector_dims(vector)) > 1
         """,
-    "A training has been tried less than never, or done more than all.": """
+    "A training has an invalid number of attempts or an invalid progress.": """
         SELECT FROM job WHERE campaign_id = :campaign
         AND (attempts < 0 OR NOT progress BETWEEN 0 AND 1)
         """,
-    "A clustering puts images into clusters that there are not.": """
+    "A clustering puts images into clusters that do not exist.": """
         SELECT FROM clustering JOIN model ON model.id = clustering.model_id
         JOIN campaign ON campaign.id = model.campaign_id
         WHERE model.campaign_id = :campaign AND (
@@ -100,16 +100,16 @@ def check_rows(session: Session, campaign_id: UUID, collection_id: UUID) -> None
     """Raises DamagedArchive with the first rule that is broken."""
     for one in ARCHIVED:
         # First: rules rely on it.
-        _refuse_any(session, one, campaign_id, misshapen(one), "values of another shape")
+        _refuse_any(session, one, campaign_id, misshapen(one), "values of the wrong shape")
     values = {"campaign": campaign_id, "collection": collection_id}
     for sentence, query in RULES.items():
         if session.execute(text(f"{query} LIMIT 1"), values).first() is not None:
             raise DamagedArchive(f"The archive cannot be used. {sentence}")
     for one in ARCHIVED:
-        _refuse_any(session, one, campaign_id, _strange_numbers(one), "numbers that are none")
-        _refuse_any(session, one, campaign_id, _strange_times(one), "times of no calendar")
+        _refuse_any(session, one, campaign_id, _strange_numbers(one), "invalid numbers")
+        _refuse_any(session, one, campaign_id, _strange_times(one), "invalid times")
         unfinished = [not_(one.only(campaign_id))] if one.only is not None else []
-        _refuse_any(session, one, campaign_id, unfinished, "rows that no archive has")
+        _refuse_any(session, one, campaign_id, unfinished, "rows that do not belong in an archive")
 
 
 def _refuse_any(
@@ -121,7 +121,7 @@ def _refuse_any(
 ) -> None:
     here = select(literal(1)).select_from(one.table).where(belongs(one, campaign_id))
     if conditions and session.scalar(here.where(or_(*conditions)).limit(1)):
-        raise DamagedArchive(f"The archive's {one.name} holds {what}.")
+        raise DamagedArchive(f"The archive's {one.name} table contains {what}.")
 
 
 def _strange_numbers(one: Archived) -> list[ColumnElement[bool]]:
@@ -145,9 +145,11 @@ def check_numbers(campaign: Campaign) -> None:
         raise DamagedArchive(f"The archive's campaign cannot be used. {error}") from error
     stood = campaign.laid_out
     if min(stood, default=1) < 1:
-        raise DamagedArchive("The archive's campaign has a round that laid out no grids.")
+        raise DamagedArchive("The archive's campaign has a round without grids.")
     if len(stood) > campaign.rounds or sum(stood) * campaign.answers_per_grid > campaign.budget:
-        raise DamagedArchive("The archive's campaign has laid out more than its rounds and budget.")
+        raise DamagedArchive(
+            "The archive's campaign has more rounds or grids than its settings allow."
+        )
 
 
 def check_pages(session: Session, campaign: Campaign) -> None:

@@ -47,7 +47,9 @@ def load_table(
     """
     unknown = sorted(set(told.columns) - {known.key for known in one.columns} - one.former)
     if unknown:
-        raise TooNewArchive(f"The archive's {one.name} has a column {unknown[0][:40]!r} too many.")
+        raise TooNewArchive(
+            f"The archive's {one.name} table has an unknown column {unknown[0][:40]!r}."
+        )
     told = told.model_copy(update={"columns": sorted(set(told.columns) - one.former)})
     _stage(session, one, told, pieces)
     _number_anew(session, one)
@@ -72,12 +74,15 @@ def _stage(session: Session, one: Archived, told: TableTold, pieces: Iterator[by
                 copy.write(piece.replace(b"\\", b"\\\\"))
         if cursor.rowcount != told.rows:
             raise DamagedArchive(
-                f"The archive should hold {told.rows} rows of {one.name}, not {cursor.rowcount}."
+                f"The archive's {one.name} table should have {told.rows} rows, not "
+                f"{cursor.rowcount}."
             )
         # Before anybody reads a row.
         query = unreadable(STAGED, one)
         if query and cursor.execute(sql.SQL(query)).fetchone():
-            raise DamagedArchive(f"The archive's {one.name} holds JSON that nothing can read.")
+            raise DamagedArchive(
+                f"The archive's {one.name} table contains JSON that cannot be read."
+            )
 
 
 def _number_anew(session: Session, one: Archived) -> None:
@@ -125,7 +130,7 @@ def _value(
         return literal(known.default.arg, known.type)
     if known.nullable or known.server_default is not None or known.identity is not None:
         return None
-    raise DamagedArchive(f"The archive's {known.table.name} lacks the column {known.key!r}.")
+    raise DamagedArchive(f"The archive's {known.table.name} table lacks the column {known.key!r}.")
 
 
 def _of_record(known: Column[Any], record: TableValuedAlias, secret: str) -> ColumnElement[Any]:

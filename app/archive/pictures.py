@@ -20,15 +20,17 @@ HEAD = 12
 def check_webp(name: str, data: bytes, size: str) -> None:
     """Raises DamagedArchive unless `data` is a prepared image of that size (SIZES)."""
     if not _holds_a_picture_only(data):
-        raise DamagedArchive(f"{name} is not an image as Likewise stores it.")
+        raise DamagedArchive(f"{name} is not an image in the format that Likewise stores.")
     try:
         with PIL.Image.open(io.BytesIO(data), formats=("WEBP",)) as picture:
             width, height = picture.size
             if max(width, height) > SIZES[size]:
-                raise DamagedArchive(f"{name} has {width} × {height} pixels, too many for {size}.")
+                raise DamagedArchive(
+                    f"{name} has {width} × {height} pixels, which is too large for {size}."
+                )
             picture.load()
     except (OSError, ValueError, SyntaxError, EOFError, PIL.Image.DecompressionBombError) as error:
-        raise DamagedArchive(f"{name} is no image that can be decoded.") from error
+        raise DamagedArchive(f"{name} is not an image that can be decoded.") from error
 
 
 def _holds_a_picture_only(data: bytes) -> bool:

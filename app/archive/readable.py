@@ -98,4 +98,4 @@ def _readable(part: str) -> Iterator[None]:
         ValidationError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
         RecursionError,
     ) as error:  # fmt: skip
-        raise DamagedArchive(f"The archive's {part} cannot be shown on any page.") from error
+        raise DamagedArchive(f"The archive's {part} cannot be displayed.") from error

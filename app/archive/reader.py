@@ -59,7 +59,7 @@ class _Restoring:
         told = self.archive.manifest.tables
         for name in ("collection", "campaign"):
             if name not in told or told[name].rows != 1:
-                raise DamagedArchive(f"An archive holds one {name}.")
+                raise DamagedArchive(f"An archive must contain exactly one {name}.")
         for one in ARCHIVED:
             if one.name in told:
                 pieces = self.archive.pieces(one.file)
@@ -92,7 +92,7 @@ class _Restoring:
             )
         for number, file, member in self.archive.artifacts():
             if number not in folders:
-                raise DamagedArchive(f"{member} is of a model that there is not.")
+                raise DamagedArchive(f"{member} belongs to a model that is not in the archive.")
             put_object(f"{folders[number]}/{file}", b"".join(self.archive.pieces(member)))
 
     def store_images(self, collection_id: UUID) -> None:
@@ -111,7 +111,7 @@ class _Restoring:
                 put_object(image_key(collection_id, sha256, size), data)
                 name, checksum = next(waiting, ("", ""))
         if name or n_missing != self.archive.manifest.missing_images:
-            raise DamagedArchive("Images and their list do not agree.")
+            raise DamagedArchive("The archive's images do not match its list of images.")
 
 
 def restore_archive(
@@ -191,9 +191,11 @@ def _refused(error: psycopg.Error) -> DamagedArchive:
         # Any other privilege that is missing is missing to us, not to the archive.
         if "row-level security" not in str(error):
             raise error
-        return DamagedArchive("The archive holds rows of a campaign or a model that is not in it.")
+        return DamagedArchive(
+            "The archive contains rows of a campaign or a model that is not in it."
+        )
     reason = (error.diag.message_primary or str(error)).splitlines()[0]
-    return DamagedArchive(f"The archive holds what the database refuses: {reason}.")
+    return DamagedArchive(f"The archive contains data that the database rejects: {reason}.")
 
 
 @contextmanager

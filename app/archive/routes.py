@@ -29,11 +29,17 @@ def _most_bytes() -> int:
 @heavy
 @takes(uploads)
 def import_archive(
-    file: Annotated[UploadFile, File(description="The file `archive.zip` of a campaign.")],
+    file: Annotated[UploadFile, File(description="The exported file `archive.zip` of a campaign.")],
     session: DatabaseSession,
     account: SignedIn,
     response: Response,
-    name: Annotated[str, Form(max_length=200, description="Empty: the archive's.")] = "",
+    name: Annotated[
+        str,
+        Form(
+            max_length=200,
+            description="Name of the new campaign; if empty, the name in the archive.",
+        ),
+    ] = "",
 ) -> CampaignOut:
     """Restore a campaign and its collection from an archive, as new ones of this account.
 

@@ -136,19 +136,19 @@ ARCHIVED = [
 ]
 BY_NAME = {one.name: one for one in ARCHIVED}
 LEFT_OUT = {
-    "annotator_identity": "who annotators are on their platforms never leaves the server",
-    "collection_import": "where images came from: addresses of the server that it comes from",
-    "import_problem": "what an import could not bring is not in the collection",
-    "dry_run": "an estimate of what the campaign would find; it has found it since",
-    "recruitment": "what stands on platforms is the affair of the server that put it there",
-    "invitation": "links to the server that it comes from, and who they were for",
-    "posting": "what stands on platforms is the affair of the server that put it there",
-    "submission": "who annotators are on their platforms never leaves the server",
-    "payment": "the books of the server that it comes from",
-    "channel_call": "requests to platforms by the server that it comes from",
-    "webhook": "where messages of the server that it comes from go, and their secrets",
-    "webhook_delivery": "messages of the server that it comes from",
-    "share": "the accounts that a campaign is shared with are of the server it comes from",
+    "annotator_identity": "annotators' identities on their platforms never leave the server",
+    "collection_import": "image sources, which only the exporting server can use",
+    "import_problem": "images that could not be imported are not in the collection",
+    "dry_run": "an estimate made before the campaign, outdated by its answers",
+    "recruitment": "only the exporting server manages what it published on platforms",
+    "invitation": "links to the exporting server, and the people they were for",
+    "posting": "only the exporting server manages what it published on platforms",
+    "submission": "annotators' identities on their platforms never leave the server",
+    "payment": "the ledger of the exporting server",
+    "channel_call": "requests that the exporting server made to platforms",
+    "webhook": "receivers of the exporting server's messages, and their secrets",
+    "webhook_delivery": "messages of the exporting server",
+    "share": "the campaign is shared with accounts of the exporting server",
 }
 
 

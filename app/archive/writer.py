@@ -92,7 +92,7 @@ class _Writer:
             data = get_object(key)
         except FileNotFoundError:
             # The archive tells what is lost, rather than there being no archive any more.
-            logger.warning("campaign %s: %s is not in storage", self.campaign.id, key)
+            logger.warning("campaign %s: %s is missing from storage", self.campaign.id, key)
             self.n_missing += 1
             return
         member = yield from self.zipped.add(name, [data], pack=False)

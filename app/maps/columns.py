@@ -19,7 +19,7 @@ from learning.ballots import CHOICES
 
 MOST_ANNOTATORS = 500
 LEFT_OVER = "left over"
-UNNAMED = "without words"
+UNNAMED = "no description"
 LabelledBy = Literal["label", "probability", "classifier", "votes"]
 
 
@@ -47,7 +47,7 @@ def attribute_column(session: Session, campaign: Campaign, name: str) -> Column:
     )
     told = {position: value for position, value in session.execute(query) if value is not None}
     if not told:
-        raise NotFound(f"No image of this campaign has an attribute {name!r}.")
+        raise NotFound(f"No image of this campaign has the attribute {name!r}.")
     return _column(campaign.n_images, told)
 
 
@@ -86,7 +86,7 @@ def annotator_column(session: Session, campaign: Campaign, position: int) -> Col
     told: dict[int, str] = {}
     answers = session.execute(query).all()
     if not answers:
-        raise NotFound(f"Annotator {position} has no finished answer in this campaign.")
+        raise NotFound(f"Annotator {position} has no submitted answer in this campaign.")
     for images, groups, descriptions, unseen in answers:
         for image, group in zip(images, groups or [], strict=True):
             if image not in unseen and image < campaign.n_images:

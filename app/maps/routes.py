@@ -38,9 +38,11 @@ Place = Annotated[int, Path(ge=0, lt=2**N_LEVELS)]
 By = Annotated[
     Method,
     Query(
-        description="`pca`: the two principal axes; `tsne`: t-SNE, which keeps neighbours together "
-        "and says nothing of large distances. The first time it is asked for, it takes seconds, "
-        "and 503 `busy` while others are computed for."
+        description=(
+            "`pca`: the two principal axes; `tsne`: t-SNE, which keeps neighbours together, but "
+            "large distances mean nothing. The first request takes several seconds, and gets "
+            "503 `busy` while the server computes another one."
+        )
     ),
 ]
 

@@ -38,8 +38,8 @@ def some_images(session: Session, campaign: Campaign, positions: Sequence[int]) 
     unknown = [one for one in positions if not 0 <= one < campaign.n_images]
     if unknown:
         raise InvalidInput(
-            f"Images of this campaign are numbered 0 to {campaign.n_images - 1}; "
-            f"there is no image {unknown[0]}.",
+            f"There is no image {unknown[0]}. Images of this campaign are numbered 0 to "
+            f"{campaign.n_images - 1}.",
             code="unknown_image",
         )
     return images_at(session, campaign, positions)
@@ -51,7 +51,7 @@ def read_sheet(
     """WebP; raises NotFound where no picture is new."""
     cells = cells_of(read_layout(session, model, method), tile)
     if not cells:
-        raise NotFound("There are no pictures in this part of the map.")
+        raise NotFound("There are no images in this part of the map.")
     images = images_at(session, campaign, list(cells.values()))
     return sheet_bytes(campaign.collection_id, dict(zip(cells, images, strict=True)))
 

@@ -55,7 +55,7 @@ def newest_attributes(
     except (OSError, StorageError, ValueError):
         # The answers themselves are worth having without it.
         logger.warning(
-            "model %d of campaign %s: attributes of answers cannot be read",
+            "could not read the attributes of answers from model %d of campaign %s",
             model.version,
             campaign.id,
             exc_info=True,
@@ -96,7 +96,7 @@ def read_answer_attribute(
     )
     answer = session.execute(query).one_or_none()
     if answer is None:
-        raise NotFound("This campaign has no such answer.")
+        raise NotFound("This answer does not exist in this campaign.")
     annotator, images, groups, unseen = answer
     newest = newest_attributes(session, campaign)
     if newest is None or annotator.left_out_at is not None:

@@ -38,7 +38,7 @@ def _found(
     campaign = get_campaign(session, account, campaign_id)
     # Not under the campaign's row lock: clusters take a while, and answers come in meanwhile.
     if edit and access_of(session, account, campaign) == "view":
-        raise MayNotChange("This campaign is shared with you to look at, not to change.")
+        raise MayNotChange("This campaign is shared with you to view only. You cannot change it.")
     return campaign, get_model(session, campaign, version)
 
 

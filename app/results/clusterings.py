@@ -54,7 +54,7 @@ def get_clustering(
     )
     found = session.scalar(query.with_for_update() if edit else query)
     if found is None:
-        raise NotFound("This model has no such clustering.")
+        raise NotFound("This clustering does not exist in this model.")
     return found
 
 
@@ -128,7 +128,7 @@ def merge_clusters(
             code="unknown_cluster",
         )
     if len(chosen) < 2:
-        raise InvalidInput("Name two clusters or more to merge.", code="nothing_to_merge")
+        raise InvalidInput("Choose at least two clusters to merge.", code="nothing_to_merge")
     before = np.array(clustering.labels, np.int64)
     labels = merged(before, chosen)
     with one_at_a_time():
@@ -266,7 +266,7 @@ def _require_room(session: Session, model: Model) -> None:
     count = select(func.count()).select_from(Clustering).where(Clustering.model_id == model.id)
     if (session.scalar(count) or 0) >= MOST_CLUSTERINGS:
         raise Conflict(
-            f"This model has {MOST_CLUSTERINGS} clusterings already. Delete one first.",
+            f"This model already has {MOST_CLUSTERINGS} clusterings. Delete one first.",
             code="too_many_clusterings",
         )
 
@@ -296,7 +296,7 @@ def _merged_name(name: str, n_clusters: int) -> str:
 def _checked(name: str) -> str:
     short = " ".join(name.split())
     if len(short) > MOST_NAME:
-        raise InvalidInput(f"A name has at most {MOST_NAME} characters.", code="bad_name")
+        raise InvalidInput(f"A name can have at most {MOST_NAME} characters.", code="bad_name")
     return short
 
 

@@ -53,8 +53,9 @@ def compare_models(
         images = [image for image, both in zip(images, known, strict=True) if both]
         if len(images) < LEAST_IMAGES:
             raise InvalidInput(
-                f"Only {len(images)} images are in both models; {LEAST_IMAGES} are needed. Images "
-                "of different collections are matched by content, then by file name.",
+                f"Only {len(images)} images are in both models, but at least {LEAST_IMAGES} "
+                "are needed. Images of different collections are matched by content, then "
+                "by file name.",
                 code="too_few_in_common",
             )
         try:
@@ -62,7 +63,9 @@ def compare_models(
                 vectors[rows[known]], others[other_rows[known]], min(k, len(images) - 2)
             )
         except ValueError as error:
-            raise InvalidInput(f"They cannot be compared: {error}.", code="no_comparison") from None
+            raise InvalidInput(
+                f"These models cannot be compared: {error}.", code="no_comparison"
+            ) from None
         return ComparedModels(len(images), matched_by, found, _placed(images, found))
 
 

@@ -48,7 +48,7 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
     for number, *answer in session.execute(query):
         by_round.setdefault(max(number, 1), []).append(tuple(answer))
     if not by_round:
-        raise ValueError("There are no answers to learn from yet.")
+        raise ValueError("This campaign has no answers to learn from yet.")
     numbers = sorted(by_round)
     return LearningData(
         rounds=[

@@ -86,10 +86,11 @@ def export_file(
     session: DatabaseSession,
     account: SignedIn,
     version: Annotated[
-        int | None, Query(ge=1, le=2**31 - 1, description="Of the model; the newest unless told.")
+        int | None,
+        Query(ge=1, le=2**31 - 1, description="Version of the model; the newest by default."),
     ] = None,
     per_answer: Annotated[
-        int, Query(ge=1, le=100_000, description="Triplets of each answer, at most.")
+        int, Query(ge=1, le=100_000, description="Maximum number of triplets per answer.")
     ] = PER_ANSWER,
 ) -> Response:
     """A file of the answers, of a model, or of everything (`archive.zip`).

@@ -99,12 +99,12 @@ def read_evidence(session: Session, campaign: Campaign, image: int, other: int) 
     for position in (image, other):
         if not 0 <= position < campaign.n_images:
             raise InvalidInput(
-                f"Images of this campaign are numbered 0 to {campaign.n_images - 1}; "
-                f"there is no image {position}.",
+                f"There is no image {position}. Images of this campaign are numbered 0 to "
+                f"{campaign.n_images - 1}.",
                 code="unknown_image",
             )
     if image == other:
-        raise InvalidInput("Name two different images.", code="same_image")
+        raise InvalidInput("Choose two different images.", code="same_image")
     found = count_evidence(session, campaign, image, [other])
     first, second = images_at(session, campaign, [image, other])
     votes = CHOICES if KINDS[campaign.kind].votes else ()

@@ -80,12 +80,12 @@ def set_focus(session: Session, campaign: Campaign, attribute: int | None) -> No
     """
     campaign = locked(session, Campaign, campaign.id)
     if campaign.state == "finished":
-        raise Conflict("This campaign is finished: no more rounds will be asked.")
+        raise Conflict("This campaign is finished, so there are no more rounds to change.")
     known = [one["index"] for one in _told(get_model(session, campaign))["attributes"]]
     if attribute is not None and attribute not in known:
         listed = ", ".join(str(index) for index in known) or "none yet"
         raise InvalidInput(
-            f"There is no attribute {attribute}; attributes in use: {listed}.",
+            f"There is no attribute {attribute}. The attributes in use are: {listed}.",
             code="unknown_attribute",
         )
     campaign.settings = {**campaign.settings, "focus": attribute}
@@ -100,17 +100,18 @@ def set_focus_images(session: Session, campaign: Campaign, images: list[int]) ->
     """
     campaign = locked(session, Campaign, campaign.id)
     if campaign.state == "finished":
-        raise Conflict("This campaign is finished: no more rounds will be asked.")
+        raise Conflict("This campaign is finished, so there are no more rounds to change.")
     strategy = get_strategy(campaign.strategy)
     if "focus_images" not in strategy.settings_model.model_fields:
         raise InvalidInput(
-            f"{strategy.title} cannot ask about single images.", code="no_focus_on_images"
+            f"The strategy {strategy.title} cannot ask about chosen images.",
+            code="no_focus_on_images",
         )
     unknown = [image for image in images if not 0 <= image < campaign.n_images]
     if unknown:
         raise InvalidInput(
-            f"Images of this campaign are numbered 0 to {campaign.n_images - 1}; "
-            f"there is no image {unknown[0]}.",
+            f"There is no image {unknown[0]}. Images of this campaign are numbered 0 to "
+            f"{campaign.n_images - 1}.",
             code="unknown_image",
         )
     chosen = {**campaign.settings, "focus_images": sorted(set(images))}
@@ -131,7 +132,7 @@ def finds_no_agreement(model: Model) -> bool:
 
 def _told(model: Model) -> dict[str, Any]:
     if not tells_attributes(model):
-        raise NotFound(f"Model {model.version} tells nothing of attributes or annotators.")
+        raise NotFound(f"Model {model.version} has no information about attributes or annotators.")
     assert model.insight is not None
     return model.insight
 

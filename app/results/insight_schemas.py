@@ -156,5 +156,5 @@ class FocusIn(BaseModel, extra="forbid"):
     @model_validator(mode="after")
     def _one_of_them(self) -> "FocusIn":
         if len(self.model_fields_set) != 1:
-            raise ValueError("name either an attribute or images")
+            raise ValueError("set either attribute or images, not both")
         return self

@@ -62,7 +62,7 @@ def compare_with_columns(
     names = _column_names(session, campaign)
     unknown = [name for name in chosen if name not in names]
     if unknown:
-        raise NotFound(f"No image of this campaign has an attribute {unknown[0]!r}.")
+        raise NotFound(f"No image of this campaign has the attribute {unknown[0]!r}.")
     shown = list(dict.fromkeys(chosen)) or names[:MOST_COLUMNS]
     if not shown:
         return KnownColumns(model, 0, [], [], [])

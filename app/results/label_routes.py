@@ -20,15 +20,21 @@ api = api_router("/campaigns/{campaign_id}/models/{version}", "labels")
 Order = Annotated[
     labels.Order,
     Query(
-        description="likeliest: the surest yes first; unlikeliest: the surest no first; contested: "
-        "the least sure first."
+        description=(
+            "likeliest: the most certain yes first; unlikeliest: the most certain no first; "
+            "contested: the least certain first."
+        )
     ),
 ]
-Label = Annotated[Literal["yes", "no"] | None, Query(description="Only images of this label.")]
-Asked = Annotated[bool | None, Query(description="Only images with votes, or only the others.")]
+Label = Annotated[Literal["yes", "no"] | None, Query(description="Only images with this label.")]
+Asked = Annotated[
+    bool | None, Query(description="true: only images with votes; false: only images without.")
+]
 Contested = Annotated[
     bool | None,
-    Query(description="Only images whose label is less sure than 90 %, or only the others."),
+    Query(
+        description="true: only images with a label less than 90 % certain; false: only the others."
+    ),
 ]
 
 

@@ -62,7 +62,7 @@ def tells_labels(model: Model) -> bool:
 def all_told(model: Model) -> dict[str, Any]:
     """What a model tells of votes and voters; raises NotFound when it labels nothing."""
     if not tells_labels(model):
-        raise NotFound(f"Model {model.version} labels no images.")
+        raise NotFound(f"Model {model.version} has no labels.")
     assert model.insight is not None
     return model.insight
 

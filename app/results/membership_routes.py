@@ -19,10 +19,11 @@ from app.results.service import get_model
 api = api_router("/campaigns/{campaign_id}/models/{version}", "clusters")
 Order = Annotated[
     Literal["position", "uncertain"],
-    Query(description="uncertain: the least probable membership first."),
+    Query(description="uncertain: the least certain memberships first."),
 ]
 Asked = Annotated[
-    bool | None, Query(description="Only images that answers show, or only the others.")
+    bool | None,
+    Query(description="true: only images that occur in answers; false: only the others."),
 ]
 
 

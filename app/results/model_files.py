@@ -140,8 +140,9 @@ def dissimilarities_npz(session: Session, campaign: Campaign, model: Model) -> b
     rows = read_map(session, campaign, model)
     if len(rows) > MOST_DISSIMILARITIES:
         raise InvalidInput(
-            f"A matrix of {len(rows)} images is too large (at most {MOST_DISSIMILARITIES}). Take "
-            "the embedding, from which all distances follow.",
+            f"A distance matrix of {len(rows)} images is too large; at most "
+            f"{MOST_DISSIMILARITIES} images are possible. Export the embedding and compute "
+            "the distances from it.",
             code="too_many_images",
         )
     buffer = io.BytesIO()

@@ -232,9 +232,11 @@ def _of_job(job: Job | None, now: datetime) -> list[Alert]:
     if job is None:
         return []
     if job.state == "failed":
-        return [Alert("error", "job_failed", "The last learning job failed; retry it below.")]
+        return [Alert("error", "job_failed", "The last learning job failed. Retry it below.")]
     if job.state == "queued" and now - job.created_at > NO_WORKER:
-        text = "A learning job waits and no worker takes it. Is a worker running?"
+        text = (
+            "A learning job is waiting, but no worker has taken it. Check that a worker is running."
+        )
         return [Alert("error", "no_worker", text)]
     return []
 
@@ -254,7 +256,7 @@ def _of_people(session: Session, campaign: Campaign) -> list[Alert]:
     )
     alerts = []
     if measured:
-        text = f"{_people(measured)} stopped or left out by the checks: see Annotators."
+        text = f"{_people(measured)} stopped or left out by the quality checks. See Annotators."
         alerts.append(Alert("warning", "annotators_measured", text))
     if broken:
         what = "1 image was" if broken == 1 else f"{broken} images were"
@@ -275,7 +277,9 @@ def _of_the_end(session: Session, campaign: Campaign) -> list[Alert]:
     enough = session.scalar(query.order_by(Model.version.desc()).limit(1))
     if not enough:
         return []
-    text = f"Ended by itself: {enough[0].lower()}{enough[1:]} {left} answers were not needed."
+    text = (
+        f"The campaign ended early: {enough[0].lower()}{enough[1:]} {left} answers were not needed."
+    )
     return [Alert("note", "good_enough", text)]
 
 
@@ -300,8 +304,8 @@ def _of_the_last_grids(session: Session, campaign: Campaign, now: datetime) -> l
     minutes = ceil((first - now).total_seconds() / 60)
     what, which = ("grid is", "it") if held == 1 else (f"{held} grids are", "the first of them")
     text = (
-        f"The last {what} being worked on. Unless the annotator goes on, {which} goes to somebody "
-        f"else in {minutes} min."
+        f"The last {what} being worked on. If the annotator does not continue, {which} goes "
+        f"to someone else in {minutes} min."
     )
     return [Alert("note", "last_grids_held", text)]
 
@@ -313,6 +317,6 @@ def _of_pace(campaign: Campaign, last: datetime | None, now: datetime) -> list[A
     if now - since > QUIET:
         minutes = ceil((now - since).total_seconds() / 60)
         ago = f"{minutes} minutes" if minutes < 120 else f"{minutes // 60} hours"
-        text = f"No answer for {ago}. Pass the link on, or recruit people: see Recruit."
+        text = f"No answer for {ago}. Share the link again, or recruit people under Recruit."
         return [Alert("note", "quiet", text)]
     return []

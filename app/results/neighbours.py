@@ -24,8 +24,8 @@ def position_of(
     """
     if [image, sha256, filename].count(None) != 2:
         raise InvalidInput(
-            "Name the image by exactly one of image (its position), sha256 (of the uploaded file) "
-            "or filename.",
+            "Choose the image by exactly one of image (its position), sha256 (of the "
+            "uploaded file) or filename.",
             code="name_one_image",
         )
     if image is not None:
@@ -38,14 +38,14 @@ def position_of(
     positions = session.scalars(query.order_by(Image.position).limit(2)).all()
     if not positions:
         raise NotFound(
-            "The collection has no image with this "
+            "This collection has no image with this "
             + ("hash." if sha256 is not None else "file name."),
             code="unknown_image",
         )
     if len(positions) > 1:
         raise InvalidInput(
-            f"Several images are called {filename}, among them {positions[0]} and {positions[1]}. "
-            "Name one by its position or hash.",
+            f"Several images are called {filename}, for example {positions[0]} and "
+            f"{positions[1]}. Choose one by its position or hash.",
             code="ambiguous_filename",
         )
     return positions[0]
@@ -64,8 +64,8 @@ def nearest_neighbours(
     )
     if centre is None:
         raise InvalidInput(
-            f"Model {model.version} knows no image {position}: images are numbered from 0, and "
-            "those that joined the collection later are known from the next model on.",
+            f"Model {model.version} does not contain image {position}. Images are numbered "
+            "from 0; images added to the collection later are part of the next model.",
             code="unknown_image",
         )
     distance: Any = EmbeddedImage.vector.l2_distance(centre).label("distance")

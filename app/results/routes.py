@@ -24,9 +24,9 @@ from app.results.schemas import JobOut, MapOut, ModelOut, NeighboursOut, Progres
 api = api_router("/campaigns/{campaign_id}", "results")
 Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 Position = Annotated[
-    int | None, Query(ge=0, le=2**31 - 1, description="Its position in the collection.")
+    int | None, Query(ge=0, le=2**31 - 1, description="Position of the image in the collection.")
 ]
-HowMany = Annotated[int, Query(ge=1, le=200, description="How many neighbours.")]
+HowMany = Annotated[int, Query(ge=1, le=200, description="Number of neighbours.")]
 
 
 @api.get("/progress")
@@ -103,14 +103,15 @@ def find_neighbours(
     account: SignedIn,
     image: Position = None,
     sha256: Annotated[
-        str | None, Query(pattern="^[0-9a-fA-F]{64}$", description="Of the uploaded file.")
+        str | None, Query(pattern="^[0-9a-fA-F]{64}$", description="SHA-256 of the uploaded file.")
     ] = None,
     filename: Annotated[
-        str | None, Query(max_length=500, description="If only one image has it.")
+        str | None, Query(max_length=500, description="File name, if only one image has it.")
     ] = None,
     k: HowMany = 10,
     version: Annotated[
-        int | None, Query(ge=1, le=2**31 - 1, description="Left out: the newest model.")
+        int | None,
+        Query(ge=1, le=2**31 - 1, description="Version of the model; the newest by default."),
     ] = None,
 ) -> NeighboursOut:
     """Nearest neighbours of an image, by position, hash or file name, in the newest model

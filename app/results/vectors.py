@@ -38,7 +38,7 @@ def one_at_a_time() -> Iterator[None]:
     """What takes seconds on a core, and the memory of all vectors, is done for one request after
     the other: take the turn before reading them. Raises Busy."""
     if not _turn.acquire(timeout=WAIT_SECONDS):
-        raise Busy("The server is computing for others. Try again in a moment.")
+        raise Busy("The server is busy with another computation. Try again in a moment.")
     try:
         yield
     finally:

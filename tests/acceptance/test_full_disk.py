@@ -156,7 +156,7 @@ def test_a_training_waits_for_room_and_is_done_once(
         disk.fill()
         with ThreadPoolExecutor(1) as pool:
             done = pool.submit(run_learning_job, job.campaign_id, job.id, job.epoch)
-            wait_until("it to wait", lambda: "storing waits for room" in caplog.text)
+            wait_until("it to wait", lambda: "storing is waiting for free" in caplog.text)
             disk.make_room()
             done.result()
         check_jobs_done_once()

@@ -18,9 +18,9 @@ from tests.support.archived_campaigns import (
 from tests.support.archives import Members, archive_of, bring, changed, packed, unpacked
 from tests.support.builders import an_account
 
-OTHER = "values of another shape"
-UNREADABLE = "JSON that nothing can read"
-REFUSED = "the database refuses"
+OTHER = "values of the wrong shape"
+UNREADABLE = "JSON that cannot be read"
+REFUSED = "the database rejects"
 # Table, column, JSON, and what is said of it.
 SHAPES = (
     ("answer", "descriptions", "[null]", OTHER),
@@ -87,7 +87,7 @@ def test_a_clustering_of_an_unknown_kind_is_refused(client: TestClient) -> None:
         odd = changed(members, "clustering", lambda row, c=change: row.update(c))  # type: ignore[misc]
         reply = bring(client, packed(odd))
         assert reply.status_code == 422, reply.text
-        assert "cannot be shown on any page" in reply.json()["detail"]
+        assert "cannot be displayed" in reply.json()["detail"]
 
 
 @pytest.mark.usefixtures("environment")

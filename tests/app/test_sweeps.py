@@ -166,7 +166,7 @@ def test_a_message_that_cannot_be_written_is_parked() -> None:
         sent = session.scalars(select(OutboxMessage).order_by(OutboxMessage.id)).all()
     assert all(one.dispatched_at is not None for one in sent)
     assert [one.job_id for one in sent if one.refused is None] == [job_id]
-    assert sum("arguments are no object" in (one.refused or "") for one in sent) == 3
+    assert sum("arguments are not an object" in (one.refused or "") for one in sent) == 3
 
 
 def test_a_note_that_names_no_folder_is_parked_and_the_others_are_dealt_with() -> None:
