@@ -1,4 +1,4 @@
-"""API of a collection's images: find, look at, delete; attributes counted and taken away."""
+"""API of a collection's images: find, show and delete them, and export their attributes."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -70,7 +70,8 @@ def list_images(
     descending: bool = False,
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
 ) -> ImagePage:
-    """Images of the collection, or those that a search finds; `total` counts all of them."""
+    """List the images of the collection, or those that match a search. `total` counts all of
+    them."""
     collection = service.get_collection(session, account, collection_id)
     rows = paging.slice(
         offset,
@@ -93,7 +94,7 @@ def list_images(
 def get_image(
     collection_id: UUID, sha256: str, session: DatabaseSession, account: SignedIn
 ) -> ImageDetails:
-    """One image with its features, and the campaigns that show it."""
+    """Return one image with its features, and the campaigns that use it."""
     collection = service.get_collection(session, account, collection_id)
     return ImageDetails.of_details(details_of(session, collection, sha256))
 
@@ -102,7 +103,7 @@ def get_image(
 def images_dependents(
     collection_id: UUID, body: SelectionIn, session: DatabaseSession, account: SignedIn
 ) -> SelectionUseOut:
-    """What deleting these images would do; changes nothing."""
+    """Describe what deleting these images would do. This changes nothing."""
     collection = service.get_collection(session, account, collection_id)
     return SelectionUseOut.of(deletion.use_of(session, collection, body.selection()))
 
@@ -111,7 +112,7 @@ def images_dependents(
 def delete_images(
     collection_id: UUID, body: SelectionIn, session: DatabaseSession, account: SignedIn
 ) -> DeletedOut:
-    """Delete images that no campaign shows; the positions behind them close up."""
+    """Delete images that no campaign uses. The positions of the images after them move up."""
     collection = service.get_collection(session, account, collection_id)
     deleted = deletion.delete_images(
         session, account, collection, body.selection(), unused_only=body.unused_only
@@ -123,7 +124,8 @@ def delete_images(
 def list_attributes(
     collection_id: UUID, session: DatabaseSession, account: SignedIn, wanted: Filtered
 ) -> Page[AttributeValuesOut]:
-    """Attributes of the images that a search finds, with their most frequent values, counted."""
+    """List the attributes of the images that match a search, with their most frequent values and
+    counts."""
     collection = service.get_collection(session, account, collection_id)
     found = search.attribute_values(session, collection, wanted)
     return Page(items=[AttributeValuesOut.of(one) for one in found], next=None)
@@ -134,7 +136,7 @@ def list_attributes(
 def download_attributes(
     collection_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
-    """All attributes as a table that may be changed and uploaded again."""
+    """Download all attributes as a table that you can change and upload again."""
     collection = service.get_collection(session, account, collection_id)
 
     def lines() -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """The OpenAPI document: what the framework generates, and what the whole API shares.
 
-Operation ids are the names of the route functions, so that generated clients read well; they are
-part of the API and do not change within a version.
+Operation ids are the names of the route functions, so that generated clients are easy to read. They
+are part of the API and do not change within a version.
 """
 
 from importlib.metadata import PackageNotFoundError, version
@@ -15,7 +15,7 @@ Schema = dict[str, Any]
 ADDRESS = "/api/v1/openapi.json"
 ANNOTATORS = "/api/v1/annotate"
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
-# What the framework calls the bodies that it puts together of a form's fields.
+# The framework gives these names to the bodies that it builds from form fields.
 FORMS = "Body_"
 WRITES = ("post", "put", "patch", "delete")
 
@@ -118,7 +118,7 @@ SECURITY: dict[str, Schema] = {
 
 
 def release() -> str:
-    """The version of this program."""
+    """Return the version of this program."""
     try:
         return version("likewise")
     except PackageNotFoundError:
@@ -130,7 +130,7 @@ def operation_id(route: APIRoute) -> str:
 
 
 def describe_api(app: FastAPI) -> None:
-    """Let the application serve and know the completed document."""
+    """Make the application serve and use the completed document."""
 
     def described() -> Schema:
         if app.openapi_schema is None:
@@ -169,7 +169,7 @@ def _completed(app: FastAPI) -> Schema:
 
 
 def problem(description: str) -> Schema:
-    """A response of an operation that is an error."""
+    """Describe an error response of an operation."""
     content = {"application/problem+json": {"schema": PROBLEM}}
     return {"description": description, "content": content}
 
@@ -192,7 +192,8 @@ def _complete(path: str, method: str, operation: Schema) -> None:
 
 
 def _without_null(operation: Schema) -> None:
-    """What may be left out of an address or a header is never null there."""
+    """Remove null from the types of optional query and header parameters, because it cannot be sent
+    there."""
     for parameter in operation.get("parameters", []):
         parameter["schema"] = _not_null(parameter["schema"])
 

@@ -16,7 +16,7 @@ router = APIRouter(include_in_schema=False)
 
 
 class BadMetricsToken(LikewiseError):
-    """Not LIKEWISE_METRICS_TOKEN."""
+    """The request does not carry LIKEWISE_METRICS_TOKEN."""
 
     code = "bad_metrics_token"
     status = 401
@@ -25,7 +25,7 @@ class BadMetricsToken(LikewiseError):
 
 @router.get("/healthz")
 async def healthz() -> dict[str, str]:
-    """Whether the process answers; whether it can do its work, `/readyz` says."""
+    """Report that the process responds. Whether it can do its work is a question for `/readyz`."""
     return {"status": "ok"}
 
 

@@ -1,4 +1,4 @@
-"""Labels by votes: the API."""
+"""API of labels by votes."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -51,8 +51,8 @@ def list_labels(
     asked: Asked = None,
     contested: Contested = None,
 ) -> Page[LabelOut]:
-    """Every image of a select campaign with its label, how likely that is, and its votes. The
-    export labels.csv has them all in one file."""
+    """List every image of a select campaign with its label, the label's probability, and its votes.
+    The export labels.csv has all of them in one file."""
     campaign = get_campaign(session, account, campaign_id)
     told = labels.read_labels(campaign, get_model(session, campaign, version))
     positions = labels.chosen_positions(told, order, label, asked, contested)
@@ -66,8 +66,8 @@ def list_labels(
 def read_label_quality(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> LabelQualityOut:
-    """How good the labels are expected to be, how the classifier's probabilities hold, how both
-    do on known answers, and how well each annotator votes."""
+    """Return the expected quality of the labels, how well the classifier's probabilities are
+    calibrated, how both do on known answers, and how well each annotator votes."""
     campaign = get_campaign(session, account, campaign_id)
     model = get_model(session, campaign, version)
     told = labels.all_told(model)

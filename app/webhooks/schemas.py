@@ -28,7 +28,7 @@ class NewWebhook(BaseModel, extra="forbid"):
 
 
 class WebhookChange(BaseModel, extra="forbid"):
-    """What is left out stays."""
+    """Changes to a webhook. Fields that are left out keep their values."""
 
     url: str | None = Field(default=None, examples=[URL])
     events: list[Event] | None = None
@@ -66,7 +66,8 @@ class CreatedWebhook(WebhookOut, SecretOut):
 
 
 class AttemptOut(BaseModel):
-    """`status` of HTTP, null when no reply came; `said`: the reply's beginning, or the error."""
+    """One attempt to deliver. `status` is the HTTP status, null when there was no response; `said`
+    is the beginning of the response, or the error."""
 
     at: datetime
     status: int | None
@@ -75,7 +76,8 @@ class AttemptOut(BaseModel):
 
 
 class DeliveryOut(BaseModel):
-    """`webhook_id_header`: the value of the header `webhook-id`, the same at every attempt."""
+    """One delivery. `webhook_id_header` is the value of the header `webhook-id`, which is the same
+    at every attempt."""
 
     id: UUID
     webhook_id_header: str
@@ -105,8 +107,9 @@ class DeliveryOut(BaseModel):
 
 
 class EventOut(BaseModel):
-    """What is sent. `data` of `ping`: `webhook`; of the others `campaign` (`id`, `name`, `state`)
-    and `round` (`number`, `answers`), `answers`, or `job` (`id`, `kind`, `attempts`, `error`)."""
+    """An event that is sent. `data` is `webhook` for `ping`. For all other events it is `campaign`
+    (`id`, `name`, `state`) and one of `round` (`number`, `answers`), `answers`, or `job` (`id`,
+    `kind`, `attempts`, `error`)."""
 
     type: Literal["round.finished", "campaign.finished", "job.failed", "ping"]
     timestamp: datetime
@@ -114,7 +117,7 @@ class EventOut(BaseModel):
 
 
 def _told(body: EventOut) -> None:
-    """Sent by Likewise, signed as told under webhooks."""
+    """Likewise sends this event, signed as described under webhooks."""
 
 
 for _event in (*EVENTS, PING):
