@@ -1,9 +1,9 @@
-"""The one error hierarchy: a stable code, an HTTP status and a sentence for a human."""
+"""The error hierarchy: each error has a stable code, an HTTP status and a message for people."""
 
 from collections.abc import Mapping
 from typing import ClassVar
 
-# Also said where a database is full.
+# This message is also used when a database's disk is full.
 NO_ROOM = (
     "The server's disk is full, so this could not be done. Ask the administrator to free "
     "some space, then try again. No restart is needed."
@@ -13,9 +13,9 @@ NO_ROOM = (
 class LikewiseError(Exception):
     """A rule of the product was broken; `str(error)` says what is wrong and what to do.
 
-    code:    stable identifier that clients may rely on
-    status:  HTTP status the error is answered with
-    headers: further ones of the reply, such as Retry-After
+    code:    stable identifier that clients can rely on
+    status:  HTTP status of the response
+    headers: additional response headers, such as Retry-After
     """
 
     code = "error"
@@ -43,7 +43,7 @@ class Conflict(LikewiseError):
 
 
 class InvalidInput(LikewiseError):
-    """The request is well-formed but what it says cannot be done."""
+    """The request is well-formed, but it cannot be carried out."""
 
     code = "invalid_input"
     status = 422
