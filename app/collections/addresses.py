@@ -1,8 +1,9 @@
-"""Where an import may read from: public web addresses, and object storage that settings allow.
+"""The addresses that an import can read from: public web addresses, and object storage that the
+settings allow.
 
-A requester names addresses; the server fetches them with its own network place and its own
+A requester gives addresses, and the server fetches them from inside its network and with its own
 credentials. So web addresses must be public (`fetch.py` checks where the connection really goes),
-and object storage must lie below a prefix of `LIKEWISE_IMPORT_SOURCES`.
+and object storage must be below a prefix in `LIKEWISE_IMPORT_SOURCES`.
 """
 
 import re
@@ -26,13 +27,13 @@ MAX_ADDRESS = 2000
 
 
 class BadAddress(InvalidInput):
-    """The address cannot be read from; the message says why."""
+    """The address cannot be used; the message says why."""
 
     code = "bad_address"
 
 
 class NotReadable(LikewiseError):
-    """What an address names could not be had."""
+    """The file or folder at an address could not be read."""
 
     code = "not_readable"
     status = 502
@@ -44,7 +45,8 @@ class TooLarge(NotReadable):
 
 @dataclass(frozen=True)
 class Location:
-    """An object, or a prefix of objects: scheme, bucket (empty for files), segments of the key."""
+    """An object or a prefix of objects: scheme, bucket (empty for files), and segments of the
+    key."""
 
     scheme: str
     bucket: str
@@ -58,7 +60,7 @@ class Location:
         return f"{self.scheme}://{self.bucket}/{self.key}"
 
     def holds(self, other: "Location") -> bool:
-        """Whether `other` is this or lies below it, folder by folder."""
+        """Tell whether `other` is this location or below it, folder by folder."""
         return (self.scheme, self.bucket) == (other.scheme, other.bucket) and other.parts[
             : len(self.parts)
         ] == self.parts
@@ -90,12 +92,12 @@ def _segments(key: str) -> tuple[str, ...]:
 
 
 def allowed_sources() -> list[Location]:
-    """The prefixes that the settings allow; raises BadAddress when one is wrong."""
+    """Return the prefixes that the settings allow; raises BadAddress if one is invalid."""
     return [location_of(one) for one in re.split(r"[\s,]+", get_settings().import_sources) if one]
 
 
 def checked_location(address: str) -> Location:
-    """An address below one of the allowed prefixes; raises BadAddress."""
+    """Check that an address is below one of the allowed prefixes; raises BadAddress."""
     location = location_of(address)
     if not any(source.holds(location) for source in allowed_sources()):
         raise BadAddress(
@@ -107,7 +109,8 @@ def checked_location(address: str) -> Location:
 
 
 def address_of_row(text: str, base: Location | None) -> str:
-    """The full address that a cell names: a web address, object storage, or a key below `base`.
+    """Return the full address that a cell stands for: a web address, object storage, or a key below
+    `base`.
 
     Raises BadAddress.
     """
@@ -142,12 +145,12 @@ def _checked_web_address(text: str) -> str:
 
 @lru_cache
 def _bucket(scheme: str, bucket: str) -> ObjectStore:
-    # Credentials come from the server's environment, as those of its own storage.
+    # Credentials come from the server's environment, like those of its own storage.
     return from_url(f"{scheme}://{bucket}")
 
 
 def list_below(prefix: Location) -> Iterator[tuple[str, int]]:
-    """Address and size in bytes of every object below a prefix; raises NotReadable."""
+    """Yield address and size in bytes of every object below a prefix; raises NotReadable."""
     if prefix.scheme == "file":
         yield from _list_folder(prefix)
         return
@@ -170,7 +173,7 @@ def _list_folder(prefix: Location) -> Iterator[tuple[str, int]]:
 
 
 def read_object(address: str, max_bytes: int) -> bytes:
-    """The bytes of an object in storage; raises BadAddress, NotReadable or TooLarge."""
+    """Return the bytes of an object in storage; raises BadAddress, NotReadable or TooLarge."""
     location = checked_location(address)
     if location.scheme == "file":
         return _read_file(location, max_bytes)
@@ -198,7 +201,7 @@ def _read_file(location: Location, max_bytes: int) -> bytes:
 
 
 def _real_path(location: Location) -> Path:
-    """The path with links resolved, if it still lies below an allowed folder."""
+    """Return the path with links resolved, if it is still below an allowed folder."""
     path = Path("/", *location.parts).resolve()
     folders = [Path("/", *one.parts).resolve() for one in allowed_sources() if one.scheme == "file"]
     if not any(path.is_relative_to(folder) for folder in folders):

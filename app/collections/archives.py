@@ -1,4 +1,5 @@
-"""ZIP uploads, opened with suspicion: names, count and unpacked size are checked before reading."""
+"""Reads uploaded ZIP files without trusting them: names, count and unpacked size are checked
+first."""
 
 import io
 import stat
@@ -24,14 +25,14 @@ def is_archive(filename: str, data: bytes) -> bool:
 
 
 def members(data: bytes) -> Iterator[tuple[str, bytes | RejectedImage]]:
-    """Name and bytes of every file in the archive; a refused entry comes with its reason.
+    """Yield name and bytes of every file in the archive; a refused entry comes with its reason.
 
-    Folders and the hidden files of macOS are passed over. Nothing is ever written to disk, so a
-    name such as `../../x.png` could do no harm; it is refused all the same, because an archive
-    that carries one is broken or hostile. Raises RejectedArchive.
+    Folders and hidden files of macOS are skipped. Nothing is written to disk, so a name such as
+    `../../x.png` could do no harm. It is refused anyway, because an archive with such a name is
+    broken or hostile. Raises RejectedArchive.
     """
     try:
-        # Folders and noise may be as many again.
+        # There may be as many folders and hidden files again.
         archive = opened(io.BytesIO(data), 2 * get_settings().max_collection_images)
         entries = [entry for entry in archive.infolist() if not _is_noise(entry)]
     except UNREADABLE as error:
@@ -78,7 +79,7 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes | RejectedI
         return RejectedArchive("This file is too large when unpacked.", code="too_large")
     try:
         with archive.open(entry) as file:
-            # The header's size is only a claim: read no more than is allowed.
+            # The size in the header is only a claim, so read no more than is allowed.
             data = file.read(limit + 1)
     except UNREADABLE as error:
         return RejectedArchive(f"This file cannot be unpacked ({error}).")

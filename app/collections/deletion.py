@@ -1,7 +1,7 @@
-"""Deleting images and collections, with what depends on them.
+"""Deletes images and collections, with everything that depends on them.
 
-Answers name images by their positions, so an image that a campaign shows stays as long as the
-campaign; the positions behind it close up. Lock order: campaigns, then the collection.
+Answers refer to images by position, so an image that a campaign uses stays as long as the campaign.
+The positions after a deleted image move up. Lock order: campaigns, then the collection.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,8 @@ from app.collections.search import ImageFilter, matches
 from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput
 
-# Behind the first gap only, and in one statement: other images keep what refers to them.
+# This changes only positions after the first gap, in one statement, so references to other images
+# stay valid.
 _CLOSE_UP = text(
     """
     UPDATE image SET position = dense.position
@@ -32,22 +33,22 @@ _CLOSE_UP = text(
 
 
 class ImagesInUse(Conflict):
-    """Some of the images are shown by campaigns; the message names them."""
+    """Campaigns use some of the images; the message names the campaigns."""
 
     code = "images_in_use"
 
 
 class CollectionInUse(Conflict):
-    """A campaign over the collection goes on."""
+    """A campaign of the collection is still active."""
 
     code = "collection_in_use"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Images by the hash of their content, or all that a filter finds.
+    """A selection of images by the hashes of their content, or all that match a filter.
 
-    expected: how many the requester was shown; guards a filter against what came since
+    expected: how many images the requester saw, so that a filter does not delete images added since
     """
 
     hashes: list[str] = field(default_factory=list)
@@ -62,7 +63,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class SelectionUse:
-    """How many images are chosen, how many of them stay, and because of which campaigns."""
+    """How many images are selected, how many of them must stay, and because of which campaigns."""
 
     n_chosen: int
     n_in_use: int
@@ -81,7 +82,7 @@ class SelectionUse:
 
 
 def use_of(session: Session, collection: Collection, chosen: Selection) -> SelectionUse:
-    """What would keep the chosen images from being deleted."""
+    """Return what prevents the selected images from being deleted."""
     usages = usages_of(session, collection)
     condition = chosen.condition(collection)
     in_use = [
@@ -106,10 +107,10 @@ def delete_images(
     *,
     unused_only: bool = False,
 ) -> int:
-    """Delete the chosen images, or those that no campaign shows; returns how many.
+    """Delete the selected images, or only those that no campaign uses, and return how many.
 
-    Raises ImagesInUse, or Conflict when the filter finds other images than expected. Their objects
-    are removed after the commit.
+    Raises ImagesInUse, or Conflict if the filter finds another number of images than expected. The
+    stored files are removed after the commit.
     """
     collection = locked(session, Collection, collection.id)
     use = use_of(session, collection, chosen)
@@ -145,9 +146,10 @@ def delete_images(
 def delete_collection(
     session: Session, owner: Account, collection: Collection, typed_name: str
 ) -> Dependents:
-    """Delete a collection with its campaigns, their answers and models; returns what went.
+    """Delete a collection with its campaigns, their answers and models, and return what was
+    deleted.
 
-    Raises InvalidInput unless its name was typed, CollectionInUse while a campaign goes on.
+    Raises InvalidInput unless its name was typed, CollectionInUse if a campaign is still active.
     """
     if typed_name.strip() != collection.name:
         raise InvalidInput(
@@ -174,7 +176,7 @@ def delete_collection(
         *(f"imports/{one}" for one in imports),
         *(f"{kind}/{one}" for kind in ("models", "maps") for one in campaigns),
     )
-    # Millions of answers take their time.
+    # Deleting millions of answers takes time.
     session.execute(text("SET LOCAL statement_timeout = '10min'"))
     session.execute(delete(Answer).where(Answer.campaign_id.in_(campaigns)))
     session.execute(delete(Campaign).where(Campaign.id.in_(campaigns)))

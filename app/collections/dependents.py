@@ -1,4 +1,4 @@
-"""What depends on images and on collections, counted and said in one sentence."""
+"""Counts what depends on images and collections, and describes it in one sentence."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -15,7 +15,7 @@ from app.results.models import Model
 
 @dataclass(frozen=True)
 class Usage:
-    """A campaign that shows images; those at positions below `n_images` belong to it."""
+    """A campaign that uses images: those at positions below `n_images`."""
 
     id: UUID
     name: str
@@ -35,7 +35,8 @@ class DependentCampaign:
 
 @dataclass(frozen=True)
 class Dependents:
-    """What goes with a collection; `refusal` says why it cannot go now, if so."""
+    """What is deleted together with a collection. `refusal` says why it cannot be deleted now, if
+    so."""
 
     n_images: int
     n_answers: int
@@ -61,13 +62,14 @@ def counted(n: int, noun: str) -> str:
 
 
 def names(campaigns: list[DependentCampaign] | list[Usage]) -> str:
-    """Names of campaigns with their states, the first few."""
+    """List the first few campaigns with their names and states."""
     told = ", ".join(f"“{one.name}”, {one.state}" for one in campaigns[:5])
     return told + (f" and {len(campaigns) - 5} more" if len(campaigns) > 5 else "")
 
 
 def usages_of(session: Session, collection: Collection) -> list[Usage]:
-    """Campaigns whose answers or known answers name images by position, the newest first."""
+    """List the campaigns whose answers or known answers refer to images by position, newest
+    first."""
     known = func.unnest(Grid.images).table_valued("position").render_derived().lateral()
     last_known = (
         select(func.max(known.c.position))

@@ -1,4 +1,4 @@
-"""One image looked at closely."""
+"""Details of one image."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -13,7 +13,7 @@ from app.core.errors import NotFound
 
 @dataclass(frozen=True)
 class Showing:
-    """A campaign that shows an image: in how many grids, and how many answers those have."""
+    """A campaign that uses an image: in how many grids, and with how many answers."""
 
     id: UUID
     name: str
@@ -29,7 +29,7 @@ class Details:
 
 
 def details_of(session: Session, collection: Collection, sha256: str) -> Details:
-    """Raises NotFound."""
+    """Return the details of an image; raises NotFound."""
     query = select(Image).where(Image.collection_id == collection.id, Image.sha256 == sha256)
     image = session.scalar(query)
     if image is None:

@@ -1,8 +1,8 @@
-"""Fetching images from web addresses that requesters name, and from nowhere inside the network.
+"""Fetches images from web addresses that requesters give, but never from inside the network.
 
-A name is resolved once, every address it has must be public, and the connection goes to the very
-address that was checked. So neither a name that changes its address in between (DNS rebinding) nor
-a redirect leads inside; each redirect is a new connection, checked in the same place.
+A host name is resolved once, every address it has must be public, and the connection goes to the
+very address that was checked. So neither a name that changes its address in between (DNS rebinding)
+nor a redirect leads inside: each redirect is a new connection, checked in the same place.
 """
 
 import ssl
@@ -17,7 +17,7 @@ from app.core.settings import get_settings
 
 MAX_REDIRECTS = 5
 TIMEOUT_SECONDS = 10.0
-# All of one file, with connections, headers and redirects, however slowly its bytes drip.
+# The time for one file, including connections, headers and redirects, however slowly it arrives.
 FILE_SECONDS = 60.0
 PORTS = (80, 443, 8080, 8443)
 CONNECTIONS = 16
@@ -26,19 +26,19 @@ PAGES = ("text/", "application/json", "application/xml", "application/xhtml")
 
 
 class PrivateAddress(BadAddress):
-    """The address lies inside a network, not on the public internet."""
+    """The address is in a private network, not on the public internet."""
 
     code = "private_address"
 
 
 class Unreachable(NotReadable):
-    """May work another time."""
+    """The host cannot be reached now, but another attempt may work."""
 
     code = "unreachable"
 
 
 def checked_addresses(host: str, port: int) -> list[str]:
-    """Addresses to connect to; raises PrivateAddress, or OSError when there is none."""
+    """Return the addresses to connect to; raises PrivateAddress, or OSError if there are none."""
     found = addresses_of(host, port)
     if get_settings().import_from_private:
         return found
@@ -65,9 +65,9 @@ def _pool() -> httpcore.ConnectionPool:
 
 
 def fetch(address: str, max_bytes: int) -> bytes:
-    """The bytes of an image on the web, redirects followed.
+    """Return the bytes of an image on the web, following redirects.
 
-    Raises BadAddress (never to be had), NotReadable (perhaps another time) or TooLarge.
+    Raises BadAddress (it can never work), NotReadable (it may work later) or TooLarge.
     """
     with ending_within(FILE_SECONDS):
         for _ in range(MAX_REDIRECTS + 1):
@@ -89,7 +89,7 @@ def _followed(address: str, target: str) -> str:
 
 
 def _get(address: str, max_bytes: int) -> bytes | str:
-    """The file, or where it is said to be."""
+    """Return the file, or the address to which it redirects."""
     headers = [("Host", _host_of(address)), ("User-Agent", "Likewise"), ("Accept", "image/*, */*")]
     try:
         left = remaining(TIMEOUT_SECONDS)
@@ -109,7 +109,7 @@ def _get(address: str, max_bytes: int) -> bytes | str:
 
 
 def _ascii(address: str) -> str:
-    """The address as it goes over the line; what is quoted already stays."""
+    """Return the address with special characters quoted; what is already quoted stays."""
     parts = urlsplit(address)
     path = quote(parts.path, safe="/%:@!$&'()*+,;=~-._") or "/"
     query = quote(parts.query, safe="/%:@!$&'()*+,;=~-._?")

@@ -1,12 +1,12 @@
-"""The life of an import: asked for on the page, done by a worker, row by row.
+"""The lifecycle of an import: requested on the page, and done by a worker, row by row.
 
 queued --claim--> running --complete--> done
   ^                 |   \\--fail-------> failed          (and from both: cancelled)
   \\--lease ran out-/
 
-As with jobs, PostgreSQL decides who works: messages may come twice or be lost, a lease that ran out
-means that the worker is gone, and nothing is written but under the epoch of the last claim. What
-was dealt with is written together with its images, so whoever takes over goes on behind it.
+As with jobs, PostgreSQL decides who works: messages may arrive twice or get lost, an expired lease
+means that the worker is gone, and nothing is written except under the epoch of the last claim.
+Progress is written together with the images, so the next worker continues after them.
 """
 
 import logging
@@ -43,9 +43,11 @@ def start_import(
     manifest: tuple[str, bytes] | None = None,
     prefix: str = "",
 ) -> CollectionImport:
-    """Import a list (its keys below `prefix`, if given), or everything below `prefix`.
+    """Start an import of a list (with its keys below `prefix`, if given), or of everything below
+    `prefix`.
 
-    Raises InvalidInput with what is wrong with the list or the prefix; then nothing is begun.
+    Raises InvalidInput that says what is wrong with the list or the prefix; then no import is
+    started.
     """
     base = checked_location(prefix.strip()) if prefix.strip() else None
     if manifest is None and base is None:
@@ -90,13 +92,13 @@ def _dispatch(session: Session, import_id: UUID) -> None:
 
 
 def list_imports(session: Session, collection: Collection) -> list[CollectionImport]:
-    """The newest first."""
+    """List the imports, newest first."""
     query = select(CollectionImport).where(CollectionImport.collection_id == collection.id)
     return list(session.scalars(query.order_by(CollectionImport.id.desc()).limit(20)))
 
 
 def get_import(session: Session, collection: Collection, import_id: UUID) -> CollectionImport:
-    """Raises NotFound."""
+    """Return an import of the collection; raises NotFound."""
     found = session.get(CollectionImport, import_id)
     if found is None or found.collection_id != collection.id:
         raise NotFound("This import does not exist.")
@@ -106,13 +108,13 @@ def get_import(session: Session, collection: Collection, import_id: UUID) -> Col
 def problems_of(
     session: Session, one: CollectionImport, offset: int = 0, limit: int | None = None
 ) -> list[ImportProblem]:
-    """Rows that could not be used, in the order of the list."""
+    """List the rows that could not be used, in the order of the list."""
     query = select(ImportProblem).where(ImportProblem.import_id == one.id)
     return list(session.scalars(query.order_by(ImportProblem.row).offset(offset).limit(limit)))
 
 
 def cancel_import(session: Session, owner: Account, one: CollectionImport) -> None:
-    """What was imported so far stays. Raises Conflict when it has ended already."""
+    """Cancel an import; images added so far stay. Raises Conflict if it has already ended."""
     cancelled = session.execute(
         update(CollectionImport)
         .where(CollectionImport.id == one.id, CollectionImport.state.in_(ACTIVE))
@@ -128,7 +130,8 @@ def cancel_import(session: Session, owner: Account, one: CollectionImport) -> No
 def retry_import(
     session: Session, owner: Account, collection: Collection, one: CollectionImport
 ) -> CollectionImport:
-    """A new import of what could not be used, and of what was not reached. Raises Conflict."""
+    """Start a new import of the rows that could not be used or were not reached. Raises
+    Conflict."""
     if one.state in ACTIVE:
         raise Conflict("This import is still in progress.", code="import_active")
     if one.n_rows is None:
@@ -145,7 +148,7 @@ def retry_import(
 
 
 def claim_import(session: Session, import_id: UUID) -> CollectionImport | None:
-    """Take a queued import; None when it is not to be had."""
+    """Claim a queued import; None if it is not available."""
     return session.execute(
         update(CollectionImport)
         .where(CollectionImport.id == import_id, CollectionImport.state == "queued")
@@ -166,7 +169,7 @@ def lease_end() -> datetime:
 
 
 def held_import(session: Session, import_id: UUID, epoch: int) -> CollectionImport:
-    """The running import under its row lock, its lease renewed; raises LostLease."""
+    """Return the running import under its row lock, with its lease renewed; raises LostLease."""
     one = session.scalar(
         select(CollectionImport)
         .where(
@@ -183,21 +186,21 @@ def held_import(session: Session, import_id: UUID, epoch: int) -> CollectionImpo
 
 
 def list_rows(session: Session, import_id: UUID, epoch: int, rows: list[Row]) -> None:
-    """Keep what was found below a prefix. Raises LostLease."""
+    """Store the rows found below a prefix. Raises LostLease."""
     one = held_import(session, import_id, epoch)
     put_object(rows_key(import_id), as_lines(rows))
     one.n_rows = len(rows)
 
 
 def end_import(session: Session, import_id: UUID, epoch: int, error: str | None = None) -> None:
-    """Done, or failed for good. Raises LostLease."""
+    """Record that the import is done, or has failed for good. Raises LostLease."""
     one = held_import(session, import_id, epoch)
     one.state, one.error = ("failed", error[-2000:]) if error else ("done", None)
     one.lease_until, one.finished_at = None, datetime.now(UTC)
 
 
 def give_back(session: Session, import_id: UUID, epoch: int, error: str | None = None) -> None:
-    """Queue a held import again: unharmed, or after an error while attempts are left.
+    """Queue a held import again, either without an error, or after one while attempts are left.
 
     Raises LostLease.
     """
@@ -208,9 +211,8 @@ def give_back(session: Session, import_id: UUID, epoch: int, error: str | None =
 
 
 def put_off(session: Session, import_id: UUID, epoch: int, reason: str) -> None:
-    """Queue a held import for later, unharmed: nobody is told, so that it is begun again when its
-    last message counts as lost. Raises LostLease.
-    """
+    """Queue a held import for later, without counting an attempt. No message is sent, so it starts
+    again when its last message counts as lost. Raises LostLease."""
     one = held_import(session, import_id, epoch)
     one.state, one.lease_until, one.error = "queued", None, reason
     one.attempts -= 1
@@ -227,7 +229,8 @@ def _queue_again(session: Session, one: CollectionImport, error: str | None) -> 
 
 
 def requeue_lost_imports(session: Session) -> int:
-    """Queue again what lost its worker or its message; returns how many (see requeue_lost_jobs)."""
+    """Queue imports again that have lost their worker or message, and return how many (see
+    requeue_lost_jobs)."""
     lost = session.scalars(
         select(CollectionImport.id)
         .where(CollectionImport.state == "running", CollectionImport.lease_until < func.now())
@@ -270,7 +273,7 @@ def _park(session: Session, import_id: UUID, reason: str) -> None:
 
 
 def sources() -> list[str]:
-    """Prefixes that may be imported from, as text; none when the setting is wrong."""
+    """Return the prefixes that can be imported from, as text; none if the setting is invalid."""
     try:
         return [str(one) for one in allowed_sources()]
     except InvalidInput as error:

@@ -1,7 +1,8 @@
-"""Lists of images to import: CSV or JSON Lines, one image a line.
+"""Reads lists of images to import: CSV or JSON Lines, one image per line.
 
-Columns (keys): one of `url`, `path` or `key` (where the image is), `filename` (what it shall be
-called, else the last part of the address), `feature_…` (numbers), everything else attributes.
+Columns (keys): one of `url`, `path` or `key` (the address of the image), `filename` (its name in
+the collection, by default the last part of the address), `feature_…` (numbers); all others are
+attributes.
 """
 
 import csv
@@ -29,14 +30,14 @@ ADDRESSES = ("url", "path", "key")
 
 
 class BadManifest(InvalidInput):
-    """The list as a whole cannot be used."""
+    """The whole list cannot be used."""
 
     code = "bad_manifest"
 
 
 @dataclass
 class Row:
-    """One line of a list; `problem` (code and reason) if it cannot be used."""
+    """One line of a list, with a `problem` (code and reason) if it cannot be used."""
 
     number: int
     address: str
@@ -47,9 +48,9 @@ class Row:
 
 
 def read_manifest(filename: str, data: bytes, base: Location | None) -> list[Row]:
-    """Every line of the list, those that cannot be used with their problem.
+    """Return every line of the list, including those that cannot be used, with their problem.
 
-    base: what keys that are no full address are below. Raises BadManifest or BadAttributeTable.
+    base: the folder of keys that are not full addresses. Raises BadManifest or BadAttributeTable.
     """
     text = decoded(data)
     is_json = filename.lower().endswith((".jsonl", ".ndjson", ".json")) or text.lstrip()[:1] in "{["
@@ -69,7 +70,7 @@ Cells = dict[str, str]
 
 
 def _csv_lines(text: str) -> Iterator[tuple[int, Cells | str]]:
-    """Number and cells of each line; in place of the cells, what is wrong with them."""
+    """Yield number and cells of each line; in place of the cells the problem, if there is one."""
     reader = csv.DictReader(io.StringIO(text, newline=""))
     columns = [column.strip() for column in reader.fieldnames or []]
     if not set(columns) & set(ADDRESSES):
@@ -152,14 +153,14 @@ def _row(number: int, cells: Cells | str, base: Location | None) -> Row:
 
 
 def name_in(address: str) -> str:
-    """The last part of an address."""
+    """Return the last part of an address."""
     web = address.partition("://")[0].lower() in WEB
     path = unquote(urlsplit(address).path) if web else address
     return path.rstrip("/").rpartition("/")[2] or "unnamed"
 
 
 def as_lines(rows: list[Row]) -> bytes:
-    """Rows as they are kept until they have been imported."""
+    """Serialise rows, to store them until they are imported."""
     return "\n".join(json.dumps(asdict(row)) for row in rows).encode()
 
 

@@ -45,7 +45,7 @@ LONGEST_PLACE = 300
 
 
 # SQLSTATEs for values that cannot be stored: NUL, bytes that are not text, too long, or out of
-# range for a number or a date.
+# range for a number or a date. None: the driver refuses to send the value.
 UNSTORABLE_STATES = (None, "22001", "22003", "22008", "22021", "22P02", "22P05")
 
 

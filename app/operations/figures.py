@@ -1,4 +1,4 @@
-"""Figures for Prometheus: of this process, and of the database by queries that stay cheap."""
+"""Metrics for Prometheus: of this process, and of the database by queries that stay cheap."""
 
 import logging
 from collections.abc import Iterator
@@ -24,20 +24,20 @@ from app.operations.models import CspViolation
 from app.recruitment.models import Payment
 
 logger = logging.getLogger(__name__)
-# When each series began: as many lines again, which nothing here asks for.
+# The start time of each series would add as many lines again, and nothing here needs it.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # untyped there
 
 
 def read_figures() -> bytes:
-    """What `/metrics` shows, in Prometheus's text format. Without the database, the figures of the
-    process alone."""
+    """Return the content of `/metrics` in Prometheus's text format. Without the database it has
+    only the metrics of the process."""
     registry = CollectorRegistry()
     registry.register(_Current())
     return generate_latest(FIGURES) + generate_latest(registry)
 
 
 class _Current(Collector):
-    """What is counted at the moment of asking."""
+    """Collects the metrics that are counted on request."""
 
     def collect(self) -> Iterator[Metric]:
         yield from _pool()
@@ -79,7 +79,7 @@ def _answers(session: Session) -> list[Metric]:
     )
     name, about = "likewise_answers", "Stored answers to grids of rounds."
     answers = GaugeMetricFamily(name, about, labels=("state",))
-    # What campaigns count themselves: nobody waits for a count of all answers.
+    # This adds up the campaigns' own counters, so that nobody waits for a count of all answers.
     counted = select(
         func.sum(Campaign.n_answers), func.sum(Campaign.n_surplus), func.sum(Campaign.n_imported)
     )
@@ -90,7 +90,7 @@ def _answers(session: Session) -> list[Metric]:
 
 
 def _age(begun: InstrumentedAttribute[datetime]) -> ColumnElement[Decimal]:
-    """Seconds since the oldest; 0 where there is none."""
+    """Return SQL for the seconds since the oldest; 0 if there is none."""
     return func.coalesce(func.extract("epoch", func.now() - func.min(begun)), 0)
 
 

@@ -1,6 +1,6 @@
-"""What programs are told of: one call in the transaction in which it happens.
+"""The events sent to programs: one call, in the transaction in which the event happens.
 
-A delivery is a row of that transaction, so no event is lost, and none is told that did not happen.
+A delivery is a row of that transaction, so no event is lost, and none is sent that did not happen.
 """
 
 import json
@@ -23,8 +23,8 @@ PING = "ping"
 
 
 def announce(session: Session, event: Event, campaign_id: UUID, **details: Any) -> None:
-    """Tell the webhooks of everybody who may see the campaign. `details` must be JSON."""
-    # Others' webhooks are told of what one of them has done.
+    """Notify the webhooks of everyone who can see the campaign. `details` must be JSON."""
+    # One account's action also notifies the webhooks of others.
     with beyond_the_wall(session):
         _tell(session, event, session.get_one(Campaign, campaign_id), details)
 

@@ -1,4 +1,4 @@
-"""Webhooks of an account: the page, which works without JavaScript."""
+"""The page of an account's webhooks, which works without JavaScript."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -38,7 +38,8 @@ def webhooks_page(request: Request, session: DatabaseSession, account: SignedIn)
 
 
 def _campaign_of(text: str) -> UUID | None:
-    """What was chosen in the form: none is all of them. Raises NotFound for what is no id."""
+    """Return the campaign chosen in the form; none means all of them. Raises NotFound for an
+    invalid id."""
     try:
         return UUID(text) if text else None
     except ValueError as error:
@@ -54,7 +55,7 @@ def add_webhook(
     events: Annotated[list[str] | None, Form()] = None,
     campaign: Annotated[str, Form()] = "",
 ) -> Response:
-    """A mistake shows the form again, filled in, with what is wrong."""
+    """Create a webhook, or show the form again, filled in, with the error."""
     chosen = events or []
     try:
         with session.begin_nested():
