@@ -1,6 +1,7 @@
-"""What the rows of an archive must hold to for pages and learning to work with them.
+"""Checks restored rows against the assumptions of pages and learning.
 
-Types, states, lengths and keys are the database's own constraints; here is what these cannot say.
+Types, states, lengths and keys are the database's own constraints; this module checks what they
+cannot express.
 """
 
 from datetime import UTC, datetime
@@ -34,9 +35,9 @@ from app.strategies import get_strategy
 from app.strategies.base import check_settings
 
 MOST_GROUPS = 100
-# Likewise is younger than the one; nobody plans beyond the other.
+# Likewise did not exist before the first, and nobody plans beyond the second.
 FIRST_TIME, LAST_TIME = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-# Each finds what must not be; :campaign and :collection are the restored ones.
+# Each query finds rows that must not exist; :campaign and :collection are the restored ones.
 RULES = {
     "The images are not numbered from 0 without gaps.": """
         SELECT FROM collection c WHERE id = :collection AND n_images <> (
@@ -97,9 +98,9 @@ RULES = {
 
 
 def check_rows(session: Session, campaign_id: UUID, collection_id: UUID) -> None:
-    """Raises DamagedArchive with the first rule that is broken."""
+    """Raise DamagedArchive with the first rule that is broken."""
     for one in ARCHIVED:
-        # First: rules rely on it.
+        # This comes first, because the rules rely on it.
         _refuse_any(session, one, campaign_id, misshapen(one), "values of the wrong shape")
     values = {"campaign": campaign_id, "collection": collection_id}
     for sentence, query in RULES.items():
@@ -135,8 +136,9 @@ def _strange_times(one: Archived) -> list[ColumnElement[bool]]:
 
 
 def check_numbers(campaign: Campaign) -> None:
-    """Raises DamagedArchive unless this campaign's numbers could have been chosen on this server:
-    one too large would fill the memory at the start, a zero would be divided by."""
+    """Raise DamagedArchive unless this campaign's numbers could have been chosen on this server:
+    one that is too large would fill the memory at the start, and zero would cause a division by
+    zero."""
     try:
         check_ranges(campaign)
         if campaign.state == "draft":
@@ -153,8 +155,8 @@ def check_numbers(campaign: Campaign) -> None:
 
 
 def check_pages(session: Session, campaign: Campaign) -> None:
-    """Raises DamagedArchive when the campaign's pages could not be shown, InvalidInput when this
-    server does not know its strategy or its settings."""
+    """Raise DamagedArchive if the campaign's pages could not be shown, InvalidInput if this server
+    does not know its strategy or its settings."""
     check_numbers(campaign)
     campaign.settings = check_settings(get_strategy(campaign.strategy), campaign.settings)
     campaign.annotation = checked_annotation(campaign.annotation)

@@ -1,4 +1,5 @@
-"""An archive opened with suspicion: names, sizes and hashes are checked before anything is used."""
+"""Reads an archive without trusting it: names, sizes and hashes are checked before anything is
+used."""
 
 import hashlib
 import stat
@@ -34,10 +35,9 @@ CUT_OFF = (
 
 
 class Container:
-    """The archive's members; reading one whose bytes are not those that were written raises
-    DamagedArchive.
+    """The archive's members. Reading one whose bytes were changed raises DamagedArchive.
 
-    `most_bytes` bounds what it may unpack to. Raises DamagedArchive, TooNewArchive.
+    `most_bytes` limits its unpacked size. Raises DamagedArchive, TooNewArchive.
     """
 
     def __init__(self, file: BinaryIO, most_bytes: int | None = None) -> None:
@@ -60,7 +60,7 @@ class Container:
         self._check_names()
 
     def pieces(self, name: str, sha256: str = "") -> Iterator[bytes]:
-        """The bytes of a member; `sha256` where the manifest does not tell it."""
+        """Yield the bytes of a member; pass `sha256` if the manifest does not contain it."""
         expected = sha256 or self.manifest.members[name].sha256
         digest = hashlib.sha256()
         for piece in self._unpacked(name):
@@ -70,7 +70,7 @@ class Container:
             raise DamagedArchive(f"{name} was changed after the archive was made.")
 
     def images(self) -> Iterator[tuple[str, str]]:
-        """Name and hash of every image, in the order in which they were written."""
+        """Yield name and hash of every image, in the order in which they were written."""
         listed = 0
         for line in _lines(self.pieces(CHECKSUMS)):
             sha256, _, name = line.partition("  ")
@@ -84,18 +84,18 @@ class Container:
             raise DamagedArchive(f"The archive contains images that {CHECKSUMS} does not list.")
 
     def artifacts(self) -> list[tuple[int, str, str]]:
-        """Model's version, file, and name of the member, of every file of a model."""
+        """Return version, file, and member name of every file of a model."""
         found = [ARTIFACT.fullmatch(name) for name in sorted(self.manifest.members)]
         return [(int(one[1]), one[2], one[0]) for one in found if one]
 
     def _unpacked(self, name: str) -> Iterator[bytes]:
         try:
-            # zipfile gives no more than the size that was checked, and compares its checksum.
+            # zipfile returns no more than the size that was checked, and verifies the checksum.
             with self._archive.open(self._entries[name]) as file:
                 while piece := file.read(PIECE_BYTES):
                     yield piece
         except UNREADABLE as error:
-            # An end that comes too early has no words of its own.
+            # zipfile has no message for a premature end.
             reason = str(error) or "it ends too early"
             raise DamagedArchive(f"{name} cannot be unpacked: {reason}.") from error
 
@@ -160,7 +160,8 @@ def _check_sizes(entries: dict[str, zipfile.ZipInfo], most_bytes: int | None) ->
 
 
 def _most_members() -> int:
-    """Every image in each size, files of models, and tables."""
+    """Return the maximum number of members: every image in each size, files of models, and
+    tables."""
     return len(SIZES) * get_settings().max_collection_images + MOST_OTHERS
 
 

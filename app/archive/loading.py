@@ -1,4 +1,4 @@
-"""Rows of an archive into the database, all with keys of their own, set by set."""
+"""Loads rows of an archive into the database with new keys, a whole table at a time."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -41,9 +41,9 @@ def load_table(
     given: dict[str, ColumnElement[Any]],
     secret: str,
 ) -> None:
-    """Insert the rows of one table. `given` are columns that do not come from the archive.
+    """Insert the rows of one table. `given` are columns whose values do not come from the archive.
 
-    Raises DamagedArchive, TooNewArchive, and psycopg.Error for what the database does not take.
+    Raises DamagedArchive, TooNewArchive, and psycopg.Error if the database rejects a value.
     """
     unknown = sorted(set(told.columns) - {known.key for known in one.columns} - one.former)
     if unknown:
@@ -65,7 +65,7 @@ def load_table(
 
 
 def _stage(session: Session, one: Archived, told: TableTold, pieces: Iterator[bytes]) -> None:
-    """Each line into a row of a table that ends with the transaction."""
+    """Stage each line as a row of a table that is dropped with the transaction."""
     _run(session, f"DROP TABLE IF EXISTS {STAGED}")
     _run(session, f"CREATE TEMPORARY TABLE {STAGED} (line jsonb) ON COMMIT DROP")
     with raw(session).cursor() as cursor:
@@ -77,7 +77,7 @@ def _stage(session: Session, one: Archived, told: TableTold, pieces: Iterator[by
                 f"The archive's {one.name} table should have {told.rows} rows, not "
                 f"{cursor.rowcount}."
             )
-        # Before anybody reads a row.
+        # This is checked before anything reads a row.
         query = unreadable(STAGED, one)
         if query and cursor.execute(sql.SQL(query)).fetchone():
             raise DamagedArchive(
@@ -86,7 +86,7 @@ def _stage(session: Session, one: Archived, told: TableTold, pieces: Iterator[by
 
 
 def _number_anew(session: Session, one: Archived) -> None:
-    """A table of old and new numbers, for keys that the database counts up."""
+    """Create a table of old and new numbers, for keys that the database generates by counting."""
     for key in one.table.primary_key.columns:
         if is_number(key):
             _run(
@@ -97,14 +97,14 @@ def _number_anew(session: Session, one: Archived) -> None:
             sequence = f"pg_get_serial_sequence('{one.name}', '{key.key}')"
             _run(
                 session,
-                # Names of our own tables and columns.
+                # These are names of our own tables and columns.
                 f"INSERT INTO {number_of(key)} SELECT old, nextval({sequence}) FROM "  # noqa: S608
                 f"(SELECT (line->>'{key.key}')::bigint AS old FROM {STAGED} ORDER BY 1) AS numbers",
             )
 
 
 def _record(one: Archived, told: TableTold) -> TableValuedAlias:
-    """The staged lines as columns with types."""
+    """Return the staged lines as columns with types."""
     known = [found for found in one.columns if found.key in told.columns]
     typed = [
         column(found.key, ARRAY(REAL) if isinstance(found.type, VECTOR) else found.type)
@@ -121,7 +121,7 @@ def _value(
     given: dict[str, ColumnElement[Any]],
     secret: str,
 ) -> ColumnElement[Any] | None:
-    """Where a column's values come from; None leaves it to the database."""
+    """Return the source of a column's values; None leaves it to the database."""
     if known.key in given:
         return given[known.key]
     if known.key in told.columns:
@@ -148,5 +148,6 @@ def _of_record(known: Column[Any], record: TableValuedAlias, secret: str) -> Col
 
 
 def _run(session: Session, statement: str) -> None:
-    # Made of names of the schema and of keys made here; nothing of the archive is in it.
+    # The statement consists of schema names and of keys generated here; nothing in it comes from
+    # the archive.
     raw(session).execute(sql.SQL(statement))

@@ -1,6 +1,6 @@
-"""Every file that a campaign can be taken away in. One more is one more line here.
+"""The catalogue of all exports. A new export is one more entry here.
 
-docs/exports.md tells of each; tests/app/test_export_documents.py compares the two.
+docs/exports.md describes each of them; tests/app/test_export_documents.py compares the two.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,8 +26,8 @@ from app.results import (
 from app.results.models import Model
 from app.results.service import get_model
 
-# Raised when a file's columns or arrays change their meaning or go. New ones are added at the end
-# and do not raise it.
+# This number is raised when columns or arrays of a file change their meaning or disappear. New ones
+# are added at the end and do not raise it.
 EXPORT_VERSION = 1
 MEDIA = {
     "csv": "text/csv",
@@ -37,7 +37,7 @@ MEDIA = {
     "parquet": "application/vnd.apache.parquet",
     "zip": "application/zip",
 }
-# Files that gzip would only slow down.
+# Files that gzip would only make slower.
 PACKED = tuple(MEDIA[kind] for kind in ("npz", "parquet", "zip"))
 
 OfModel = Callable[[Session, Campaign, Model], Iterator[str] | Iterator[bytes] | bytes]
@@ -45,7 +45,7 @@ OfModel = Callable[[Session, Campaign, Model], Iterator[str] | Iterator[bytes] |
 
 @dataclass(frozen=True)
 class Options:
-    """What a request may add: `per_answer` bounds the triplets of each answer."""
+    """Options of a request: `per_answer` limits the triplets of each answer."""
 
     per_answer: int = comparisons.PER_ANSWER
 
@@ -55,11 +55,11 @@ OfAnswers = Callable[[Session, Campaign, Options], Iterator[bytes]]
 
 @dataclass(frozen=True)
 class Export:
-    """A file. `about` says in a sentence what is in it and for whom.
+    """An export. `about` says in a sentence what it contains and for whom.
 
-    of_answers: streamed, whatever the number of answers; of_model: made of one model.
-    row: what each row is of, where their number is known without counting; of_votes: whether it
-    makes sense of a campaign whose answers are votes.
+    of_answers: streamed from any number of answers; of_model: generated from one model. row: what
+    each row stands for, if their number is known without counting; of_votes: whether it makes sense
+    for a campaign whose answers are votes.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Export:
         return MEDIA[self.kind]
 
     def rows(self, campaign: Campaign) -> int | None:
-        # Imported answers are to grids of any size.
+        # Imported answers may belong to grids of any size.
         n_images = None if campaign.n_imported else campaign.n_finished * campaign.grid_size
         return {
             "answer": campaign.n_finished,
@@ -257,13 +257,14 @@ BY_NAME = {export.name: export for export in EXPORTS}
 
 
 def exports_of(campaign: Campaign) -> list[Export]:
-    """Those that make sense of its answers: votes put no images together."""
+    """Return the exports that make sense for the campaign's answers: votes put no images
+    together."""
     votes = KINDS[campaign.kind].votes
     return [export for export in EXPORTS if export.of_votes or not votes]
 
 
 def get_export(name: str) -> Export:
-    """The export of that name; raises NotFound."""
+    """Return the export of that name; raises NotFound."""
     if name not in BY_NAME:
         raise NotFound(f"There is no export {name!r}. Choose one of: {', '.join(BY_NAME)}.")
     return BY_NAME[name]
@@ -272,10 +273,10 @@ def get_export(name: str) -> Export:
 def make(
     session: Session, campaign: Campaign, export: Export, version: int | None, options: Options
 ) -> Iterator[bytes]:
-    """The bytes of an export; of the newest model unless `version` tells.
+    """Return the bytes of an export, of the newest model by default.
 
-    What is wrong (NotFound, InvalidInput) is raised at once, before the first of them. `session`
-    stays open until the last of those that are of answers.
+    Errors (NotFound, InvalidInput) are raised immediately, before the first bytes. For exports of
+    answers, `session` must stay open until the last bytes.
     """
     if export.of_answers is not None:
         return in_pieces(export.of_answers(session, campaign, options))

@@ -117,7 +117,7 @@ def export_file(
 def _pieces(
     account: Account, campaign: Campaign, export: Export, options: Options
 ) -> Iterator[bytes]:
-    # The request's own transaction has ended when the body is sent.
+    # The request's own transaction has already ended when the body is sent.
     with snapshot() as session:
         confine(session, account.id)
         yield from make(session, campaign, export, None, options)

@@ -1,4 +1,4 @@
-"""Nearest neighbours of an image in a model, by exact search."""
+"""Finds nearest neighbours of an image in a model, by exact search."""
 
 from typing import Any
 
@@ -18,9 +18,10 @@ def position_of(
     sha256: str | None,
     filename: str | None,
 ) -> int:
-    """The position of the image that exactly one of the three names.
+    """Return the position of the image identified by exactly one of the three.
 
-    Raises InvalidInput for none or several, or for a file name that several images have, NotFound.
+    Raises InvalidInput if none or several are given, or several images have the file name;
+    NotFound.
     """
     if [image, sha256, filename].count(None) != 2:
         raise InvalidInput(
@@ -54,9 +55,10 @@ def position_of(
 def nearest_neighbours(
     session: Session, campaign: Campaign, model: Model, position: int, k: int
 ) -> list[tuple[Image, float]]:
-    """The k images nearest to the image at `position`, with Euclidean distances, nearest first.
+    """Return the k images nearest to the image at `position`, with Euclidean distances, nearest
+    first.
 
-    Raises InvalidInput when the model knows no image at `position`.
+    Raises InvalidInput if the model has no image at `position`.
     """
     here = EmbeddedImage.model_id == model.id
     centre = session.scalar(
@@ -69,7 +71,8 @@ def nearest_neighbours(
             code="unknown_image",
         )
     distance: Any = EmbeddedImage.vector.l2_distance(centre).label("distance")
-    # The nearest first, their images after: a join before the sort would read all images.
+    # Find the nearest first and join their images afterwards: a join before the sort would read all
+    # images.
     nearest = (
         select(EmbeddedImage.position, distance)
         .where(here, EmbeddedImage.position != position)
