@@ -1,7 +1,7 @@
-"""Running a job in a process of its own, under a lease that is renewed while it lives.
+"""Runs a job in a separate process, under a lease that is renewed while the process lives.
 
-A separate process can be killed, gives its memory back, and keeps torch out of Celery: torch hangs
-in a child forked from a process that has used it.
+A separate process can be killed, returns its memory, and keeps torch out of Celery: torch hangs in
+a child forked from a process that has used it.
 """
 
 import logging
@@ -31,7 +31,7 @@ _stopping = threading.Event()
 POLL_SECONDS = 0.2
 NICENESS = 10
 WRITES = 5
-# As tracebacks end: `ValueError: …`, `package.module.Error: …`, `MemoryError`.
+# Tracebacks end like this: `ValueError: …`, `package.module.Error: …`, `MemoryError`.
 _ERROR = re.compile(r"[\w.]*(Error|Exception|\.\w+)(: |$)")
 
 
@@ -41,14 +41,14 @@ def _stop_jobs(**_: object) -> None:
 
 
 def is_stopping() -> bool:
-    """Whether this worker is asked to end: what can be given back shall be."""
+    """Tell whether this worker is asked to stop, so that work should be returned to the queue."""
     return _stopping.is_set()
 
 
 def supervise_job(job_id: UUID) -> None:
     """Claim a job, train in a child process, and record how it ended.
 
-    The child publishes the result itself, under the job's epoch; here only its death is recorded.
+    The child publishes the result itself, under the job's epoch; only its death is recorded here.
     """
     owner = f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident()}"
     with transaction() as session:
@@ -76,10 +76,11 @@ def _start(job: Job, errors: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def _give_way(pid: int) -> None:
-    """People who wait for the next page come before the next model, and before it is loaded.
+    """Give a training a lower priority from the start: people who wait for the next page come
+    first.
 
-    Linux shares the cores among sessions first, and asks for niceness within each of them only, so
-    that a process is nice to others by its session's niceness as well.
+    Linux first divides the cores among sessions, and applies niceness only within each of them, so
+    the niceness of the process's session must be raised as well.
     """
     niceness = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
     try:
@@ -92,7 +93,8 @@ def _give_way(pid: int) -> None:
 
 
 def _written(setting: Path, value: str) -> None:
-    """Linux takes one such value in a tenth of a second, of whomever. Raises OSError."""
+    """Write a setting; Linux accepts one such value per tenth of a second, from anyone. Raises
+    OSError."""
     for _ in range(WRITES - 1):
         try:
             setting.write_text(value)
@@ -104,7 +106,7 @@ def _written(setting: Path, value: str) -> None:
 
 
 def _watch(job: Job, child: subprocess.Popen[bytes]) -> str:
-    """Wait for the child, renewing the lease; returns why waiting ended."""
+    """Wait for the child while renewing the lease, and return why the wait ended."""
     settings = get_settings()
     started = renewed = time.monotonic()
     while child.poll() is None:
@@ -121,7 +123,7 @@ def _watch(job: Job, child: subprocess.Popen[bytes]) -> str:
             except LostLease:
                 return "lost"
             except DBAPIError as error:
-                # The database may be back before the lease ends; the epoch guards the result.
+                # The database may be back before the lease ends, and the epoch protects the result.
                 logger.warning("job %s: lease not renewed: %s", job.id, error)
         time.sleep(POLL_SECONDS)
     return "ended"
@@ -142,14 +144,15 @@ def _record(job: Job, returncode: int, outcome: str, errors: IO[bytes]) -> None:
         return
     reason = _reason(outcome, returncode, output)
     try:
-        # Whoever is to end does not wait: the lease runs out.
+        # A stopping worker does not wait: the lease will expire.
         through_outages(
             f"job {job.id}: recording its end",
             lambda: _store(job, outcome, reason),
             give_up=is_stopping,
         )
     except LostLease:
-        # The child recorded its own error or somebody took the job over: nothing to add.
+        # The child recorded its own error, or another worker took over the job, so there is nothing
+        # to add.
         logger.info("job %s: ended with code %d, recorded elsewhere", job.id, returncode)
 
 
@@ -173,7 +176,8 @@ def _reason(outcome: str, returncode: int, output: str) -> str:
 
 
 def last_error(output: str) -> str:
-    """The line that names the error: messages of several lines end with what says little."""
+    """Return the line that names the error, because messages of several lines end with less useful
+    ones."""
     lines = output.splitlines()
     named = (line for line in reversed(lines) if _ERROR.match(line))
     return next(named, lines[-1] if lines else "no message")

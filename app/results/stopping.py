@@ -85,7 +85,8 @@ def _agreement_to_come(known: Sequence[Known]) -> tuple[float | None, float | No
 def _slope(
     x: NDArray[np.float64], y: NDArray[np.float64], error: NDArray[np.float64]
 ) -> tuple[float, float]:
-    """Return the line through points (P,) with standard errors (P,), and its standard error."""
+    """Return the slope of the line through points (P,) with standard errors (P,), and its standard
+    error."""
     weight = error**-2
     # Centre on the mean: numbers of answers of a large campaign differ relatively little, and a
     # cut-off would treat that as nothing.

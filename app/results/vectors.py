@@ -35,8 +35,8 @@ def read_vectors(session: Session, model: Model) -> NDArray[np.float64]:
 
 @contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Run work that takes seconds of a core and the memory of all vectors for one request at a
-    time; wait here before reading the vectors. Raises Busy."""
+    """Allow one request at a time to do work that takes seconds of a core and the memory of all
+    vectors. Enter this before reading the vectors. Raises Busy."""
     if not _turn.acquire(timeout=WAIT_SECONDS):
         raise Busy("The server is busy with another computation. Try again in a moment.")
     try:
