@@ -58,11 +58,11 @@ def _queue() -> None:
     try:
         write_to_redis()
     except OutOfMemoryError as error:
-        raise NotReady("it has no memory left") from error
+        raise NotReady("has no memory left") from error
     except ResponseError as error:
         if not str(error).startswith("MISCONF"):
             raise
-        raise NotReady("it cannot write to its disk") from error
+        raise NotReady("cannot write to its disk") from error
 
 
 CHECKS: dict[str, Callable[[], None]] = {

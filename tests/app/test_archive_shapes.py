@@ -69,7 +69,10 @@ def test_every_column_of_json_is_held_to_what_it_is_declared_as(client: TestClie
                 reply = bring(client, with_json(members, one.name, column.key, '"x"'))
                 assert reply.status_code == 422, (one.name, column.key)
                 said = reply.json()["detail"]
-                assert f"The archive's {one.name} holds {OTHER}" in said, (column.key, said)
+                assert f"The archive's {one.name} table contains {OTHER}" in said, (
+                    column.key,
+                    said,
+                )
 
 
 def test_campaigns_of_every_strategy_come_back(client: TestClient) -> None:

@@ -355,8 +355,8 @@ def test_a_collection_goes_with_all_that_depends_on_it(client: TestClient, owner
     told = client.get(f"{root}/dependents").json()
     assert told["refusal"] is None
     assert told["sentence"] == (
-        "With it go 8 images and 1 campaign (“Gone soon”, finished) with 2 answers of 2 annotators "
-        "and 0 models. This cannot be undone."
+        "This also deletes 8 images and 1 campaign (“Gone soon”, finished) with 2 answers of "
+        "2 annotators and 0 models. This cannot be undone."
     )
     assert client.delete(root, params={"name": "Something"}).json()["code"] == "name_differs"
     key = image_key(collection.id, hashes_of(collection.id, 0)[0], "large")
@@ -402,7 +402,7 @@ def kinds_stored(ids: set[str]) -> set[str]:
 def test_the_page_deletes_and_renames_too(client: TestClient, owner: Account) -> None:
     collection = a_collection(owner, 2)
     page = client.get(f"/collections/{collection.id}/delete")
-    assert "With it go 2 images. This cannot be undone." in page.text
+    assert "This also deletes 2 images. This cannot be undone." in page.text
     renamed = client.patch(f"/api/v1/collections/{collection.id}", json={"name": " Better "})
     assert renamed.json()["name"] == "Better"
     assert (
