@@ -1,6 +1,7 @@
-"""Celery application, tasks, the dispatcher and the training process: thin, they call services."""
+"""The Celery application, its tasks, the dispatcher and the training process. They are thin and
+call services."""
 
 from app import tables
 
-# Services of any capability are called from here, and SQLAlchemy must know all their tables.
+# Workers call services of any capability, and SQLAlchemy must know all their tables.
 __all__ = ["tables"]

@@ -1,7 +1,7 @@
 """The Celery application.
 
-PostgreSQL is the record of work (see `app/jobs`), so messages may be lost or doubled: they are
-acknowledged early, carry a job id alone, and no result is kept.
+PostgreSQL is the record of work (see `app/jobs`), so messages may be lost or duplicated: they are
+acknowledged early, contain only a job id, and no result is kept.
 """
 
 from celery import Celery
@@ -19,12 +19,12 @@ celery.conf.update(
     accept_content=["json"],
     task_ignore_result=True,
     task_acks_late=False,
-    # A worker that is told no queue works for both; `likewise up` has one worker for each, so that
-    # nobody's import waits for somebody's training.
+    # A worker that is started without a queue serves both. `likewise up` has one worker for each,
+    # so that no import waits for another account's training.
     task_queues={"learning": {}, "files": {}},
     task_default_queue="learning",
     task_routes={
-        # A dry run must not keep a running campaign waiting for its model.
+        # A dry run must not delay the model of a running campaign.
         DRY_RUN_TASK: {"queue": "files"},
         IMPORT_TASK: {"queue": "files"},
         DISCARD_TASK: {"queue": "files"},
@@ -33,24 +33,24 @@ celery.conf.update(
     worker_hijack_root_logger=False,
     worker_send_task_events=False,
     broker_connection_retry_on_startup=True,
-    # A Valkey without memory, or whose disk is full, answers and refuses: a worker waits for that
-    # to end as it waits for a connection, in place of ending itself.
+    # If Valkey is out of memory or its disk is full, it responds and refuses. A worker waits for
+    # that to end as it waits for a connection, instead of exiting.
     broker_channel_error_retry=True,
     worker_consumer="workers.consumer:PatientConsumer",
     broker_transport_options={
         "socket_connect_timeout": 5,
         "socket_keepalive": True,
-        # A connection that the network has forgotten is silent for ever. The dispatcher gives up
-        # waiting after so long; a worker, whose wait for work is asked again every second, when
-        # it has missed two of these checks.
+        # A connection that the network has dropped stays silent forever. The dispatcher gives up
+        # waiting after this time. A worker asks for work every second, and gives up when it has
+        # missed two of these checks.
         "socket_timeout": 10,
         "health_check_interval": 10,
     },
 )
 
 
-# The first comes before anything is said; whoever listens to the second keeps Celery from setting
-# up its own.
+# The first signal comes before anything is logged; a listener to the second keeps Celery from
+# setting up its own logging.
 @celeryd_init.connect  # type: ignore[untyped-decorator]  # Celery ships no types
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def _begin_log(**_: object) -> None:

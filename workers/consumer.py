@@ -1,4 +1,4 @@
-"""How workers wait for a Valkey that cannot be had, or takes nothing."""
+"""Makes workers wait for a Valkey that is unreachable or refuses writes."""
 
 import time
 
@@ -8,10 +8,10 @@ PAUSE_SECONDS = 2.0
 
 
 class PatientConsumer(Consumer):  # type: ignore[misc]  # Celery ships no types
-    """Connects again after a pause where Valkey answers and refuses.
+    """Reconnects after a pause if Valkey responds and refuses.
 
-    Celery pauses by itself where nobody answers, and asks five times a second otherwise, with an
-    error and a traceback in the log: these would fill what is left of a full disk.
+    Celery itself pauses if Valkey does not respond. Otherwise it retries five times a second, with
+    an error and a traceback in the log, which would fill what is left of a full disk.
     """
 
     def on_connection_error_before_connected(self, exc: Exception) -> None:

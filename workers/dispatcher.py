@@ -1,8 +1,8 @@
-"""The dispatcher: hands outbox messages to Celery, queues again what was lost, sends webhooks,
-speaks to the platforms that annotators come from.
+"""The dispatcher: sends outbox messages to Celery, queues lost work again, sends webhooks, and
+talks to the platforms that annotators come from.
 
-`python -m workers.dispatcher`. Any number may run; rows are taken with SKIP LOCKED. Woken by
-PostgreSQL's NOTIFY, and once a second without it.
+Run it with `python -m workers.dispatcher`. Any number may run, because rows are claimed with SKIP
+LOCKED. PostgreSQL's NOTIFY wakes it, and it also checks once a second.
 """
 
 import logging
@@ -44,7 +44,7 @@ from workers.turns import next_messages
 logger = logging.getLogger("workers.dispatcher")
 TICK_SECONDS = 1.0
 SWEEP_SECONDS = 5.0
-# Between two looks at the outbox, in times of what the last one took.
+# Pause between two checks of the outbox, in multiples of the time that the last one took.
 PAUSE_TIMES = 4
 CLOCK_SECONDS = 30.0
 RETENTION_SECONDS = 600.0
@@ -53,10 +53,11 @@ BROKER_ERRORS = (OperationalError, KombuError, RedisError, CeleryError, OSError)
 
 
 def relay_messages(limit: int = 100) -> int:
-    """Send waiting messages to Celery; returns how many. A broker error rolls all of them back.
+    """Send waiting messages to Celery, and return how many. A broker error rolls all of them back.
 
-    Sent, then marked: a crash between the two sends a message twice, which is harmless because a
-    job is claimed by a conditional update. A message that cannot be written is parked.
+    A message is sent and then marked. A crash between the two sends it twice, which is harmless
+    because a job is claimed by a conditional update. A message that cannot be serialised is set
+    aside.
     """
     with transaction() as session:
         waiting = next_messages(session, limit)
@@ -66,7 +67,7 @@ def relay_messages(limit: int = 100) -> int:
             except Exception as error:
                 if isinstance(error, BROKER_ERRORS) and not isinstance(error, SerializationError):
                     raise
-                logger.exception("outbox message %d is parked", message.id)
+                logger.exception("outbox message %d cannot be sent and is set aside", message.id)
                 message.refused = reason_of(error)
             message.dispatched_at = func.clock_timestamp()
         return len(waiting)
@@ -74,22 +75,24 @@ def relay_messages(limit: int = 100) -> int:
 
 def _send(message: OutboxMessage) -> None:
     if not isinstance(message.arguments, dict):
-        raise TypeError(f"arguments are no object but {type(message.arguments).__name__}")
+        raise TypeError(f"the arguments are not an object but {type(message.arguments).__name__}")
     celery.send_task(message.task, kwargs=message.arguments, retry=False, ignore_result=True)
 
 
 def requeue(lost: Callable[[Session], int]) -> None:
-    """Queue again what lost its worker or its message."""
+    """Queue work again that has lost its worker or its message."""
     queued = _one(lost)
     if queued:
-        logger.info("queued %d again that were lost", queued)
+        logger.info("queued %d lost items again", queued)
 
 
 def forget_people() -> None:
-    """Forget who people of campaigns that ended long ago were."""
+    """Delete the identities of annotators whose campaigns ended long ago."""
     people = _one(forget_old)
     if people:
-        logger.info("forgot who %d people were, as their campaigns ended long ago", people)
+        logger.info(
+            "deleted the identities of %d annotators whose campaigns ended long ago", people
+        )
 
 
 def _one(sweep: Callable[[Session], Swept]) -> Swept:
@@ -115,18 +118,18 @@ SWEEPS: dict[float, tuple[Callable[[], object], ...]] = {
 
 
 def run_sweeps(sweeps: Iterable[Callable[[], object]]) -> None:
-    """All of them, each in transactions of its own: one that fails does not stop the others."""
+    """Run all sweeps, each in its own transactions: one that fails does not stop the others."""
     for sweep in sweeps:
         try:
             sweep()
         except Exception as error:
             if is_passing(error):
                 raise
-            logger.exception("a sweep failed; the others go on")
+            logger.exception("a sweep failed, the others continue")
 
 
 class Dispatcher:
-    """The loop around `relay_messages` and SWEEPS; survives restarts of both servers."""
+    """Run the loop around `relay_messages` and SWEEPS, which survives restarts of both servers."""
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
@@ -167,10 +170,11 @@ class Dispatcher:
         try:
             while relay_messages():
                 continue
-            # Of very many that wait for their turn a look takes long: most of a core is for others.
+            # If very many messages wait for their turn, a check takes long, so leave most of a core
+            # to others.
             self.stopping.wait(min(PAUSE_TIMES * (time.monotonic() - began), TICK_SECONDS))
         except BROKER_ERRORS as error:
-            logger.warning("broker not reachable, messages stay in the outbox: %s", error)
+            logger.warning("broker not reachable, messages wait in the outbox: %s", error)
             self.stopping.wait(TICK_SECONDS)
 
 

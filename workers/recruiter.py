@@ -1,7 +1,7 @@
-"""Threads of the dispatcher that speak to the platforms people come from.
+"""Threads of the dispatcher that talk to the platforms that annotators come from.
 
-Not Celery tasks, for the reasons of the deliverer: a training would hold them up, and the tables of
-calls and payments are outboxes already, with the time at which each is due.
+These are not Celery tasks, for the same reasons as the deliverer: a training would delay them, and
+the tables of calls and payments are already outboxes.
 """
 
 import logging
@@ -20,14 +20,14 @@ PATIENCE_SECONDS = 10.0
 
 
 class Recruiter:
-    """Does what is due until `stopping` is set; looks once a second, or when woken."""
+    """Makes due requests until `stopping` is set; checks once a second, or when woken."""
 
     def __init__(self, stopping: threading.Event) -> None:
         self._stopping = stopping
         self._news = threading.Condition()
 
     def start(self) -> None:
-        """Daemon threads: a request that is cut off is made again by the next dispatcher."""
+        """The threads are daemons: a request that is cut off is repeated by the next dispatcher."""
         for name, count, once in (
             ("recruiter", WORKING, work_once),
             ("recruiter-poll", POLLING, poll_once),
@@ -48,12 +48,12 @@ class Recruiter:
                 while not self._stopping.is_set() and once():
                     continue
             except DBAPIError as error:
-                logger.warning("recruiting waits for the database: %s", error)
+                logger.warning("recruiting is waiting for the database: %s", error)
             except ChannelError as error:
-                logger.warning("a platform could not be heard: %s", error)
+                logger.warning("could not reach a platform: %s", error)
                 self._stopping.wait(PATIENCE_SECONDS)
             except Exception:
-                # The claim runs out, and it is tried again.
-                logger.exception("a request to a platform could not be made")
+                # The claim will expire, and then it is tried again.
+                logger.exception("a request to a platform failed")
             with self._news:
                 self._news.wait(TICK_SECONDS)

@@ -1,7 +1,7 @@
-"""Running a job in a process of its own, under a lease that is renewed while it lives.
+"""Runs a job in a separate process, under a lease that is renewed while the process lives.
 
-A separate process can be killed, gives its memory back, and keeps torch out of Celery: torch hangs
-in a child forked from a process that has used it.
+A separate process can be killed, returns its memory, and keeps torch out of Celery: torch hangs in
+a child forked from a process that has used it.
 """
 
 import logging
@@ -32,7 +32,7 @@ _stopping = threading.Event()
 POLL_SECONDS = 0.2
 NICENESS = 10
 WRITES = 5
-# As tracebacks end: `ValueError: …`, `package.module.Error: …`, `MemoryError`.
+# Tracebacks end like this: `ValueError: …`, `package.module.Error: …`, `MemoryError`.
 _ERROR = re.compile(r"[\w.]*(Error|Exception|\.\w+)(: |$)")
 
 
@@ -42,20 +42,20 @@ def _stop_jobs(**_: object) -> None:
 
 
 def is_stopping() -> bool:
-    """Whether this worker is asked to end: what can be given back shall be."""
+    """Tell whether this worker is asked to stop, so that work should be returned to the queue."""
     return _stopping.is_set()
 
 
 def supervise_job(job_id: UUID) -> None:
     """Claim a job, train in a child process, and record how it ended.
 
-    The child publishes the result itself, under the job's epoch; here only its death is recorded.
+    The child publishes the result itself, under the job's epoch; only its death is recorded here.
     """
     owner = f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident()}"
     with transaction() as session:
         job = claim_job(session, job_id, owner)
     if job is None:
-        logger.info("job %s is not to be had, nothing to do", job_id)
+        logger.info("job %s is not available, nothing to do", job_id)
         return
     logger.info("job %s: attempt %d, epoch %d", job.id, job.attempts, job.epoch)
     with tempfile.TemporaryFile() as errors:
@@ -77,10 +77,11 @@ def _start(job: Job, errors: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def _give_way(pid: int) -> None:
-    """People who wait for the next page come before the next model, and before it is loaded.
+    """Give a training a lower priority from the start: people who wait for the next page come
+    first.
 
-    Linux shares the cores among sessions first, and asks for niceness within each of them only, so
-    that a process is nice to others by its session's niceness as well.
+    Linux first divides the cores among sessions, and applies niceness only within each of them, so
+    the niceness of the process's session must be raised as well.
     """
     niceness = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
     try:
@@ -89,11 +90,12 @@ def _give_way(pid: int) -> None:
         if session.exists():
             _written(session, str(niceness))
     except OSError as error:
-        logger.warning("a training does not give way: %s", error)
+        logger.warning("could not lower the priority of a training: %s", error)
 
 
 def _written(setting: Path, value: str) -> None:
-    """Linux takes one such value in a tenth of a second, of whomever. Raises OSError."""
+    """Write a setting; Linux accepts one such value per tenth of a second, from anyone. Raises
+    OSError."""
     for _ in range(WRITES - 1):
         try:
             setting.write_text(value)
@@ -105,7 +107,7 @@ def _written(setting: Path, value: str) -> None:
 
 
 def _watch(job: Job, child: subprocess.Popen[bytes]) -> str:
-    """Wait for the child, renewing the lease; returns why waiting ended."""
+    """Wait for the child while renewing the lease, and return why the wait ended."""
     settings = get_settings()
     started = renewed = time.monotonic()
     while child.poll() is None:
@@ -122,7 +124,7 @@ def _watch(job: Job, child: subprocess.Popen[bytes]) -> str:
             except LostLease:
                 return "lost"
             except DBAPIError as error:
-                # The database may be back before the lease ends; the epoch guards the result.
+                # The database may be back before the lease ends, and the epoch protects the result.
                 logger.warning("job %s: lease not renewed: %s", job.id, error)
         time.sleep(POLL_SECONDS)
     return "ended"
@@ -138,17 +140,20 @@ def _record(job: Job, returncode: int, outcome: str, errors: IO[bytes]) -> None:
     errors.seek(0)
     output = errors.read()[-8000:].decode(errors="replace").strip()
     if output:
-        logger.info("job %s said:\n%s", job.id, output)
+        logger.info("output of job %s:\n%s", job.id, output)
     if outcome == "lost" or (outcome == "ended" and returncode == 0):
         return
     reason = _reason(outcome, returncode, output)
     try:
-        # Whoever is to end does not wait: the lease runs out.
+        # A stopping worker does not wait: the lease will expire.
         through_outages(
-            f"job {job.id}: its end", lambda: _store(job, outcome, reason), give_up=is_stopping
+            f"job {job.id}: recording its end",
+            lambda: _store(job, outcome, reason),
+            give_up=is_stopping,
         )
     except LostLease:
-        # The child recorded its own error or somebody took the job over: nothing to add.
+        # The child recorded its own error, or another worker took over the job, so there is nothing
+        # to add.
         logger.info("job %s: ended with code %d, recorded elsewhere", job.id, returncode)
 
 
@@ -162,14 +167,18 @@ def _store(job: Job, outcome: str, reason: str) -> None:
 
 def _reason(outcome: str, returncode: int, output: str) -> str:
     if outcome == "time_limit":
-        return f"Training took longer than {get_settings().job_time_limit_seconds} seconds."
+        return (
+            f"The training took longer than the limit of {get_settings().job_time_limit_seconds} "
+            "seconds."
+        )
     if returncode < 0:
         return f"The training process was killed by signal {-returncode}."
     return f"The training process ended with code {returncode}: {last_error(output)}"
 
 
 def last_error(output: str) -> str:
-    """The line that names the error: messages of several lines end with what says little."""
+    """Return the line that names the error, because messages of several lines end with less useful
+    ones."""
     lines = output.splitlines()
     named = (line for line in reversed(lines) if _ERROR.match(line))
     return next(named, lines[-1] if lines else "no message")

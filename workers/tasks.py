@@ -13,25 +13,25 @@ from workers.supervision import is_stopping, supervise_job
 
 @celery.task(name=LEARN_TASK)  # type: ignore[untyped-decorator]  # Celery ships no types
 def learn(job_id: str) -> None:
-    """Run one learning job, if it is still to be had."""
+    """Run one learning job, if it is still available."""
     supervise_job(UUID(job_id))
 
 
 @celery.task(name=DRY_RUN_TASK)  # type: ignore[untyped-decorator]
 def dry_run(job_id: str) -> None:
-    """Let a simulated crowd play a campaign, if the job is still to be had."""
+    """Let a simulated crowd play a campaign, if the job is still available."""
     supervise_job(UUID(job_id))
 
 
 @celery.task(name=IMPORT_TASK)  # type: ignore[untyped-decorator]
 def import_images(import_id: str) -> None:
-    """Go on with one import, if it is still to be had."""
+    """Continue one import, if it is still available."""
     run_import(UUID(import_id), is_stopping)
 
 
 @celery.task(name=DISCARD_TASK)  # type: ignore[untyped-decorator]
 def remove_discarded_objects() -> None:
-    """Remove what deletions left in storage; a part in each transaction."""
+    """Remove objects that deletions left in storage, a part in each transaction."""
     removed = 1
     while removed and not is_stopping():
         with transaction() as session:

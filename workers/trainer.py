@@ -1,7 +1,7 @@
 """The training process: `python -m workers.trainer CAMPAIGN JOB EPOCH PARENT`.
 
-Exits 0 when the model was published, or the failure was recorded; anything else is a crash, which
-the supervising task records.
+It exits with 0 if the model was published or the failure was recorded. Anything else is a crash,
+which the supervising task records.
 """
 
 import logging
@@ -20,26 +20,27 @@ from app.jobs.service import DRY_RUN, LEARN, fail_job
 from app.planning.play import run_dry_run
 from app.results.learn import run_learning_job
 
-# By the kind of job.
+# The work for each kind of job.
 RUNNERS = {LEARN: run_learning_job, DRY_RUN: run_dry_run}
 logger = logging.getLogger(__name__)
 
 
 def main(campaign_id: UUID, job_id: UUID, epoch: int, parent: int) -> None:
-    """Do the job; an error of the data is recorded as final, retrying would not help."""
+    """Do the job. An error in the data is recorded as final, because trying again would not
+    help."""
     _die_with_parent(parent)
     try:
-        kind = through_outages(f"job {job_id}: what it is", lambda: _kind_of(job_id))
+        kind = through_outages(f"job {job_id}: reading its kind", lambda: _kind_of(job_id))
         RUNNERS[kind](campaign_id, job_id, epoch)
     except NoRoom:
-        # What is written down is the crash, which is tried again.
+        # This records a crash, which is tried again.
         raise
     except LostLease as error:
         logger.warning("nothing published: %s", error)
     except (LikewiseError, ValueError) as error:
         traceback.print_exc()
         reason = f"{type(error).__name__}: {error}"
-        through_outages(f"job {job_id}: its end", lambda: _fail(job_id, epoch, reason))
+        through_outages(f"job {job_id}: recording its end", lambda: _fail(job_id, epoch, reason))
 
 
 def _kind_of(job_id: UUID) -> str:
@@ -55,7 +56,8 @@ def _fail(job_id: UUID, epoch: int, reason: str) -> None:
 def _die_with_parent(parent: int) -> None:
     """End this process when the Celery worker dies, so that no orphan keeps a core busy."""
 
-    # Told, not asked: the worker may have died while this process was being loaded.
+    # The parent's id is passed in, not looked up, because the worker may have died while this
+    # process was loading.
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1.0)
@@ -65,6 +67,6 @@ def _die_with_parent(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    # The supervising task logs what this writes, redacted.
+    # The supervising task logs this output, redacted.
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     main(UUID(sys.argv[1]), UUID(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

@@ -1,7 +1,8 @@
-"""Whose messages the dispatcher hands to Celery: an account has a few pieces of work there at once.
+"""Chooses the messages that the dispatcher sends to Celery: each account has only a few pieces of
+work there at once.
 
 Celery's queues are first come, first served. An account with five hundred campaigns would put five
-hundred trainings in front of everybody else's; here they wait in the outbox instead.
+hundred trainings ahead of everyone else's, so they wait in the outbox instead.
 """
 
 from collections.abc import Sequence
@@ -18,22 +19,22 @@ from app.core.settings import get_settings
 from app.jobs.models import Job
 from app.jobs.service import DRY_RUN, DRY_RUN_TASK, LEARN_TASK
 
-# Of each account; `likewise up` has two workers for these.
+# Per account; `likewise up` has two workers for these.
 DRY_RUNS_AT_ONCE = IMPORTS_AT_ONCE = 1
 ACTIVE = ("queued", "running")
 
 
 def next_messages(session: Session, limit: int) -> Sequence[OutboxMessage]:
-    """Up to `limit` waiting messages whose turn it is, locked, the oldest first.
+    """Return up to `limit` waiting messages whose turn it is, locked, oldest first.
 
-    A message of nobody's job (a removal, or a row that is gone) never waits for its turn, nor a
-    second message of a job that was sent to Celery before: that job has its place.
+    A message without a job (a removal, or a deleted row) never waits for its turn. Neither does a
+    second message of a job that was already sent to Celery, because that job has its place.
     """
     work = _active_work()
     waiting = OutboxMessage.dispatched_at.is_(None)
     sent = aliased(OutboxMessage)
     is_sent = select(sent.id).where(sent.job_id == work.c.id, sent.dispatched_at.is_not(None))
-    # Numbered among the messages of the same account and task.
+    # Messages are numbered within the same account and task.
     number = func.row_number().over(
         partition_by=(work.c.account_id, work.c.task), order_by=OutboxMessage.id
     )
@@ -62,7 +63,7 @@ def next_messages(session: Session, limit: int) -> Sequence[OutboxMessage]:
 
 
 def _active_work() -> CTE:
-    """Jobs and imports that have not ended: id, state, account_id, task."""
+    """Select the jobs and imports that have not ended: id, state, account_id, task."""
     task = case((Job.kind == DRY_RUN, DRY_RUN_TASK), else_=LEARN_TASK)
     jobs = (
         select(Job.id, Job.state, Campaign.owner_id.label("account_id"), task.label("task"))
@@ -83,7 +84,7 @@ def _active_work() -> CTE:
 
 
 def _handed_over(work: CTE) -> Any:
-    """How much of each account's work workers have, by task: running, or sent to Celery."""
+    """Count each account's work that workers have, by task: running, or sent to Celery."""
     is_sent = select(OutboxMessage.id).where(
         OutboxMessage.job_id == work.c.id, OutboxMessage.dispatched_at.is_not(None)
     )

@@ -1,4 +1,4 @@
-"""What all routes of the requester's API share: one prefix, and idempotency keys for POST."""
+"""Shared by all routes of the requester's API: one prefix, and idempotency keys for POST."""
 
 import hashlib
 from collections.abc import Callable
@@ -20,7 +20,7 @@ PREFIX = "/api/v1"
 
 
 class _Answered(Exception):  # ends a request early, is no error
-    """The request was answered before."""
+    """The request was already answered before."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class _Answered(Exception):  # ends a request early, is no error
 
 
 async def _sent(request: Request) -> FormData | bytes:
-    """The body, which the framework has read and parsed before."""
+    """Return the body, which the framework has already read and parsed."""
     content_type = request.headers.get("content-type", "")
     if content_type.startswith(("multipart/", "application/x-www-form-urlencoded")):
         return await request.form()
@@ -36,7 +36,8 @@ async def _sent(request: Request) -> FormData | bytes:
 
 
 def _hash(request: Request, sent: FormData | bytes) -> str:
-    """Of what the request says: for forms without the boundary, which differs at every try."""
+    """Return a hash of the request's content. For forms it ignores the boundary, which differs at
+    every attempt."""
     digest = hashlib.sha256(f"{request.url.query}\n".encode())
     if isinstance(sent, bytes):
         digest.update(sent)
@@ -77,8 +78,8 @@ def _once(
 
 
 def _keep(session: Session, request: Keyed, reply: Reply) -> None:
-    """In the route's transaction; in one of its own where the route gave its connection back to
-    wait for a platform, which no effect depends on."""
+    """Store the response in the route's transaction, or in a separate one if the route returned its
+    connection to wait for a platform; no effect depends on that one."""
     if session.in_transaction():
         keep_reply(session, request, reply)
         return
@@ -110,7 +111,7 @@ class ApiRoute(StrictRoute):
                 return Response(reply.body, reply.status, headers)
             keyed: tuple[Session, Keyed] | None = getattr(request.state, "keyed", None)
             if keyed is not None and response.status_code < 300:
-                # Before the session's dependency ends, and with it the transaction.
+                # This runs before the session's dependency ends, and with it the transaction.
                 kept = Reply(response.status_code, dict(response.headers), bytes(response.body))
                 await run_in_threadpool(_keep, *keyed, kept)
             return response
@@ -119,5 +120,5 @@ class ApiRoute(StrictRoute):
 
 
 def api_router(path: str, tag: str) -> APIRouter:
-    """A router under `/api/v1`; all of the requester's API is made with it."""
+    """Create a router under `/api/v1`; the whole requester's API is built with it."""
     return APIRouter(prefix=f"{PREFIX}{path}", tags=[tag], route_class=ApiRoute)

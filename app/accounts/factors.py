@@ -1,4 +1,5 @@
-"""The second factor: codes of an app (TOTP, RFC 6238), and recovery codes for who has lost it."""
+"""The second factor: codes of an authenticator app (TOTP, RFC 6238), and recovery codes for people
+who have lost it."""
 
 import base64
 import secrets
@@ -18,33 +19,35 @@ from app.core.settings import get_settings
 ISSUER = "Likewise"
 SEAL = "totp"
 STEP_SECONDS = 30
-# Clocks of phones go wrong a little: the code before and the one after are good, too.
+# Phone clocks are not exact, so the previous and the next code are valid, too.
 STEPS_OFF = 1
 N_RECOVERY_CODES = 10
 RECOVERY_BYTES = 20
 GROUP = 8
-# Digits of an app's code; what is longer is a recovery code, also one of an earlier length.
+# Number of digits of an app's code. Longer input is a recovery code, including those of earlier
+# lengths.
 APP_DIGITS = 6
 
 
 class BadCode(LikewiseError):
-    """The code is wrong, too old, or was used before."""
+    """The code is wrong, expired, or has already been used."""
 
     code = "bad_code"
     status = 403
 
 
 class SecondFactorRequired(LikewiseError):
-    """This server asks for a second factor, and the account has none."""
+    """This server requires a second factor, and the account has none."""
 
     code = "second_factor_required"
     status = 403
 
 
 def begin(session: Session, account: Account) -> str:
-    """A new seed, which counts once a code of it was given (`finish`); Base32, shown this once.
+    """Create a new seed, which becomes active once one of its codes is entered (`finish`). Base32,
+    shown only once.
 
-    Raises Conflict where there is a second factor already.
+    Raises Conflict if there is already a second factor.
     """
     if account.totp_since is not None:
         raise Conflict("You already have a second factor. Remove it before you set up another.")
@@ -56,13 +59,13 @@ def begin(session: Session, account: Account) -> str:
 
 
 def address_of(account: Account, seed: str) -> str:
-    """`otpauth://…`, which apps for codes open."""
+    """Return `otpauth://…`, which authenticator apps open."""
     return pyotp.TOTP(seed).provisioning_uri(name=account.email, issuer_name=ISSUER)
 
 
 def pending_seed(account: Account) -> str | None:
-    """The seed that was begun and not finished yet; None also for one that no key reads, which is
-    begun anew."""
+    """Return the seed whose setup has started but not finished; None also for one that no key can
+    decrypt, whose setup starts over."""
     if account.totp_since is not None or account.totp_secret is None:
         return None
     opened = unseal(SEAL, account.totp_secret)
@@ -70,9 +73,9 @@ def pending_seed(account: Account) -> str | None:
 
 
 def finish(session: Session, account: Account, code: str) -> list[str]:
-    """The second factor counts from now on; returns the recovery codes, shown this once.
+    """Activate the second factor, and return the recovery codes, which are shown only once.
 
-    Raises BadCode, Conflict where nothing was begun.
+    Raises BadCode, and Conflict if no setup was started.
     """
     if pending_seed(account) is None:
         raise Conflict("Start setting up the second factor first.")
@@ -82,15 +85,15 @@ def finish(session: Session, account: Account, code: str) -> list[str]:
 
 
 def remove(session: Session, account: Account) -> None:
-    """Without a second factor from now on."""
+    """Remove the second factor."""
     account.totp_secret = account.totp_since = account.totp_step = None
     session.execute(delete(RecoveryCode).where(RecoveryCode.account_id == account.id))
 
 
 def renew_recovery_codes(session: Session, account: Account) -> list[str]:
-    """New codes in the place of all earlier ones: `ABCDEFGH-…`, 160 bits each.
+    """Replace all recovery codes by new ones: `ABCDEFGH-…`, 160 bits each.
 
-    Raises Conflict without a second factor.
+    Raises Conflict if there is no second factor.
     """
     if account.totp_since is None:
         raise Conflict("You have no second factor. Set one up first.")
@@ -105,15 +108,15 @@ def renew_recovery_codes(session: Session, account: Account) -> list[str]:
 
 
 def n_recovery_codes(session: Session, account: Account) -> int:
-    """How many are left."""
+    """Return how many recovery codes are left."""
     unused = (RecoveryCode.account_id == account.id, RecoveryCode.used_at.is_(None))
     return session.scalar(select(func.count()).where(*unused)) or 0
 
 
 def spend_code(session: Session, account: Account, given: str) -> str:
-    """Use a code of the app, or a recovery code, up; returns which: `totp` or `recovery`.
+    """Use up a code of the app or a recovery code, and return which it was: `totp` or `recovery`.
 
-    Raises BadCode, also for one that was used before.
+    Raises BadCode, also for a code that was used before.
     """
     plain = given.replace(" ", "").replace("-", "").upper()
     if len(plain) > APP_DIGITS:
@@ -124,7 +127,7 @@ def spend_code(session: Session, account: Account, given: str) -> str:
 
 
 def require_for_payers(account: Account) -> None:
-    """Raises SecondFactorRequired where those who pay must have one."""
+    """Raise SecondFactorRequired if people who pay must have a second factor."""
     if get_settings().second_factor != "offered" and account.totp_since is None:
         raise SecondFactorRequired(
             "Recruiting and paying people requires a second factor on this server. Set one up "
@@ -133,7 +136,7 @@ def require_for_payers(account: Account) -> None:
 
 
 def require_for_all(account: Account) -> None:
-    """Raises SecondFactorRequired where everybody must have one."""
+    """Raise SecondFactorRequired if everyone must have a second factor."""
     if get_settings().second_factor == "everybody" and account.totp_since is None:
         raise SecondFactorRequired(
             "This server requires a second factor for everyone. Set one up under Account."
@@ -156,7 +159,7 @@ def _spend_recovery(session: Session, account: Account, plain: str) -> None:
 
 
 def _spend_totp(session: Session, account: Account, given: str) -> None:
-    # Two requests with one code at once: the second one waits here, and then finds it used.
+    # If two requests use one code at once, the second waits here and then finds the code used.
     locked(session, Account, account.id)
     seed = _seed(account)
     if seed is None:
@@ -175,14 +178,14 @@ def _spend_totp(session: Session, account: Account, given: str) -> None:
 
 
 def _seal_anew(account: Account, seed: str) -> None:
-    """With the newest secret key, so that earlier ones can be taken out in time."""
+    """Encrypt again with the newest secret key, so that earlier ones can be removed eventually."""
     if account.totp_secret is None or not is_sealed_newly(SEAL, account.totp_secret):
         account.totp_secret = seal(SEAL, seed.encode())
 
 
 def count_seals(session: Session) -> tuple[int, int, int]:
-    """Of second factors in use: how many there are, how many the newest secret key alone does not
-    read, and how many no key reads."""
+    """Count the second factors in use, those that the newest secret key alone cannot decrypt, and
+    those that no key can."""
     query = select(Account.totp_secret).where(Account.totp_since.is_not(None))
     sealed = [one for one in session.scalars(query) if one is not None]
     old = [one for one in sealed if not is_sealed_newly(SEAL, one)]

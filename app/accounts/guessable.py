@@ -1,14 +1,14 @@
-"""Passwords that are tried first, refused offline.
+"""Detects passwords that attackers try first, without any network request.
 
-Lists of leaked passwords repeat themselves: a few hundred words, names and walks over the keyboard,
-once, twice or joined, with figures and signs around and letters that look like others. A password
-is refused when nothing else is left of it.
+Leaked passwords are repetitive: a few hundred words, names and keyboard patterns, once, twice or
+joined, surrounded by digits and signs, with some letters replaced by similar characters. A password
+is refused if it contains nothing else.
 """
 
 import re
 from pathlib import Path
 
-# Letters for which people put figures and signs.
+# Letters that people replace by digits and signs.
 LOOKS_LIKE = str.maketrans("013457@$!", "oleastasi")
 ROWS = (
     "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "yxcvbnm", "azertyuiop", "qsdfghjklm",
@@ -20,29 +20,29 @@ ROWS = (
 SHORTEST_WALK = 3
 LONG_NUMBER = 16
 PHRASE_WORDS = 4
-# What may be left beside words and walks and is still no secret.
+# A password with at most this many other letters is still guessable.
 MOST_LEFT = 2
 WORDS = frozenset((Path(__file__).parent / "guessable_words.txt").read_text().split())
 
 
 def is_guessable(password: str, further: tuple[str, ...] = ()) -> bool:
-    """Whether nothing is left of a password but what is tried first.
+    """Tell whether a password contains nothing but what attackers try first.
 
-    further: words that are known of its owner and of this place
+    further: words connected with its owner and this site
     """
     plain = password.lower()
     if plain.isdigit() and len(plain) < LONG_NUMBER:
         return True
     if len(plain.split()) >= PHRASE_WORDS:
-        # Four common words, chosen by chance, are a good password.
+        # Four random common words are a good password.
         return False
     words = WORDS | {word.lower() for word in further}
     return any(_left(text, words) <= MOST_LEFT for text in {plain, plain.translate(LOOKS_LIKE)})
 
 
 def _left(text: str, words: frozenset[str]) -> int:
-    """How many letters are left over, at best, when words, walks and repeated text are taken out;
-    figures and signs count for nothing as far as they stand together in a year or shorter."""
+    """Return the minimum number of letters left after removing words, patterns and repetitions.
+    Digits and signs do not count in groups no longer than a year."""
     best = [0] * (len(text) + 1)
     longest = max(map(len, words))
     for end in range(1, len(text) + 1):
@@ -57,7 +57,7 @@ def _left(text: str, words: frozenset[str]) -> int:
 
 
 def _is_filler(text: str, end: int) -> bool:
-    """Whether the letter before `end` is a sign, or a figure among at most four in a row."""
+    """Tell whether the character before `end` is a sign, or a digit among at most four in a row."""
     letter = text[end - 1]
     if not letter.isalnum():
         return True
@@ -71,14 +71,15 @@ def _is_filler(text: str, end: int) -> bool:
 
 
 def _is_walk(part: str) -> bool:
-    """Neighbours on a keyboard or in the alphabet, forwards or back; or one letter again."""
+    """Tell whether a part is a run of neighbours on a keyboard or in the alphabet, forwards or
+    backwards, or one repeated character."""
     if len(part) < SHORTEST_WALK:
         return False
     return len(set(part)) == 1 or any(part in row or part[::-1] in row for row in ROWS)
 
 
 def _repeats(text: str, end: int) -> list[int]:
-    """Where text begins that says again what stands right before it."""
+    """Find where text begins that repeats the text right before it."""
     return [
         begin
         for begin in range(end // 2, end)

@@ -20,18 +20,18 @@ from app.core.database import Base, Identified
 
 
 class Account(Identified, Base):
-    """A requester, or an admin (a requester who also manages accounts)."""
+    """A requester, or an admin, who is a requester who also manages accounts."""
 
     __tablename__ = "account"
     __table_args__ = (CheckConstraint("role IN ('requester', 'admin')", name="role"),)
 
     email: Mapped[str] = mapped_column(String(320), unique=True)
     role: Mapped[str] = mapped_column(String(20), default="requester")
-    # Argon2id with its parameters; null until a password is chosen.
+    # The Argon2id hash with its parameters; null until a password is chosen.
     password_hash: Mapped[str | None] = mapped_column(String(200))
     disabled_at: Mapped[datetime | None]
-    # The second factor: its seed, sealed; since when it is asked for (null while it is only begun
-    # to be set up); the last 30 seconds whose code was used, so that none is used twice.
+    # The second factor: its encrypted seed; the time since it is required (null during setup); the
+    # last 30-second interval whose code was used, so that no code is used twice.
     totp_secret: Mapped[bytes | None] = mapped_column(LargeBinary)
     totp_since: Mapped[datetime | None]
     totp_step: Mapped[int | None] = mapped_column(BigInteger)
@@ -51,11 +51,11 @@ class SignInLink(Identified, Base):
 class BrowserSession(Identified, Base):
     """A signed-in browser; only the cookie's hash is stored.
 
-    by_link: signed in by a one-time link, and so allowed to choose a password without the old one.
-    seen_at: when something was last asked for; kept to the minute.
-    confirmed_at: when whoever sits there last proved who they are.
-    awaits_code: the password was right; the second factor's code is still to come.
-    browser: kind of browser and system, to tell sessions by.
+    by_link: signed in by a one-time link, so a new password can be set without the old one.
+    seen_at: time of the last request, kept to the minute.
+    confirmed_at: when the person last confirmed their identity.
+    awaits_code: the password was right, and the second factor's code is still missing.
+    browser: kind of browser and system, to distinguish sessions.
     """
 
     __tablename__ = "browser_session"
@@ -73,8 +73,8 @@ class BrowserSession(Identified, Base):
 
 
 class RecoveryCode(Identified, Base):
-    """Signs in once in the place of a code, for who has lost the device; only the hash is stored
-    (a code has 120 bits, so no salt is needed)."""
+    """Replaces a code once, for someone who has lost the device. Only the hash is stored; a code
+    has at least 120 bits, so no salt is needed."""
 
     __tablename__ = "recovery_code"
 
@@ -86,9 +86,9 @@ class RecoveryCode(Identified, Base):
 
 
 class ApiToken(Identified, Base):
-    """A personal token for programs; only its hash is stored, and its first letters to tell it.
+    """A personal token for programs. Only its hash is stored, and its first letters to identify it.
 
-    scope: `read` (GET alone) or `write` (everything its account may do, but for accounts).
+    scope: `read` (GET only) or `write` (everything the account can do, except managing accounts).
     """
 
     __tablename__ = "api_token"

@@ -1,4 +1,4 @@
-"""A requester's own account, and for admins all accounts."""
+"""Pages of a requester's own account, and for admins of all accounts."""
 
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -37,7 +37,7 @@ def choose_password(
         with session.begin_nested():
             renewed = service.set_password(session, account, cookie_of(request), old, new)
     except (sessions.ConfirmationRequired, SignInRequired):
-        # Browsers are sent to where they can do so.
+        # Browsers are redirected to the page where they can do so.
         raise
     except LikewiseError as error:
         return account_page_of(request, session, account, error=error)
@@ -83,7 +83,7 @@ def change_factor(
 def _change_factor(
     request: Request, session: Session, account: Account, deed: str, code: str
 ) -> tuple[dict[str, Any], str | None]:
-    """What the page shows then, and the cookie to go on with where the old one ended."""
+    """Return what the page shows next, and a new cookie if the old session ended."""
     if deed == "begin":
         return {"seed": factors.begin(session, account)}, None
     cookie = cookie_of(request)
@@ -98,7 +98,7 @@ def _change_factor(
 
 
 def keeping(response: Response, cookie: str | None) -> Response:
-    """The reply, with the cookie of a session that took the old one's place."""
+    """Return the response with the cookie of the session that replaced the old one."""
     if cookie is not None:
         response.headers["Set-Cookie"] = with_cookie(cookie, "/").headers["Set-Cookie"]
     return response
@@ -127,7 +127,7 @@ def _days(text: str) -> int | None:
         return int(text) if text.strip() else None
     except ValueError as error:
         raise InvalidInput(
-            f"Days must be a whole number, not {text!r}.", code="bad_days"
+            f"The number of days must be a whole number, not {text!r}.", code="bad_days"
         ) from error
 
 
@@ -189,7 +189,7 @@ def invite(
 def change_account(
     request: Request, session: DatabaseSession, account: Confirmed, account_id: UUID, deed: str
 ) -> Response:
-    """link, disable, enable, sign-out, factor, or a role."""
+    """Run one action on an account: link, disable, enable, sign-out, factor, or a role."""
     service.require_admin(account)
     other = service.get_account(session, account_id)
     try:
@@ -212,7 +212,7 @@ def change_account(
 def _with_link(
     request: Request, session: Session, admin: Account, account: Account, subject: str
 ) -> Response:
-    """A one-time link by mail if mail is set up, else to be handed over by the admin."""
+    """Send a one-time link by e-mail, or show it to the admin if e-mail is not configured."""
     link = service.create_sign_in_link(session, account, get_settings().base_url)
     service.record_audit(session, admin.id, "account.link", "account", account.id)
     if not can_send():

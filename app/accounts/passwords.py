@@ -1,4 +1,4 @@
-"""Passwords: Argon2id, and attempts that are counted."""
+"""Passwords: Argon2id hashes and limits on attempts."""
 
 import logging
 import re
@@ -16,11 +16,11 @@ SHORTEST, LONGEST = 10, 200
 PER_ADDRESS = RateLimitItemPerMinute(20)
 PER_ACCOUNT = RateLimitItemPerMinute(10)
 PER_ACCOUNT_AND_HOUR = RateLimitItemPerHour(20)
-# Of wrong passwords of a link, from one address: a class may come from one.
+# Limit of wrong passwords of a link from one address; a whole class may share an address.
 WRONG_PER_MINUTE = RateLimitItemPerMinute(20)
 WRONG_PER_HOUR = RateLimitItemPerHour(100)
 SHORTEST_SHARED = 6
-# What attackers of this place would try, beside what they try everywhere.
+# Words that attackers of this site would try, in addition to common ones.
 CONTEXT_WORDS = (
     "likewise", "admin", "administrator", "requester", "annotator", "localhost", "prolific",
     "mturk", "password", "campaign", "crowd",
@@ -29,19 +29,20 @@ CONTEXT_WORDS = (
 logger = logging.getLogger(__name__)
 
 _hasher = PasswordHasher()
-# Verified when there is no such account, so that the reply takes as long.
+# This hash is verified if there is no such account, so that the response takes the same time.
 _NOBODY = _hasher.hash("nobody has this password")
 
 
 class TooManyAttempts(LikewiseError):
-    """A password was tried too often, for this account or from this address."""
+    """There were too many attempts for this account or from this address."""
 
     code = "too_many_attempts"
     status = 429
 
 
 def hash_password(password: str, email: str) -> str:
-    """The hash to store; raises InvalidInput for a password that is too short or too plain."""
+    """Return the hash to store; raises InvalidInput for a password that is too short or too easy to
+    guess."""
     if not SHORTEST <= len(password) <= LONGEST:
         raise InvalidInput(
             f"A password must have {SHORTEST} to {LONGEST} characters; this one has "
@@ -59,7 +60,7 @@ def hash_password(password: str, email: str) -> str:
 
 
 def password_fits(stored: str | None, given: str) -> bool:
-    """Whether the password is the stored one; takes as long where none is stored."""
+    """Tell whether the password matches the stored hash, in the same time if none is stored."""
     try:
         fits = _hasher.verify(stored or _NOBODY, given[: LONGEST + 1])
     except (VerificationError, InvalidHashError):
@@ -68,17 +69,17 @@ def password_fits(stored: str | None, given: str) -> bool:
 
 
 def hash_again(password: str) -> str:
-    """By today's parameters, of a password that was accepted before."""
+    """Hash a password that was accepted before, with today's parameters."""
     return _hasher.hash(password)
 
 
 def needs_new_hash(stored: str) -> bool:
-    """Whether the hash is from weaker parameters than today's."""
+    """Tell whether the hash was made with weaker parameters than today's."""
     return _hasher.check_needs_rehash(stored)
 
 
 def count_attempt(email: str, address: str) -> None:
-    """Count an attempt to sign in; raises TooManyAttempts beyond the limits."""
+    """Count an attempt to sign in; raises TooManyAttempts above the limits."""
     checks = (
         (PER_ADDRESS, f"address/{address}"),
         (PER_ACCOUNT, f"account/{email}"),
@@ -90,10 +91,11 @@ def count_attempt(email: str, address: str) -> None:
 
 
 def count_proof(account_id: UUID) -> None:
-    """Count a password or code that somebody gives who is past the first step of signing in; raises
-    TooManyAttempts beyond the limits.
+    """Count a password or code entered by someone who is past the first step of signing in; raises
+    TooManyAttempts above the limits.
 
-    Apart from `count_attempt`, which anybody can drive to its limit who knows the address.
+    This is separate from `count_attempt`, which anyone who knows the e-mail address can drive to
+    its limit.
     """
     limits = (PER_ACCOUNT, PER_ACCOUNT_AND_HOUR)
     if not all(_hit(limit, f"proof/{account_id}") for limit in limits):
@@ -104,7 +106,7 @@ def count_proof(account_id: UUID) -> None:
 
 
 def hash_shared(password: str) -> str:
-    """The same for a password that a group of people is told; raises InvalidInput."""
+    """Return the hash of a password that is shared with a group of people; raises InvalidInput."""
     if not SHORTEST_SHARED <= len(password) <= LONGEST:
         raise InvalidInput(
             f"A link's password must have {SHORTEST_SHARED} to {LONGEST} characters; this one has "
@@ -115,8 +117,8 @@ def hash_shared(password: str) -> str:
 
 
 def shared_fits(stored: str | None, given: str, place: str, address: str) -> bool:
-    """Whether it is the password of `place`; raises TooManyAttempts after many wrong ones from an
-    address. Right ones are not counted: many people may come from one address."""
+    """Tell whether it is the password of `place`; raises TooManyAttempts after many wrong ones from
+    an address. Correct ones are not counted, because many people may share an address."""
     limits = (WRONG_PER_MINUTE, WRONG_PER_HOUR)
     key = f"{place}/{address}"
     if not all(_may_try(limit, key) for limit in limits):

@@ -1,4 +1,4 @@
-"""Pages for signing in and out, and who is signed in."""
+"""Pages for signing in and out, and the dependencies that identify the account."""
 
 from typing import Annotated
 from uuid import UUID
@@ -20,15 +20,16 @@ from app.core.web import DatabaseSession, templates, wants_page
 
 router = APIRouter(include_in_schema=False)
 READING = ("GET", "HEAD")
-# Where somebody goes who has to set up a second factor first.
+# Someone who must set up a second factor first is sent here.
 WITHOUT_FACTOR = ("/account", "/account/confirm", "/account/password", "/sign-out")
 FACTOR = "/account/factor"
-# Where no account is asked for.
+# Addresses that need no account.
 OF_ANNOTATORS = ("/api/v1/annotate/", "/a/", "/static/")
 
 
 def cookie_name() -> str:
-    """`__Host-` ties the cookie to this host, but browsers take it over https only."""
+    """Return the cookie's name. `__Host-` ties it to this host, but browsers accept that over https
+    only."""
     return "__Host-likewise" if get_settings().secure_cookies else "likewise"
 
 
@@ -37,7 +38,7 @@ def cookie_of(request: Request) -> str | None:
 
 
 def address_of(request: Request) -> str:
-    """Where a request comes from, as uvicorn has it: proxies that it trusts may say."""
+    """Return the address of the client, as uvicorn reports it; trusted proxies may set it."""
     return request.client.host if request.client else "unknown"
 
 
@@ -48,8 +49,8 @@ def _by_token(request: Request) -> str | None:
 
 
 def _signed_in(request: Request, session: DatabaseSession) -> Account:
-    """By cookie, or on the API by a personal token; from here on the request's transaction reaches
-    what is this account's alone."""
+    """Return the account of the cookie or, on the API, of a personal token. From here on, the
+    request's transaction can only reach this account's rows."""
     account = _account_of(request, session)
     confine(session, account.id, admin=account.role == "admin")
     return account
@@ -67,14 +68,15 @@ def _account_of(request: Request, session: Session) -> Account:
 
 
 def who_may_send_much(scope: Scope) -> UUID:
-    """The account that would get past `SignedIn`, in a transaction of its own: before the request's
-    body is read. Raises SignInRequired and its kin."""
+    """Return the account that `SignedIn` would return, in a separate transaction, before the
+    request's body is read. Raises SignInRequired and similar errors."""
     with transaction() as session:
         return _account_of(Request(scope), session).id
 
 
 def credential_of(scope: Scope) -> str | None:
-    """The token or cookie that a request comes with; None for annotators' and of nobody."""
+    """Return the token or cookie of a request; None for those of annotators and for requests
+    without any."""
     if scope["path"].startswith(OF_ANNOTATORS):
         return None
     request = Request(scope)
@@ -82,8 +84,8 @@ def credential_of(scope: Scope) -> str | None:
 
 
 def owner_of_credential(scope: Scope) -> UUID | None:
-    """The account of a request's token or cookie; None where there is none, or it cannot be looked
-    up: the route meets the same error and reports it."""
+    """Return the account of a request's token or cookie; None if there is none or it cannot be
+    looked up, because the route then meets the same error and reports it."""
     try:
         return who_may_send_much(scope)
     except (LikewiseError, SQLAlchemyError):
@@ -94,7 +96,8 @@ SignedIn = Annotated[Account, Depends(_signed_in, scope="function")]
 
 
 def _confirmed(request: Request, session: DatabaseSession, account: SignedIn) -> Account:
-    """Signed in, and asked lately who they are. A token was made by somebody who was."""
+    """Require that the person has recently confirmed their identity. A token was created by someone
+    who had."""
     if _by_token(request) is None:
         sessions.require_confirmed(session, cookie_of(request))
     return account
@@ -108,7 +111,7 @@ def _paying(account: Confirmed) -> Account:
     return account
 
 
-# Of whatever commits money, or gives access to it.
+# For everything that spends money or gives access to it.
 Paying = Annotated[Account, Depends(_paying, scope="function")]
 
 
@@ -131,7 +134,7 @@ def sign_in_by_password(
         context = {"error": error, "email": email}
         page = "accounts/sign_in.html"
         return templates.TemplateResponse(request, page, context, status_code=error.status)
-    # Whoever signs in again leaves the session from before.
+    # Signing in again ends the previous session.
     sessions.end_session(session, cookie_of(request))
     return with_cookie(cookie, "/")
 
@@ -157,9 +160,8 @@ def sign_in_by_code(
 
 @router.get("/sign-in/{token}", response_class=HTMLResponse)
 def confirm_sign_in(request: Request, token: str) -> Response:
-    """Ask for a click, because link previews in mail and chat open addresses and must not use one
-    up.
-    """
+    """Ask for a click, because link previews in e-mail and chat open addresses and must not use up
+    the link."""
     return templates.TemplateResponse(request, "accounts/confirm.html", {"token": token})
 
 
@@ -173,7 +175,7 @@ def sign_in(request: Request, session: DatabaseSession, token: str) -> Response:
 
 @router.get("/account/confirm", response_class=HTMLResponse)
 def confirm_page(request: Request, account: SignedIn) -> Response:
-    """Ask who is there before an important action."""
+    """Ask people to confirm their identity before an important action."""
     return templates.TemplateResponse(request, "accounts/again.html", {"account": account})
 
 
@@ -199,7 +201,7 @@ def confirm(
 
 
 def with_cookie(cookie: str, to: str) -> Response:
-    """Sends the browser on, with a session's cookie."""
+    """Redirect the browser, with a session's cookie."""
     response = RedirectResponse(to, status_code=303)
     response.set_cookie(
         cookie_name(),
@@ -220,9 +222,9 @@ def sign_out(request: Request, session: DatabaseSession) -> Response:
 
 
 def signed_out() -> Response:
-    """To the page for signing in, without the cookie and what the browser has kept of pages.
+    """Redirect to the sign-in page, and delete the cookie and the browser's cached pages.
 
-    Not its storage: work of annotators that was not sent yet lies there.
+    The browser's storage is kept, because it contains annotators' work that was not sent yet.
     """
     response = RedirectResponse("/sign-in", status_code=303)
     secure = get_settings().secure_cookies

@@ -1,4 +1,4 @@
-"""Accounts: signing in by one-time link or password, and the session cookie that follows."""
+"""Accounts: signing in by one-time link or password, and the session cookie that results."""
 
 import logging
 import re
@@ -34,21 +34,21 @@ from app.core.security import hash_token, new_token
 LINK_LIFETIME = timedelta(hours=24)
 FIRST_EMAIL = "admin@localhost"
 ROLES = ("requester", "admin")
-# One address and nothing else: no header's end, no second recipient, no group of them.
+# Exactly one address: no line break that ends the header, no second recipient, no group.
 ADDRESS = re.compile(r"""[^\s,;:<>()\[\]\\"@]+@[^\s,;:<>()\[\]\\"@]+""")
 
 logger = logging.getLogger(__name__)
 
 
 class BadCredentials(LikewiseError):
-    """Address or password is wrong."""
+    """The e-mail address or the password is wrong."""
 
     code = "bad_credentials"
     status = 403
 
 
 class BadSignInLink(LikewiseError):
-    """The link is unknown, used or too old."""
+    """The link is unknown, used or expired."""
 
     code = "bad_sign_in_link"
     status = 403
@@ -75,7 +75,8 @@ def record_audit(
 
 
 def create_account(session: Session, email: str, role: str = "requester") -> Account:
-    """A new account; raises InvalidInput for a bad address, a bad role or a taken address."""
+    """Create an account; raises InvalidInput for an invalid address, an unknown role or a taken
+    address."""
     email = email.strip().lower()
     if not ADDRESS.fullmatch(email) or not email.isprintable() or len(email) > 320:
         raise InvalidInput(f"{email!r} is not an e-mail address.", code="bad_email")
@@ -100,7 +101,7 @@ def account_by_email(session: Session, email: str) -> Account:
 
 
 def create_sign_in_link(session: Session, account: Account, base_url: str) -> str:
-    """A one-time address that signs `account` in, valid for 24 hours."""
+    """Create a one-time address that signs `account` in, valid for 24 hours."""
     token = new_token()
     session.add(
         SignInLink(
@@ -121,7 +122,7 @@ def ensure_first_account(session: Session, base_url: str) -> str | None:
 
 
 def use_sign_in_link(session: Session, token: str, browser: str = "") -> str:
-    """Spend a one-time link; returns the new session's cookie value. Raises BadSignInLink."""
+    """Use up a one-time link, and return the new session's cookie value. Raises BadSignInLink."""
     spent = session.execute(
         update(SignInLink)
         .where(
@@ -145,8 +146,8 @@ def use_sign_in_link(session: Session, token: str, browser: str = "") -> str:
 def sign_in_by_password(
     session: Session, email: str, password: str, address: str, browser: str = ""
 ) -> str:
-    """The new session's cookie value; `address` is where the attempt comes from, `browser` its
-    header User-Agent.
+    """Return the new session's cookie value. `address` is where the attempt comes from, `browser`
+    its User-Agent header.
 
     Raises BadCredentials (the same for a wrong address and a wrong password), TooManyAttempts.
     """
@@ -164,15 +165,16 @@ def sign_in_by_password(
 
 
 def _record_first_step(session: Session, account: Account, by: str) -> None:
-    """Signed in, or with a second factor on the way to it: whoever has a password alone is not."""
+    """Start the session, or with a second factor the step before it: a password alone does not sign
+    in."""
     action = f"account.{by}_given" if account.totp_since is not None else "account.signed_in"
     record_audit(session, account.id, action, "account", account.id, by=by)
 
 
 def give_code(session: Session, cookie: str | None, code: str) -> str:
-    """The second step of signing in; the cookie of the session that begins now.
+    """Do the second step of signing in, and return the cookie of the session that begins now.
 
-    Raises SignInRequired where no first step came before, BadCode, TooManyAttempts.
+    Raises SignInRequired if there was no first step, BadCode, TooManyAttempts.
     """
     here = session_of(session, cookie)
     if here is None or not here.awaits_code:
@@ -192,8 +194,8 @@ def give_code(session: Session, cookie: str | None, code: str) -> str:
 def confirm(
     session: Session, account: Account, cookie: str | None, password: str, code: str
 ) -> str:
-    """Whoever sits there is still the account's owner: all factors that it has are asked for.
-    The cookie that takes the old one's place.
+    """Confirm that the person is still the account's owner, by all factors that the account has.
+    Returns the new cookie that replaces the old one.
 
     Raises BadCredentials, BadCode, TooManyAttempts.
     """
@@ -217,16 +219,16 @@ def confirm(
 def set_password(
     session: Session, account: Account, cookie: str | None, old: str, new: str
 ) -> str | None:
-    """Choose a password and sign every other browser out; this one's new cookie.
+    """Set a password, sign all other browsers out, and return this one's new cookie.
 
-    The old one is asked for unless there is none, or this browser signed in by a one-time link.
+    The old password is required, unless there is none or this browser signed in by a one-time link.
     Raises BadCredentials, ConfirmationRequired, InvalidInput, TooManyAttempts.
     """
     here = session_of(session, cookie)
     by_link = here is not None and here.by_link and is_confirmed(here)
     if not account.password_hash or account.totp_since is not None:
-        # Else whoever finds the browser open takes the account over: without a password at once,
-        # and with it past the second factor.
+        # Otherwise someone who finds the browser open could take over the account: immediately if
+        # it has no password, and past the second factor if it has one.
         require_confirmed(session, cookie)
     if account.password_hash and not by_link:
         count_proof(account.id)
@@ -238,8 +240,8 @@ def set_password(
 
 
 def _spend_code(session: Session, account: Account, code: str, step: str) -> str:
-    """Which factor it was of. Raises BadCode for a wrong one, which is written down in its own
-    transaction: that of the request is rolled back."""
+    """Check a code, and return which factor it was of. Raises BadCode for a wrong one, which is
+    recorded in a separate transaction, because that of the request is rolled back."""
     try:
         return factors.spend_code(session, account, code)
     except factors.BadCode:
@@ -251,15 +253,15 @@ def _spend_code(session: Session, account: Account, code: str, step: str) -> str
 
 
 def _require_password(account: Account, given: str, refusal: str) -> None:
-    """Raises BadCredentials; who calls it has counted the attempt."""
+    """Check the password; raises BadCredentials. The caller has counted the attempt."""
     if not password_fits(account.password_hash, given):
         logger.warning("proof refused: wrong password, account %s", account.id)
         raise BadCredentials(refusal)
 
 
 def factor_changed(session: Session, account: Account, cookie: str | None, how: str) -> str | None:
-    """What follows when the second factor was `set` or `removed`: all other browsers are signed
-    out. This one's new cookie."""
+    """Sign out all other browsers after the second factor was `set` or `removed`, and return this
+    one's new cookie."""
     here = session_of(session, cookie)
     end_all(session, account, but=here)
     record_audit(session, account.id, f"account.second_factor_{how}", "account", account.id)
@@ -267,7 +269,7 @@ def factor_changed(session: Session, account: Account, cookie: str | None, how: 
 
 
 def renew_recovery_codes(session: Session, account: Account) -> list[str]:
-    """New codes in the place of all earlier ones. Raises Conflict without a second factor."""
+    """Replace all recovery codes. Raises Conflict if there is no second factor."""
     codes = factors.renew_recovery_codes(session, account)
     record_audit(session, account.id, "account.recovery_codes_renewed", "account", account.id)
     return codes
@@ -278,7 +280,7 @@ def list_accounts(session: Session) -> list[Account]:
 
 
 def require_admin(account: Account) -> None:
-    """Raises NotFound for everybody else: the page does not exist for them."""
+    """Raise NotFound for everyone but admins: for them the page does not exist."""
     if account.role != "admin":
         raise NotFound("This page does not exist.")
 
@@ -291,7 +293,7 @@ def get_account(session: Session, account_id: UUID) -> Account:
 
 
 def set_disabled(session: Session, admin: Account, account: Account, disabled: bool) -> None:
-    """Lock an account and end its sessions, or open it again. Raises Conflict for one's own."""
+    """Disable an account and end its sessions, or enable it again. Raises Conflict for your own."""
     if account.id == admin.id:
         raise Conflict("You cannot disable your own account.")
     account.disabled_at = datetime.now(UTC) if disabled else None
@@ -302,7 +304,8 @@ def set_disabled(session: Session, admin: Account, account: Account, disabled: b
 
 
 def set_role(session: Session, admin: Account, account: Account, role: str) -> None:
-    """Raises Conflict for one's own account, InvalidInput for a role that is none."""
+    """Change an account's role. Raises Conflict for your own account, InvalidInput for an unknown
+    role."""
     if account.id == admin.id:
         raise Conflict("You cannot change your own role.")
     if role not in ROLES:
@@ -314,13 +317,14 @@ def set_role(session: Session, admin: Account, account: Account, role: str) -> N
 
 
 def sign_out_everywhere(session: Session, admin: Account, account: Account) -> None:
-    """End all sessions of somebody, for an admin."""
+    """End all sessions of an account, for an admin."""
     end_all(session, account)
     record_audit(session, admin.id, "account.signed_out", "account", account.id)
 
 
 def remove_second_factor(session: Session, by: Account | None, account: Account) -> None:
-    """For who has lost it: by an admin, or by who runs the machine (None). Signs them out."""
+    """Remove the second factor of someone who has lost it, by an admin or on the command line
+    (None), and sign them out."""
     factors.remove(session, account)
     end_all(session, account)
     by_id = by.id if by is not None else None

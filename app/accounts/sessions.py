@@ -1,6 +1,7 @@
-"""Sessions of browsers: they end of themselves, are listed, ended, and confirmed.
+"""Browser sessions: they expire, are listed, ended, and confirmed.
 
-Times are settings: LIKEWISE_SESSION_IDLE_HOURS, LIKEWISE_SESSION_HOURS, LIKEWISE_CONFIRM_MINUTES.
+The times are settings: LIKEWISE_SESSION_IDLE_HOURS, LIKEWISE_SESSION_HOURS,
+LIKEWISE_CONFIRM_MINUTES.
 """
 
 import re
@@ -16,7 +17,7 @@ from app.core.errors import LikewiseError, NotFound, SignInRequired
 from app.core.security import hash_token, new_token
 from app.core.settings import get_settings
 
-# Writing the time at every request would cost more than it says.
+# Writing the time at every request would cost more than the precision is worth.
 SEEN_NOTED_EVERY = timedelta(minutes=1)
 CODE_WITHIN = timedelta(minutes=10)
 BROWSERS = (("Edg", "Edge"), ("Firefox", "Firefox"), ("Chrom", "Chrome"), ("Safari", "Safari"))
@@ -27,13 +28,13 @@ SYSTEMS = (
 
 
 class CodeRequired(SignInRequired):
-    """The password was right; the code of the second factor is still to come."""
+    """The password was right, and the code of the second factor is still missing."""
 
     code = "code_required"
 
 
 class ConfirmationRequired(LikewiseError):
-    """Too long ago that this browser proved who sits there, for something that matters."""
+    """The last confirmation of identity in this browser is too old for an important action."""
 
     code = "confirmation_required"
     status = 403
@@ -46,9 +47,10 @@ def lifetime() -> timedelta:
 def start_session(
     session: Session, account: Account, *, by_link: bool = False, browser: str = ""
 ) -> str:
-    """The new session's cookie; with a second factor it is good for its code alone.
+    """Start a session and return its cookie. With a second factor, the cookie only allows entering
+    the code.
 
-    browser: the header User-Agent, of which the kind is kept.
+    browser: the User-Agent header, of which only the kind is stored.
     """
     cookie, now = new_token(), datetime.now(UTC)
     awaits_code = account.totp_since is not None
@@ -68,7 +70,7 @@ def start_session(
 
 
 def kind_of(user_agent: str) -> str:
-    """`Firefox, Linux`: what a person tells sessions by, and no more."""
+    """Return e.g. `Firefox, Linux`, which is enough to distinguish sessions, and no more."""
     found = [
         next((name for mark, name in names if re.search(mark, user_agent)), "")
         for names in (BROWSERS, SYSTEMS)
@@ -77,7 +79,7 @@ def kind_of(user_agent: str) -> str:
 
 
 def session_of(session: Session, cookie: str | None) -> BrowserSession | None:
-    """The live session behind a cookie, also one that awaits its code."""
+    """Return the live session of a cookie, including one that still awaits its code."""
     if not cookie:
         return None
     query = select(BrowserSession).where(BrowserSession.token_hash == hash_token(cookie))
@@ -91,7 +93,7 @@ def _is_live() -> ColumnElement[bool]:
 
 
 def account_of_session(session: Session, cookie: str | None) -> Account:
-    """The account signed in with `cookie`; raises SignInRequired, or CodeRequired."""
+    """Return the account signed in with `cookie`; raises SignInRequired, or CodeRequired."""
     here = session_of(session, cookie)
     account = session.get(Account, here.account_id) if here is not None else None
     if here is None or account is None or account.disabled_at is not None:
@@ -104,7 +106,8 @@ def account_of_session(session: Session, cookie: str | None) -> Account:
 
 
 def _note_seen(session: Session, here: BrowserSession) -> None:
-    """Not where another request is noting it: that would wait for the other's end."""
+    """Note the time of use, unless another request is doing so, because that would wait for it to
+    end."""
     free = (
         select(BrowserSession.id)
         .where(BrowserSession.id == here.id)
@@ -119,14 +122,14 @@ def _note_seen(session: Session, here: BrowserSession) -> None:
 
 
 def is_confirmed(here: BrowserSession | None) -> bool:
-    """Whether whoever sits there proved lately who they are."""
+    """Tell whether the person has recently confirmed their identity."""
     within = timedelta(minutes=get_settings().confirm_minutes)
-    # A proof of the future is of before the clock was set back: nobody knows how old it is.
+    # A time in the future is from before the clock was set back, so its age is unknown.
     return here is not None and -AHEAD < datetime.now(UTC) - here.confirmed_at < within
 
 
 def require_confirmed(session: Session, cookie: str | None) -> None:
-    """Raises ConfirmationRequired when it is too long ago that they proved who they are."""
+    """Raise ConfirmationRequired if the last confirmation of identity is too old."""
     if not is_confirmed(session_of(session, cookie)):
         raise ConfirmationRequired("Confirm that it is you: open /account/confirm, then try again.")
 
@@ -134,14 +137,15 @@ def require_confirmed(session: Session, cookie: str | None) -> None:
 def renew(
     session: Session, old: BrowserSession, account: Account, *, proved: bool, by_link: bool = True
 ) -> str:
-    """A new cookie for this browser in the place of the old one, fully signed in.
+    """Replace this browser's cookie by a new one, fully signed in.
 
-    proved: all factors that the account has were given just now; else the proof is as old as it was
-    by_link: that it was begun by a one-time link goes on to count
-    Raises SignInRequired where the session was ended meanwhile.
+    proved: all factors of the account were entered just now; otherwise the confirmation is as old
+    as before
+    by_link: whether it still counts as started by a one-time link
+    Raises SignInRequired if the session was ended in the meantime.
     """
     _alone(session, account)
-    # Ended by another browser while this request went on: it must not rise from the dead.
+    # Another browser ended it while this request was in progress, so it must not be restored.
     found = select(BrowserSession.id).where(BrowserSession.id == old.id).with_for_update()
     if session.scalar(found) is None:
         raise SignInRequired("This session has ended. Sign in again.")
@@ -150,7 +154,7 @@ def renew(
         BrowserSession(
             account_id=account.id,
             token_hash=hash_token(cookie),
-            # Confirming does not make a session longer; giving the code begins it.
+            # Confirming does not extend a session; entering the code starts it.
             expires_at=now + lifetime() if old.awaits_code else old.expires_at,
             seen_at=now,
             confirmed_at=now if proved else old.confirmed_at,
@@ -164,14 +168,14 @@ def renew(
 
 
 def _alone(session: Session, account: Account) -> None:
-    """Sessions are ended and replaced one after the other: a deletion that waited for a session to
-    be replaced would not see the one in its place."""
+    """Lock the account's sessions, so that they are ended and replaced one after the other.
+    Otherwise a deletion that waited for a session being replaced would not see the new one."""
     row = select(Account.id).where(Account.id == account.id)
     session.execute(row.with_for_update(key_share=True))
 
 
 def list_sessions(session: Session, account: Account) -> list[BrowserSession]:
-    """Where the account is signed in, the last seen first."""
+    """List the account's sessions, the most recently used first."""
     query = select(BrowserSession).where(
         BrowserSession.account_id == account.id, _is_live(), BrowserSession.awaits_code.is_(False)
     )
@@ -201,7 +205,7 @@ def end_all(session: Session, account: Account, but: BrowserSession | None = Non
 
 
 def forget_old_sessions(session: Session) -> None:
-    """Delete sessions that are over."""
+    """Delete expired sessions."""
     idle = datetime.now(UTC) - timedelta(hours=get_settings().session_idle_hours)
     over = or_(BrowserSession.expires_at < datetime.now(UTC), BrowserSession.seen_at < idle)
     session.execute(delete(BrowserSession).where(over).execution_options(synchronize_session=False))

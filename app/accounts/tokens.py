@@ -14,19 +14,19 @@ from app.core.security import hash_token, new_token
 START = "lw_"
 SHOWN = len(START) + 6
 SCOPES = ("read", "write")
-# The time of last use is for people to read; writing it at every call would cost more than it says.
+# The time of last use is for people; writing it at every call would cost more than it is worth.
 USE_NOTED_EVERY = timedelta(minutes=1)
 
 
 class BadToken(LikewiseError):
-    """The token is unknown, revoked or too old."""
+    """The token is unknown, revoked or expired."""
 
     code = "bad_token"
     status = 401
 
 
 class ScopeTooSmall(LikewiseError):
-    """A token for reading was used to change something."""
+    """A read-only token was used to change something."""
 
     code = "scope_too_small"
     status = 403
@@ -35,7 +35,8 @@ class ScopeTooSmall(LikewiseError):
 def create_token(
     session: Session, account: Account, name: str, scope: str, days: int | None
 ) -> tuple[ApiToken, str]:
-    """A new token and its text, which is shown this once. Raises InvalidInput."""
+    """Create a token, and return it with its text, which is shown only once. Raises
+    InvalidInput."""
     name = name.strip()
     if not 1 <= len(name) <= 100:
         raise InvalidInput("Give the token a name of 1 to 100 characters.", code="bad_name")
@@ -73,7 +74,8 @@ def revoke_token(session: Session, account: Account, token_id: UUID) -> None:
 
 
 def account_of_token(session: Session, text: str, *, writes: bool) -> Account:
-    """The account behind a token; raises BadToken, or ScopeTooSmall when it `writes`."""
+    """Return the account of a token; raises BadToken, or ScopeTooSmall if it `writes` with a
+    read-only one."""
     query = (
         select(ApiToken, Account)
         .join(Account, ApiToken.account_id == Account.id)
@@ -98,7 +100,8 @@ def account_of_token(session: Session, text: str, *, writes: bool) -> Account:
 
 
 def _note_use(session: Session, token: ApiToken, now: datetime) -> None:
-    """Not where another request is noting it: that would wait for the other's end."""
+    """Note the time of use, unless another request is doing so, because that would wait for it to
+    end."""
     free = select(ApiToken.id).where(ApiToken.id == token.id).with_for_update(skip_locked=True)
     session.execute(
         update(ApiToken)

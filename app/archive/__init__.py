@@ -1,1 +1,1 @@
-"""A whole campaign as one file, and back."""
+"""Exports a whole campaign as one file, and restores it."""

@@ -1,6 +1,7 @@
-"""What the rows of an archive must hold to for pages and learning to work with them.
+"""Checks restored rows against the assumptions of pages and learning.
 
-Types, states, lengths and keys are the database's own constraints; here is what these cannot say.
+Types, states, lengths and keys are the database's own constraints; this module checks what they
+cannot express.
 """
 
 from datetime import UTC, datetime
@@ -34,15 +35,15 @@ from app.strategies import get_strategy
 from app.strategies.base import check_settings
 
 MOST_GROUPS = 100
-# Likewise is younger than the one; nobody plans beyond the other.
+# Likewise did not exist before the first, and nobody plans beyond the second.
 FIRST_TIME, LAST_TIME = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-# Each finds what must not be; :campaign and :collection are the restored ones.
+# Each query finds rows that must not exist; :campaign and :collection are the restored ones.
 RULES = {
     "The images are not numbered from 0 without gaps.": """
         SELECT FROM collection c WHERE id = :collection AND n_images <> (
             SELECT count(*) FROM image i WHERE i.collection_id = c.id AND i.position < c.n_images)
         """,
-    "An image has no proper hash, size or attributes.": """
+    "An image has an invalid hash, size or attributes.": """
         SELECT FROM image WHERE collection_id = :collection AND NOT (
             sha256 ~ '^[0-9a-f]{64}$' AND width > 0 AND height > 0
             AND NOT jsonb_path_exists(attributes, '$.* ? (@.type() == "object" ||
@@ -52,7 +53,7 @@ RULES = {
         SELECT FROM campaign JOIN collection ON collection.id = collection_id
         WHERE campaign.id = :campaign AND campaign.n_images NOT BETWEEN 0 AND collection.n_images
         """,
-    "A grid shows images that there are not.": """
+    "A grid shows images that do not exist.": """
         SELECT FROM grid JOIN campaign ON campaign.id = campaign_id
         JOIN collection ON collection.id = collection_id
         WHERE campaign_id = :campaign AND (
@@ -68,24 +69,24 @@ RULES = {
             cardinality(groups) <> cardinality(images)
             OR NOT -1 <= ALL (groups) OR NOT {MOST_GROUPS} > ALL (groups))
         """,
-    "An answer is nobody's, or of a grid of nowhere.": """
+    "An answer belongs to an annotator with an invalid number.": """
         SELECT FROM answer JOIN campaign ON campaign.id = answer.campaign_id
         JOIN annotator ON annotator.id = annotator_id
         WHERE answer.campaign_id = :campaign
         AND (position < 0 OR groups IS NOT NULL AND position >= campaign.n_annotators)
         """,
-    "A model has places for images that there are not, or of different lengths.": """
+    "A model has vectors for images that do not exist, or vectors of different lengths.": """
         SELECT FROM model JOIN campaign ON campaign.id = campaign_id
         JOIN embedding ON model_id = model.id
         WHERE campaign_id = :campaign GROUP BY model.id, campaign.n_images
         HAVING min(position) < 0 OR max(position) >= campaign.n_images
             OR count(DISTINCT vector_dims(vector)) > 1
         """,
-    "A training has been tried less than never, or done more than all.": """
+    "A training has an invalid number of attempts or an invalid progress.": """
         SELECT FROM job WHERE campaign_id = :campaign
         AND (attempts < 0 OR NOT progress BETWEEN 0 AND 1)
         """,
-    "A clustering puts images into clusters that there are not.": """
+    "A clustering puts images into clusters that do not exist.": """
         SELECT FROM clustering JOIN model ON model.id = clustering.model_id
         JOIN campaign ON campaign.id = model.campaign_id
         WHERE model.campaign_id = :campaign AND (
@@ -97,19 +98,19 @@ RULES = {
 
 
 def check_rows(session: Session, campaign_id: UUID, collection_id: UUID) -> None:
-    """Raises DamagedArchive with the first rule that is broken."""
+    """Raise DamagedArchive with the first rule that is broken."""
     for one in ARCHIVED:
-        # First: rules rely on it.
-        _refuse_any(session, one, campaign_id, misshapen(one), "values of another shape")
+        # This comes first, because the rules rely on it.
+        _refuse_any(session, one, campaign_id, misshapen(one), "values of the wrong shape")
     values = {"campaign": campaign_id, "collection": collection_id}
     for sentence, query in RULES.items():
         if session.execute(text(f"{query} LIMIT 1"), values).first() is not None:
             raise DamagedArchive(f"The archive cannot be used. {sentence}")
     for one in ARCHIVED:
-        _refuse_any(session, one, campaign_id, _strange_numbers(one), "numbers that are none")
-        _refuse_any(session, one, campaign_id, _strange_times(one), "times of no calendar")
+        _refuse_any(session, one, campaign_id, _strange_numbers(one), "invalid numbers")
+        _refuse_any(session, one, campaign_id, _strange_times(one), "invalid times")
         unfinished = [not_(one.only(campaign_id))] if one.only is not None else []
-        _refuse_any(session, one, campaign_id, unfinished, "rows that no archive has")
+        _refuse_any(session, one, campaign_id, unfinished, "rows that do not belong in an archive")
 
 
 def _refuse_any(
@@ -121,7 +122,7 @@ def _refuse_any(
 ) -> None:
     here = select(literal(1)).select_from(one.table).where(belongs(one, campaign_id))
     if conditions and session.scalar(here.where(or_(*conditions)).limit(1)):
-        raise DamagedArchive(f"The archive's {one.name} holds {what}.")
+        raise DamagedArchive(f"The archive's {one.name} table contains {what}.")
 
 
 def _strange_numbers(one: Archived) -> list[ColumnElement[bool]]:
@@ -135,8 +136,9 @@ def _strange_times(one: Archived) -> list[ColumnElement[bool]]:
 
 
 def check_numbers(campaign: Campaign) -> None:
-    """Raises DamagedArchive unless this campaign's numbers could have been chosen on this server:
-    one too large would fill the memory at the start, a zero would be divided by."""
+    """Raise DamagedArchive unless this campaign's numbers could have been chosen on this server:
+    one that is too large would fill the memory at the start, and zero would cause a division by
+    zero."""
     try:
         check_ranges(campaign)
         if campaign.state == "draft":
@@ -145,14 +147,16 @@ def check_numbers(campaign: Campaign) -> None:
         raise DamagedArchive(f"The archive's campaign cannot be used. {error}") from error
     stood = campaign.laid_out
     if min(stood, default=1) < 1:
-        raise DamagedArchive("The archive's campaign has a round that laid out no grids.")
+        raise DamagedArchive("The archive's campaign has a round without grids.")
     if len(stood) > campaign.rounds or sum(stood) * campaign.answers_per_grid > campaign.budget:
-        raise DamagedArchive("The archive's campaign has laid out more than its rounds and budget.")
+        raise DamagedArchive(
+            "The archive's campaign has more rounds or grids than its settings allow."
+        )
 
 
 def check_pages(session: Session, campaign: Campaign) -> None:
-    """Raises DamagedArchive when the campaign's pages could not be shown, InvalidInput when this
-    server does not know its strategy or its settings."""
+    """Raise DamagedArchive if the campaign's pages could not be shown, InvalidInput if this server
+    does not know its strategy or its settings."""
     check_numbers(campaign)
     campaign.settings = check_settings(get_strategy(campaign.strategy), campaign.settings)
     campaign.annotation = checked_annotation(campaign.annotation)

@@ -1,4 +1,5 @@
-"""An archive opened with suspicion: names, sizes and hashes are checked before anything is used."""
+"""Reads an archive without trusting it: names, sizes and hashes are checked before anything is
+used."""
 
 import hashlib
 import stat
@@ -27,14 +28,16 @@ PIECE_BYTES = 2**18
 MOST_OTHERS = 20_000
 MOST_MANIFEST_BYTES = 16 * 2**20
 LONGEST_LINE = 1000
-CUT_OFF = "The file is not a whole archive: it is no ZIP file, or it was cut off. Get it once more."
+CUT_OFF = (
+    "The file is not a complete archive: it is not a ZIP file, or it was cut off. Download it "
+    "again."
+)
 
 
 class Container:
-    """The archive's members; reading one whose bytes are not those that were written raises
-    DamagedArchive.
+    """The archive's members. Reading one whose bytes were changed raises DamagedArchive.
 
-    `most_bytes` bounds what it may unpack to. Raises DamagedArchive, TooNewArchive.
+    `most_bytes` limits its unpacked size. Raises DamagedArchive, TooNewArchive.
     """
 
     def __init__(self, file: BinaryIO, most_bytes: int | None = None) -> None:
@@ -46,18 +49,18 @@ class Container:
         except UNREADABLE as error:
             raise DamagedArchive(CUT_OFF) from error
         if len(self._entries) != len(self._archive.infolist()):
-            raise DamagedArchive("The archive holds two files of one name.")
+            raise DamagedArchive("The archive contains two files with the same name.")
         if MANIFEST not in self._entries:
             raise DamagedArchive(
-                "The ZIP file has no manifest.json, so it is no archive of a campaign. Images in a "
-                "ZIP file go into a collection."
+                "The ZIP file has no manifest.json, so it is not a campaign archive. To "
+                "upload images in a ZIP file, add them to a collection."
             )
         _check_sizes(self._entries, most_bytes)
         self.manifest = self._manifest()
         self._check_names()
 
     def pieces(self, name: str, sha256: str = "") -> Iterator[bytes]:
-        """The bytes of a member; `sha256` where the manifest does not tell it."""
+        """Yield the bytes of a member; pass `sha256` if the manifest does not contain it."""
         expected = sha256 or self.manifest.members[name].sha256
         digest = hashlib.sha256()
         for piece in self._unpacked(name):
@@ -67,36 +70,38 @@ class Container:
             raise DamagedArchive(f"{name} was changed after the archive was made.")
 
     def images(self) -> Iterator[tuple[str, str]]:
-        """Name and hash of every image, in the order in which they were written."""
+        """Yield name and hash of every image, in the order in which they were written."""
         listed = 0
         for line in _lines(self.pieces(CHECKSUMS)):
             sha256, _, name = line.partition("  ")
             if not (IMAGE.fullmatch(name) and name in self._entries and len(sha256) == 64):
-                raise DamagedArchive(f"{CHECKSUMS} names {name[:60]!r}, which is not there.")
+                raise DamagedArchive(
+                    f"{CHECKSUMS} lists {name[:60]!r}, which is not in the archive."
+                )
             listed += 1
             yield name, sha256
         if listed != sum(map(_is_image, self._entries)):
-            raise DamagedArchive(f"The archive holds images that {CHECKSUMS} does not name.")
+            raise DamagedArchive(f"The archive contains images that {CHECKSUMS} does not list.")
 
     def artifacts(self) -> list[tuple[int, str, str]]:
-        """Model's version, file, and name of the member, of every file of a model."""
+        """Return version, file, and member name of every file of a model."""
         found = [ARTIFACT.fullmatch(name) for name in sorted(self.manifest.members)]
         return [(int(one[1]), one[2], one[0]) for one in found if one]
 
     def _unpacked(self, name: str) -> Iterator[bytes]:
         try:
-            # zipfile gives no more than the size that was checked, and compares its checksum.
+            # zipfile returns no more than the size that was checked, and verifies the checksum.
             with self._archive.open(self._entries[name]) as file:
                 while piece := file.read(PIECE_BYTES):
                     yield piece
         except UNREADABLE as error:
-            # An end that comes too early has no words of its own.
+            # zipfile has no message for a premature end.
             reason = str(error) or "it ends too early"
             raise DamagedArchive(f"{name} cannot be unpacked: {reason}.") from error
 
     def _manifest(self) -> Manifest:
         if self._entries[MANIFEST].file_size > MOST_MANIFEST_BYTES:
-            raise DamagedArchive("manifest.json is too large to be true.")
+            raise DamagedArchive("manifest.json is too large.")
         try:
             manifest = Manifest.model_validate_json(b"".join(self._unpacked(MANIFEST)))
         except ValidationError as error:
@@ -106,8 +111,9 @@ class Container:
         unknown = sorted(set(manifest.tables) - set(BY_NAME))
         if manifest.format_version > FORMAT_VERSION or unknown:
             raise TooNewArchive(
-                f"The archive was made by Likewise {manifest.product_version} and holds what this "
-                "version does not know. Install that one or a newer one first."
+                f"The archive was made by Likewise {manifest.product_version} and contains "
+                "data that this version does not know. Install that version or a newer one "
+                "first."
             )
         return manifest
 
@@ -115,11 +121,13 @@ class Container:
         told = set(self.manifest.members)
         known = {CHECKSUMS, *(BY_NAME[name].file for name in self.manifest.tables)}
         if strange := sorted(one for one in told - known if not ARTIFACT.fullmatch(one)):
-            raise DamagedArchive(f"The archive holds {strange[0][:60]!r}, which is no part of one.")
+            raise DamagedArchive(
+                f"The archive contains {strange[0][:60]!r}, which does not belong in an archive."
+            )
         there = {name for name in self._entries if name != MANIFEST and not _is_image(name)}
         if different := sorted(told.symmetric_difference(there) | (known - told)):
             raise DamagedArchive(
-                f"What manifest.json tells and what is there do not agree: {different[0][:60]!r}."
+                f"manifest.json does not match the files in the archive: {different[0][:60]!r}."
             )
 
 
@@ -133,25 +141,27 @@ def _check_sizes(entries: dict[str, zipfile.ZipInfo], most_bytes: int | None) ->
         if stat.S_ISLNK(entry.external_attr >> 16) or entry.flag_bits & 0x1 or entry.is_dir():
             raise DamagedArchive(f"{name[:60]!r} is a link, a folder or encrypted.")
         if entry.file_size > MAX_RATIO * max(entry.compress_size, 2**20):
-            raise DamagedArchive(f"{name[:60]!r} unpacks to far more than it should.")
+            raise DamagedArchive(f"{name[:60]!r} is far too large when unpacked.")
         if _is_image(name) and entry.file_size > settings.max_image_bytes:
             raise DamagedArchive(f"{name[:60]!r} is too large for an image.")
     n_images = sum(map(_is_image, entries))
     if n_images > len(SIZES) * settings.max_collection_images:
         raise DamagedArchive(
-            f"A collection here holds at most {settings.max_collection_images} images."
+            "The archive has too many images. A collection on this server can have at most "
+            f"{settings.max_collection_images} images."
         )
     total = sum(entry.file_size for entry in entries.values())
     if most_bytes is not None and total > most_bytes:
         raise DamagedArchive(
-            f"The archive unpacks to {total // 2**20} MB, more than is taken over the web. "
-            "Use `likewise import` on the server.",
+            f"The archive unpacks to {total // 2**20} MB, which is too large to import over "
+            "the web. Use `likewise import` on the server.",
             code="archive_too_large",
         )
 
 
 def _most_members() -> int:
-    """Every image in each size, files of models, and tables."""
+    """Return the maximum number of members: every image in each size, files of models, and
+    tables."""
     return len(SIZES) * get_settings().max_collection_images + MOST_OTHERS
 
 

@@ -1,4 +1,4 @@
-"""A campaign's rows of one table, as lines of JSON with keys made anew."""
+"""Reads a campaign's rows of one table as lines of JSON with new keys."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from app.archive.tables import Archived, is_id, rows_of
 from app.core.copying import json_lines
 
-# First character and length of what a UUID takes of a hash: its third, fourth and fifth part.
+# First character and length of the hash parts that form the third, fourth and fifth part of a UUID.
 HASHED = ((1, 3), (4, 3), (7, 12))
 
 
@@ -29,9 +29,10 @@ def read_table(
 
 
 def made_anew(key: ColumnElement[Any], secret: str) -> ColumnElement[Any]:
-    """Another UUID for a UUID, the same one each time while `secret` is the same.
+    """Return SQL for another UUID in place of a UUID, the same one each time while `secret` is the
+    same.
 
-    The time in it stays, so that rows keep their order; the rest is a keyed hash.
+    Its time is kept, so that rows keep their order; the rest is a keyed hash.
     """
     old = cast(key, Text)
     digest = func.encode(func.sha256(func.convert_to(literal(secret) + old, "UTF8")), "hex")

@@ -1,4 +1,4 @@
-"""Rows of an archive into the database, all with keys of their own, set by set."""
+"""Loads rows of an archive into the database with new keys, a whole table at a time."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -41,13 +41,15 @@ def load_table(
     given: dict[str, ColumnElement[Any]],
     secret: str,
 ) -> None:
-    """Insert the rows of one table. `given` are columns that do not come from the archive.
+    """Insert the rows of one table. `given` are columns whose values do not come from the archive.
 
-    Raises DamagedArchive, TooNewArchive, and psycopg.Error for what the database does not take.
+    Raises DamagedArchive, TooNewArchive, and psycopg.Error if the database rejects a value.
     """
     unknown = sorted(set(told.columns) - {known.key for known in one.columns} - one.former)
     if unknown:
-        raise TooNewArchive(f"The archive's {one.name} has a column {unknown[0][:40]!r} too many.")
+        raise TooNewArchive(
+            f"The archive's {one.name} table has an unknown column {unknown[0][:40]!r}."
+        )
     told = told.model_copy(update={"columns": sorted(set(told.columns) - one.former)})
     _stage(session, one, told, pieces)
     _number_anew(session, one)
@@ -63,7 +65,7 @@ def load_table(
 
 
 def _stage(session: Session, one: Archived, told: TableTold, pieces: Iterator[bytes]) -> None:
-    """Each line into a row of a table that ends with the transaction."""
+    """Stage each line as a row of a table that is dropped with the transaction."""
     _run(session, f"DROP TABLE IF EXISTS {STAGED}")
     _run(session, f"CREATE TEMPORARY TABLE {STAGED} (line jsonb) ON COMMIT DROP")
     with raw(session).cursor() as cursor:
@@ -72,16 +74,19 @@ def _stage(session: Session, one: Archived, told: TableTold, pieces: Iterator[by
                 copy.write(piece.replace(b"\\", b"\\\\"))
         if cursor.rowcount != told.rows:
             raise DamagedArchive(
-                f"The archive should hold {told.rows} rows of {one.name}, not {cursor.rowcount}."
+                f"The archive's {one.name} table should have {told.rows} rows, not "
+                f"{cursor.rowcount}."
             )
-        # Before anybody reads a row.
+        # This is checked before anything reads a row.
         query = unreadable(STAGED, one)
         if query and cursor.execute(sql.SQL(query)).fetchone():
-            raise DamagedArchive(f"The archive's {one.name} holds JSON that nothing can read.")
+            raise DamagedArchive(
+                f"The archive's {one.name} table contains JSON that cannot be read."
+            )
 
 
 def _number_anew(session: Session, one: Archived) -> None:
-    """A table of old and new numbers, for keys that the database counts up."""
+    """Create a table of old and new numbers, for keys that the database generates by counting."""
     for key in one.table.primary_key.columns:
         if is_number(key):
             _run(
@@ -92,14 +97,14 @@ def _number_anew(session: Session, one: Archived) -> None:
             sequence = f"pg_get_serial_sequence('{one.name}', '{key.key}')"
             _run(
                 session,
-                # Names of our own tables and columns.
+                # These are names of our own tables and columns.
                 f"INSERT INTO {number_of(key)} SELECT old, nextval({sequence}) FROM "  # noqa: S608
                 f"(SELECT (line->>'{key.key}')::bigint AS old FROM {STAGED} ORDER BY 1) AS numbers",
             )
 
 
 def _record(one: Archived, told: TableTold) -> TableValuedAlias:
-    """The staged lines as columns with types."""
+    """Return the staged lines as columns with types."""
     known = [found for found in one.columns if found.key in told.columns]
     typed = [
         column(found.key, ARRAY(REAL) if isinstance(found.type, VECTOR) else found.type)
@@ -116,7 +121,7 @@ def _value(
     given: dict[str, ColumnElement[Any]],
     secret: str,
 ) -> ColumnElement[Any] | None:
-    """Where a column's values come from; None leaves it to the database."""
+    """Return the source of a column's values; None leaves it to the database."""
     if known.key in given:
         return given[known.key]
     if known.key in told.columns:
@@ -125,7 +130,7 @@ def _value(
         return literal(known.default.arg, known.type)
     if known.nullable or known.server_default is not None or known.identity is not None:
         return None
-    raise DamagedArchive(f"The archive's {known.table.name} lacks the column {known.key!r}.")
+    raise DamagedArchive(f"The archive's {known.table.name} table lacks the column {known.key!r}.")
 
 
 def _of_record(known: Column[Any], record: TableValuedAlias, secret: str) -> ColumnElement[Any]:
@@ -143,5 +148,6 @@ def _of_record(known: Column[Any], record: TableValuedAlias, secret: str) -> Col
 
 
 def _run(session: Session, statement: str) -> None:
-    # Made of names of the schema and of keys made here; nothing of the archive is in it.
+    # The statement consists of schema names and of keys generated here; nothing in it comes from
+    # the archive.
     raw(session).execute(sql.SQL(statement))

@@ -1,19 +1,21 @@
-"""What an archive tells of itself, and the names of its members (docs/exports.md)."""
+"""The manifest of an archive, and the names of its members (docs/exports.md)."""
 
 import re
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-# Raised when an older Likewise could misread the file. New tables and columns do not raise it.
+# This number is raised when an older Likewise could misread the file. New tables and columns do not
+# raise it.
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
-# Hashes of the images, as sha256sum writes them: too many for the manifest.
+# Hashes of the images in the format of sha256sum; there are too many for the manifest.
 CHECKSUMS = "images.sha256"
-# Kept of every image; the smaller size is made of them when it is first asked for.
+# These sizes of every image are archived; the smaller size is made from them on the first request.
 SIZES = ("thumb", "large")
 IMAGE = re.compile(rf"images/({'|'.join(SIZES)})/\d{{6,9}}\.webp", re.ASCII)
-# Parts never begin with a dot, so that none leads upwards; nothing that runs when it is read.
+# Parts never begin with a dot, so that no path leads upwards, and no type is allowed that runs code
+# when it is read.
 ARTIFACT = re.compile(
     r"models/(\d{4,9})/((?:\w[\w.-]*/)*\w[\w.-]*\.(?:safetensors|json))", re.ASCII
 )
@@ -33,8 +35,8 @@ class MemberTold(BaseModel):
 
 
 class Manifest(BaseModel):
-    """`learning`: a training was waiting or running, and is asked for again where this is restored;
-    `missing_images`: those that were no longer in storage."""
+    """`learning`: a training was waiting or running, and is requested again after the import;
+    `missing_images`: number of images that were no longer in storage."""
 
     format: Literal["likewise-campaign"] = "likewise-campaign"
     format_version: int = FORMAT_VERSION

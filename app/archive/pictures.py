@@ -1,7 +1,7 @@
-"""Images of an archive: nothing is kept that is not one of our own encodings, byte for byte.
+"""Checks images of an archive, which must be in our own encoding, byte for byte.
 
-They could be encoded anew, as uploads are, but lose by it each time; so they are looked through
-instead: a WebP of a bounded size that decodes, and that holds picture data and nothing else.
+Encoding them again, like uploads, would reduce their quality each time. Instead they are checked: a
+WebP of limited size that decodes, and contains picture data and nothing else.
 """
 
 import io
@@ -11,28 +11,30 @@ import PIL.Image
 from app.archive.errors import DamagedArchive
 from app.collections.images import SIZES
 
-# Lossy and lossless pictures, the head of those with transparency, and transparency itself. No
+# Lossy and lossless pictures, the header of those with transparency, and transparency itself. No
 # metadata, no colour profile, no animation.
 CHUNKS = {b"VP8 ", b"VP8L", b"VP8X", b"ALPH"}
 HEAD = 12
 
 
 def check_webp(name: str, data: bytes, size: str) -> None:
-    """Raises DamagedArchive unless `data` is a prepared image of that size (SIZES)."""
+    """Raise DamagedArchive unless `data` is a prepared image of that size (SIZES)."""
     if not _holds_a_picture_only(data):
-        raise DamagedArchive(f"{name} is not an image as Likewise stores it.")
+        raise DamagedArchive(f"{name} is not an image in the format that Likewise stores.")
     try:
         with PIL.Image.open(io.BytesIO(data), formats=("WEBP",)) as picture:
             width, height = picture.size
             if max(width, height) > SIZES[size]:
-                raise DamagedArchive(f"{name} has {width} × {height} pixels, too many for {size}.")
+                raise DamagedArchive(
+                    f"{name} has {width} × {height} pixels, which is too large for {size}."
+                )
             picture.load()
     except (OSError, ValueError, SyntaxError, EOFError, PIL.Image.DecompressionBombError) as error:
-        raise DamagedArchive(f"{name} is no image that can be decoded.") from error
+        raise DamagedArchive(f"{name} is not an image that can be decoded.") from error
 
 
 def _holds_a_picture_only(data: bytes) -> bool:
-    """Whether the file is a WebP container of known parts from its first byte to its last."""
+    """Tell whether the file is a WebP container of known parts from its first byte to its last."""
     if data[:4] != b"RIFF" or data[8:HEAD] != b"WEBP" or _number(data, 4) + 8 != len(data):
         return False
     place = HEAD

@@ -1,6 +1,6 @@
-"""Reads what an archive restored through the code that shows it.
+"""Reads restored data through the code that displays it.
 
-Models hold JSON and files of any shape: only their readers know which they can read.
+Models contain JSON and files of any shape, and only their readers know which ones they can read.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ ROWS_AT_ONCE = 1000
 
 
 def check_readable(session: Session, campaign: Campaign) -> None:
-    """Raises DamagedArchive, with the part that cannot be shown."""
+    """Raise DamagedArchive with the part that cannot be displayed."""
     with _readable("answers"):
         _check_answers(session, campaign)
     with _readable("progress"):
@@ -59,7 +59,7 @@ def _check_model(session: Session, campaign: Campaign, model: Model) -> None:
 
 
 def _check_answers(session: Session, campaign: Campaign) -> None:
-    # What can be played back is large, and any list.
+    # Event traces are large, and any list is allowed there.
     query = answers_of(campaign).options(defer(Answer.trace), defer(Answer.device))
     for row in session.execute(query.execution_options(yield_per=ROWS_AT_ONCE)):
         AnswerRecord.of(*row)
@@ -83,7 +83,7 @@ def _check_labels(session: Session, campaign: Campaign, model: Model) -> None:
     try:
         found = labels.read_labels(campaign, model)
     except NotFound:
-        # Pages say so, and show the rest.
+        # Pages report this, and show the rest.
         gold, n_images = labels.Gold(0, 0, None, None), campaign.n_images
     else:
         gold, n_images = labels.read_gold(session, campaign, found), len(found)
@@ -98,4 +98,4 @@ def _readable(part: str) -> Iterator[None]:
         ValidationError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
         RecursionError,
     ) as error:  # fmt: skip
-        raise DamagedArchive(f"The archive's {part} cannot be shown on any page.") from error
+        raise DamagedArchive(f"The archive's {part} cannot be displayed.") from error

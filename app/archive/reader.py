@@ -1,4 +1,4 @@
-"""An archive into a campaign again, on this server or on another: whole or not at all."""
+"""Restores a campaign from an archive, on this server or another: completely or not at all."""
 
 import logging
 import secrets
@@ -33,14 +33,15 @@ from app.recruitment.first_link import make_first_link
 from app.results.models import Model
 
 logger = logging.getLogger(__name__)
-# Nobody expects that a copy hands out grids: it waits for its requester's Resume.
+# Nobody expects a copy to show grids to people, so it waits for its requester's Resume.
 STATES = {"running": "paused"}
 LONGEST_NAME = 200
-# The last is the policies' (app/core/wall.py): such rows are nobody's, or somebody else's.
+# The last SQLSTATE is for violated policies (app/core/wall.py): such rows belong to nobody or to
+# another account.
 _REFUSALS = (
     psycopg.errors.DataError,
     psycopg.errors.IntegrityError,
-    # Arrays of too many dimensions, JSON that is too deep.
+    # Arrays with too many dimensions, and JSON that is nested too deep.
     psycopg.errors.ProgramLimitExceeded,
     psycopg.errors.StatementTooComplex,
     psycopg.errors.InsufficientPrivilege,
@@ -59,7 +60,7 @@ class _Restoring:
         told = self.archive.manifest.tables
         for name in ("collection", "campaign"):
             if name not in told or told[name].rows != 1:
-                raise DamagedArchive(f"An archive holds one {name}.")
+                raise DamagedArchive(f"An archive must contain exactly one {name}.")
         for one in ARCHIVED:
             if one.name in told:
                 pieces = self.archive.pieces(one.file)
@@ -69,7 +70,7 @@ class _Restoring:
         return self.session.scalars(query).one()
 
     def given(self, table: str) -> dict[str, ColumnElement[Any]]:
-        """Columns whose values are of this server."""
+        """Return the columns whose values come from this server."""
         given: dict[str, dict[str, ColumnElement[Any]]] = {
             "collection": {"owner_id": literal(self.owner.id)},
             "campaign": {
@@ -77,7 +78,7 @@ class _Restoring:
                 "link_token": literal(self.link_token),
             },
             "assignment": {"completion_code": literal("")},
-            # Known once the campaign has its own id; never what the archive says.
+            # These are known once the campaign has its own id; the archive's values are never used.
             "model": {"artifact_key": literal("")},
         }
         return given.get(table, {})
@@ -92,7 +93,7 @@ class _Restoring:
             )
         for number, file, member in self.archive.artifacts():
             if number not in folders:
-                raise DamagedArchive(f"{member} is of a model that there is not.")
+                raise DamagedArchive(f"{member} belongs to a model that is not in the archive.")
             put_object(f"{folders[number]}/{file}", b"".join(self.archive.pieces(member)))
 
     def store_images(self, collection_id: UUID) -> None:
@@ -111,7 +112,7 @@ class _Restoring:
                 put_object(image_key(collection_id, sha256, size), data)
                 name, checksum = next(waiting, ("", ""))
         if name or n_missing != self.archive.manifest.missing_images:
-            raise DamagedArchive("Images and their list do not agree.")
+            raise DamagedArchive("The archive's images do not match its list of images.")
 
 
 def restore_archive(
@@ -122,10 +123,11 @@ def restore_archive(
     name: str = "",
     most_bytes: int | None = None,
 ) -> Campaign:
-    """The archive's campaign and collection as new ones of `owner`, with a new annotators' link.
+    """Create the archive's campaign and collection as new ones of `owner`, with a new annotators'
+    link.
 
-    A campaign that ran is paused. `name` replaces the campaign's; a name that the owner has in use
-    gets "(imported)". `most_bytes` bounds what the archive may unpack to. Raises DamagedArchive,
+    A running campaign becomes paused. `name` replaces the campaign's name; one that the owner
+    already uses gets "(imported)". `most_bytes` limits the unpacked size. Raises DamagedArchive,
     TooNewArchive, InvalidInput; the caller rolls back, and storage is as before.
     """
     archive = Container(file, most_bytes)
@@ -165,7 +167,8 @@ def _free_name(
     own_id: UUID,
     name: str,
 ) -> str:
-    """`name`, "NAME (imported)", "NAME (imported 2)" …: the first that the owner's others lack."""
+    """Return the first of `name`, "NAME (imported)", "NAME (imported 2)" … that the owner does not
+    use yet."""
     taken = set(
         session.scalars(select(table.name).where(table.owner_id == owner.id, table.id != own_id))
     )
@@ -188,17 +191,19 @@ def _what_the_database_refuses() -> Iterator[None]:
 
 def _refused(error: psycopg.Error) -> DamagedArchive:
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        # Any other privilege that is missing is missing to us, not to the archive.
+        # If any other privilege is missing, that is our fault and not the archive's.
         if "row-level security" not in str(error):
             raise error
-        return DamagedArchive("The archive holds rows of a campaign or a model that is not in it.")
+        return DamagedArchive(
+            "The archive contains rows of a campaign or a model that is not in it."
+        )
     reason = (error.diag.message_primary or str(error)).splitlines()[0]
-    return DamagedArchive(f"The archive holds what the database refuses: {reason}.")
+    return DamagedArchive(f"The archive contains data that the database rejects: {reason}.")
 
 
 @contextmanager
 def _nothing_left_behind(campaign: Campaign) -> Iterator[None]:
-    """Objects have no transaction: whatever goes wrong, those written so far are taken away."""
+    """Stored objects have no transaction, so remove those written so far if anything goes wrong."""
     folders = [f"images/{campaign.collection_id}", f"models/{campaign.id}"]
     try:
         yield

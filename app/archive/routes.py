@@ -1,4 +1,4 @@
-"""Bringing a campaign back from its archive: API and page. Taking one away is an export."""
+"""API and page that restore a campaign from its archive. The archive itself is an export."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from app.core.web import DatabaseSession, templates
 
 api = api_router("/campaigns", "exports")
 pages = APIRouter(include_in_schema=False, route_class=StrictRoute)
-# As for images in ZIP files: what may be unpacked for each byte that may be sent.
+# As for images in ZIP files, an archive can unpack to so many times the upload limit.
 MOST_UNPACKED = 4
 
 
@@ -29,15 +29,21 @@ def _most_bytes() -> int:
 @heavy
 @takes(uploads)
 def import_archive(
-    file: Annotated[UploadFile, File(description="The file `archive.zip` of a campaign.")],
+    file: Annotated[UploadFile, File(description="The exported file `archive.zip` of a campaign.")],
     session: DatabaseSession,
     account: SignedIn,
     response: Response,
-    name: Annotated[str, Form(max_length=200, description="Empty: the archive's.")] = "",
+    name: Annotated[
+        str,
+        Form(
+            max_length=200,
+            description="Name of the new campaign; if empty, the name in the archive.",
+        ),
+    ] = "",
 ) -> CampaignOut:
-    """Restore a campaign and its collection from an archive, as new ones of this account.
+    """Restore a campaign and its collection from an archive, as new ones of your account.
 
-    A campaign that ran is paused; the link for annotators is a new one.
+    A running campaign is restored as paused, with a new link for annotators.
     """
     campaign = restore_archive(session, account, file.file, name=name, most_bytes=_most_bytes())
     response.headers["Location"] = f"/api/v1/campaigns/{campaign.id}"
@@ -59,7 +65,7 @@ def import_from_form(
     account: SignedIn,
     name: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
-    """An archive that cannot be restored shows the form again, with what is wrong."""
+    """Restore an archive, or show the form again with the error."""
     try:
         with session.begin_nested():
             campaign = restore_archive(

@@ -1,7 +1,7 @@
-"""What lists and JSON of an archive's rows must look like: as their columns are declared.
+"""Checks that lists and JSON of an archive's rows have the shape that their columns declare.
 
-The database knows that a column holds JSON, or an array; whoever reads it relies on what
-`Mapped[...]` says of it. A column added to the schema is held to what it is declared as.
+The database only knows that a column contains JSON or an array, but code that reads it relies on
+the type in `Mapped[...]`. A new column is checked against its declaration automatically.
 """
 
 from collections.abc import Iterator
@@ -26,18 +26,17 @@ from sqlalchemy.dialects.postgresql import JSONB, JSONPATH
 from app.archive.tables import Archived
 from app.core.copying import as_text
 
-# What JSON calls it.
+# The name of the type in JSON.
 KINDS = {
     dict: "object", list: "array", str: "string", int: "number", float: "number", bool: "boolean",
 }  # fmt: skip
-# Python reads nothing that is far deeper, and no whole number of thousands of digits.
+# Python cannot read much deeper nesting, or whole numbers with thousands of digits.
 DEEPEST = 100
 UNREADABLE = (f"$.**{{{DEEPEST}}}", '$.** ? (@.type() == "number" && @.abs() > 1e300)')
 
 
 def unreadable(staged: str, one: Archived) -> str | None:
-    """A query for a line of JSON, of those staged for a table, that could be stored and never be
-    read again."""
+    """Return a query for a staged line of JSON that could be stored but never read again."""
     columns = [column.key for column in one.columns if isinstance(column.type, JSONB)]
     line = literal_column(f"{staged}.line", JSONB)
     found = [_has(line[name], path) for name in columns for path in UNREADABLE]
@@ -47,7 +46,7 @@ def unreadable(staged: str, one: Archived) -> str | None:
 
 
 def misshapen(one: Archived) -> list[ColumnElement[bool]]:
-    """Conditions of which none may be true of a row of this table."""
+    """Return conditions, none of which may be true of a row of this table."""
     declared = get_type_hints(one.model)
     lists = [_is_no_list(column) for column in one.columns if isinstance(column.type, ARRAY)]
     return lists + [
@@ -59,7 +58,8 @@ def misshapen(one: Archived) -> list[ColumnElement[bool]]:
 
 
 def _is_no_list(column: Column[Any]) -> ColumnElement[bool]:
-    """Whether it is an array of arrays, does not begin at 1, or holds nulls."""
+    """Return the condition that it is an array of arrays, does not begin at 1, or contains
+    nulls."""
     return case(
         (func.array_ndims(column) > 1, True),
         (func.array_lower(column, 1) != 1, True),
@@ -68,7 +68,7 @@ def _is_no_list(column: Column[Any]) -> ColumnElement[bool]:
 
 
 def _parts(declared: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Where in a column's JSON there is a value of which kind."""
+    """Yield the path and the type of each value in a column's JSON."""
     inside = [one for one in get_args(declared) if one is not NoneType]
     kind = get_origin(declared) or declared
     if kind in KINDS:
@@ -76,10 +76,10 @@ def _parts(declared: Any, path: str) -> Iterator[tuple[str, str]]:
     if kind is list:
         yield from _parts(inside[0], f"{path}[*]")
     elif kind not in KINDS and len(inside) == 1:
-        # Mapped[...], or a value that may be missing.
+        # This is Mapped[...], or an optional value.
         yield from _parts(inside[0], path)
 
 
 def _has(value: ColumnElement[Any], path: str) -> ColumnElement[bool]:
-    # Silent: a path that leads nowhere finds nothing.
+    # This is silent: a path that does not exist finds nothing.
     return func.jsonb_path_exists(value, sql_cast(path, JSONPATH), literal_column("'{}'"), True)

@@ -1,8 +1,8 @@
-"""Which tables make up a campaign's archive, and which of their columns stay behind.
+"""The tables of a campaign's archive, and the columns that are not exported.
 
 A table added to the schema is one line in `ARCHIVED` (parents before children) or, with a reason,
 in `LEFT_OUT`; tests/app/test_archive.py fails until it is in one of them. Everything else follows
-from the schema: a row comes along if its campaign does, or the row that a foreign key leads to.
+from the schema: a row is exported if its campaign is, or the row that a foreign key points to.
 """
 
 from collections.abc import Callable
@@ -34,10 +34,10 @@ from app.results.models import Clustering, EmbeddedImage, Model
 
 
 def n_archived(campaign_id: object) -> ColumnElement[int]:
-    """How many images of the collection, from the first, come along.
+    """Return SQL for the number of images of the collection, from the first, that are exported.
 
-    Those that a campaign asks about. A draft asks about none yet: it takes along all that there
-    are, unless it is shared, because a collection is for its owner alone to see.
+    These are the images that a campaign asks about. A draft asks about none yet, so all images are
+    exported, unless it is shared, because only the owner may see a collection.
     """
     shared = exists().where(Share.campaign_id == campaign_id).correlate(None)
     return (
@@ -56,20 +56,21 @@ def n_archived(campaign_id: object) -> ColumnElement[int]:
 
 
 def mark_of_import(campaign_id: object) -> ColumnElement[Any]:
-    """Says that an answer was imported, without the hash by which this server recognises it."""
+    """Return SQL that marks an answer as imported, without the hash by which this server recognises
+    it."""
     fresh = func.replace(cast(func.gen_random_uuid(), Text), "-", "")
     return case((Answer.imported_as.is_not(None), fresh), else_=None)
 
 
 @dataclass(frozen=True)
 class Archived:
-    """A table that comes along.
+    """A table that is exported.
 
-    without: columns that stay behind: whose they are, secrets, identities, unfinished work.
-             They may be null, have a default, or are given anew by app/archive/fresh.py.
-    only:    which of the campaign's rows are written, where not all; takes the campaign's id.
-    instead: what is written for a column, where not what is in it; takes the same.
-    former:  columns of earlier versions, whose archives still have them; they are passed over.
+    without: columns that are not exported: owner, secrets, identities, unfinished work. They may be
+    null, have a default, or are set again on import.
+    only:    which of the campaign's rows are exported, if not all; takes the campaign's id.
+    instead: what is written for a column, if not its value; takes the campaign's id.
+    former:  columns of earlier versions, whose archives still have them; they are ignored.
     """
 
     model: type[Base]
@@ -90,7 +91,7 @@ class Archived:
 
     @property
     def file(self) -> str:
-        """Its member in the archive."""
+        """Return the name of its member in the archive."""
         return f"tables/{self.name}.jsonl"
 
     @property
@@ -104,10 +105,10 @@ ARCHIVED = [
     Archived(Image, only=lambda campaign_id: Image.position < n_archived(campaign_id)),
     Archived(Campaign, without=(Campaign.owner_id, Campaign.link_token)),
     Archived(Round),
-    # Known answers may be listed for images that have not joined the campaign.
+    # Known answers may show images that have not joined the campaign yet.
     Archived(Grid, only=lambda campaign_id: n_archived(campaign_id) > all_(Grid.images)),
     Archived(Annotator),
-    # The code is what annotators show to a platform: it leads to who they are there.
+    # Annotators show this code to a platform, so it would reveal their identity there.
     Archived(
         Assignment,
         without=(
@@ -136,56 +137,57 @@ ARCHIVED = [
 ]
 BY_NAME = {one.name: one for one in ARCHIVED}
 LEFT_OUT = {
-    "annotator_identity": "who annotators are on their platforms never leaves the server",
-    "collection_import": "where images came from: addresses of the server that it comes from",
-    "import_problem": "what an import could not bring is not in the collection",
-    "dry_run": "an estimate of what the campaign would find; it has found it since",
-    "recruitment": "what stands on platforms is the affair of the server that put it there",
-    "invitation": "links to the server that it comes from, and who they were for",
-    "posting": "what stands on platforms is the affair of the server that put it there",
-    "submission": "who annotators are on their platforms never leaves the server",
-    "payment": "the books of the server that it comes from",
-    "channel_call": "requests to platforms by the server that it comes from",
-    "webhook": "where messages of the server that it comes from go, and their secrets",
-    "webhook_delivery": "messages of the server that it comes from",
-    "share": "the accounts that a campaign is shared with are of the server it comes from",
+    "annotator_identity": "annotators' identities on their platforms never leave the server",
+    "collection_import": "image sources, which only the exporting server can use",
+    "import_problem": "images that could not be imported are not in the collection",
+    "dry_run": "an estimate made before the campaign, outdated by its answers",
+    "recruitment": "only the exporting server manages what it published on platforms",
+    "invitation": "links to the exporting server, and the people they were for",
+    "posting": "only the exporting server manages what it published on platforms",
+    "submission": "annotators' identities on their platforms never leave the server",
+    "payment": "the ledger of the exporting server",
+    "channel_call": "requests that the exporting server made to platforms",
+    "webhook": "receivers of the exporting server's messages, and their secrets",
+    "webhook_delivery": "messages of the exporting server",
+    "share": "the campaign is shared with accounts of the exporting server",
 }
 
 
 def parent_of(column: Column[object]) -> Archived | None:
-    """The archived table that a column's foreign key leads to."""
+    """Return the archived table that a column's foreign key points to."""
     for key in column.foreign_keys:
         return BY_NAME.get(key.column.table.name)
     return None
 
 
 def is_id(column: Column[object]) -> bool:
-    """A key that is made anew on its way: a UUID that names a row of an archived table."""
+    """Tell whether it is a key that is replaced: a UUID that identifies a row of an archived
+    table."""
     is_key = column.primary_key or parent_of(column) is not None
     return is_key and isinstance(column.type, Uuid)
 
 
 def is_number(column: Column[object]) -> bool:
-    """A key that the database counts up, or one that leads to it."""
+    """Tell whether it is a key that the database generates by counting, or a reference to one."""
     own = column.primary_key and column.identity is not None
     leads = any(key.column.identity is not None for key in column.foreign_keys)
     return own or leads
 
 
 def number_of(column: Column[object]) -> str:
-    """Name of the table of old and new numbers that a key of numbers is looked up in."""
+    """Return the name of the table of old and new numbers for such a key."""
     table = next((key.column.table for key in column.foreign_keys), column.table)
     return f"numbers_of_{table.name}"
 
 
 def rows_of(one: Archived, campaign_id: object) -> ColumnElement[bool]:
-    """The condition that a row of this table comes along with the campaign."""
+    """Return the condition that a row of this table is exported with the campaign."""
     condition = belongs(one, campaign_id)
     return condition if one.only is None else condition & one.only(campaign_id)
 
 
 def belongs(one: Archived, campaign_id: object) -> ColumnElement[bool]:
-    """The condition that a row of this table is the campaign's, whether it comes along or not."""
+    """Return the condition that a row of this table belongs to the campaign, exported or not."""
     columns = one.table.columns
     campaign = BY_NAME["campaign"].table
     if one.table is campaign:

@@ -1,4 +1,4 @@
-"""A campaign into its archive, streamed: one snapshot, in memory that does not grow with it."""
+"""Writes a campaign's archive as a stream, from one snapshot and in constant memory."""
 
 import logging
 import secrets
@@ -47,7 +47,7 @@ class _Writer:
     tables: dict[str, TableTold] = field(default_factory=dict)
     members: dict[str, MemberTold] = field(default_factory=dict)
     n_missing: int = 0
-    # Keys are made anew for each archive: nothing in it can be looked up in this database.
+    # Keys are replaced in each archive, so nothing in it can be looked up in this database.
     secret: str = field(default_factory=lambda: secrets.token_hex(32))
 
     def add_table(self, one: Archived) -> Zipped:
@@ -64,7 +64,7 @@ class _Writer:
         self.tables[one.name] = TableTold(rows=n_rows, columns=columns)
 
     def add_artifacts(self) -> Zipped:
-        """The files of every model, as they are stored: safetensors and JSON."""
+        """Yield the files of every model as they are stored: safetensors and JSON."""
         query = select(Model.version, Model.artifact_key).where(
             Model.campaign_id == self.campaign.id
         )
@@ -75,7 +75,7 @@ class _Writer:
                 self.note((yield from self.zipped.add(name, data, pack=key.endswith(".json"))))
 
     def add_images(self) -> Zipped:
-        """Every image that comes along in two sizes, then the hashes, as sha256sum lists them."""
+        """Yield every exported image in two sizes, then their hashes in the format of sha256sum."""
         with tempfile.TemporaryFile() as checksums:
             query = select(Image.position, Image.sha256).where(
                 rows_of(BY_NAME["image"], self.campaign.id)
@@ -92,8 +92,8 @@ class _Writer:
         try:
             data = get_object(key)
         except FileNotFoundError:
-            # The archive tells what is lost, rather than there being no archive any more.
-            logger.warning("campaign %s: %s is not in storage", self.campaign.id, key)
+            # The archive states how many are lost; that is better than no archive at all.
+            logger.warning("campaign %s: %s is missing from storage", self.campaign.id, key)
             self.n_missing += 1
             return
         member = yield from self.zipped.add(name, [data], pack=False)
@@ -118,9 +118,10 @@ class _Writer:
 
 @hooks.archive.answered_by
 def archive_of(session: Session, campaign_id: UUID) -> Iterator[bytes]:
-    """The archive's bytes; `session` is a snapshot (app/core/database.py) until the last of them.
+    """Yield the archive's bytes; `session` must be a snapshot (app/core/database.py) until the last
+    of them.
 
-    The list of its hashes comes at the end, so a file that was cut off is never taken for whole.
+    The list of hashes comes last, so a file that was cut off is never taken for complete.
     """
     writer = _Writer(session, session.get_one(Campaign, campaign_id))
     for one in ARCHIVED:

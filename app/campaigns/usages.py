@@ -11,7 +11,8 @@ from app.collections.models import Collection, Image
 
 @hooks.usages.answered_by
 def usages_of(session: Session, collection: Collection) -> list[Usage]:
-    """Campaigns whose answers or known answers name images by position, the newest first."""
+    """List the campaigns whose answers or known answers refer to images by position, newest
+    first."""
     known = func.unnest(Grid.images).table_valued("position").render_derived().lateral()
     last_known = (
         select(func.max(known.c.position))

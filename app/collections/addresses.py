@@ -1,8 +1,9 @@
-"""Where an import may read from: public web addresses, and object storage that settings allow.
+"""The addresses that an import can read from: public web addresses, and object storage that the
+settings allow.
 
-A requester names addresses; the server fetches them with its own network place and its own
+A requester gives addresses, and the server fetches them from inside its network and with its own
 credentials. So web addresses must be public (`fetch.py` checks where the connection really goes),
-and object storage must lie below a prefix of `LIKEWISE_IMPORT_SOURCES`.
+and object storage must be below a prefix in `LIKEWISE_IMPORT_SOURCES`.
 """
 
 import re
@@ -26,13 +27,13 @@ MAX_ADDRESS = 2000
 
 
 class BadAddress(InvalidInput):
-    """The address cannot be read from; the message says why."""
+    """The address cannot be used; the message says why."""
 
     code = "bad_address"
 
 
 class NotReadable(LikewiseError):
-    """What an address names could not be had."""
+    """The file or folder at an address could not be read."""
 
     code = "not_readable"
     status = 502
@@ -44,7 +45,8 @@ class TooLarge(NotReadable):
 
 @dataclass(frozen=True)
 class Location:
-    """An object, or a prefix of objects: scheme, bucket (empty for files), segments of the key."""
+    """An object or a prefix of objects: scheme, bucket (empty for files), and segments of the
+    key."""
 
     scheme: str
     bucket: str
@@ -58,7 +60,7 @@ class Location:
         return f"{self.scheme}://{self.bucket}/{self.key}"
 
     def holds(self, other: "Location") -> bool:
-        """Whether `other` is this or lies below it, folder by folder."""
+        """Tell whether `other` is this location or below it, folder by folder."""
         return (self.scheme, self.bucket) == (other.scheme, other.bucket) and other.parts[
             : len(self.parts)
         ] == self.parts
@@ -67,47 +69,48 @@ class Location:
 def location_of(address: str) -> Location:
     """Parse `s3://bucket/key` and the like; raises BadAddress."""
     if len(address) > MAX_ADDRESS or _CONTROL.search(address):
-        raise BadAddress("The address is too long, or holds backslashes or control characters.")
+        raise BadAddress("The address is too long, or contains backslashes or control characters.")
     scheme, separator, rest = address.partition("://")
     scheme = scheme.lower()
     if not separator or scheme not in STORAGE:
         raise BadAddress(
-            f"{address[:100]!r} is no address of object storage, such as s3://bucket/folder."
+            f"{address[:100]!r} is not an object storage address. Use one like s3://bucket/folder."
         )
     bucket, _, key = rest.partition("/")
     if scheme == "file" and bucket:
-        raise BadAddress("A file's address has three slashes: file:///folder.")
+        raise BadAddress("A file address needs three slashes: file:///folder.")
     if scheme != "file" and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", bucket):
-        raise BadAddress(f"{bucket[:100]!r} is no name of a bucket.")
+        raise BadAddress(f"{bucket[:100]!r} is not a valid bucket name.")
     return Location(scheme, bucket, _segments(key))
 
 
 def _segments(key: str) -> tuple[str, ...]:
     parts = tuple(part for part in key.split("/") if part)
     if any(part in (".", "..") for part in parts):
-        raise BadAddress("An address has no parts '.' or '..'.", code="unsafe_name")
+        raise BadAddress("An address cannot contain '.' or '..' as a folder.", code="unsafe_name")
     return parts
 
 
 def allowed_sources() -> list[Location]:
-    """The prefixes that the settings allow; raises BadAddress when one is wrong."""
+    """Return the prefixes that the settings allow; raises BadAddress if one is invalid."""
     return [location_of(one) for one in re.split(r"[\s,]+", get_settings().import_sources) if one]
 
 
 def checked_location(address: str) -> Location:
-    """An address below one of the allowed prefixes; raises BadAddress."""
+    """Check that an address is below one of the allowed prefixes; raises BadAddress."""
     location = location_of(address)
     if not any(source.holds(location) for source in allowed_sources()):
         raise BadAddress(
-            f"{location} is not open for imports here. Whoever runs this server lists what is in "
-            "LIKEWISE_IMPORT_SOURCES.",
+            f"Imports from {location} are not allowed on this server. An administrator can "
+            "add it to LIKEWISE_IMPORT_SOURCES.",
             code="source_not_allowed",
         )
     return location
 
 
 def address_of_row(text: str, base: Location | None) -> str:
-    """The full address that a cell names: a web address, object storage, or a key below `base`.
+    """Return the full address that a cell stands for: a web address, object storage, or a key below
+    `base`.
 
     Raises BadAddress.
     """
@@ -119,35 +122,35 @@ def address_of_row(text: str, base: Location | None) -> str:
         return str(checked_location(text))
     if base is None:
         raise BadAddress(
-            f"{text[:100]!r} is no full address. Begin with https:// or s3://, or state the folder "
-            "that the list's keys are below."
+            f"{text[:100]!r} is not a full address. Start it with https:// or s3://, or "
+            "enter the folder that contains the list's keys."
         )
     if text.startswith("/") or _CONTROL.search(text) or len(text) > MAX_ADDRESS:
-        raise BadAddress(f"{text[:100]!r} is no key below {base}.", code="unsafe_name")
+        raise BadAddress(f"{text[:100]!r} is not a key below {base}.", code="unsafe_name")
     return str(Location(base.scheme, base.bucket, (*base.parts, *_segments(text))))
 
 
 def _checked_web_address(text: str) -> str:
     if len(text) > MAX_ADDRESS or _CONTROL.search(text) or " " in text:
-        raise BadAddress("The address is too long, or holds blanks or control characters.")
+        raise BadAddress("The address is too long, or contains spaces or control characters.")
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise BadAddress(f"{text[:100]!r} is no web address ({error}).") from error
+        raise BadAddress(f"{text[:100]!r} is not a web address ({error}).") from error
     if not host or parts.username is not None or parts.password is not None:
-        raise BadAddress("A web address names a host, and neither user nor password.")
+        raise BadAddress("A web address needs a host, and cannot contain a user name or password.")
     return text
 
 
 @lru_cache
 def _bucket(scheme: str, bucket: str) -> ObjectStore:
-    # Credentials come from the server's environment, as those of its own storage.
+    # Credentials come from the server's environment, like those of its own storage.
     return from_url(f"{scheme}://{bucket}")
 
 
 def list_below(prefix: Location) -> Iterator[tuple[str, int]]:
-    """Address and size in bytes of every object below a prefix; raises NotReadable."""
+    """Yield address and size in bytes of every object below a prefix; raises NotReadable."""
     if prefix.scheme == "file":
         yield from _list_folder(prefix)
         return
@@ -162,7 +165,7 @@ def list_below(prefix: Location) -> Iterator[tuple[str, int]]:
 def _list_folder(prefix: Location) -> Iterator[tuple[str, int]]:
     folder = _real_path(prefix)
     if not folder.is_dir():
-        raise NotReadable(f"{prefix} is no folder.")
+        raise NotReadable(f"{prefix} is not a folder.")
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.startswith("."):
             parts = (*prefix.parts, *path.relative_to(folder).parts)
@@ -170,7 +173,7 @@ def _list_folder(prefix: Location) -> Iterator[tuple[str, int]]:
 
 
 def read_object(address: str, max_bytes: int) -> bytes:
-    """The bytes of an object in storage; raises BadAddress, NotReadable or TooLarge."""
+    """Return the bytes of an object in storage; raises BadAddress, NotReadable or TooLarge."""
     location = checked_location(address)
     if location.scheme == "file":
         return _read_file(location, max_bytes)
@@ -179,7 +182,7 @@ def read_object(address: str, max_bytes: int) -> bytes:
         _check_size(found.meta["size"], max_bytes)
         return bytes(found.bytes())
     except FileNotFoundError as error:
-        raise NotReadable(f"There is no {location}.", code="not_found") from error
+        raise NotReadable(f"{location} does not exist.", code="not_found") from error
     except (BaseError, OSError, ValueError) as error:
         raise NotReadable(f"{location} cannot be read: {_first_line(error)}") from error
 
@@ -190,7 +193,7 @@ def _read_file(location: Location, max_bytes: int) -> bytes:
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
     except FileNotFoundError as error:
-        raise NotReadable(f"There is no {location}.", code="not_found") from error
+        raise NotReadable(f"{location} does not exist.", code="not_found") from error
     except OSError as error:
         raise NotReadable(f"{location} cannot be read: {error.strerror}.") from error
     _check_size(len(data), max_bytes)
@@ -198,11 +201,11 @@ def _read_file(location: Location, max_bytes: int) -> bytes:
 
 
 def _real_path(location: Location) -> Path:
-    """The path with links resolved, if it still lies below an allowed folder."""
+    """Return the path with links resolved, if it is still below an allowed folder."""
     path = Path("/", *location.parts).resolve()
     folders = [Path("/", *one.parts).resolve() for one in allowed_sources() if one.scheme == "file"]
     if not any(path.is_relative_to(folder) for folder in folders):
-        raise BadAddress(f"{location} leads out of the allowed folder.", code="unsafe_name")
+        raise BadAddress(f"{location} points outside the allowed folder.", code="unsafe_name")
     return path
 
 

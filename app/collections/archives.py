@@ -1,4 +1,5 @@
-"""ZIP uploads, opened with suspicion: names, count and unpacked size are checked before reading."""
+"""Reads uploaded ZIP files without trusting them: names, count and unpacked size are checked
+first."""
 
 import io
 import stat
@@ -24,14 +25,14 @@ def is_archive(filename: str, data: bytes) -> bool:
 
 
 def members(data: bytes) -> Iterator[tuple[str, bytes | RejectedImage]]:
-    """Name and bytes of every file in the archive; a refused entry comes with its reason.
+    """Yield name and bytes of every file in the archive; a refused entry comes with its reason.
 
-    Folders and the hidden files of macOS are passed over. Nothing is ever written to disk, so a
-    name such as `../../x.png` could do no harm; it is refused all the same, because an archive
-    that carries one is broken or hostile. Raises RejectedArchive.
+    Folders and hidden files of macOS are skipped. Nothing is written to disk, so a name such as
+    `../../x.png` could do no harm. It is refused anyway, because an archive with such a name is
+    broken or hostile. Raises RejectedArchive.
     """
     try:
-        # Folders and noise may be as many again.
+        # There may be as many folders and hidden files again.
         archive = opened(io.BytesIO(data), 2 * get_settings().max_collection_images)
         entries = [entry for entry in archive.infolist() if not _is_noise(entry)]
     except UNREADABLE as error:
@@ -49,11 +50,11 @@ def _is_noise(entry: zipfile.ZipInfo) -> bool:
 def _check_size(entries: list[zipfile.ZipInfo]) -> None:
     settings = get_settings()
     if not entries:
-        raise RejectedArchive("The ZIP file holds no files.", code="empty_archive")
+        raise RejectedArchive("The ZIP file is empty.", code="empty_archive")
     if len(entries) > settings.max_collection_images:
         raise RejectedArchive(
-            f"The ZIP file holds {len(entries)} files; "
-            f"at most {settings.max_collection_images} images fit in a collection."
+            f"The ZIP file contains {len(entries)} files. A collection can have at most "
+            f"{settings.max_collection_images} images."
         )
     unpacked = sum(entry.file_size for entry in entries)
     if unpacked > 4 * settings.max_upload_bytes:
@@ -64,22 +65,24 @@ def _check_size(entries: list[zipfile.ZipInfo]) -> None:
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes | RejectedImage:
     path = PurePosixPath(entry.filename.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or PureWindowsPath(entry.filename).drive:
-        return RejectedArchive("The name points outside the archive.", code="unsafe_name")
+        return RejectedArchive("The file name points outside the archive.", code="unsafe_name")
     if stat.S_ISLNK(entry.external_attr >> 16):
-        return RejectedArchive("The entry is a symbolic link.", code="symbolic_link")
+        return RejectedArchive("This entry is a symbolic link.", code="symbolic_link")
     if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
-        return RejectedArchive("The entry is no file.", code="not_a_file")
+        return RejectedArchive("This entry is not a file.", code="not_a_file")
     if entry.flag_bits & 0x1:
-        return RejectedArchive("The entry is encrypted.", code="encrypted_entry")
+        return RejectedArchive(
+            "This entry is encrypted. Upload it without a password.", code="encrypted_entry"
+        )
     limit = get_settings().max_image_bytes
     if entry.file_size > limit or entry.file_size > MAX_RATIO * max(entry.compress_size, 512):
-        return RejectedArchive("The entry unpacks to too many bytes.", code="too_large")
+        return RejectedArchive("This file is too large when unpacked.", code="too_large")
     try:
         with archive.open(entry) as file:
-            # The header's size is only a claim: read no more than is allowed.
+            # The size in the header is only a claim, so read no more than is allowed.
             data = file.read(limit + 1)
     except UNREADABLE as error:
-        return RejectedArchive(f"The entry cannot be unpacked ({error}).")
+        return RejectedArchive(f"This file cannot be unpacked ({error}).")
     if len(data) > limit:
-        return RejectedArchive("The entry unpacks to too many bytes.", code="too_large")
+        return RejectedArchive("This file is too large when unpacked.", code="too_large")
     return data

@@ -1,4 +1,4 @@
-"""The optional CSV: per-image attributes and feature vectors, one row a file."""
+"""Reads the optional CSV with attributes and feature vectors, one row per image."""
 
 import csv
 import io
@@ -25,10 +25,10 @@ class BadAttributeTable(InvalidInput):
 
 @dataclass(frozen=True)
 class AttributeRow:
-    """Attributes (text by name) and features (floats, or None) of the file `filename`.
+    """Attributes (text by name) and features (floats, or None) of the image file `filename`.
 
-    emptied: attributes to take away
-    sha256:  of the file, where the table has it: tells images of one name apart
+    emptied: attributes to remove
+    sha256:  of the file, if the table has it; distinguishes images with the same name
     """
 
     filename: str
@@ -39,9 +39,11 @@ class AttributeRow:
 
 
 def read_attribute_table(data: bytes) -> list[AttributeRow]:
-    """Parse the CSV: a column `filename`, columns `feature_*` are numbers, the rest text.
+    """Parse the CSV: the column `filename` names the image, columns `feature_*` are numbers, all
+    others are text.
 
-    A column `sha256` names the image better than its file name. Raises BadAttributeTable.
+    A column `sha256`, if present, identifies the image instead of the file name. Raises
+    BadAttributeTable.
     """
     reader = csv.DictReader(io.StringIO(decoded(data), newline=""))
     columns = [column.strip() for column in reader.fieldnames or []]
@@ -53,18 +55,20 @@ def read_attribute_table(data: bytes) -> list[AttributeRow]:
     except csv.Error as error:
         raise BadAttributeTable(f"The CSV cannot be read ({error}).") from error
     if len(rows) > most:
-        raise BadAttributeTable(f"The CSV has more than {most} rows, one for each image at most.")
+        raise BadAttributeTable(
+            f"The CSV has more than {most} rows. It can have at most one row per image."
+        )
     return rows
 
 
 def decoded(data: bytes) -> str:
-    """The table's text; raises BadAttributeTable."""
+    """Return the table's text; raises BadAttributeTable."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadAttributeTable("The table is not UTF-8 text; save it as UTF-8.") from error
+        raise BadAttributeTable("The table is not UTF-8 text. Save it as UTF-8.") from error
     if "\0" in text:
-        raise BadAttributeTable("The table holds NUL characters; it is not a text file.")
+        raise BadAttributeTable("The table contains NUL characters, so it is not a text file.")
     return text
 
 
@@ -72,15 +76,15 @@ def _check_columns(columns: list[str]) -> None:
     if "filename" not in columns:
         found = ", ".join(columns[:8]) or "none"
         raise BadAttributeTable(
-            f"The CSV needs a column 'filename' that names the image; found: {found}."
+            f"The CSV needs a column 'filename' that names the image. Columns found: {found}."
         )
     check_column_names(columns)
 
 
 def check_column_names(columns: list[str]) -> None:
-    """Raises BadAttributeTable for names that are missing, doubled or too many."""
+    """Raise BadAttributeTable for column names that are missing, duplicated or too many."""
     if len(set(columns)) != len(columns) or "" in columns:
-        raise BadAttributeTable("Every column of the CSV needs a name of its own.")
+        raise BadAttributeTable("Every column of the CSV needs a unique name.")
     n_features = sum(column.startswith(FEATURE_PREFIX) for column in columns)
     if n_features > MAX_FEATURES or len(columns) - n_features - 1 > MAX_ATTRIBUTES:
         raise BadAttributeTable(
@@ -90,7 +94,9 @@ def check_column_names(columns: list[str]) -> None:
 
 def _row(row: dict[str, str], columns: list[str], line: int) -> AttributeRow:
     if any(row.get(column) is None for column in columns) or None in row:
-        raise BadAttributeTable(f"Line {line} does not have {len(columns)} cells.")
+        raise BadAttributeTable(
+            f"Line {line} does not have {len(columns)} cells, one for each column."
+        )
     attributes, emptied = attributes_of(row, columns)
     return AttributeRow(
         filename=as_meant(row["filename"].strip()),
@@ -102,7 +108,7 @@ def _row(row: dict[str, str], columns: list[str], line: int) -> AttributeRow:
 
 
 def attributes_of(row: dict[str, str], columns: list[str]) -> tuple[dict[str, str], list[str]]:
-    """What the cells set, and the names whose cells are empty."""
+    """Return the attributes that the cells set, and the names whose cells are empty."""
     attributes, emptied = {}, []
     for column in columns:
         if column in NOT_ATTRIBUTES or column.startswith(FEATURE_PREFIX):
@@ -116,7 +122,8 @@ def attributes_of(row: dict[str, str], columns: list[str]) -> tuple[dict[str, st
 
 
 def features_of(row: dict[str, str], columns: list[str], where: str) -> list[float] | None:
-    """Numbers of the columns `feature_…`; None without any, or if all their cells are empty."""
+    """Return the numbers of the columns `feature_…`; None if there are none, or all their cells are
+    empty."""
     cells = [(column, row[column]) for column in columns if column.startswith(FEATURE_PREFIX)]
     if not any(text.strip() for _, text in cells):
         return None

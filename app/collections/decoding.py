@@ -1,7 +1,7 @@
-"""Image files of strangers become pixels, within bounds of memory and time that they cannot move.
+"""Decodes untrusted image files into pixels, within limits of memory and time.
 
-What a file says of itself is checked before anything is decoded; what Pillow decodes is then made
-small in strips, since each further copy of a large picture would take as much memory again.
+The file's header is checked before anything is decoded. The decoded picture is then reduced in
+strips, because each further copy of a large picture would take as much memory again.
 """
 
 import io
@@ -16,9 +16,9 @@ from app.collections.heads import TooMuch, check_head, format_of, orientation_of
 from app.core.errors import LikewiseError
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
-# Of the pixels that others may have: the decoders of these hold so many copies of a picture.
+# The share of the pixel limit for these formats, whose decoders hold that many copies of a picture.
 SHARES = {"WEBP": 0.35, "TIFF": 0.6}
-# No format but PNG and TIFF has longer ones, and Pillow keeps lists of lines and columns.
+# Only PNG and TIFF allow longer images, and Pillow keeps lists of rows and columns.
 LONGEST_EDGE = 65_535
 STRIP_PIXELS = 2_000_000
 UPRIGHT = {
@@ -30,7 +30,7 @@ UPRIGHT = {
     7: Transpose.TRANSVERSE,
     8: Transpose.ROTATE_90,
 }
-# What Pillow stumbles over in damaged files, as found by feeding it a hundred thousand of them.
+# Errors that Pillow raises for damaged files, found by feeding it a hundred thousand of them.
 DAMAGE = (
     OSError,
     ValueError,
@@ -46,25 +46,26 @@ DAMAGE = (
 
 
 class RejectedImage(LikewiseError):
-    """The file cannot go into a collection; the message says why."""
+    """The file cannot be added to a collection; the message says why."""
 
     code = "rejected_image"
     status = 422
 
 
 def decode(data: bytes, max_pixels: int, edge: int) -> tuple[PIL.Image.Image, tuple[int, int]]:
-    """Upright pixels (RGB or RGBA) of a file, and the size of its picture, upright, in pixels.
+    """Decode a file, and return its upright pixels (RGB or RGBA) and the size of the upright
+    picture in pixels.
 
-    The pixels are fewer than those of the file, where its longest edge has more than twice `edge`.
-    Of animations the first frame counts. Raises RejectedImage.
+    There are fewer pixels than in the file if its longest edge has more than twice `edge`. Only the
+    first frame of an animation is used. Raises RejectedImage.
     """
     picture = opened(data, max_pixels)
     size = picture.size
     try:
-        # JPEG alone: decodes at 1/2, 1/4 or 1/8 of the size, no smaller than what is kept.
+        # For JPEG only, this decodes at 1/2, 1/4 or 1/8 of the size, no smaller than what is kept.
         picture.draft("RGB", (edge, edge))
         picture.load()
-        # TIFF is turned by Pillow already.
+        # Pillow already rotates TIFF.
         exif = b"" if picture.format == "TIFF" else picture.info.get("exif", b"")
         pixels = _reduced(picture, 2 * edge)
     except PIL.Image.DecompressionBombError as error:
@@ -81,23 +82,26 @@ def decode(data: bytes, max_pixels: int, edge: int) -> tuple[PIL.Image.Image, tu
 
 
 def opened(data: bytes, max_pixels: int) -> PIL.Image.Image:
-    """The picture of a file, not yet decoded and not too large to be. Raises RejectedImage."""
+    """Open the picture of a file without decoding it, if it is not too large. Raises
+    RejectedImage."""
     try:
         check_head(format_of(data), data)
     except TooMuch as error:
-        raise RejectedImage(f"{error} Save the image anew.", code="overloaded") from error
-    # Pillow's own limit is twice this number, and holds before it takes memory for a picture.
+        raise RejectedImage(
+            f"{error} Open it in an image editor and save it again.", code="overloaded"
+        ) from error
+    # Pillow's own limit is twice this number, and applies before it allocates memory for a picture.
     PIL.Image.MAX_IMAGE_PIXELS = max_pixels // 2
     try:
         with warnings.catch_warnings():
-            # Pillow only warns about half as many.
+            # Pillow only warns above half its limit.
             warnings.simplefilter("ignore", PIL.Image.DecompressionBombWarning)
             picture = PIL.Image.open(io.BytesIO(data), formats=FORMATS)
     except PIL.Image.DecompressionBombError as error:
         raise _too_many_pixels(max_pixels) from error
     except DAMAGE as error:
         raise RejectedImage(
-            "Not an image this program can read. Use PNG, JPEG, WebP, GIF, BMP or TIFF.",
+            "This is not an image that Likewise can read. Use PNG, JPEG, WebP, GIF, BMP or TIFF.",
             code="not_an_image",
         ) from error
     limit = int(max_pixels * SHARES.get(picture.format or "", 1))
@@ -105,7 +109,8 @@ def opened(data: bytes, max_pixels: int) -> PIL.Image.Image:
         raise _too_many_pixels(limit, picture.format or "")
     if max(picture.size) > LONGEST_EDGE:
         raise RejectedImage(
-            f"The image is more than {LONGEST_EDGE} pixels long. Cut it into pieces.",
+            f"The image is more than {LONGEST_EDGE} pixels wide or high. Cut it into smaller "
+            "images.",
             code="too_many_pixels",
         )
     return picture
@@ -113,15 +118,15 @@ def opened(data: bytes, max_pixels: int) -> PIL.Image.Image:
 
 def _too_many_pixels(limit: int, format_name: str = "") -> RejectedImage:
     return RejectedImage(
-        f"The image has more than {limit / 1e6:.0f} million pixels"
-        f"{f', the most for {format_name}' if format_name in SHARES else ''}. "
-        "Scale it down; annotators see at most 1024 pixels.",
+        f"The image has more than {limit / 1e6:.0f} million "
+        f"pixels{f', the limit for {format_name}' if format_name in SHARES else ''}. Scale "
+        "it down. Annotators see at most 1024 pixels.",
         code="too_many_pixels",
     )
 
 
 def _reduced(picture: PIL.Image.Image, edge: int) -> PIL.Image.Image:
-    """The picture in RGB or RGBA, by a whole number smaller, where it is longer than `edge`."""
+    """Return the picture in RGB or RGBA, reduced by a whole number if it is longer than `edge`."""
     has_alpha = "A" in picture.getbands() or "transparency" in picture.info
     mode = "RGBA" if has_alpha else "RGB"
     factor = max(picture.size) // edge

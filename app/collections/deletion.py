@@ -1,7 +1,7 @@
-"""Deleting images and collections, with what depends on them.
+"""Deletes images and collections, with everything that depends on them.
 
-Answers name images by their positions, so an image that a campaign shows stays as long as the
-campaign; the positions behind it close up. Lock order: campaigns, then the collection.
+Answers refer to images by position, so an image that a campaign uses stays as long as the campaign.
+The positions after a deleted image move up. Lock order: campaigns, then the collection.
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +19,8 @@ from app.collections.search import ImageFilter, matches
 from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput
 
-# Behind the first gap only, and in one statement: other images keep what refers to them.
+# This changes only positions after the first gap, in one statement, so references to other images
+# stay valid.
 _CLOSE_UP = text(
     """
     UPDATE image SET position = dense.position
@@ -31,22 +32,22 @@ _CLOSE_UP = text(
 
 
 class ImagesInUse(Conflict):
-    """Some of the images are shown by campaigns; the message names them."""
+    """Campaigns use some of the images; the message names the campaigns."""
 
     code = "images_in_use"
 
 
 class CollectionInUse(Conflict):
-    """A campaign over the collection goes on."""
+    """A campaign of the collection is still active."""
 
     code = "collection_in_use"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Images by the hash of their content, or all that a filter finds.
+    """A selection of images by the hashes of their content, or all that match a filter.
 
-    expected: how many the requester was shown; guards a filter against what came since
+    expected: how many images the requester saw, so that a filter does not delete images added since
     """
 
     hashes: list[str] = field(default_factory=list)
@@ -61,7 +62,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class SelectionUse:
-    """How many images are chosen, how many of them stay, and because of which campaigns."""
+    """How many images are selected, how many of them must stay, and because of which campaigns."""
 
     n_chosen: int
     n_in_use: int
@@ -73,14 +74,14 @@ class SelectionUse:
             return f"{counted(self.n_chosen, 'image')} will be deleted. This cannot be undone."
         some = "All" if self.n_in_use == self.n_chosen else f"{self.n_in_use:,} of the"
         return (
-            f"{some} {counted(self.n_chosen, 'chosen image')} cannot be deleted: campaigns show "
-            f"them ({names(self.campaigns)}), and their answers would lose their meaning. "
-            "They stay as long as these campaigns."
+            f"{some} {counted(self.n_chosen, 'chosen image')} cannot be deleted, because "
+            f"campaigns use them ({names(self.campaigns)}) and their answers would lose "
+            "their meaning. You can delete them once these campaigns are deleted."
         )
 
 
 def use_of(session: Session, collection: Collection, chosen: Selection) -> SelectionUse:
-    """What would keep the chosen images from being deleted."""
+    """Return what prevents the selected images from being deleted."""
     usages = hooks.usages(session, collection)
     condition = chosen.condition(collection)
     in_use = [
@@ -105,17 +106,17 @@ def delete_images(
     *,
     unused_only: bool = False,
 ) -> int:
-    """Delete the chosen images, or those that no campaign shows; returns how many.
+    """Delete the selected images, or only those that no campaign uses, and return how many.
 
-    Raises ImagesInUse, or Conflict when the filter finds other images than expected. Their objects
-    are removed after the commit.
+    Raises ImagesInUse, or Conflict if the filter finds another number of images than expected. The
+    stored files are removed after the commit.
     """
     collection = locked(session, Collection, collection.id)
     use = use_of(session, collection, chosen)
     if chosen.expected is not None and use.n_chosen != chosen.expected:
         raise Conflict(
-            f"The collection has changed: the search finds {use.n_chosen} images now, not "
-            f"{chosen.expected}. Look again before you delete.",
+            f"The collection has changed: the search now finds {use.n_chosen} images, not "
+            f"{chosen.expected}. Check the images again before you delete them.",
             code="selection_changed",
         )
     if use.n_in_use and not unused_only:
@@ -144,19 +145,22 @@ def delete_images(
 def delete_collection(
     session: Session, owner: Account, collection: Collection, typed_name: str
 ) -> Dependents:
-    """Delete a collection with its campaigns, their answers and models; returns what went.
+    """Delete a collection with its campaigns, their answers and models, and return what was
+    deleted.
 
-    Raises InvalidInput unless its name was typed, CollectionInUse while a campaign goes on.
+    Raises InvalidInput unless its name was typed, CollectionInUse if a campaign is still active.
     """
     if typed_name.strip() != collection.name:
         raise InvalidInput(
-            f"Type the collection's name, {collection.name!r}, to delete it.", code="name_differs"
+            f"To delete the collection, type its name: {collection.name!r}.", code="name_differs"
         )
     campaigns = hooks.lock_campaigns(session, collection)
     session.get_one(Collection, collection.id, with_for_update=True, populate_existing=True)
     gone = hooks.dependents(session, collection)
     if {one.id for one in gone.campaigns} != campaigns:
-        raise Conflict("A campaign was created meanwhile. Look again before you delete.")
+        raise Conflict(
+            "A campaign was created in the meantime. Check again before you delete the collection."
+        )
     if gone.refusal is not None:
         raise CollectionInUse(gone.refusal)
     imports = session.scalars(
@@ -170,7 +174,7 @@ def delete_collection(
         *(f"imports/{one}" for one in imports),
         *(f"{kind}/{one}" for kind in ("models", "maps") for one in campaigns),
     )
-    # Millions of answers take their time.
+    # Deleting millions of answers takes time.
     session.execute(text("SET LOCAL statement_timeout = '10min'"))
     hooks.delete_campaigns(session, campaigns)
     session.execute(delete(Collection).where(Collection.id == collection.id))

@@ -1,4 +1,4 @@
-"""What depends on images and on collections, counted, and in one sentence."""
+"""Counts what depends on images and collections, and describes it in one sentence."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -6,7 +6,7 @@ from uuid import UUID
 
 @dataclass(frozen=True)
 class Usage:
-    """A campaign that shows images; those at positions below `n_images` belong to it."""
+    """A campaign that uses images: those at positions below `n_images`."""
 
     id: UUID
     name: str
@@ -26,7 +26,8 @@ class DependentCampaign:
 
 @dataclass(frozen=True)
 class Dependents:
-    """What goes with a collection; `refusal` says why it cannot go now, if so."""
+    """What is deleted together with a collection. `refusal` says why it cannot be deleted now, if
+    so."""
 
     n_images: int
     n_answers: int
@@ -44,7 +45,7 @@ class Dependents:
                 f"{counted(self.n_answers, 'answer')} of {counted(self.n_annotators, 'annotator')} "
                 f"and {counted(self.n_models, 'model')}"
             )
-        return f"With it go {' and '.join(parts)}. This cannot be undone."
+        return f"This also deletes {' and '.join(parts)}. This cannot be undone."
 
 
 def counted(n: int, noun: str) -> str:
@@ -52,6 +53,6 @@ def counted(n: int, noun: str) -> str:
 
 
 def names(campaigns: list[DependentCampaign] | list[Usage]) -> str:
-    """Names of campaigns with their states, the first few."""
+    """List the first few campaigns with their names and states."""
     told = ", ".join(f"“{one.name}”, {one.state}" for one in campaigns[:5])
     return told + (f" and {len(campaigns) - 5} more" if len(campaigns) > 5 else "")

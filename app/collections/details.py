@@ -1,4 +1,4 @@
-"""One image looked at closely."""
+"""Details of one image."""
 
 from dataclasses import dataclass
 
@@ -17,9 +17,9 @@ class Details:
 
 
 def details_of(session: Session, collection: Collection, sha256: str) -> Details:
-    """Raises NotFound."""
+    """Return the details of an image; raises NotFound."""
     query = select(Image).where(Image.collection_id == collection.id, Image.sha256 == sha256)
     image = session.scalar(query)
     if image is None:
-        raise NotFound("There is no such image in this collection.")
+        raise NotFound("This collection has no such image.")
     return Details(image, showings(session, image))

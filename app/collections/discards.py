@@ -1,9 +1,10 @@
-"""Objects that nothing refers to any more: noted with the deletion, removed after its commit.
+"""Stored objects that nothing refers to any more: noted with the deletion, removed after its
+commit.
 
-A crash between the two leaves a note, not a lost or a forgotten object. An image may be uploaded
-again in the meantime: uploads hold a shared lock from before they write objects until their rows
-are committed, and objects of single images are removed only under the exclusive one, if no row
-wants them.
+A crash between the two leaves a note, but neither a lost nor a forgotten object. An image may be
+uploaded again in the meantime. Uploads therefore hold a shared lock from before they write objects
+until their rows are committed, and objects of single images are removed only under the exclusive
+lock, if no row needs them.
 """
 
 import logging
@@ -28,7 +29,8 @@ DISCARD_TASK = "likewise.remove_discarded"
 AT_ONCE = 500
 
 
-# Held shared by whoever removes, alone by whoever wants that nothing is removed.
+# Code that removes objects holds this lock shared; code that needs all objects kept holds it
+# exclusively.
 ALL_OBJECTS = func.hashtextextended("objects", 0)
 
 
@@ -37,19 +39,19 @@ def _lock_key(collection_id: UUID) -> object:
 
 
 def keep_objects(session: Session, collection_id: UUID) -> None:
-    """Until this transaction ends, no object of the collection's images is removed."""
+    """Keep all objects of the collection's images until this transaction ends."""
     session.execute(select(func.pg_advisory_xact_lock_shared(_lock_key(collection_id))))
 
 
 @contextmanager
 def all_objects_kept() -> Iterator[None]:
-    """Within the block no discarded object is removed, by no process; notes of them wait.
+    """Keep all discarded objects within the block, in every process; their notes wait.
 
-    One at a time: whoever comes second waits for the first. Entered before a snapshot is taken,
-    storage has all that the snapshot names.
+    Only one caller at a time can do this; a second one waits. If it is entered before a snapshot is
+    taken, storage has everything that the snapshot refers to.
     """
     with get_engine().connect() as connection:
-        # No transaction, which PostgreSQL may be set to end when nothing happens in it.
+        # There is no transaction, because PostgreSQL may be configured to end idle ones.
         connection = connection.execution_options(isolation_level="AUTOCOMMIT")
         connection.execute(text("SET statement_timeout = 0"))
         connection.execute(text("SET lock_timeout = 0"))
@@ -57,12 +59,13 @@ def all_objects_kept() -> Iterator[None]:
         try:
             yield
         finally:
-            # Closed for good: settings and lock of a session would go back into the pool.
+            # The connection is closed for good, because otherwise its settings and lock would go
+            # back into the pool.
             connection.detach()
 
 
 def discard_images(session: Session, collection_id: UUID, hashes: list[str]) -> None:
-    """Let the objects of images go, unless they are in the collection (again) by then."""
+    """Discard the objects of images, unless the collection has the images (again) by then."""
     rows = [
         {
             "prefix": f"images/{collection_id}/{sha256}",
@@ -72,22 +75,22 @@ def discard_images(session: Session, collection_id: UUID, hashes: list[str]) -> 
         for sha256 in hashes
     ]
     if rows:
-        # Nothing is read back: requests of requesters may not.
+        # Nothing is read back, because requesters' requests may not read this table.
         session.execute(insert(Discard).inline(), rows)
         send_after_commit(session, DISCARD_TASK, {})
 
 
 def discard_below(session: Session, *prefixes: str) -> None:
-    """Let everything below these prefixes go, without condition."""
+    """Discard everything below these prefixes, unconditionally."""
     session.execute(insert(Discard).inline(), [{"prefix": prefix} for prefix in prefixes])
     send_after_commit(session, DISCARD_TASK, {})
 
 
 def remove_discarded(session: Session) -> int:
-    """Remove some of the discarded objects; returns how many notes were dealt with.
+    """Remove some of the discarded objects, and return how many notes were processed.
 
-    Safe to repeat and to run several times at once. What an upload holds is left for later, and
-    all while somebody has it kept (`all_objects_kept`).
+    This is safe to repeat and to run several times at once. Objects locked by an upload are left
+    for later, and so is everything while someone keeps all objects (`all_objects_kept`).
     """
     if not session.scalar(select(func.pg_try_advisory_xact_lock_shared(ALL_OBJECTS))):
         return 0
@@ -126,19 +129,19 @@ def _remove_images(session: Session, collection_id: UUID, notes: list[Discard]) 
 
 
 def _remove(session: Session, note: Discard) -> None:
-    """Remove what a note names, and the note; raises when storage does not answer."""
+    """Remove the objects of a note, and the note; raises if storage does not respond."""
     try:
         delete_below(note.prefix)
     except ValueError as error:
-        # A prefix that is none. Whatever else storage fails with may pass.
-        logger.exception("discard %d is parked", note.id)
+        # The prefix is invalid. All other failures of storage may be temporary.
+        logger.exception("discard %d cannot be processed and is set aside", note.id)
         note.refused = reason_of(error)
     else:
         session.delete(note)
 
 
 def request_removal(session: Session) -> None:
-    """Ask for the task again if notes lie there and no message for it is on its way."""
+    """Request the task again if there are notes and no message for it is on its way."""
     since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
     old = or_(Discard.created_at < since, Discard.created_at > latest_now())
     waiting = select(Discard.id).where(old, Discard.refused.is_(None))

@@ -1,8 +1,8 @@
-"""Fetching images from web addresses that requesters name, and from nowhere inside the network.
+"""Fetches images from web addresses that requesters give, but never from inside the network.
 
-A name is resolved once, every address it has must be public, and the connection goes to the very
-address that was checked. So neither a name that changes its address in between (DNS rebinding) nor
-a redirect leads inside; each redirect is a new connection, checked in the same place.
+A host name is resolved once, every address it has must be public, and the connection goes to the
+very address that was checked. So neither a name that changes its address in between (DNS rebinding)
+nor a redirect leads inside: each redirect is a new connection, checked in the same place.
 """
 
 import ssl
@@ -17,7 +17,7 @@ from app.core.settings import get_settings
 
 MAX_REDIRECTS = 5
 TIMEOUT_SECONDS = 10.0
-# All of one file, with connections, headers and redirects, however slowly its bytes drip.
+# The time for one file, including connections, headers and redirects, however slowly it arrives.
 FILE_SECONDS = 60.0
 PORTS = (80, 443, 8080, 8443)
 CONNECTIONS = 16
@@ -26,29 +26,30 @@ PAGES = ("text/", "application/json", "application/xml", "application/xhtml")
 
 
 class PrivateAddress(BadAddress):
-    """The address lies inside a network, not on the public internet."""
+    """The address is in a private network, not on the public internet."""
 
     code = "private_address"
 
 
 class Unreachable(NotReadable):
-    """May work another time."""
+    """The host cannot be reached now, but another attempt may work."""
 
     code = "unreachable"
 
 
 def checked_addresses(host: str, port: int) -> list[str]:
-    """Addresses to connect to; raises PrivateAddress, or OSError when there is none."""
+    """Return the addresses to connect to; raises PrivateAddress, or OSError if there are none."""
     found = addresses_of(host, port)
     if get_settings().import_from_private:
         return found
     if port not in PORTS:
         raise PrivateAddress(
-            f"Port {port} is not open for imports, only {', '.join(map(str, PORTS))}."
+            f"Images cannot be imported from port {port}, only from {', '.join(map(str, PORTS))}."
         )
     if not all(map(is_public, found)):
         raise PrivateAddress(
-            f"{host} is an address inside a network. Images are imported from public ones only."
+            f"{host} is a private network address. Images can be imported from public "
+            "addresses only."
         )
     return found
 
@@ -64,9 +65,9 @@ def _pool() -> httpcore.ConnectionPool:
 
 
 def fetch(address: str, max_bytes: int) -> bytes:
-    """The bytes of an image on the web, redirects followed.
+    """Return the bytes of an image on the web, following redirects.
 
-    Raises BadAddress (never to be had), NotReadable (perhaps another time) or TooLarge.
+    Raises BadAddress (it can never work), NotReadable (it may work later) or TooLarge.
     """
     with ending_within(FILE_SECONDS):
         for _ in range(MAX_REDIRECTS + 1):
@@ -74,19 +75,21 @@ def fetch(address: str, max_bytes: int) -> bytes:
             if isinstance(found, bytes):
                 return found
             address = _followed(address, found)
-    raise NotReadable(f"More than {MAX_REDIRECTS} redirects.", code="too_many_redirects")
+    raise NotReadable(
+        f"The address redirects more than {MAX_REDIRECTS} times.", code="too_many_redirects"
+    )
 
 
 def _followed(address: str, target: str) -> str:
     after = urljoin(address, target)
     parts = urlsplit(after)
     if parts.scheme not in WEB or parts.username is not None:
-        raise BadAddress(f"It redirects to {after[:100]!r}, which is no web address.")
+        raise BadAddress(f"The address redirects to {after[:100]!r}, which is not a web address.")
     return after
 
 
 def _get(address: str, max_bytes: int) -> bytes | str:
-    """The file, or where it is said to be."""
+    """Return the file, or the address to which it redirects."""
     headers = [("Host", _host_of(address)), ("User-Agent", "Likewise"), ("Accept", "image/*, */*")]
     try:
         left = remaining(TIMEOUT_SECONDS)
@@ -100,15 +103,13 @@ def _get(address: str, max_bytes: int) -> bytes | str:
             _check(response.status, given.get(b"content-type", ""))
             return _body(response, max_bytes)
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
-        raise Unreachable(
-            f"The host did not answer as it should ({error or 'too slow'})."
-        ) from error
+        raise Unreachable(f"The host did not respond properly ({error or 'too slow'}).") from error
     except (httpcore.UnsupportedProtocol, UnicodeError, ValueError) as error:
-        raise BadAddress(f"{address[:100]!r} is no web address ({error}).") from error
+        raise BadAddress(f"{address[:100]!r} is not a web address ({error}).") from error
 
 
 def _ascii(address: str) -> str:
-    """The address as it goes over the line; what is quoted already stays."""
+    """Return the address with special characters quoted; what is already quoted stays."""
     parts = urlsplit(address)
     path = quote(parts.path, safe="/%:@!$&'()*+,;=~-._") or "/"
     query = quote(parts.query, safe="/%:@!$&'()*+,;=~-._?")
@@ -124,17 +125,19 @@ def _host_of(address: str) -> str:
 
 def _check(status: int, content_type: str) -> None:
     if status in (404, 410):
-        raise NotReadable("There is nothing at this address.", code="not_found")
+        raise NotReadable("There is no file at this address.", code="not_found")
     if status in (401, 403):
-        raise NotReadable("The host does not let us have it.", code="forbidden")
+        raise NotReadable(
+            "The host does not allow this server to download the file.", code="forbidden"
+        )
     if status in (408, 425, 429) or status >= 500:
-        raise Unreachable(f"The host replied {status}.")
+        raise Unreachable(f"The host responded with status {status}.")
     if status != 200:
-        raise NotReadable(f"The host replied {status}.")
+        raise NotReadable(f"The host responded with status {status}.")
     if content_type.lower().startswith(PAGES):
         kind = content_type.partition(";")[0]
         raise NotReadable(
-            f"The address leads to a page ({kind}), not to an image.", code="not_an_image"
+            f"The address leads to a web page ({kind}), not to an image.", code="not_an_image"
         )
 
 

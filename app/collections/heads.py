@@ -1,42 +1,42 @@
-"""What image files carry besides pixels, bounded before Pillow reads it.
+"""Limits what image files contain besides pixels, before Pillow reads it.
 
-A file of some megabytes can hold millions of tiny parts, or tags that all point at the same
-megabytes: reading them would take minutes or gigabytes, and none of it is kept.
+A file of some megabytes can contain millions of tiny parts, or tags that all point to the same
+megabytes. Reading them would take minutes or gigabytes, and none of it is kept.
 """
 
 import re
 import struct
 from collections.abc import Callable, Iterator
 
-# Encoders make some thousand at most, in the largest files that are taken.
+# Encoders write a few thousand parts at most, in the largest files that are accepted.
 MOST_PARTS = 20_000
 MOST_PROFILES = 1
 MOST_TEXTS = 1_000
 MOST_TAGS = 1_000
-# Encoders make ten or so. Each is decoded over the whole picture, however few bytes it has.
+# Encoders write about ten scans. Each is decoded over the whole picture, however few bytes it has.
 MOST_SCANS = 25
 ORIENTATION = 0x0112
-# Bytes of a value by its type in TIFF and Exif.
+# Bytes per value by type, in TIFF and Exif.
 BYTES_OF = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 BYTES_OF_LARGE = {**BYTES_OF, 16: 8, 17: 8, 18: 8}
 TEXTS = (b"tEXt", b"zTXt", b"iTXt")
-# Of a JPEG's segment with a length. An FF of the picture itself is followed by 00, or by one of
-# D0 to D7, which have no length; neither has 01.
+# The marker of a JPEG segment that has a length. Within the picture, FF is followed by 00, or by
+# one of D0 to D7, which have no length; neither has 01.
 MARKER = re.compile(rb"\xff([^\x00\x01\xd0-\xd7\xff])")
 
 
 class TooMuch(ValueError):
-    """A file holds more of something than pictures need; the message says of what."""
+    """A file contains more of something than pictures need; the message says of what."""
 
 
 def check_head(format_name: str, data: bytes) -> None:
-    """Raises TooMuch. What is damaged is left to Pillow to complain about."""
+    """Raise TooMuch if a file exceeds the limits. Damaged files are left for Pillow to reject."""
     check = CHECKS.get(format_name)
     if check is not None:
         try:
             check(data)
         except struct.error:
-            # It ends in the midst of a number.
+            # The file ends in the middle of a number.
             return
 
 
@@ -53,7 +53,7 @@ def _check_png(data: bytes) -> None:
 
 
 def _check_jpeg(data: bytes) -> None:
-    """Up to the picture's end: phones append films, which nobody decodes."""
+    """Check a JPEG up to the end of the picture: phones append videos, which are never decoded."""
     place, parts, exif, scans = 2, 0, 0, 0
     while (found := MARKER.search(data, place)) and found[1] != b"\xd9":
         place = found.end()
@@ -67,7 +67,7 @@ def _check_jpeg(data: bytes) -> None:
 
 
 def _check_gif(data: bytes) -> None:
-    """Up to the first frame, which is all that is used."""
+    """Check a GIF up to the first frame, the only one that is used."""
     colours = 3 * 2 ** ((data[10] & 7) + 1) if data[10:11] and data[10] & 0x80 else 0
     place, parts = 13 + colours, 0
     while data[place : place + 1] == b"!":
@@ -80,7 +80,8 @@ def _check_gif(data: bytes) -> None:
 
 
 def _check_tiff(data: bytes) -> None:
-    """Honest files hold each value once, so all together are no larger than the file."""
+    """Check a TIFF. A regular file stores each value once, so together they are no larger than the
+    file."""
     order = "<" if data[:2] == b"II" else ">"
     is_large = struct.unpack_from(order + "H", data, 2)[0] == 43
     at, one, sizes = (8, "HHQ8x", BYTES_OF_LARGE) if is_large else (4, "HHI4x", BYTES_OF)
@@ -93,7 +94,7 @@ def _check_tiff(data: bytes) -> None:
 
 
 def _entries(data: bytes, form: str, start: int, count: int) -> Iterator[tuple[int, int, int]]:
-    """Tag, type and number of values of each entry."""
+    """Yield tag, type and number of values of each entry."""
     for index in range(count):
         yield struct.unpack_from(form, data, start + index * struct.calcsize(form))
 
@@ -104,7 +105,7 @@ def _bound(number: int, most: int, what: str) -> None:
 
 
 def orientation_of(exif: bytes) -> int:
-    """How a picture lies, 1 to 8; 1 where Exif data says nothing that can be read."""
+    """Return the Exif orientation, 1 to 8; 1 if Exif data has none that can be read."""
     exif = exif.removeprefix(b"Exif\0\0")
     order = {b"II": "<", b"MM": ">"}.get(exif[:2])
     if order is None:
@@ -117,7 +118,7 @@ def orientation_of(exif: bytes) -> int:
             if (tag, kind) == (ORIENTATION, 3):
                 return int(value) if 1 <= value <= 8 else 1
     except struct.error:
-        # Cut off: nobody can say how it was meant.
+        # The data is cut off, so the orientation is unknown.
         return 1
     return 1
 
@@ -138,5 +139,5 @@ SIGNATURES = {
 
 
 def format_of(data: bytes) -> str:
-    """The format by the first bytes; empty for one of whose head nothing is checked."""
+    """Return the format by the first bytes; empty if nothing is checked for the format."""
     return next((name for first, name in SIGNATURES.items() if data.startswith(first)), "")

@@ -12,7 +12,7 @@ from app.core.hooks import Hook
 
 @dataclass(frozen=True)
 class Showing:
-    """A campaign that shows an image: in how many grids, and how many answers those have."""
+    """A campaign that uses an image: in how many grids, and with how many answers."""
 
     id: UUID
     name: str

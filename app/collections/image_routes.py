@@ -1,4 +1,4 @@
-"""API of a collection's images: find, look at, delete; attributes counted and taken away."""
+"""API of a collection's images: find, show and delete them, and export their attributes."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -37,15 +37,18 @@ def _filter(
         str,
         Query(
             alias="search",
-            description="Words of the file name or of attributes' values, or name:value "
-            "(in quotation marks where there are blanks; * stands for anything).",
+            description=(
+                "Words from the file name or from attribute values, or name:value. Put text "
+                "with spaces in quotation marks; * matches anything."
+            ),
         ),
     ] = "",
     attribute: Annotated[
-        list[str], Query(description="name:value, exactly; those of one name are alternatives.")
+        list[str],
+        Query(description="name:value, matched exactly. Values of the same name are alternatives."),
     ] = [],  # noqa: B006 -- FastAPI copies it
     missing: Annotated[
-        list[str], Query(description="Names of attributes that the image lacks.")
+        list[str], Query(description="Names of attributes for which the image has no value.")
     ] = [],  # noqa: B006
 ) -> ImageFilter:
     return search.filter_of(search_text, attribute, missing)
@@ -68,7 +71,8 @@ def list_images(
     descending: bool = False,
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
 ) -> ImagePage:
-    """Images of the collection, or those that a search finds; `total` counts all of them."""
+    """List the images of the collection, or those that match a search. `total` counts all of
+    them."""
     collection = service.get_collection(session, account, collection_id)
     rows = paging.slice(
         offset,
@@ -91,7 +95,7 @@ def list_images(
 def get_image(
     collection_id: UUID, sha256: str, session: DatabaseSession, account: SignedIn
 ) -> ImageDetails:
-    """One image with its features, and the campaigns that show it."""
+    """Return one image with its features, and the campaigns that use it."""
     collection = service.get_collection(session, account, collection_id)
     return ImageDetails.of_details(details_of(session, collection, sha256))
 
@@ -100,7 +104,7 @@ def get_image(
 def images_dependents(
     collection_id: UUID, body: SelectionIn, session: DatabaseSession, account: SignedIn
 ) -> SelectionUseOut:
-    """What deleting these images would do; changes nothing."""
+    """Describe what deleting these images would do. This changes nothing."""
     collection = service.get_collection(session, account, collection_id)
     return SelectionUseOut.of(deletion.use_of(session, collection, body.selection()))
 
@@ -109,7 +113,7 @@ def images_dependents(
 def delete_images(
     collection_id: UUID, body: SelectionIn, session: DatabaseSession, account: SignedIn
 ) -> DeletedOut:
-    """Delete images that no campaign shows; the positions behind them close up."""
+    """Delete images that no campaign uses. The positions of the images after them move up."""
     collection = service.get_collection(session, account, collection_id)
     deleted = deletion.delete_images(
         session, account, collection, body.selection(), unused_only=body.unused_only
@@ -122,7 +126,8 @@ def delete_images(
 def list_attributes(
     collection_id: UUID, session: DatabaseSession, account: SignedIn, wanted: Filtered
 ) -> Page[AttributeValuesOut]:
-    """Attributes of the images that a search finds, with their most frequent values, counted."""
+    """List the attributes of the images that match a search, with their most frequent values and
+    counts."""
     collection = service.get_collection(session, account, collection_id)
     found = search.attribute_values(session, collection, wanted)
     return Page(items=[AttributeValuesOut.of(one) for one in found], next=None)
@@ -133,7 +138,7 @@ def list_attributes(
 def download_attributes(
     collection_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
-    """All attributes as a table that may be changed and uploaded again."""
+    """Download all attributes as a table that you can change and upload again."""
     collection = service.get_collection(session, account, collection_id)
 
     def lines() -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from app.core.paging import Page
 
 
 class ImageOut(BaseModel):
-    """One image; `position` moves when images before it are deleted, `sha256` never changes."""
+    """One image. `position` changes when images before it are deleted; `sha256` never changes."""
 
     position: int
     sha256: str
@@ -30,7 +30,7 @@ class ImageOut(BaseModel):
 
     @classmethod
     def of(cls, image: Image, n_features: int | None = None) -> "ImageOut":
-        """`n_features` where the row was read without its features."""
+        """Build the body; `n_features` is given where the row was read without its features."""
         if n_features is None:
             n_features = len(image.features or [])
         return cls(
@@ -47,7 +47,7 @@ class ImageOut(BaseModel):
 
 
 class ImagePage(Page[ImageOut]):
-    """`total` counts all images that were found."""
+    """A page of images; `total` counts all that were found."""
 
     total: int
 
@@ -83,7 +83,8 @@ class FilterIn(BaseModel):
 
 
 class SelectionIn(BaseModel):
-    """Images by their hashes, or all that a filter finds; then `expected` says how many."""
+    """A selection of images: by their hashes, or all that match a filter; `expected` is then their
+    number."""
 
     sha256: list[str] = Field(default=[], max_length=10_000)
     filter: FilterIn | None = None
@@ -93,9 +94,11 @@ class SelectionIn(BaseModel):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if bool(self.sha256) == (self.filter is not None):
-            raise ValueError("Name images by sha256, or by a filter, not both.")
+            raise ValueError("Select images by sha256 or by a filter, not both.")
         if self.filter is not None and self.expected is None:
-            raise ValueError("With a filter, expected says how many images it finds.")
+            raise ValueError(
+                "If you select images by a filter, set expected to the number of images it finds."
+            )
         return self
 
     def selection(self) -> Selection:
@@ -111,7 +114,8 @@ class UsageOut(BaseModel, from_attributes=True):
 
 
 class SelectionUseOut(BaseModel):
-    """How many images are chosen, how many of them must stay, because of which campaigns."""
+    """How many images are selected, how many of them cannot be deleted, and which campaigns use
+    them."""
 
     n_chosen: int
     n_in_use: int
@@ -141,7 +145,7 @@ class ValueOut(BaseModel):
 
 
 class AttributeValuesOut(BaseModel):
-    """An attribute; `values` are the most frequent of its `n_values`."""
+    """An attribute. `values` are the most frequent of its `n_values` values."""
 
     name: str
     n_images: int

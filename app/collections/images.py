@@ -1,4 +1,5 @@
-"""Uploaded files become safe images: decoded, checked, re-encoded as WebP in three sizes."""
+"""Turns uploaded files into safe images: decoded, checked, and re-encoded as WebP in three
+sizes."""
 
 import hashlib
 import io
@@ -9,7 +10,7 @@ import PIL.Image
 from app.collections.decoding import RejectedImage, decode
 from app.core.settings import get_settings
 
-# Longest edge in pixels, the largest first. `small` is for small screens and slow lines.
+# Longest edge in pixels, the largest first. `small` is for small screens and slow connections.
 SIZES = {"large": 1024, "thumb": 256, "small": 128}
 QUALITY = {"small": 70, "thumb": 85, "large": 85}
 # WebP's effort: 2 takes 60 % of the time of the default 4, for files 2 % larger (docs/benchmarks).
@@ -18,9 +19,10 @@ EFFORT = 2
 
 @dataclass(frozen=True)
 class PreparedImage:
-    """A checked image: its content hash, original size in pixels, and WebP bytes by size.
+    """A checked image: the hash of its content, its original size in pixels, and its WebP bytes by
+    size.
 
-    width, height: as the image is looked at, turned upright.
+    width, height: of the upright image.
     """
 
     sha256: str
@@ -32,9 +34,9 @@ class PreparedImage:
 def prepare_image(data: bytes) -> PreparedImage:
     """Decode and re-encode one file.
 
-    Only the pixels survive: whatever else the file carried (metadata, scripts after the image
-    data) is gone. Size is checked from the header, before pixels are decoded.
-    Raises RejectedImage with a sentence that says what is wrong.
+    Only the pixels are kept; anything else in the file (metadata, scripts after the image data) is
+    dropped. The size is checked from the header, before pixels are decoded. Raises RejectedImage
+    with a sentence that says what is wrong.
     """
     settings = get_settings()
     if not data:
@@ -52,7 +54,7 @@ def prepare_image(data: bytes) -> PreparedImage:
 
 
 def _encoded(pixels: PIL.Image.Image) -> dict[str, bytes]:
-    """WebP bytes by size, each made from the next larger one."""
+    """Return the WebP bytes by size, each made from the next larger one."""
     encoded = {}
     for size, edge in SIZES.items():
         pixels.thumbnail((edge, edge))
@@ -61,7 +63,7 @@ def _encoded(pixels: PIL.Image.Image) -> dict[str, bytes]:
 
 
 def smaller_copy(encoded: bytes, size: str) -> bytes:
-    """A prepared image as WebP in a smaller size."""
+    """Return a prepared image as WebP in a smaller size."""
     with PIL.Image.open(io.BytesIO(encoded), formats=("WEBP",)) as picture:
         picture.thumbnail((SIZES[size], SIZES[size]))
         return _webp(picture, size)

@@ -23,7 +23,7 @@ api = api_router("/collections/{collection_id}/imports", "collections")
 
 
 class ImportOut(BaseModel):
-    """One import; `n_rows` is null until the objects below a prefix have been listed."""
+    """One import. `n_rows` is null until the objects below a prefix have been listed."""
 
     id: UUID
     kind: str
@@ -45,7 +45,7 @@ class ImportOut(BaseModel):
 
 
 class ProblemOut(BaseModel):
-    """A row that could not be used; `row` is its line in the list."""
+    """A row that could not be used. `row` is its line in the list."""
 
     row: int
     address: str
@@ -70,7 +70,7 @@ def start_import(
 ) -> ImportOut:
     """Import a list (CSV or JSON Lines), or all objects below a prefix of object storage.
 
-    With both, keys of the list that are no full address are below the prefix.
+    If you give both, keys in the list that are not full addresses are looked up below the prefix.
     """
     collection = service.get_collection(session, account, collection_id)
     given = (manifest.filename or "list", manifest.file.read()) if manifest is not None else None
@@ -84,7 +84,7 @@ def start_import(
 def list_imports(
     collection_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Page[ImportOut]:
-    """The last twenty imports, the newest first."""
+    """List the last twenty imports, newest first."""
     collection = service.get_collection(session, account, collection_id)
     found = imports.list_imports(session, collection)
     return Page(items=[ImportOut.of(one) for one in found], next=None)
@@ -94,7 +94,7 @@ def list_imports(
 def get_import(
     collection_id: UUID, import_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> ImportOut:
-    """How far an import is."""
+    """Return the progress of an import."""
     return ImportOut.of(_found(session, account, collection_id, import_id)[1])
 
 
@@ -102,7 +102,7 @@ def get_import(
 def cancel_import(
     collection_id: UUID, import_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> ImportOut:
-    """Stop an import; what it brought so far stays."""
+    """Stop an import. The images it has added so far stay."""
     _, one = _found(session, account, collection_id, import_id)
     imports.cancel_import(session, account, one)
     return ImportOut.of(one)
@@ -112,7 +112,7 @@ def cancel_import(
 def retry_import(
     collection_id: UUID, import_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> ImportOut:
-    """Import again what could not be used, and what was not reached."""
+    """Import again the rows that could not be used and those that were not reached."""
     collection, one = _found(session, account, collection_id, import_id)
     begun = imports.retry_import(session, account, collection, one)
     session.refresh(begun)
@@ -127,7 +127,7 @@ def list_problems(
     account: SignedIn,
     paging: Paged,
 ) -> Page[ProblemOut]:
-    """Rows that could not be used, with the reasons."""
+    """List the rows that could not be used, with the reasons."""
     _, one = _found(session, account, collection_id, import_id)
     rows = paging.slice(0, lambda start, limit: imports.problems_of(session, one, start, limit))
     return paging.page([ProblemOut.of(row) for row in rows])
@@ -138,7 +138,7 @@ def list_problems(
 def download_problems(
     collection_id: UUID, import_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
-    """The same as CSV, all of them."""
+    """Download all rows that could not be used as CSV."""
     _, one = _found(session, account, collection_id, import_id)
     problems = imports.problems_of(session, one)
 

@@ -1,4 +1,5 @@
-"""What a worker does with an import: fetch rows in parallel, add their images, note the rest."""
+"""A worker's part of an import: it fetches rows in parallel, adds their images, and records
+failures."""
 
 import logging
 import time
@@ -40,7 +41,7 @@ from app.core.settings import get_settings
 from app.core.storage import get_object
 
 logger = logging.getLogger(__name__)
-# A batch's files are in memory until they are decoded: at the worst 16 of the largest allowed.
+# The files of a batch are in memory until they are decoded: at most 16 of the largest allowed.
 ROWS_AT_A_TIME = 16
 FETCHERS = 8
 TRIES = 3
@@ -53,11 +54,11 @@ NO_ROOM_YET = (
 
 
 def run_import(import_id: UUID, stopping: Callable[[], bool]) -> None:
-    """Claim an import and work until it is done, cancelled, or the worker shall stop."""
+    """Claim an import and work until it is done or cancelled, or the worker is stopped."""
     with transaction() as session:
         claimed = claim_import(session, import_id)
     if claimed is None:
-        logger.info("import %s is not to be had, nothing to do", import_id)
+        logger.info("import %s is not available, nothing to do", import_id)
         return
     epoch = claimed.epoch
     try:
@@ -67,11 +68,11 @@ def run_import(import_id: UUID, stopping: Callable[[], bool]) -> None:
                 session, import_id, epoch
             )
     except (LostLease, NoResultFound) as error:
-        # Cancelled, taken over, or deleted with its collection: nothing more is written.
+        # It was cancelled, taken over, or deleted with its collection, so nothing more is written.
         logger.info("import %s: %s", import_id, error)
     except NoRoom as error:
-        # Not waited for here: what is deleted to make room is removed by this worker, too.
-        logger.warning("import %s is put off: %s", import_id, error)
+        # Do not wait here, because this worker also removes what is deleted to make room.
+        logger.warning("import %s is postponed: %s", import_id, error)
         with transaction() as session:
             put_off(session, import_id, epoch, NO_ROOM_YET)
     except LikewiseError as error:
@@ -84,7 +85,7 @@ def run_import(import_id: UUID, stopping: Callable[[], bool]) -> None:
 
 
 def _work(one: CollectionImport, stopping: Callable[[], bool]) -> bool:
-    """Whether all rows were dealt with (else the worker shall stop)."""
+    """Process the rows; False if the worker is stopped before all are done."""
     if one.n_rows is None:
         rows = _listed(one.source)
         with transaction() as session:
@@ -103,18 +104,19 @@ def _work(one: CollectionImport, stopping: Callable[[], bool]) -> bool:
                 _write(session, one, batch, found)
             done += len(batch)
     finally:
-        # What is still being fetched ends by itself; whoever takes over need not wait for it.
+        # Fetches in progress end on their own; the next worker need not wait for them.
         fetchers.shutdown(wait=False, cancel_futures=True)
     return True
 
 
 def _listed(prefix: str) -> list[Row]:
-    """One row for every object below the prefix."""
+    """Return one row for every object below the prefix."""
     limit, rows = get_settings().max_collection_images, []
     for number, (address, size) in enumerate(list_below(checked_location(prefix)), start=1):
         if number > limit:
             raise InvalidInput(
-                f"There are more than {limit} objects below {prefix}. Choose a longer prefix.",
+                f"There are more than {limit} objects below {prefix}. Choose a more specific "
+                "prefix.",
                 code="too_many_objects",
             )
         row = Row(number, address, name_in(address))
@@ -122,10 +124,14 @@ def _listed(prefix: str) -> list[Row]:
             megabytes = get_settings().max_image_bytes // 2**20
             row.problem = ("too_large", f"The file is larger than {megabytes} MB.")
         elif row.filename.lower().endswith((".csv", ".jsonl", ".zip")):
-            row.problem = ("not_an_image", "Tables and archives are uploaded on the page itself.")
+            row.problem = (
+                "not_an_image",
+                "Tables and ZIP files cannot be imported from here. Upload them on the "
+                "collection's page.",
+            )
         rows.append(row)
     if not rows:
-        raise NotReadable(f"There is nothing below {prefix}.", code="nothing_found")
+        raise NotReadable(f"There are no objects below {prefix}.", code="nothing_found")
     return rows
 
 
@@ -135,8 +141,8 @@ def _fetched(
     one: CollectionImport,
     stopping: Callable[[], bool],
 ) -> list[bytes | LikewiseError] | None:
-    """The files of a batch, or why they are not to be had; keeps the lease meanwhile. None when
-    the worker shall stop before all are there."""
+    """Return the files of a batch, or the errors of those that cannot be fetched, and renew the
+    lease meanwhile. None if the worker is stopped before all have arrived."""
     abandoned = Event()
     futures = [fetchers.submit(_fetch_row, row, abandoned) for row in batch]
     pause = get_settings().job_lease_seconds / 4
@@ -174,7 +180,7 @@ def _fetch_row(row: Row, abandoned: Event) -> bytes | LikewiseError:
 def _write(
     session: Session, one: CollectionImport, batch: list[Row], found: list[bytes | LikewiseError]
 ) -> None:
-    """Images, attributes, problems and counts of one batch. Raises LostLease."""
+    """Write images, attributes, problems and counts of one batch. Raises LostLease."""
     collection = session.get_one(Collection, one.collection_id)
     keep_objects(session, collection.id)
     pairs = list(zip(batch, found, strict=True))
@@ -187,7 +193,7 @@ def _write(
             candidates.append((row, outcome))
         else:
             problems.append((row, outcome))
-    # Decoding took its time; locks are held from here on, in the order that deletion takes them.
+    # Decoding is done; locks are held from here on, in the same order as in deletion.
     locked(session, Collection, collection.id)
     held = held_import(session, one.id, one.epoch)
     outcomes = add_images(session, collection, [candidate for _, candidate in candidates])
@@ -202,7 +208,7 @@ def _write(
     held.n_added += sum(isinstance(result, Added) for result in outcomes)
     held.n_duplicates += sum(isinstance(result, Duplicate) for result in outcomes)
     held.n_rejected += len(problems)
-    # The next claim begins behind these rows, so earlier ones tell nothing about its chances.
+    # The next claim begins after these rows, so earlier attempts say nothing about it.
     held.attempts = 1
     if problems:
         session.execute(insert(ImportProblem), [_noted(one.id, *problem) for problem in problems])
@@ -221,7 +227,8 @@ def _noted(import_id: UUID, row: Row, error: LikewiseError) -> dict[str, object]
 def _set_attributes(
     session: Session, collection: Collection, used: list[tuple[Row, Candidate]]
 ) -> list[tuple[Row, LikewiseError]]:
-    """Give images what their rows say; returns rows whose features do not fit the others."""
+    """Set attributes and features of images from their rows, and return the rows whose features do
+    not fit the others."""
     lengths = feature_lengths(session, collection)
     hashes = [candidate.sha256 for _, candidate in used]
     query = select(Image.sha256, Image.id).where(Image.collection_id == collection.id)
@@ -231,8 +238,8 @@ def _set_attributes(
         features = row.features
         if features is not None and lengths and len(features) != lengths[0]:
             reason = (
-                f"The image is there, without its {len(features)} features: "
-                f"those of this collection's images are {lengths[0]}."
+                f"The image was added without its {len(features)} features, because this "
+                f"collection's images have {lengths[0]} features each."
             )
             problems.append((row, InvalidInput(reason, code="bad_features")))
             features = None

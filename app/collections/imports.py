@@ -1,12 +1,12 @@
-"""The life of an import: asked for on the page, done by a worker, row by row.
+"""The lifecycle of an import: requested on the page, and done by a worker, row by row.
 
 queued --claim--> running --complete--> done
   ^                 |   \\--fail-------> failed          (and from both: cancelled)
   \\--lease ran out-/
 
-As with jobs, PostgreSQL decides who works: messages may come twice or be lost, a lease that ran out
-means that the worker is gone, and nothing is written but under the epoch of the last claim. What
-was dealt with is written together with its images, so whoever takes over goes on behind it.
+As with jobs, PostgreSQL decides who works: messages may arrive twice or get lost, an expired lease
+means that the worker is gone, and nothing is written except under the epoch of the last claim.
+Progress is written together with the images, so the next worker continues after them.
 """
 
 import logging
@@ -42,13 +42,15 @@ def start_import(
     manifest: tuple[str, bytes] | None = None,
     prefix: str = "",
 ) -> CollectionImport:
-    """Import a list (its keys below `prefix`, if given), or everything below `prefix`.
+    """Start an import of a list (with its keys below `prefix`, if given), or of everything below
+    `prefix`.
 
-    Raises InvalidInput with what is wrong with the list or the prefix; then nothing is begun.
+    Raises InvalidInput that says what is wrong with the list or the prefix; then no import is
+    started.
     """
     base = checked_location(prefix.strip()) if prefix.strip() else None
     if manifest is None and base is None:
-        raise InvalidInput("Give a list of addresses, or an address of object storage.")
+        raise InvalidInput("Enter a list of addresses, or an object storage address.")
     if manifest is None:
         return _begin(session, owner, collection, "prefix", str(base), None)
     filename, data = manifest
@@ -89,29 +91,29 @@ def _dispatch(session: Session, import_id: UUID) -> None:
 
 
 def list_imports(session: Session, collection: Collection) -> list[CollectionImport]:
-    """The newest first."""
+    """List the imports, newest first."""
     query = select(CollectionImport).where(CollectionImport.collection_id == collection.id)
     return list(session.scalars(query.order_by(CollectionImport.id.desc()).limit(20)))
 
 
 def get_import(session: Session, collection: Collection, import_id: UUID) -> CollectionImport:
-    """Raises NotFound."""
+    """Return an import of the collection; raises NotFound."""
     found = session.get(CollectionImport, import_id)
     if found is None or found.collection_id != collection.id:
-        raise NotFound("There is no such import.")
+        raise NotFound("This import does not exist.")
     return found
 
 
 def problems_of(
     session: Session, one: CollectionImport, offset: int = 0, limit: int | None = None
 ) -> list[ImportProblem]:
-    """Rows that could not be used, in the order of the list."""
+    """List the rows that could not be used, in the order of the list."""
     query = select(ImportProblem).where(ImportProblem.import_id == one.id)
     return list(session.scalars(query.order_by(ImportProblem.row).offset(offset).limit(limit)))
 
 
 def cancel_import(session: Session, owner: Account, one: CollectionImport) -> None:
-    """What was imported so far stays. Raises Conflict when it has ended already."""
+    """Cancel an import; images added so far stay. Raises Conflict if it has already ended."""
     cancelled = session.execute(
         update(CollectionImport)
         .where(CollectionImport.id == one.id, CollectionImport.state.in_(ACTIVE))
@@ -119,7 +121,7 @@ def cancel_import(session: Session, owner: Account, one: CollectionImport) -> No
         .returning(CollectionImport.id)
     ).scalar()
     if cancelled is None:
-        raise Conflict("This import has ended already.", code="import_ended")
+        raise Conflict("This import has already ended.", code="import_ended")
     session.refresh(one)
     record_audit(session, owner.id, "collection.import_cancelled", "collection", one.collection_id)
 
@@ -127,16 +129,17 @@ def cancel_import(session: Session, owner: Account, one: CollectionImport) -> No
 def retry_import(
     session: Session, owner: Account, collection: Collection, one: CollectionImport
 ) -> CollectionImport:
-    """A new import of what could not be used, and of what was not reached. Raises Conflict."""
+    """Start a new import of the rows that could not be used or were not reached. Raises
+    Conflict."""
     if one.state in ACTIVE:
-        raise Conflict("This import is still going on.", code="import_active")
+        raise Conflict("This import is still in progress.", code="import_active")
     if one.n_rows is None:
         return _begin(session, owner, collection, one.kind, one.source, None)
     failed = {problem.row for problem in problems_of(session, one)}
     rows = of_lines(get_object(rows_key(one.id)))
     left = [row for row in rows[: one.n_done] if row.number in failed] + rows[one.n_done :]
     if not left:
-        raise Conflict("Every row of this import was used.", code="nothing_to_retry")
+        raise Conflict("This import had no problems: every row was used.", code="nothing_to_retry")
     return _begin(session, owner, collection, one.kind, one.source, left)
 
 
@@ -144,7 +147,7 @@ def retry_import(
 
 
 def claim_import(session: Session, import_id: UUID) -> CollectionImport | None:
-    """Take a queued import; None when it is not to be had."""
+    """Claim a queued import; None if it is not available."""
     return session.execute(
         update(CollectionImport)
         .where(CollectionImport.id == import_id, CollectionImport.state == "queued")
@@ -165,7 +168,7 @@ def lease_end() -> datetime:
 
 
 def held_import(session: Session, import_id: UUID, epoch: int) -> CollectionImport:
-    """The running import under its row lock, its lease renewed; raises LostLease."""
+    """Return the running import under its row lock, with its lease renewed; raises LostLease."""
     one = session.scalar(
         select(CollectionImport)
         .where(
@@ -176,27 +179,27 @@ def held_import(session: Session, import_id: UUID, epoch: int) -> CollectionImpo
         .with_for_update()
     )
     if one is None:
-        raise LostLease(f"Import {import_id} was cancelled, or is no longer held.")
+        raise LostLease(f"Import {import_id} was cancelled, or another worker has taken it over.")
     one.lease_until = lease_end()
     return one
 
 
 def list_rows(session: Session, import_id: UUID, epoch: int, rows: list[Row]) -> None:
-    """Keep what was found below a prefix. Raises LostLease."""
+    """Store the rows found below a prefix. Raises LostLease."""
     one = held_import(session, import_id, epoch)
     put_object(rows_key(import_id), as_lines(rows))
     one.n_rows = len(rows)
 
 
 def end_import(session: Session, import_id: UUID, epoch: int, error: str | None = None) -> None:
-    """Done, or failed for good. Raises LostLease."""
+    """Record that the import is done, or has failed for good. Raises LostLease."""
     one = held_import(session, import_id, epoch)
     one.state, one.error = ("failed", error[-2000:]) if error else ("done", None)
     one.lease_until, one.finished_at = None, datetime.now(UTC)
 
 
 def give_back(session: Session, import_id: UUID, epoch: int, error: str | None = None) -> None:
-    """Queue a held import again: unharmed, or after an error while attempts are left.
+    """Queue a held import again, either without an error, or after one while attempts are left.
 
     Raises LostLease.
     """
@@ -207,9 +210,8 @@ def give_back(session: Session, import_id: UUID, epoch: int, error: str | None =
 
 
 def put_off(session: Session, import_id: UUID, epoch: int, reason: str) -> None:
-    """Queue a held import for later, unharmed: nobody is told, so that it is begun again when its
-    last message counts as lost. Raises LostLease.
-    """
+    """Queue a held import for later, without counting an attempt. No message is sent, so it starts
+    again when its last message counts as lost. Raises LostLease."""
     one = held_import(session, import_id, epoch)
     one.state, one.lease_until, one.error = "queued", None, reason
     one.attempts -= 1
@@ -226,7 +228,8 @@ def _queue_again(session: Session, one: CollectionImport, error: str | None) -> 
 
 
 def requeue_lost_imports(session: Session) -> int:
-    """Queue again what lost its worker or its message; returns how many (see requeue_lost_jobs)."""
+    """Queue imports again that have lost their worker or message, and return how many (see
+    requeue_lost_jobs)."""
     lost = session.scalars(
         select(CollectionImport.id)
         .where(CollectionImport.state == "running", CollectionImport.lease_until < func.now())
@@ -252,7 +255,7 @@ def requeue_lost_imports(session: Session) -> int:
 
 def _lose_worker(session: Session, import_id: UUID) -> None:
     one = session.get_one(CollectionImport, import_id)
-    _queue_again(session, one, f"The worker was lost {one.attempts} times at the same place.")
+    _queue_again(session, one, f"The worker stopped {one.attempts} times at the same row.")
 
 
 def _park(session: Session, import_id: UUID, reason: str) -> None:
@@ -261,7 +264,7 @@ def _park(session: Session, import_id: UUID, reason: str) -> None:
         .where(CollectionImport.id == import_id)
         .values(
             state="failed",
-            error=f"It cannot be done: {reason}",
+            error=f"This import cannot be processed: {reason}",
             lease_until=None,
             finished_at=func.now(),
         )
@@ -269,7 +272,7 @@ def _park(session: Session, import_id: UUID, reason: str) -> None:
 
 
 def sources() -> list[str]:
-    """Prefixes that may be imported from, as text; none when the setting is wrong."""
+    """Return the prefixes that can be imported from, as text; none if the setting is invalid."""
     try:
         return [str(one) for one in allowed_sources()]
     except InvalidInput as error:

@@ -1,7 +1,8 @@
-"""Lists of images to import: CSV or JSON Lines, one image a line.
+"""Reads lists of images to import: CSV or JSON Lines, one image per line.
 
-Columns (keys): one of `url`, `path` or `key` (where the image is), `filename` (what it shall be
-called, else the last part of the address), `feature_…` (numbers), everything else attributes.
+Columns (keys): one of `url`, `path` or `key` (the address of the image), `filename` (its name in
+the collection, by default the last part of the address), `feature_…` (numbers); all others are
+attributes.
 """
 
 import csv
@@ -29,14 +30,14 @@ ADDRESSES = ("url", "path", "key")
 
 
 class BadManifest(InvalidInput):
-    """The list as a whole cannot be used."""
+    """The whole list cannot be used."""
 
     code = "bad_manifest"
 
 
 @dataclass
 class Row:
-    """One line of a list; `problem` (code and reason) if it cannot be used."""
+    """One line of a list, with a `problem` (code and reason) if it cannot be used."""
 
     number: int
     address: str
@@ -47,9 +48,9 @@ class Row:
 
 
 def read_manifest(filename: str, data: bytes, base: Location | None) -> list[Row]:
-    """Every line of the list, those that cannot be used with their problem.
+    """Return every line of the list, including those that cannot be used, with their problem.
 
-    base: what keys that are no full address are below. Raises BadManifest or BadAttributeTable.
+    base: the folder of keys that are not full addresses. Raises BadManifest or BadAttributeTable.
     """
     text = decoded(data)
     is_json = filename.lower().endswith((".jsonl", ".ndjson", ".json")) or text.lstrip()[:1] in "{["
@@ -57,10 +58,10 @@ def read_manifest(filename: str, data: bytes, base: Location | None) -> list[Row
     limit = get_settings().max_collection_images
     rows = [_row(number, cells, base) for number, cells in islice(lines, limit + 1)]
     if not rows:
-        raise BadManifest("The list has no lines.")
+        raise BadManifest("The list is empty.")
     if len(rows) > limit:
         raise BadManifest(
-            f"The list has more than {limit} lines; a collection holds no more images."
+            f"The list has more than {limit} lines. A collection can have at most that many images."
         )
     return rows
 
@@ -69,15 +70,15 @@ Cells = dict[str, str]
 
 
 def _csv_lines(text: str) -> Iterator[tuple[int, Cells | str]]:
-    """Number and cells of each line; in place of the cells, what is wrong with them."""
+    """Yield number and cells of each line; in place of the cells the problem, if there is one."""
     reader = csv.DictReader(io.StringIO(text, newline=""))
     columns = [column.strip() for column in reader.fieldnames or []]
     if not set(columns) & set(ADDRESSES):
         found = ", ".join(columns[:8]) or "none"
         raise BadManifest(
-            f"The list needs a column 'url', 'path' or 'key' that says where each image is; "
-            f"found: {found}. A table of attributes for images that are here already goes to "
-            "“Add images”."
+            "The list needs a column 'url', 'path' or 'key' with the address of each image. "
+            f"Columns found: {found}. To upload a table of attributes for images that are "
+            "already here, use “Add images”."
         )
     check_column_names(columns)
     reader.fieldnames = columns
@@ -95,7 +96,7 @@ def _csv_lines(text: str) -> Iterator[tuple[int, Cells | str]]:
 def _json_lines(text: str) -> Iterator[tuple[int, Cells | str]]:
     if text.lstrip().startswith("["):
         raise BadManifest(
-            "A list in JSON has one object a line (JSON Lines), no array around them."
+            "A JSON list needs one object per line (JSON Lines), without an array around them."
         )
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
@@ -106,9 +107,9 @@ def _cells_of_json(line: str) -> Cells | str:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return f"The line is no JSON ({error})."
+        return f"The line is not valid JSON ({error})."
     if not isinstance(found, dict):
-        return "The line is no JSON object."
+        return "The line is not a JSON object."
     nested = found.pop("attributes", None)
     flat = {**found, **(nested if isinstance(nested, dict) else {})}
     features = flat.pop("features", None)
@@ -117,7 +118,7 @@ def _cells_of_json(line: str) -> Cells | str:
     cells = {}
     for name, value in flat.items():
         if isinstance(value, list | dict):
-            return f"{name[:50]!r} is neither text nor a number."
+            return f"The value of {name[:50]!r} is neither text nor a number."
         cells[name.strip()] = _as_text(value)
     return cells
 
@@ -135,12 +136,14 @@ def _row(number: int, cells: Cells | str, base: Location | None) -> Row:
     row = Row(number, as_meant(given))
     try:
         if not given:
-            raise BadManifest("The line names no address.", code="no_address")
+            raise BadManifest("The line has no address.", code="no_address")
         row.address = address_of_row(row.address, base)
         columns = [name for name in cells if name not in ADDRESSES]
         features = [name for name in columns if name.startswith("feature_")]
         if len(features) > MAX_FEATURES or len(columns) - len(features) > MAX_ATTRIBUTES + 2:
-            raise BadManifest(f"At most {MAX_ATTRIBUTES} attributes and {MAX_FEATURES} features.")
+            raise BadManifest(
+                f"At most {MAX_ATTRIBUTES} attributes and {MAX_FEATURES} features are allowed."
+            )
         row.attributes, _ = attributes_of(cells, columns)
         row.features = features_of(cells, columns, "The line")
         row.filename = as_meant(cells.get("filename", "").strip()) or name_in(row.address)
@@ -150,14 +153,14 @@ def _row(number: int, cells: Cells | str, base: Location | None) -> Row:
 
 
 def name_in(address: str) -> str:
-    """The last part of an address."""
+    """Return the last part of an address."""
     web = address.partition("://")[0].lower() in WEB
     path = unquote(urlsplit(address).path) if web else address
     return path.rstrip("/").rpartition("/")[2] or "unnamed"
 
 
 def as_lines(rows: list[Row]) -> bytes:
-    """Rows as they are kept until they have been imported."""
+    """Serialise rows, to store them until they are imported."""
     return "\n".join(json.dumps(asdict(row)) for row in rows).encode()
 
 

@@ -1,7 +1,7 @@
-"""Signed addresses of images, and serving them.
+"""Creates signed addresses of images, and serves the images.
 
-An annotator's page has no cookie and an `<img>` sends no bearer token, so the address itself
-carries a signature over collection and content hash. Content never changes under an address.
+An annotator's page has no cookie, and an `<img>` sends no bearer token, so the address itself
+carries a signature over collection and content hash. The content of an address never changes.
 """
 
 from uuid import UUID
@@ -20,15 +20,15 @@ router = APIRouter(include_in_schema=False)
 
 
 def image_url(image: Image, size: str = "thumb") -> str:
-    """Address of an image for `<img src>`; `size` is a key of SIZES."""
+    """Return the address of an image for `<img src>`; `size` is a key of SIZES."""
     signed = signature("media", f"{image.collection_id}/{image.sha256}")
     return f"/media/{image.collection_id}/{image.sha256}/{size}.webp?s={signed}"
 
 
 def image_bytes(collection_id: UUID, sha256: str, size: str) -> bytes:
-    """WebP bytes of an image; raises FileNotFoundError.
+    """Return the WebP bytes of an image; raises FileNotFoundError.
 
-    Collections from before there was a small size get it when it is first asked for.
+    Collections from before the small size was introduced get it on the first request.
     """
     key = image_key(collection_id, sha256, size)
     try:
@@ -44,10 +44,10 @@ def image_bytes(collection_id: UUID, sha256: str, size: str) -> bytes:
 @router.get("/media/{collection_id}/{sha256}/{size}.webp")
 def serve_image(collection_id: UUID, sha256: str, size: str, s: str = "") -> Response:
     if not signature_fits("media", f"{collection_id}/{sha256}", s):
-        raise NotFound("There is no such image.")
+        raise NotFound("This image does not exist.")
     try:
         data = image_bytes(collection_id, sha256, size)
     except FileNotFoundError as error:
-        raise NotFound("There is no such image.") from error
+        raise NotFound("This image does not exist.") from error
     headers = {"Cache-Control": "private, max-age=31536000, immutable"}
     return Response(data, media_type="image/webp", headers=headers)

@@ -25,7 +25,7 @@ from app.core.database import Base, Identified
 
 
 class Collection(Identified, Base):
-    """A set of images; positions run 0..n_images-1 without gaps."""
+    """A set of images. Their positions are 0..n_images-1, without gaps."""
 
     __tablename__ = "collection"
     __table_args__ = (CheckConstraint("n_images >= 0", name="n_images"),)
@@ -36,11 +36,12 @@ class Collection(Identified, Base):
 
 
 class Image(Identified, Base):
-    """One image, addressed by the SHA-256 of the file that was uploaded."""
+    """One image, identified by the SHA-256 of the uploaded file."""
 
     __tablename__ = "image"
     __table_args__ = (
-        # Deferrable: positions close up in one statement, and collide in the middle of it.
+        # The constraint is deferrable, because positions are renumbered in one statement and
+        # collide in the middle of it.
         UniqueConstraint("collection_id", "position", deferrable=True, initially="IMMEDIATE"),
         UniqueConstraint("collection_id", "sha256"),
         CheckConstraint("position >= 0", name="position"),
@@ -58,15 +59,15 @@ class Image(Identified, Base):
 
 
 class CollectionImport(Identified, Base):
-    """Images fetched from addresses or from object storage by a worker.
+    """An import: a worker fetches images from addresses or from object storage.
 
     kind:   `manifest` (a CSV or JSON Lines list of addresses) or `prefix` (all objects below one)
     source: name of the list, or the prefix
     n_rows: null until the objects below a prefix have been listed
-    n_done: rows dealt with; written together with their images, so that a worker that takes over
-            goes on behind them
-    epoch:  fencing token, as of a job: a worker that lost its lease writes nothing more
-    attempts: claims since rows were last dealt with
+    n_done: rows processed; written together with their images, so that the next worker continues
+    after them
+    epoch:  fencing token, as for a job: a worker that has lost its lease writes nothing more
+    attempts: claims since rows were last processed
     """
 
     __tablename__ = "collection_import"
@@ -102,7 +103,7 @@ class CollectionImport(Identified, Base):
 
 
 class ImportProblem(Base):
-    """One row of an import that could not be used; `row` is its line in the list, from 1."""
+    """A row of an import that could not be used; `row` is its line in the list, from 1."""
 
     __tablename__ = "import_problem"
 
@@ -118,8 +119,9 @@ class ImportProblem(Base):
 class Discard(Base):
     """Objects in storage that nothing refers to any more, to be removed after the commit.
 
-    With `collection_id` and `sha256`: only if no image of the collection has this content by then.
-    `refused` says why it could not be removed, though storage answers; it is not tried again.
+    If `collection_id` and `sha256` are set, they are removed only if no image of the collection has
+    this content by then. `refused` says why they could not be removed although storage responds; it
+    is not tried again.
     """
 
     __tablename__ = "discard"

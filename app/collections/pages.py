@@ -1,4 +1,4 @@
-"""Pages of collections; uploads work without JavaScript too."""
+"""Pages of collections. Uploads also work without JavaScript."""
 
 from datetime import date
 from typing import Annotated
@@ -21,7 +21,7 @@ from app.core.settings import get_settings
 from app.core.web import DatabaseSession, templates
 
 pages = APIRouter(include_in_schema=False, route_class=StrictRoute)
-# Without JavaScript; with it the page shows all of them.
+# The number of images shown without JavaScript; with it the page shows all.
 SHOWN = 200
 
 
@@ -81,7 +81,7 @@ def add_files_from_form(
     session: DatabaseSession,
     account: SignedIn,
 ) -> Response:
-    """The upload form without JavaScript: the same service, the report as a page."""
+    """Handle the upload form without JavaScript: the same service, with the report as a page."""
     collection = service.get_collection(session, account, collection_id)
     return _report(request, session, account, collection, files)
 
@@ -106,7 +106,7 @@ def _report(
 def delete_collection_page(
     request: Request, collection_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
-    """What goes with the collection, and a field for its name."""
+    """Show what would be deleted with the collection, and a field for its name."""
     collection = service.get_collection(session, account, collection_id)
     context = {
         "account": account,

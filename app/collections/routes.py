@@ -1,4 +1,4 @@
-"""API of collections: make, rename, delete, and take files in."""
+"""API of collections: create, rename and delete them, and add files."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -35,7 +35,7 @@ api = api_router("/collections", "collections")
 def create_collection(
     body: NewCollection, session: DatabaseSession, account: SignedIn, response: Response
 ) -> CollectionOut:
-    """Make an empty collection."""
+    """Create an empty collection."""
     collection = service.create_collection(session, account, body.name)
     response.headers["Location"] = f"/api/v1/collections/{collection.id}"
     return CollectionOut.of(collection)
@@ -45,7 +45,7 @@ def create_collection(
 def list_collections(
     session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[CollectionOut]:
-    """Collections of this account, the newest first."""
+    """List your collections, newest first."""
     query = service.collections_of(account)
     rows = paging.rows(session, query, Collection.id, newest_first=True)
     return paging.page([CollectionOut.of(found) for (found,) in rows])
@@ -55,7 +55,7 @@ def list_collections(
 def get_collection(
     collection_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> CollectionOut:
-    """One collection."""
+    """Return one collection."""
     return CollectionOut.of(service.get_collection(session, account, collection_id))
 
 
@@ -63,7 +63,7 @@ def get_collection(
 def rename_collection(
     collection_id: UUID, body: CollectionName, session: DatabaseSession, account: SignedIn
 ) -> CollectionOut:
-    """Give a collection another name."""
+    """Rename a collection."""
     collection = service.get_collection(session, account, collection_id)
     service.rename_collection(session, account, collection, body.name)
     return CollectionOut.of(collection)
@@ -73,7 +73,7 @@ def rename_collection(
 def get_dependents(
     collection_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> DependentsOut:
-    """What would go with the collection; changes nothing."""
+    """Describe what would be deleted with the collection. This changes nothing."""
     collection = service.get_collection(session, account, collection_id)
     return DependentsOut.of(dependents(session, collection))
 
@@ -83,7 +83,7 @@ def delete_collection(
     collection_id: UUID,
     session: DatabaseSession,
     account: SignedIn,
-    name: Annotated[str, Query(description="The collection's name, to be sure.")],
+    name: Annotated[str, Query(description="The collection's name, as a confirmation.")],
 ) -> None:
     """Delete a collection with all its campaigns, their answers and models."""
     collection = service.get_collection(session, account, collection_id)
@@ -101,15 +101,17 @@ def add_files(
     aliases: Annotated[
         Json[dict[str, str]] | None,
         Form(
-            description="Other names that a table has for images: a JSON object of each to the "
-            "name of the image, as `duplicates` of earlier replies tell them."
+            description=(
+                "Other names that a table uses for images: a JSON object that maps each to the "
+                "image's file name, as in the `duplicates` of earlier responses."
+            )
         ),
     ] = None,
 ) -> UploadOut:
     """Add images, ZIP files of images, and CSV tables of attributes and features.
 
-    A file that cannot be used is named with the reason, and the others go in. What is in the
-    collection already is told as a duplicate, so sending a file again does no harm.
+    Files that cannot be used are listed with the reason, and all others are added. Images that are
+    already in the collection are listed as duplicates, so sending a file again does no harm.
     """
     collection = service.get_collection(session, account, collection_id)
     report = service.add_files(session, account, collection, read_files(files), aliases)
@@ -120,7 +122,8 @@ def add_files(
 def known_files(
     collection_id: UUID, body: FileHashes, session: DatabaseSession, account: SignedIn
 ) -> KnownFiles:
-    """Which files the collection has already, by SHA-256 of their bytes: no need to send them."""
+    """Tell which files the collection already has, by the SHA-256 of their bytes, so that a client
+    need not upload them."""
     collection = service.get_collection(session, account, collection_id)
     known = service.known_files(session, collection, body.sha256)
     return KnownFiles(
@@ -129,6 +132,6 @@ def known_files(
 
 
 def read_files(files: list[UploadFile]) -> Iterator[service.File]:
-    """Names and bytes, one file in memory after the other."""
+    """Yield names and bytes, with one file in memory at a time."""
     for file in files:
         yield file.filename or "unnamed", file.file.read()

@@ -46,8 +46,8 @@ class PartlyUsedTable(BaseModel):
 
 
 class UploadOut(BaseModel):
-    """Every file of the upload is in exactly one of the lists; a table that was used as a whole is
-    in none."""
+    """The result of an upload. Every file is in exactly one of the lists, except for a table whose
+    rows were all used: it is in none."""
 
     added: list[AddedFile]
     duplicates: list[DuplicateFile]
@@ -85,7 +85,7 @@ class KnownFile(BaseModel):
 
 
 class KnownFiles(BaseModel):
-    """Those of the files asked about that the collection has, under the names it has them."""
+    """The files that the collection already has, with the names they have there."""
 
     known: list[KnownFile]
 
@@ -103,7 +103,8 @@ class DependentCampaignOut(BaseModel, from_attributes=True):
 
 
 class DependentsOut(BaseModel):
-    """What goes with a collection when it is deleted; `refusal` says why it cannot be, if so."""
+    """What is deleted together with a collection. `refusal` says why it cannot be deleted, if
+    so."""
 
     n_images: int
     n_answers: int

@@ -1,4 +1,4 @@
-"""Finding images: free text, attributes, what lacks an attribute; in any order, page by page."""
+"""Finds images by free text, attributes, or missing attributes, in any order, page by page."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from sqlalchemy.orm import Session, defer
 from app.collections.models import Collection, Image
 from app.core.errors import InvalidInput
 
-# `name:value`, either in quotation marks, or a word or phrase.
+# Matches `name:value`, in quotation marks or not, or a word or phrase.
 _TERM = re.compile(r'(?:(?:"([^"]+)"|([^\s:"]+)):)?(?:"([^"]*)"|(\S+))')
 MAX_SEARCH = 500
 VALUES_SHOWN = 40
@@ -34,11 +34,11 @@ SORTS = ("position", "filename", "size", "features")
 
 @dataclass(frozen=True)
 class ImageFilter:
-    """Which images: all conditions hold; those about one attribute are alternatives.
+    """A filter of images. All conditions must hold; values of the same attribute are alternatives.
 
-    search:     words of the file name or of an attribute's value, `name:value` (`*` for anything)
+    search:     words of the file name or of attribute values, `name:value` (`*` matches anything)
     attributes: name and exact value
-    missing:    names of attributes that the image lacks
+    missing:    names of attributes for which the image has no value
     """
 
     search: str = ""
@@ -52,7 +52,7 @@ class ImageFilter:
 
 @dataclass(frozen=True)
 class AttributeValues:
-    """How images spread over the values of one attribute, the most frequent first."""
+    """The number of images per value of one attribute, the most frequent first."""
 
     name: str
     n_images: int
@@ -61,15 +61,16 @@ class AttributeValues:
 
 
 def filter_of(search: str, attributes: list[str], missing: list[str]) -> ImageFilter:
-    """The filter that an address states, attributes as `name:value`. Raises InvalidInput."""
+    """Return the filter that an address states, with attributes as `name:value`. Raises
+    InvalidInput."""
     if len(search) > MAX_SEARCH:
-        raise InvalidInput(f"A search has at most {MAX_SEARCH} characters.", code="bad_search")
+        raise InvalidInput(f"A search can have at most {MAX_SEARCH} characters.", code="bad_search")
     pairs = []
     for pair in attributes:
         name, colon, value = pair.partition(":")
         if not colon:
             raise InvalidInput(
-                f"attribute is name:value, such as colour:red, not {pair[:50]!r}.",
+                f"attribute must be name:value, such as colour:red, not {pair[:50]!r}.",
                 code="bad_search",
             )
         pairs.append((name, value))
@@ -77,7 +78,7 @@ def filter_of(search: str, attributes: list[str], missing: list[str]) -> ImageFi
 
 
 def matches(collection_id: UUID, wanted: ImageFilter) -> ColumnElement[bool]:
-    """The filter as a condition on images."""
+    """Return the filter as a condition on images."""
     of_attribute: dict[str, list[ColumnElement[bool]]] = defaultdict(list)
     for name, value in wanted.attributes:
         of_attribute[name].append(Image.attributes[name].astext == value)
@@ -99,14 +100,14 @@ def _term(
     if name is None:
         return _somewhere(wanted)
     value = _escaped(wanted).replace("*", "%")
-    # A file name may hold a colon too.
+    # A file name may contain a colon, too.
     return or_(
         Image.attributes[name].astext.ilike(value, escape="\\"), _in_filename(f"{name}:{wanted}")
     )
 
 
 def _somewhere(wanted: str) -> ColumnElement[bool]:
-    # Twice as fast as unfolding the values into rows; flag q: the word is no pattern.
+    # This is twice as fast as expanding the values into rows. Flag q: the word is not a pattern.
     path = f'$.* ? (@ like_regex {json.dumps(wanted, ensure_ascii=False)} flag "iq")'
     in_values = func.jsonb_path_exists(Image.attributes, cast(literal(path), JSONPATH))
     return or_(_in_filename(wanted), in_values)
@@ -130,14 +131,14 @@ def find_images(
     offset: int = 0,
     limit: int = 200,
 ) -> list[tuple[Image, int]]:
-    """Images of one page, each with its number of features; raises InvalidInput."""
+    """Return the images of one page, each with its number of features; raises InvalidInput."""
     query = (
         select(Image, func.coalesce(func.cardinality(Image.features), 0))
         .options(defer(Image.features))
         .where(matches(collection.id, wanted))
     )
     if sort == "position" and wanted.empty:
-        # Positions have no gaps, so no row needs to be passed over.
+        # Positions have no gaps, so no row needs to be skipped.
         query = query.where(
             Image.position <= collection.n_images - 1 - offset
             if descending
@@ -147,7 +148,7 @@ def find_images(
     column = _sorted_by(sort)
     order: UnaryExpression[Any] = column.desc() if descending else column.asc()
     if sort != "position":
-        # Not for positions: the index is not ordered so, and none is missing.
+        # This does not apply to positions: the index has another order, and no position is missing.
         order = order.nulls_last()
     query = query.order_by(order, Image.position).offset(offset).limit(limit)
     return [(image, n_features) for image, n_features in session.execute(query)]
@@ -167,7 +168,8 @@ def _sorted_by(sort: str) -> ColumnElement[Any]:
         value: ColumnElement[Any] = Image.attributes[name].astext
         return value
     raise InvalidInput(
-        f"sort is one of {', '.join(SORTS)} or attribute:name, not {sort[:50]!r}.", code="bad_sort"
+        f"sort must be one of {', '.join(SORTS)} or attribute:name, not {sort[:50]!r}.",
+        code="bad_sort",
     )
 
 
@@ -181,7 +183,8 @@ def count_images(session: Session, collection: Collection, wanted: ImageFilter) 
 def attribute_values(
     session: Session, collection: Collection, wanted: ImageFilter
 ) -> list[AttributeValues]:
-    """The attributes of the images found, sorted by name, with their most frequent values."""
+    """Return the attributes of the images found, sorted by name, with their most frequent
+    values."""
     found_images = (
         select(Image.attributes).where(matches(collection.id, wanted)).subquery("found_images")
     )

@@ -1,4 +1,4 @@
-"""What can be done with collections: make, find, rename, and take files in."""
+"""Creates, finds and renames collections, and adds files to them."""
 
 import hashlib
 import os
@@ -27,16 +27,16 @@ from app.core.settings import get_settings
 from app.core.storage import put_object
 
 File = tuple[str, bytes]
-# Files whose bytes are in memory at once, while they are decoded.
+# Number of files that are in memory at once while they are decoded.
 AT_ONCE = 16
 
 
 @dataclass
 class UploadReport:
-    """What became of every file of one upload.
+    """The result for every file of an upload.
 
-    partly_used: tables, each with what is to be said of the rows that were not used
-    attributes: all names in use in the collection, if a table came with the upload
+    partly_used: tables, each with a message about the rows that were not used
+    attributes: all names in use in the collection, if the upload contained a table
     """
 
     added: list[tuple[str, int]] = field(default_factory=list)
@@ -56,7 +56,7 @@ class UploadReport:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A checked image whose objects are in storage; its row is still to be written."""
+    """A checked image whose objects are stored, and whose row is still to be written."""
 
     filename: str
     sha256: str
@@ -108,10 +108,10 @@ def list_collections(session: Session, owner: Account) -> list[Collection]:
 
 
 def get_collection(session: Session, owner: Account, collection_id: UUID) -> Collection:
-    """The owner's collection; raises NotFound, also for somebody else's."""
+    """Return the owner's collection; raises NotFound, also for another account's."""
     collection = session.get(Collection, collection_id)
     if collection is None or collection.owner_id != owner.id:
-        raise NotFound("There is no such collection.")
+        raise NotFound("This collection does not exist.")
     return collection
 
 
@@ -122,13 +122,13 @@ def images_of(collection: Collection) -> Select[Image]:
 def list_images(
     session: Session, collection: Collection, offset: int = 0, limit: int | None = None
 ) -> list[Image]:
-    """Images in the order of their positions, which have no gaps."""
+    """List images in the order of their positions, which have no gaps."""
     query = images_of(collection).where(Image.position >= offset)
     return list(session.scalars(query.order_by(Image.position).limit(limit)))
 
 
 def known_files(session: Session, collection: Collection, hashes: list[str]) -> dict[str, str]:
-    """Which of these files (SHA-256 in hex) the collection has: the hash to the name it has."""
+    """Return which of these files (SHA-256 in hex) the collection has, with their names in it."""
     query = select(Image.sha256, Image.filename)
     among = Image.sha256 == any_(literal(hashes, ARRAY(String)))
     return dict(session.execute(query.where(Image.collection_id == collection.id, among)).all())
@@ -141,16 +141,16 @@ def add_files(
     files: Iterable[File],
     aliases: Mapping[str, str] | None = None,
 ) -> UploadReport:
-    """Take in images, ZIP files of images and attribute tables (CSV).
+    """Add images, ZIP files of images, and attribute tables (CSV).
 
-    A file that cannot be used is reported by name while the rest goes in; a file whose content is
-    in the collection already is folded into it. Tables are read last, so that they may come
-    together with the images they describe.
+    A file that cannot be used is reported by name, and all others are added. A file whose content
+    is already in the collection is a duplicate of that image. Tables are read last, so that they
+    can be uploaded together with the images they describe.
 
-    Images are decoded and stored before the collection is locked, so that several uploads work at
-    the same time; the lock is held while rows are written.
+    Images are decoded and stored before the collection is locked, so that several uploads can run
+    at the same time. The lock is only held while rows are written.
 
-    aliases: other names that tables may have for images, as those of duplicates sent earlier
+    aliases: other names that tables may use for images, such as those of duplicates sent earlier
     """
     report = UploadReport()
     tables: list[File] = []
@@ -189,7 +189,7 @@ def add_files(
 
 
 def _images_of(files: Iterable[File], tables: list[File], report: UploadReport) -> Iterator[File]:
-    """What may be images, archives opened; tables are put aside."""
+    """Yield possible images, including those in archives; tables are set aside."""
     for filename, data in files:
         if not is_archive(filename, data):
             yield from _unless_table(filename, data, tables)
@@ -213,24 +213,23 @@ def _unless_table(path: str, data: bytes, tables: list[File]) -> Iterator[File]:
 
 
 def name_of(path: str) -> str:
-    """The file's name without folders, as it is stored."""
+    """Return the file name without folders, as it is stored."""
     return PurePosixPath(path.replace("\\", "/")).name[:500].replace("\0", "") or "unnamed"
 
 
 @lru_cache
 def _decoders() -> ThreadPoolExecutor:
-    """Shared by all requests, so that memory and cores are bounded: Pillow lets go of Python's lock
-    while it works, and one decoded image may take 160 MB.
-    """
+    """Return the thread pool for decoding. All requests share it, so that memory and cores are
+    limited: Pillow releases Python's lock while it works, and one decoded image may take 160 MB."""
     return ThreadPoolExecutor(os.cpu_count() or 2, thread_name_prefix="decode")
 
 
 def store_files(
     session: Session, collection: Collection, files: list[File]
 ) -> list[Candidate | LikewiseError]:
-    """Decode and store images; what the collection has already is not decoded again.
+    """Decode and store images, except those that the collection already has.
 
-    Returns for each file the image to be added, or why it cannot be one. The caller has called
+    Returns for each file the image to add, or why it cannot be added. The caller has called
     `keep_objects`.
     """
     hashes = [hashlib.sha256(data).hexdigest() for _, data in files]
@@ -258,7 +257,7 @@ def _store(collection_id: UUID, data: bytes) -> PreparedImage | LikewiseError:
         prepared = prepare_image(data)
     except LikewiseError as error:
         return error
-    # Objects are content-addressed: written before the commit, a rollback leaves no wrong data.
+    # Objects are content-addressed, so after a rollback those written before leave no wrong data.
     for size, encoded in prepared.encoded.items():
         put_object(image_key(collection_id, prepared.sha256, size), encoded)
     return prepared
@@ -267,7 +266,7 @@ def _store(collection_id: UUID, data: bytes) -> PreparedImage | LikewiseError:
 def add_images(
     session: Session, collection: Collection, candidates: list[Candidate]
 ) -> list[Outcome]:
-    """Write the rows of images, under the collection's lock: positions stay dense."""
+    """Write the rows of images under the collection's lock, which keeps positions without gaps."""
     if not candidates:
         return []
     collection = locked(session, Collection, collection.id)
@@ -294,23 +293,23 @@ def add_images(
 
 
 def _room_of(session: Session, collection: Collection) -> tuple[int, RejectedImage]:
-    """How many images may still be added, and why no more. Uploads to two collections of an
-    account at the same moment may pass its limit by their own size."""
+    """Return how many images can still be added, and the error for the rest. Two simultaneous
+    uploads to different collections of an account may exceed its limit by their own size."""
     settings = get_settings()
     own = settings.max_collection_images - collection.n_images
     of_account = settings.max_account_images - _images_kept(session, collection.owner_id)
     if of_account < own:
         return of_account, RejectedImage(_account_full(), code="account_full")
     return own, RejectedImage(
-        f"The collection is full ({settings.max_collection_images} images). "
-        "Put the rest into another one.",
+        f"The collection is full ({settings.max_collection_images} images). Add the "
+        "remaining images to another collection.",
         code="collection_full",
     )
 
 
 def require_room_of_account(session: Session, owner_id: UUID) -> None:
-    """Raise InvalidInput when an account keeps more images than it may, those of the current
-    transaction counted."""
+    """Raise InvalidInput if an account has more images than it may have, including those of the
+    current transaction."""
     if _images_kept(session, owner_id) > get_settings().max_account_images:
         raise InvalidInput(_account_full(), code="account_full")
 
@@ -322,16 +321,16 @@ def _images_kept(session: Session, owner_id: UUID) -> int:
 
 def _account_full() -> str:
     return (
-        f"An account keeps up to {get_settings().max_account_images:,} images, all its collections "
-        "together. Delete some that you no longer need, or ask the administrator to raise "
-        "LIKEWISE_MAX_ACCOUNT_IMAGES."
+        f"Your account can have up to {get_settings().max_account_images:,} images in all "
+        "its collections together. Delete images that you no longer need, or ask the "
+        "administrator to raise LIKEWISE_MAX_ACCOUNT_IMAGES."
     )
 
 
 def image_key(collection_id: UUID, sha256: str, size: str) -> str:
-    """Storage key of one encoded image; `size` is a key of SIZES."""
+    """Return the storage key of an encoded image; `size` is a key of SIZES."""
     if size not in SIZES:
-        raise NotFound(f"Images come in the sizes {', '.join(SIZES)}, not {size!r}.")
+        raise NotFound(f"The image size must be one of {', '.join(SIZES)}, not {size!r}.")
     return f"images/{collection_id}/{sha256}/{size}.webp"
 
 
@@ -339,7 +338,7 @@ def require_images(collection: Collection, at_least: int) -> None:
     """Raise Conflict when the collection is too small for grids of `at_least` images."""
     if collection.n_images < at_least:
         raise Conflict(
-            f"The collection has {collection.n_images} images, fewer than the {at_least} of one "
-            "grid. Upload more images or choose a smaller grid.",
+            f"The collection has {collection.n_images} images, but one grid needs "
+            f"{at_least}. Upload more images or choose a smaller grid.",
             code="collection_too_small",
         )

@@ -1,4 +1,5 @@
-"""Attribute tables in and out: a CSV changes the images it names, and all can be taken away."""
+"""Imports and exports attribute tables: a CSV changes the images it names, and all attributes can
+be exported."""
 
 import json
 from collections import defaultdict
@@ -30,7 +31,8 @@ _UPDATE = text(
 
 @dataclass(frozen=True)
 class TableOutcome:
-    """refused: why nothing of a table was used; unused: which of its rows were not, if any."""
+    """The result of a table. refused: why nothing of it was used; unused: which of its rows were
+    not used, if any."""
 
     refused: LikewiseError | None = None
     unused: str = ""
@@ -38,14 +40,14 @@ class TableOutcome:
 
 @dataclass(frozen=True)
 class ImageUpdate:
-    """What a row says about one image."""
+    """The attributes and features of a row for one image."""
 
     image_id: UUID
     row: AttributeRow
 
 
 def attribute_names(session: Session, collection: Collection) -> list[str]:
-    """All attribute names in use, sorted."""
+    """Return all attribute names in use, sorted."""
     names = select(func.jsonb_object_keys(Image.attributes)).distinct()
     return sorted(session.scalars(names.where(Image.collection_id == collection.id)))
 
@@ -53,16 +55,16 @@ def attribute_names(session: Session, collection: Collection) -> list[str]:
 def apply_table(
     session: Session, collection: Collection, data: bytes, aliases: dict[str, str]
 ) -> TableOutcome:
-    """Change attributes and features of the images that a CSV names; returns what is wrong with it.
+    """Change attributes and features of the images named in a CSV, and return what is wrong with
+    it.
 
-    A cell with text sets the attribute, an empty one takes it away. A row that names no image is
-    told of while the others are used; a table that cannot be read, or names none of the images,
-    changes nothing.
-    aliases: names of duplicates, to the names of the images that were kept
+    A cell with text sets the attribute, and an empty one removes it. Rows that name no image are
+    reported and the others are used. A table that cannot be read, or names none of the images,
+    changes nothing. aliases: names of duplicates, and the names of the images that were kept
     """
     try:
         rows = read_attribute_table(data)
-        # Two tables at once would lock images in different orders.
+        # Two simultaneous tables would lock images in different orders.
         locked(session, Collection, collection.id)
         updates, unknown, ambiguous = _matched(session, collection, rows, aliases)
         with session.begin_nested():
@@ -80,7 +82,8 @@ def apply_table(
 def _matched(
     session: Session, collection: Collection, rows: list[AttributeRow], aliases: dict[str, str]
 ) -> tuple[list[ImageUpdate], list[str], list[str]]:
-    """Rows with their images; file names without an image, and those of several."""
+    """Return the rows with their images, the file names without an image, and those with
+    several."""
     names = [aliases.get(row.filename, row.filename) for row in rows]
     found = session.execute(
         select(Image.id, Image.sha256, Image.filename).where(
@@ -115,20 +118,20 @@ def _check_feature_lengths(session: Session, collection: Collection) -> None:
     lengths = feature_lengths(session, collection)
     if len(lengths) > 1:
         raise BadAttributeTable(
-            f"Feature vectors of one collection have one length; found {lengths}. "
-            "Upload one table that has the features of all images."
+            "All feature vectors of a collection must have the same length, but these have "
+            f"{lengths}. Upload one table with the features of all images."
         )
 
 
 def feature_lengths(session: Session, collection: Collection) -> list[int]:
-    """Lengths of the feature vectors in the collection, sorted."""
+    """Return the lengths of the feature vectors in the collection, sorted."""
     query = select(func.cardinality(Image.features)).distinct()
     own = query.where(Image.collection_id == collection.id, Image.features.is_not(None))
     return sorted(session.scalars(own))
 
 
 def update_images(session: Session, updates: list[ImageUpdate]) -> None:
-    """Write what the rows say; the last of several rows about one image counts."""
+    """Write the rows' attributes and features; the last of several rows about one image counts."""
     rows = [
         {
             "id": str(one.image_id),
@@ -147,12 +150,13 @@ def _unused(n_rows: int, unknown: list[str], ambiguous: list[str]) -> str:
     parts = []
     if unknown:
         parts.append(
-            f"{len(unknown)} of {n_rows} rows name no image of this collection: {_some(unknown)}"
+            f"{len(unknown)} of {n_rows} rows do not match any image of this collection: "
+            f"{_some(unknown)}"
         )
     if ambiguous:
         parts.append(
-            f"{len(ambiguous)} of {n_rows} rows name several images of one name: "
-            f"{_some(ambiguous)} (a column sha256 tells them apart)"
+            f"{len(ambiguous)} of {n_rows} rows match several images with the same name: "
+            f"{_some(ambiguous)} (add a column sha256 to distinguish them)"
         )
     return " ".join(f"{part}." for part in parts)
 
@@ -162,7 +166,7 @@ def _some(names: list[str]) -> str:
 
 
 def attributes_csv(session: Session, collection: Collection) -> Iterator[str]:
-    """All attributes as a table that may be changed and uploaded again, line by line."""
+    """Yield all attributes as a table that can be changed and uploaded again, line by line."""
     names = attribute_names(session, collection)
     query = select(Image.filename, Image.sha256, Image.attributes).where(
         Image.collection_id == collection.id

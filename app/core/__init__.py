@@ -1,1 +1,1 @@
-"""Small shared core: settings, database session, security, storage, errors, outbox, events."""
+"""The shared core: settings, database sessions, security, storage, errors, outbox, events."""

@@ -1,4 +1,4 @@
-"""`/docs/api`: the OpenAPI document as a page for people, without scripts from elsewhere."""
+"""`/docs/api` shows the OpenAPI document as a page for people, without scripts from other sites."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ def api_page(request: Request) -> Response:
 
 
 def operations_by_tag(schema: Schema) -> dict[str, list[Operation]]:
-    """All operations of the document, in its order."""
+    """Return all operations of the document, in its order."""
     found: dict[str, list[Operation]] = defaultdict(list)
     for path, methods in schema["paths"].items():
         for method in METHODS:
@@ -94,7 +94,7 @@ def _objects(schema: Schema) -> list[tuple[str, Schema]]:
 
 
 def type_of(schema: Schema) -> str:
-    """A JSON Schema in a few words: `integer`, `list of ImageOut`, `string or null`."""
+    """Describe a JSON Schema in a few words: `integer`, `list of ImageOut`, `string or null`."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "anyOf" in schema:

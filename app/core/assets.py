@@ -14,7 +14,7 @@ BUILD = Path(__file__).parent.parent / "static" / "build"
 
 
 class StaticFiles(starlette.staticfiles.StaticFiles):
-    """Static files; those with a hash of their content in the name are kept for good."""
+    """Serves static files. Browsers keep those with a hash of their content in the name forever."""
 
     def file_response(self, full_path: Any, *args: Any, **options: Any) -> Response:
         response = super().file_response(full_path, *args, **options)
@@ -24,7 +24,7 @@ class StaticFiles(starlette.staticfiles.StaticFiles):
 
 
 class FrontendNotBuilt(LikewiseError):
-    """The manifest is missing."""
+    """The frontend's manifest is missing."""
 
     code = "frontend_not_built"
     status = 500
@@ -48,18 +48,18 @@ def _with_imports(name: str, seen: list[str]) -> list[str]:
 
 
 def script_of(entry: str) -> str:
-    """Address of an entry's JavaScript module, e.g. entry `annotator`."""
+    """Return the address of an entry's JavaScript module, e.g. entry `annotator`."""
     return f"/static/build/{_manifest()[f'src/{entry}.ts']['file']}"
 
 
 def imports_of(entry: str) -> list[str]:
-    """Addresses of the modules that an entry imports, to be fetched along with it."""
+    """Return the addresses of the modules that an entry imports, so that pages can preload them."""
     chunks = _with_imports(f"src/{entry}.ts", [])[1:]
     return [f"/static/build/{_manifest()[chunk]['file']}" for chunk in chunks]
 
 
 def styles_of(entry: str) -> list[str]:
-    """Addresses of all style sheets that an entry and its shared chunks need."""
+    """Return the addresses of all style sheets that an entry and its shared chunks need."""
     chunks = _with_imports(f"src/{entry}.ts", [])
     files = [file for chunk in reversed(chunks) for file in _manifest()[chunk].get("css", [])]
     return [f"/static/build/{file}" for file in dict.fromkeys(files)]

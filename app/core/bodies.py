@@ -1,7 +1,8 @@
-"""What the body of a request may be: how large, how deep, and JSON as RFC 8259 has it.
+"""Limits on request bodies: size, depth, and strict JSON (RFC 8259).
 
-Limits of size are enforced while a body arrives, whether its length was declared or it comes in
-chunks, before anything keeps it. Routes that take more than the rest say so, with `@takes`.
+Size limits are enforced while a body arrives, whether its length was declared or it comes in
+chunks, and before anything stores it. Routes that accept more than the default declare it with
+`@takes`.
 """
 
 import re
@@ -25,11 +26,12 @@ from app.core.settings import get_settings
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
-# Of JSON and forms; read into memory, and many times as large there once it is parsed.
+# The limit for JSON and forms. They are read into memory, where parsed data takes many times as
+# much.
 MOST_BYTES = 2**20
-# Of long lists: a million numbers, or four million letters.
+# The limit for long lists: a million numbers, or four million letters.
 MOST_BYTES_OF_LISTS = 16 * 2**20
-# Lists and objects inside each other. Whoever walks such a value later may do so by recursion.
+# The nesting limit for lists and objects, since code that walks such a value later may recurse.
 DEEPEST = 50
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 _ROUND_AS_SQUARE = bytes.maketrans(b"{}", b"[]")
@@ -37,7 +39,7 @@ _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def uploads() -> int:
-    """The most bytes of files in one request."""
+    """Return the maximum number of bytes of files in one request."""
     return get_settings().max_upload_bytes
 
 
@@ -46,7 +48,8 @@ def long_lists() -> int:
 
 
 class BodyRefused(HTTPException):
-    """What the framework hands on when it is raised while a body is read, with a code of ours."""
+    """An error raised while a body is read, in the type that the framework passes on, with our
+    code."""
 
     def __init__(
         self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None
@@ -59,7 +62,7 @@ _most_of: dict[Callable[..., Any], Callable[[], int]] = {}
 
 
 def takes(most: Callable[[], int]) -> Callable[[Endpoint], Endpoint]:
-    """Marks the function of a route whose bodies may have so many bytes."""
+    """Mark the function of a route whose bodies may have up to so many bytes."""
 
     def marked(endpoint: Endpoint) -> Endpoint:
         _most_of[endpoint] = most
@@ -69,20 +72,22 @@ def takes(most: Callable[[], int]) -> Callable[[Endpoint], Endpoint]:
 
 
 def takes_more(endpoint: Callable[..., Any]) -> bool:
-    """Whether it is marked by `takes`."""
+    """Tell whether the function is marked by `takes`."""
     return endpoint in _most_of
 
 
 class BodyLimits:
-    """Answers 413 as soon as a route reads more than it takes, and 401 as soon as somebody who is
-    not signed in sends more than MOST_BYTES: files lie on the disk before a route is asked.
+    """Responds 413 as soon as a route reads more than its limit, and 401 as soon as someone who is
+    not signed in sends more than MOST_BYTES, because files are on the disk before a route is
+    called.
 
-    A route that reads nothing answers as it likes; the server closes the connection then. FastAPI's
-    own limit would answer in plain text, past the other middleware.
+    A route that does not read its body responds as usual, and the server then closes the
+    connection. FastAPI's own limit would respond in plain text, bypassing the other middleware.
 
-    Those who send that much have a place of their account's until they are answered; 429 without.
+    A request with such a large body holds one of its account's places until it is answered; without
+    a free place it gets 429.
 
-    admit: the account that sends; raises LikewiseError for whoever may not send much
+    admit: returns the account that sends the request; raises LikewiseError if it may not send much
     """
 
     def __init__(self, app: ASGIApp, admit: Callable[[Scope], UUID]) -> None:
@@ -99,7 +104,7 @@ class BodyLimits:
 
         async def check() -> None:
             nonlocal account_id
-            # Known by now: reading is left to routes.
+            # The route is known by now, because only routes read bodies.
             most = _most_of.get(scope.get("endpoint", None), lambda: MOST_BYTES)()
             if max(seen, read) > most:
                 raise _too_large(most)
@@ -108,7 +113,8 @@ class BodyLimits:
 
         async def receive_some() -> Message:
             nonlocal read
-            # Once before anything is waited for: much may be declared and nothing sent.
+            # Check the declared length before anything is read, because a client may declare much
+            # and send nothing.
             await check()
             message = await receive()
             read += len(message.get("body", b""))
@@ -127,39 +133,40 @@ class BodyLimits:
             await places.uploads.take(account_id)
             return account_id
         except LikewiseError as error:
-            # The framework makes 400 of any other error that is raised while a body is read.
+            # The framework turns any other error raised while a body is read into 400.
             raise BodyRefused(error.status, error.code, str(error), error.headers) from error
 
 
 def _too_large(most: int) -> BodyRefused:
     return BodyRefused(
-        413, "body_too_large", f"The body is too large: {most} bytes are the most here."
+        413, "body_too_large", f"The request body is too large. The limit here is {most} bytes."
     )
 
 
 class StrictRequest(Request):
     """A request whose JSON is read strictly.
 
-    No NaN or Infinity, no halves of surrogate pairs, no bytes that are not UTF-8: what PostgreSQL
-    cannot hold and other programs cannot read.
+    It rejects NaN, Infinity, unpaired surrogates and bytes that are not UTF-8, because PostgreSQL
+    cannot store them and other programs cannot read them.
     """
 
     async def json(self) -> Any:
-        """Raises json.JSONDecodeError, and BodyRefused for what is nested too deep."""
+        """Parse the body; raises json.JSONDecodeError, and BodyRefused if it is nested too deep."""
         if not hasattr(self, "_json"):
             body = await self.body()
             value = orjson.loads(body)
             if is_deeper(body, DEEPEST):
-                detail = f"The body is nested deeper than {DEEPEST} levels."
+                detail = f"The request body is nested more than {DEEPEST} levels deep."
                 raise BodyRefused(422, "too_deep", detail)
             self._json = value
         return self._json
 
 
 def is_deeper(json: bytes, most: int) -> bool:
-    """Whether more than so many lists and objects lie inside each other; json: has been parsed.
+    """Tell whether lists and objects are nested deeper than the limit in JSON that has been parsed.
 
-    Counted in the text: a million empty lists are walked in milliseconds, as values in a second.
+    This counts brackets in the text, which takes milliseconds for a million empty lists; walking
+    the values would take a second.
     """
     if json.count(b"[") + json.count(b"{") <= most:
         return False
@@ -170,7 +177,7 @@ def is_deeper(json: bytes, most: int) -> bool:
 
 
 class StrictRoute(APIRoute):
-    """A route that reads JSON strictly, and hands its requests over if they are heavy."""
+    """A route that reads JSON strictly, and forwards its requests if they are heavy."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         other = elsewhere() if is_heavy(self.endpoint) and is_somebodys(scope) else None

@@ -1,4 +1,4 @@
-"""Cells and lines of CSV and TSV files, harmless in a spreadsheet."""
+"""Writes cells and lines of CSV and TSV files that are safe in a spreadsheet."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ _QUOTED = (",", '"', "\n", "\r")
 
 
 def cell(text: str) -> str:
-    """Text of people as one cell of CSV: neutral, and quoted where it must be."""
+    """Return people's text as one cell of CSV, safe and quoted if necessary."""
     text = neutral(text)
     if any(mark in text for mark in _QUOTED):
         return '"' + text.replace('"', '""') + '"'
@@ -19,12 +19,12 @@ def cell(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Text of people as one cell of TSV, which knows no quotes: neutral, on one line."""
+    """Return people's text as one cell of TSV, which has no quotes: safe, and on one line."""
     return neutral(" ".join(text.split()))
 
 
 def csv_line(cells: Iterable[Any]) -> str:
-    """One line of CSV, ended by a newline; text of people goes through `neutral` before."""
+    """Return one line of CSV, ended by a newline. Pass people's text through `neutral` first."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerow(cells)
     return buffer.getvalue()

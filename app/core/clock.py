@@ -1,18 +1,19 @@
-"""What a clock that was set has to do with times that are stored.
+"""How a change of the machine's clock affects stored times.
 
-Whoever stores until when something lasts, or since when, takes the machine's time, and so does
-PostgreSQL. If the clock is set back by an hour, what was stored before lies an hour ahead: a time
-that nobody can have stored by the clock as it is now.
+Code that stores a time uses the clock of the machine, and so does PostgreSQL. If the clock is set
+back by an hour, times stored before are up to an hour in the future, where the current clock could
+not have put them.
 """
 
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, func
 
-# By so much the clocks of several machines may differ, and nothing is made of it.
+# Clocks of several machines may differ by this much without any consequence.
 AHEAD = timedelta(minutes=1)
 
 
 def latest_now() -> ColumnElement[datetime]:
-    """SQL: a time that was stored as past or present is at most this, unless the clock was set."""
+    """Return SQL for the latest time that can be stored as past or present, unless the clock was
+    set back."""
     return func.now() + AHEAD

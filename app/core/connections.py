@@ -1,11 +1,11 @@
-"""How long a connection may say nothing, and how many there may be.
+"""Limits on idle connections and on their number.
 
-uvicorn closes a connection that idles after a reply, and waits for ever for a first request, for
-the end of its headers, and for a reader who does not read. A few hundred such connections would
-take every descriptor of the process. Here a request's headers are complete in time or the
-connection is closed; whoever reads a reply keeps a minimum pace, and sends only a few requests
-ahead; and when there are too many connections, those give way that wait longest without a request,
-so that newcomers are served.
+uvicorn closes a connection that is idle after a response, but waits forever for a first request,
+for the end of its headers, and for a client that does not read. A few hundred such connections
+would use up the file descriptors of the process. Here, headers must be complete in time, a client
+must read at a minimum rate and may send only a few requests ahead of their responses, and if there
+are too many connections, those that have waited longest without a request are closed to make room
+for new ones.
 """
 
 from __future__ import annotations
@@ -21,21 +21,24 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-# From the first moment, or the first byte of a later request, to the end of the headers.
+# The time limit for headers, from the start of the connection or the first byte of a later request.
 HEADER_SECONDS = 15.0
-# A reader who takes less in such a time while a reply waits has gone, or wishes us ill.
+# A client that reads less than this in the given time while a response waits has gone, or is an
+# attacker.
 PACE_SECONDS, PACE_BYTES = 20.0, 20 * 1024
-# Requests sent before the replies to earlier ones are read. Browsers send none.
+# Maximum number of requests, and of their bytes, that may arrive before the response to an earlier
+# one is complete. Browsers send none.
 MOST_AHEAD, MOST_BYTES_AHEAD = 8, 16 * 1024
-# Connections in all; descriptors for the database, storage and files are left beside them.
+# Maximum number of connections. The remaining descriptors are for the database, storage and files.
 MOST_CONNECTIONS = 2_000
 _OTHER_DESCRIPTORS = 256
-# Of one address; a proxy's that uvicorn believes is of everybody.
+# Maximum for one address. A proxy that uvicorn trusts carries everyone's connections, so it has no
+# limit.
 MOST_OF_ADDRESS = 1_000
 
 
 def allow_descriptors() -> int:
-    """As many descriptors as this process may have; returns how many connections that allows."""
+    """Raise the descriptor limit as far as possible, and return how many connections it allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_CONNECTIONS + _OTHER_DESCRIPTORS
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -47,7 +50,7 @@ def allow_descriptors() -> int:
 
 
 def is_believed(address: str, proxies: list[str] | str) -> bool:
-    """Whether an address is one of the proxies whose word uvicorn takes (FORWARDED_ALLOW_IPS)."""
+    """Tell whether an address is one of the proxies that uvicorn trusts (FORWARDED_ALLOW_IPS)."""
     named = proxies.split(",") if isinstance(proxies, str) else proxies
     names = {name.strip() for name in named}
     if address in names or "*" in names:
@@ -56,16 +59,16 @@ def is_believed(address: str, proxies: list[str] | str) -> bool:
         own = ip_address(address)
         return any(own in ip_network(name, strict=False) for name in names if "/" in name)
     except ValueError:
-        # A socket in a folder has no address: only a proxy of this machine speaks there.
+        # A Unix socket has no address; only a proxy on this machine can connect there.
         return not address
 
 
 class LimitedProtocol(H11Protocol):
-    """HTTP/1.1 of one connection, within the limits above."""
+    """The HTTP/1.1 protocol of one connection, within the limits above."""
 
     most_connections: ClassVar[int] = MOST_CONNECTIONS
     most_of_address: ClassVar[int] = MOST_OF_ADDRESS
-    # Those without a request under way, the one that waits longest first.
+    # Connections without a request in progress, the one that has waited longest first.
     _waiting: ClassVar[dict[LimitedProtocol, None]] = {}
     _of_address: ClassVar[dict[str, int]] = {}
 
@@ -84,7 +87,8 @@ class LimitedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        # Before any proxy's word for it: this is about descriptors.
+        # This is the real peer, not the one that a proxy reports, because the limit protects
+        # descriptors.
         self._address = str((transport.get_extra_info("peername") or [""])[0])
         self._of_address[self._address] = self._of_address.get(self._address, 0) + 1
         if not self._make_room():
@@ -104,7 +108,8 @@ class LimitedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        # Not for the rest of a body whose reply was sent before it came.
+        # The time limit does not apply to the rest of a body whose response was sent before it
+        # arrived.
         if self._patience is None and self in self._waiting and self._awaits_request():
             self._wait_for_headers()
         super().data_received(data)
@@ -112,8 +117,8 @@ class LimitedProtocol(H11Protocol):
             self.transport.abort()
 
     def _is_too_far_ahead(self) -> bool:
-        """Whether more requests wait behind the one under way than anybody needs. Each would be
-        worked for, and its reply kept, though nobody may ever read it."""
+        """Whether more requests wait behind the current one than any client needs. Each would be
+        answered, and its response kept, although the client may never read it."""
         if self.conn.their_state is not h11.DONE:
             return False
         ahead, _ = self.conn.trailing_data
@@ -127,10 +132,10 @@ class LimitedProtocol(H11Protocol):
             self._stop_waiting()
 
     def on_response_complete(self) -> None:
-        # Last of those that may give way.
+        # Put it last among the connections that may be closed.
         self._waiting[self] = None
         super().on_response_complete()
-        # What was written is small enough to be buffered, and may never be read.
+        # What was written is small enough to be buffered, so the client may never have read it.
         if self._pace is None and self.transport.get_write_buffer_size():
             self._watch_pace()
 
@@ -173,7 +178,8 @@ class LimitedProtocol(H11Protocol):
         self.transport.abort()
 
     def _make_room(self) -> bool:
-        """Close what waits longest, where there are too many; False when nothing waits."""
+        """Close the connection that has waited longest, if there are too many; False if none is
+        waiting."""
         if len(self.connections) > self.most_connections:
             return self._close_waiting("")
         if self._of_address[self._address] > self.most_of_address and not self._is_proxy():
@@ -193,7 +199,7 @@ class LimitedProtocol(H11Protocol):
 
 
 class FewAlike(logging.Filter):
-    """Lets a message through a few times a minute: whoever sends rubbish fills no log."""
+    """Logs a message only a few times a minute, so that invalid traffic does not fill the log."""
 
     def __init__(self, most: int = 5, seconds: float = 60.0) -> None:
         super().__init__()

@@ -1,4 +1,5 @@
-"""Rows out of PostgreSQL as lines of JSON that it makes itself: none becomes an object here."""
+"""Exports rows as lines of JSON that PostgreSQL itself generates, without creating Python
+objects."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,7 +13,7 @@ PIECE_BYTES = 2**17
 
 
 def json_lines(session: Session, query: Select[*tuple[Any, ...]]) -> Iterator[bytes]:
-    """Each row of `query` as a JSON object, by names of its columns, ended by a newline."""
+    """Yield each row of `query` as a JSON object with its column names, ended by a newline."""
     rows = query.subquery("r")
     told = select(func.row_to_json(literal_column("r"))).select_from(rows)
     with raw(session).cursor() as cursor, cursor.copy(f"COPY ({as_text(told)}) TO STDOUT") as copy:
@@ -22,7 +23,8 @@ def json_lines(session: Session, query: Select[*tuple[Any, ...]]) -> Iterator[by
 
 
 def in_pieces(lines: Iterable[bytes], size: int = PIECE_BYTES) -> Iterator[bytes]:
-    """Lines put together: whoever passes a piece on does so at a cost, a web server above all."""
+    """Join lines into larger pieces, because passing on a piece has a cost, especially in a web
+    server."""
     piece = bytearray()
     for line in lines:
         if not piece and len(line) >= size:
@@ -37,13 +39,14 @@ def in_pieces(lines: Iterable[bytes], size: int = PIECE_BYTES) -> Iterator[bytes
 
 
 def raw(session: Session) -> Connection[Any]:
-    """The session's psycopg connection, inside its transaction."""
+    """Return the session's psycopg connection, inside its transaction."""
     connection = session.connection().connection.driver_connection
     assert isinstance(connection, Connection)
     return connection
 
 
 def as_text(query: Select[*tuple[Any, ...]]) -> str:
-    """A query with its values written into it, for statements that take none apart."""
+    """Return a query with its values written into the text, for statements that take no
+    parameters."""
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     return str(query.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))

@@ -49,16 +49,17 @@ class Base(DeclarativeBase):
     type_annotation_map = {datetime: DateTime(timezone=True), UUID: Uuid()}  # noqa: RUF012
 
 
-# Connections that requests may hold at once, of annotators and of all others; the pool has ten more
-# for live events.
+# Connections that requests may hold at once: those of annotators, and all others. The pool has ten
+# more for live events.
 ANNOTATOR_CONNECTIONS, REQUESTER_CONNECTIONS = 14, 10
 REQUEST_CONNECTIONS = ANNOTATOR_CONNECTIONS + REQUESTER_CONNECTIONS
 POOL_SIZE = 10
 _serves_annotators = True
-# Of downloads, in a pool of their own: whoever takes all of them keeps only downloads waiting.
+# Connections for downloads. They have their own pool, so that someone who uses all of them only
+# delays other downloads.
 DOWNLOAD_CONNECTIONS = 6
-# Milliseconds. A transaction that does nothing holds its locks all the same: one that waits for a
-# platform or a training is a mistake of ours, and ends.
+# In milliseconds. An idle transaction still holds its locks, so one that waits for a platform or a
+# training is a bug, and is ended.
 TIMEOUTS = (
     "-c statement_timeout=60000 -c lock_timeout=30000 -c idle_in_transaction_session_timeout=300000"
 )
@@ -75,19 +76,20 @@ class Identified:
 
 @lru_cache
 def get_engine() -> Engine:
-    """The process-wide engine. Pre-ping lets it survive a restart of PostgreSQL."""
+    """Return the process-wide engine. Pre-ping lets it survive a restart of PostgreSQL."""
     return _engine(POOL_SIZE, REQUEST_CONNECTIONS if _serves_annotators else REQUESTER_CONNECTIONS)
 
 
 def serve_no_annotators() -> None:
-    """The connections kept for annotators are not this process's; said before any is opened."""
+    """Give up the connections reserved for annotators in this process; call it before any is
+    opened."""
     global _serves_annotators
     _serves_annotators = False
 
 
 @lru_cache
 def _downloads() -> Engine:
-    # SQLAlchemy takes a pool of size 0 for one without a limit.
+    # SQLAlchemy treats a pool of size 0 as one without a limit.
     return _engine(1, DOWNLOAD_CONNECTIONS - 1)
 
 
@@ -99,7 +101,7 @@ def _engine(pool_size: int, max_overflow: int) -> Engine:
         pool_size=pool_size,
         max_overflow=max_overflow,
         pool_timeout=10,
-        # Errors stand in the log, and would quote people's ids and hashes of tokens.
+        # Errors are logged, and parameters would reveal people's ids and hashes of tokens.
         hide_parameters=True,
         connect_args={"connect_timeout": 10, "options": TIMEOUTS},
     )
@@ -109,8 +111,8 @@ def _engine(pool_size: int, max_overflow: int) -> Engine:
 
 
 def _without_row_values(context: ExceptionContext) -> None:
-    """Leave of PostgreSQL's error its first line alone: DETAIL and CONTEXT quote rows, and errors
-    are logged and kept as reasons of jobs. `orig.diag` has them still."""
+    """Keep only the first line of PostgreSQL's error. DETAIL and CONTEXT quote rows, and errors are
+    logged and stored as reasons of jobs. `orig.diag` still has them."""
     error, wrapped = context.original_exception, context.sqlalchemy_exception
     if not isinstance(error, psycopg.Error) or error.diag.message_primary is None:
         return
@@ -129,17 +131,18 @@ def session_factory() -> sessionmaker[Session]:
 
 @contextmanager
 def transaction() -> Iterator[Session]:
-    """A session whose transaction commits at the end of the block, or rolls back on any error."""
+    """Open a session whose transaction commits at the end of the block, or rolls back on any
+    error."""
     with session_factory().begin() as session:
         yield session
 
 
 @contextmanager
 def snapshot() -> Iterator[Session]:
-    """A read-only session that sees the database as it is now, for as long as reading takes.
+    """Open a read-only session that sees the database as it is now, however long reading takes.
 
-    Times are UTC, no statement is too slow, and its connection is none of those that requests
-    share. Whoever sends what is read to somebody else spools it (app/core/spool.py).
+    Times are UTC, no statement times out, and its connection is not from the pool of requests. If
+    you send what you read to a client, spool it (app/core/spool.py).
     """
     with Session(_downloads(), expire_on_commit=False) as session, session.begin():
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
@@ -151,10 +154,10 @@ def snapshot() -> Iterator[Session]:
 
 
 def locked(session: Session, table: type[Table], identity: object) -> Table:
-    """The row with this primary key, read afresh under a row lock (FOR NO KEY UPDATE).
+    """Return the row with this primary key, read again under a row lock (FOR NO KEY UPDATE).
 
-    "No key" because child rows are inserted at the same time, and their foreign keys need a share
-    of the parent's key only. Raises `sqlalchemy.exc.NoResultFound`.
+    "No key" because child rows are inserted at the same time, and their foreign keys need only a
+    share lock on the parent's key. Raises `sqlalchemy.exc.NoResultFound`.
     """
     return session.get_one(
         table, identity, with_for_update={"key_share": True}, populate_existing=True
@@ -162,13 +165,14 @@ def locked(session: Session, table: type[Table], identity: object) -> Table:
 
 
 def turn_for(identity: UUID, line: int = 0) -> ColumnElement[None]:
-    """SQL to select: waits until all who asked before for this row's turn have ended their
-    transactions. For rows that many change at once, before their row lock. A row may have several
-    lines, by number.
+    """Return SQL that waits until all earlier requests for this row's queue have ended their
+    transactions. Use it before the row lock of rows that many transactions change at once. A row
+    can have several queues, by number.
 
-    PostgreSQL keeps no line for a row that changes: whoever waited finds a new version of it, and
-    waits for that behind newcomers, some of them for seconds. A line of advisory locks is kept.
+    PostgreSQL does not keep the order of transactions that wait for a changing row: one that waited
+    finds a new version of the row and queues again behind newcomers, sometimes for seconds.
+    Advisory locks keep their order.
     """
-    # The last half of a UUIDv7 is chance.
+    # The last half of a UUIDv7 is random.
     key = int.from_bytes(identity.bytes[8:], signed=True) ^ line
     return func.pg_advisory_xact_lock(literal(key, BigInteger))

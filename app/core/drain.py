@@ -1,11 +1,12 @@
-"""A file that is read while it is written, by whoever wrote it."""
+"""A file that is read while a library writes it."""
 
 import io
 from typing import Any
 
 
 class Drain(io.RawIOBase):
-    """Takes what a library writes into a file, for `taken` to give on. It cannot seek."""
+    """A write-only file object that collects what a library writes, until `taken` returns it. It
+    cannot seek."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -24,7 +25,7 @@ class Drain(io.RawIOBase):
         return self._written
 
     def taken(self) -> bytes:
-        """What was written since the last time."""
+        """Return what was written since the last call."""
         data = b"".join(self._pieces)
         self._pieces.clear()
         return data

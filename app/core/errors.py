@@ -1,21 +1,21 @@
-"""The one error hierarchy: a stable code, an HTTP status and a sentence for a human."""
+"""The error hierarchy: each error has a stable code, an HTTP status and a message for people."""
 
 from collections.abc import Mapping
 from typing import ClassVar
 
-# Also said where a database is full.
+# This message is also used when a database's disk is full.
 NO_ROOM = (
-    "The server's disk is full, so this could not be done. Try again once the administrator has "
-    "freed some space; no restart is needed."
+    "The server's disk is full, so this could not be done. Ask the administrator to free "
+    "some space, then try again. No restart is needed."
 )
 
 
 class LikewiseError(Exception):
     """A rule of the product was broken; `str(error)` says what is wrong and what to do.
 
-    code:    stable identifier that clients may rely on
-    status:  HTTP status the error is answered with
-    headers: further ones of the reply, such as Retry-After
+    code:    stable identifier that clients can rely on
+    status:  HTTP status of the response
+    headers: additional response headers, such as Retry-After
     """
 
     code = "error"
@@ -43,13 +43,13 @@ class Conflict(LikewiseError):
 
 
 class LostLease(Conflict):
-    """Somebody else owns this piece of work now: stop, and write nothing."""
+    """Another worker owns this piece of work now, so this one must stop and write nothing."""
 
     code = "lost_job_lease"
 
 
 class InvalidInput(LikewiseError):
-    """The request is well-formed but what it says cannot be done."""
+    """The request is well-formed, but it cannot be carried out."""
 
     code = "invalid_input"
     status = 422

@@ -1,7 +1,7 @@
-"""Live events: "something changed in this campaign", fanned out through Redis.
+"""Live events: "something changed in this campaign", distributed through Redis.
 
-Redis holds nothing that cannot be lost: readers look at PostgreSQL when told, and also every few
-seconds without being told, so a missed event delays a page and nothing else.
+Nothing in Redis is precious: readers look at PostgreSQL after each event, and also every few
+seconds without one, so a lost event only delays a page.
 """
 
 import logging
@@ -20,7 +20,7 @@ _CHANGED = "changed_campaigns"
 
 
 def channel_of(campaign_id: UUID | str) -> str:
-    """Redis channel of one campaign's events."""
+    """Return the Redis channel of a campaign's events."""
     return f"likewise:campaign:{campaign_id}"
 
 
@@ -30,17 +30,17 @@ def _redis() -> Redis:
 
 
 def write_to_redis() -> None:
-    """Raises RedisError unless it answers at once and takes what is written."""
+    """Write to Redis; raises RedisError unless it responds at once and accepts the value."""
     _redis().set("likewise:asked", "", ex=60)
 
 
 def campaign_changed(session: Session, campaign_id: UUID) -> None:
-    """Tell the live pages of a campaign, once this transaction has committed."""
+    """Notify the live pages of a campaign once this transaction has committed."""
     session.info.setdefault(_CHANGED, set()).add(campaign_id)
 
 
 def _publish(session: Session) -> None:
-    # Also called for savepoints, whose transaction has not committed yet.
+    # SQLAlchemy also calls this for savepoints, when the transaction has not committed yet.
     if session.in_nested_transaction():
         return
     campaigns: set[UUID] = session.info.pop(_CHANGED, set())
@@ -48,7 +48,7 @@ def _publish(session: Session) -> None:
         try:
             _redis().publish(channel_of(campaign_id), "changed")
         except RedisError as error:
-            logger.warning("live event not sent, pages will poll: %s", error)
+            logger.warning("could not send a live event, pages will poll instead: %s", error)
             return
 
 

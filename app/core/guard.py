@@ -1,8 +1,8 @@
-"""Requests to addresses that strangers choose, without reaching into our own network.
+"""Requests to addresses that users choose, without access to our own network.
 
-A name is resolved once, every address it has is checked, and the connection goes to a checked
-address: a name that changes its mind between check and use (DNS rebinding) gains nothing. TLS still
-checks the certificate against the name.
+A host name is resolved once, every address it has is checked, and the connection goes to a checked
+address. So a name that changes its address between check and use (DNS rebinding) gains nothing. TLS
+still checks the certificate against the name.
 """
 
 import ipaddress
@@ -16,16 +16,17 @@ from typing import Any
 
 import httpcore
 
-# The unicast addresses that were ever given out (RFC 4291, IANA): all else is special or reserved,
-# among it site-local, IPv4-compatible and the local-use NAT64 of 64:ff9b:1::/48.
+# The unicast addresses that have ever been allocated (RFC 4291, IANA). Everything else is special
+# or reserved, including site-local, IPv4-compatible and the local-use NAT64 of 64:ff9b:1::/48.
 _GIVEN_OUT = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def is_public(text: str) -> bool:
-    """Whether an IP address is one of the public internet, also where it stands for another.
+    """Tell whether an IP address is on the public internet, including addresses that embed another
+    one.
 
-    Raises ValueError for what is no address.
+    Raises ValueError if it is not an IP address.
     """
     address = ipaddress.ip_address(text.partition("%")[0])
     if isinstance(address, ipaddress.IPv4Address):
@@ -37,7 +38,7 @@ def is_public(text: str) -> bool:
 
 
 def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
-    """IPv4 addresses that an IPv6 address leads to: mapped, 6to4, Teredo, NAT64."""
+    """Return the IPv4 addresses embedded in an IPv6 address: mapped, 6to4, Teredo, NAT64."""
     if address in _NAT64:
         return [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
     found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
@@ -45,7 +46,8 @@ def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
 
 
 def addresses_of(host: str, port: int) -> list[str]:
-    """IP addresses of a name, each once; raises OSError when the name is not known."""
+    """Return the IP addresses of a host name, each once; raises OSError if it cannot be
+    resolved."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
@@ -55,9 +57,10 @@ _deadline: ContextVar[float] = ContextVar("deadline")
 
 @contextmanager
 def ending_within(seconds: float) -> Iterator[None]:
-    """Everything that this thread does over a GuardedNetwork inside ends after so many seconds.
+    """Limit the total time of everything this thread does over a GuardedNetwork inside the block.
 
-    The usual timeouts bound each read alone, and one byte in nine seconds would go on for hours.
+    The usual timeouts limit each read alone, so a server that sends one byte every nine seconds
+    could take hours.
     """
     token = _deadline.set(time.monotonic() + seconds)
     try:
@@ -67,17 +70,19 @@ def ending_within(seconds: float) -> Iterator[None]:
 
 
 def remaining(timeout: float | None = None) -> float:
-    """Seconds left, at most `timeout`; raises httpcore.ReadTimeout when there are none."""
+    """Return the seconds left, at most `timeout`; raises httpcore.ReadTimeout if there are none."""
     left = _deadline.get() - time.monotonic()
     if left <= 0:
-        raise httpcore.ReadTimeout("the time was up")
+        raise httpcore.ReadTimeout("the time limit was reached")
     return left if timeout is None else min(left, timeout)
 
 
 class GuardedNetwork(httpcore.NetworkBackend):
-    """Connects to addresses that `checked` returns for a host and a port, `ending_within` a time.
+    """Connects only to addresses that `checked` returns for a host and a port, within the time of
+    `ending_within`.
 
-    checked: raises an error of its own for a host that is not to be reached, OSError for none
+    checked: raises its own error for a host that must not be reached, OSError if there is no
+    address
     """
 
     def __init__(self, checked: Callable[[str, int], list[str]]) -> None:
@@ -95,8 +100,10 @@ class GuardedNetwork(httpcore.NetworkBackend):
         try:
             addresses = self._checked(host, port)
         except OSError as error:
-            raise httpcore.ConnectError(f"The name {host} is not known: {error}.") from error
-        failure: Exception = httpcore.ConnectError(f"{host} has no address.")
+            raise httpcore.ConnectError(
+                f"The host name {host} could not be resolved: {error}."
+            ) from error
+        failure: Exception = httpcore.ConnectError(f"The host name {host} has no IP address.")
         for address in addresses:
             left = remaining(timeout)
             try:
@@ -109,7 +116,8 @@ class GuardedNetwork(httpcore.NetworkBackend):
 
 
 class _BoundedStream(httpcore.NetworkStream):
-    """A connection that ends with the time of whoever uses it: it may be kept for the next."""
+    """A connection that obeys the time limit of its current user, since it may be kept for the next
+    one."""
 
     def __init__(self, stream: httpcore.NetworkStream) -> None:
         self._stream = stream

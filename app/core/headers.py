@@ -1,10 +1,11 @@
-"""The security headers of a reply: one policy for pages, one for scripts, one for all else."""
+"""The security headers of a response: one policy for pages, one for scripts, one for everything
+else."""
 
 from urllib.parse import urlsplit
 
 from app.core.settings import get_settings
 
-# Where browsers tell what they have blocked (app/operations/violations.py).
+# Browsers report blocked content to this address (app/operations/violations.py).
 REPORTS = "/csp-reports"
 PAGE_POLICY = (
     "default-src {own}; img-src {own} data: blob:; style-src {own}; "
@@ -12,25 +13,25 @@ PAGE_POLICY = (
     "object-src 'none'; base-uri 'none'; form-action 'self'{forms}; frame-ancestors {ancestors}; "
     f"report-uri {REPORTS}"
 )
-# Of a script only workers take a policy, and they fetch what they are made of.
+# Only workers use a script's policy, and they fetch their own parts.
 SCRIPT_POLICY = (
     "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-# What is opened by itself though it is no page: images, JSON, files.
+# The policy for responses that can be opened alone but are not pages: images, JSON, files.
 OTHER_POLICY = (
     "default-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; sandbox"
 )
 SCRIPTS = ("text/javascript", "application/javascript")
-# Clipboard and fullscreen are used; these are not.
+# Pages use the clipboard and fullscreen, but none of these.
 UNUSED = (
     "accelerometer", "autoplay", "camera", "display-capture", "encrypted-media", "geolocation",
     "gyroscope", "magnetometer", "microphone", "midi", "payment", "usb", "xr-spatial-tracking",
 )  # fmt: skip
 PERMISSIONS = ", ".join(f"{name}=()" for name in UNUSED)
 HSTS = "max-age=31536000; includeSubDomains"
-# Fetched by pages in frames that have no origin, so that even our own seem foreign.
+# Frames without an origin fetch these, so even our own pages count as another site.
 FOR_FRAMES = ("/static/", "/media/", "/api/v1/annotate/", REPORTS)
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
@@ -38,12 +39,12 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 def headers_of(
     path: str, content_type: str, nonce: str, *, framed_by: str = "", own: str = "'self'"
 ) -> dict[str, str]:
-    """What a reply gets beside what it has.
+    """Return the security headers to add to a response.
 
-    content_type: of the reply, "" for none
-    nonce: that the page's scripts carry
-    framed_by: origins of another site that may frame this page and take its forms; own: sources
-    of what belongs to it
+    content_type: of the response, "" for none
+    nonce: carried by the page's scripts
+    framed_by: origins of another site that may frame this page and receive its forms
+    own: sources of the page's own content
     """
     return {
         "Content-Security-Policy": _policy(path, content_type, nonce, framed_by, own),
@@ -60,13 +61,13 @@ def headers_of(
 
 
 def own_origin() -> str:
-    """Scheme and host of the address that people type."""
+    """Return scheme and host of the address that people type."""
     parts = urlsplit(get_settings().base_url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def is_private(path: str) -> bool:
-    """Whether no cache may keep a reply that does not say otherwise."""
+    """Tell whether caches must not keep a response that does not say otherwise."""
     return not path.startswith("/static/")
 
 
@@ -85,12 +86,12 @@ def _policy(path: str, content_type: str, nonce: str, framed_by: str, own: str) 
 
 
 def _frames_allowed(path: str) -> str:
-    """Who else may frame a page: this site its previews of the annotators'."""
+    """Return who else may frame a page: this site, for its previews of the annotators' pages."""
     return "'self'" if path.startswith("/campaigns/") and path.endswith("/preview") else "'none'"
 
 
 def _of_pages(content_type: str) -> dict[str, str]:
-    # Browsers read it over https alone, and then do not use `report-uri` any more.
+    # Browsers use this header over https only, and then ignore `report-uri`.
     if not content_type.startswith("text/html") or not _is_https():
         return {}
     return {"Reporting-Endpoints": f'csp="{REPORTS}"'}
@@ -101,7 +102,7 @@ def _is_https() -> bool:
 
 
 def _over_https() -> dict[str, str]:
-    """Not for this machine's own name, where other programs may speak http."""
+    """Do not send it for this machine's own name, where other programs may use http."""
     parts = urlsplit(get_settings().base_url)
     strict = parts.scheme == "https" and parts.hostname not in LOCAL
     return {"Strict-Transport-Security": HSTS} if strict else {}

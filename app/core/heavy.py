@@ -1,10 +1,10 @@
-"""Heavy requests are answered by a process of their own.
+"""Heavy requests are handled by a separate process.
 
-What takes long in Python (images, archives, tables, exports, maps) would keep the requests of
-annotators waiting, by its thread or by Python's lock. `likewise.web_server` starts a second process
-with the same application and less priority; a route marked `heavy` hands its requests over to
-that one, headers and body as they come, and its reply back. Where there is no such process, as in
-tests without a server, they are answered in place.
+Slow Python work (images, archives, tables, exports, maps) would delay the requests of annotators,
+through its thread or Python's lock. `likewise.web_server` starts a second process with the same
+application and a lower priority. A route marked `heavy` forwards its requests to that process,
+headers and body as they arrive, and passes its response back. Without such a process, as in tests
+without a server, the requests are handled in place.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ from app.core.places import Place, Places
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 logger = logging.getLogger(__name__)
-# That the other process may take to start, or to start again.
+# Seconds that the other process may take to start or restart.
 START_SECONDS = 20.0
 LOOK_SECONDS = 0.5
-# Idle connections to it; less than its own keep-alive. Few: httpcore looks at each of them for
-# every request.
+# Idle connections to the process, kept for less time than its own keep-alive. There are few,
+# because httpcore looks at each of them for every request.
 KEPT_SECONDS, KEPT_CONNECTIONS = 30.0, 10
-# Requests whose replies have not begun: of an account, in its line, and in all.
+# Requests without a response yet: in progress per account, waiting per account, and in total.
 AT_ONCE, IN_LINE, AT_ONCE_IN_ALL = 4, 200, 64
-# Of one connection alone (RFC 9110, section 7.6.1), and those that this process sets itself.
+# Hop-by-hop headers (RFC 9110, section 7.6.1), and those that this process sets itself.
 OWN_HEADERS = frozenset({
     b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization",
     b"proxy-connection", b"te", b"trailer", b"upgrade", b"expect",
@@ -40,7 +40,7 @@ _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class HeavyUnavailable(LikewiseError):
-    """The process for heavy requests is not there."""
+    """The process for heavy requests cannot be reached."""
 
     code = "unavailable"
     status = 503
@@ -51,21 +51,21 @@ _heavy: set[Callable[..., Any]] = set()
 
 
 def heavy(endpoint: Endpoint) -> Endpoint:
-    """Marks the function of a route whose requests are heavy; the route is a `StrictRoute`."""
+    """Mark the function of a route whose requests are heavy; the route must be a `StrictRoute`."""
     _heavy.add(endpoint)
     return endpoint
 
 
 def is_heavy(endpoint: Callable[..., Any]) -> bool:
-    """Whether it is marked by `heavy`."""
+    """Tell whether the function is marked by `heavy`."""
     return endpoint in _heavy
 
 
 class Elsewhere:
-    """The process for heavy requests, as this one sees it.
+    """The process for heavy requests, from this process's side.
 
-    socket: path of the Unix socket that it listens on; want: called for each request, that it may
-    be started
+    socket: path of the Unix socket that it listens on; want: called for each request, so that the
+    process can be started
     """
 
     def __init__(self, socket: str, want: Callable[[], None]) -> None:
@@ -79,17 +79,17 @@ class Elsewhere:
         self._places = Places(
             AT_ONCE,
             IN_LINE,
-            "This account asks for too much at once that takes long. Wait for the replies to "
-            "earlier requests.",
+            "Your account has too many slow requests in progress. Wait until some of them "
+            "have finished.",
         )
         self._in_all = asyncio.Semaphore(AT_ONCE_IN_ALL)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand over one request; ends early when who asked has left.
+        """Forward one request. This ends early if the client disconnects.
 
-        Its place among all requests of its account is given up for one of those that take long, so
-        that these keep nobody from their other pages.
-        Raises TooManyAtOnce, HeavyUnavailable, ClientDisconnect, and what `receive` raises.
+        The request gives up its place among all requests of its account and takes one for heavy
+        requests, so that these do not block the account's other pages. Raises TooManyAtOnce,
+        HeavyUnavailable, ClientDisconnect, and anything that `receive` raises.
         """
         place: Place = scope["state"]["place"]
         place.leave()
@@ -123,7 +123,7 @@ class Elsewhere:
     async def _relay(self, scope: Scope, body: AsyncIterator[bytes], send: Send) -> None:
         try:
             async with await self._reply(scope, body) as response:
-                # Its own headers are all there, and the nonce of its page is among them.
+                # The response already has all its headers, including the nonce of its page.
                 scope["state"]["is_complete"] = True
                 await send(_start_of(response))
                 async for part in response.aiter_stream():
@@ -132,10 +132,11 @@ class Elsewhere:
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             if _has_begun(scope):
                 raise
-            logger.warning("the process for heavy requests is not to be had: %r", error)
+            logger.warning("the process for heavy requests cannot be reached: %r", error)
             raise HeavyUnavailable(
-                "The part of the server that does this ended just now, and is starting again. Look "
-                "whether it was done, and send it again if not."
+                "The part of the server that handles this request has just stopped and is "
+                "restarting. Check whether your request took effect, and send it again if "
+                "it did not."
             ) from error
 
     async def _reply(self, scope: Scope, body: AsyncIterator[bytes]) -> "_Reply":
@@ -151,14 +152,14 @@ class Elsewhere:
                 async with self._in_all:
                     return _Reply(await self._pool.handle_async_request(request))
             except httpcore.ConnectError:
-                # Nothing was sent.
+                # Nothing was sent, so the request can be tried again.
                 if asyncio.get_running_loop().time() > ends:
                     raise
                 await asyncio.sleep(LOOK_SECONDS)
 
 
 class _Reply:
-    """A response that is closed at the end of the block."""
+    """Closes the response at the end of the block."""
 
     def __init__(self, response: httpcore.Response) -> None:
         self._response = response
@@ -174,18 +175,19 @@ _elsewhere: Elsewhere | None = None
 
 
 def is_somebodys(scope: Scope) -> bool:
-    """Whether a request comes with a cookie or a token. Others are refused where they arrive."""
+    """Tell whether a request has a cookie or token. Requests without one are refused by this
+    process."""
     return "place" in scope["state"]
 
 
 def hand_over_to(socket: str, want: Callable[[], None]) -> None:
-    """From now on heavy requests are handed over."""
+    """Forward heavy requests from now on."""
     global _elsewhere
     _elsewhere = Elsewhere(socket, want)
 
 
 def elsewhere() -> Elsewhere | None:
-    """Where heavy requests are answered, unless it is here."""
+    """Return the process for heavy requests; None if they are handled here."""
     return _elsewhere
 
 

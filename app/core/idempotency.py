@@ -1,8 +1,9 @@
-"""Idempotency keys: the same request twice has its effect once, and gets the same reply.
+"""Idempotency keys: a request sent twice takes effect once and gets the same response.
 
-The reply is kept in the transaction that had the effect: both are there or neither is, whatever
-crashes. After the Internet-Draft "The Idempotency-Key HTTP Header Field" of the IETF's httpapi
-working group. A request that failed has changed nothing and keeps no reply: it is tried anew.
+The response is stored in the transaction that had the effect, so a crash loses both or neither.
+This follows the Internet-Draft "The Idempotency-Key HTTP Header Field" of the IETF's httpapi
+working group. A failed request has changed nothing and stores no response, so it can be tried
+again.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ SEAL = "idempotent-reply"
 
 
 class KeyReused(InvalidInput):
-    """The key came with another request before."""
+    """The key was used with a different request before."""
 
     code = "idempotency_key_reused"
 
@@ -37,7 +38,8 @@ class KeyInFlight(Conflict):
 
 
 class KeptReply(Base):
-    """The reply to a request with a key, sealed, because it may hold a secret shown once."""
+    """The stored response to a request with a key. It is encrypted, because it may contain a secret
+    that is shown only once."""
 
     __tablename__ = "kept_reply"
 
@@ -55,7 +57,7 @@ class KeptReply(Base):
 
 @dataclass(frozen=True)
 class Keyed:
-    """A request with a key: whose, to which method and path, and a hash of what it says."""
+    """A request with a key: its account, its method and path, and a hash of its content."""
 
     account_id: UUID
     route: str
@@ -71,8 +73,8 @@ class Reply:
 
 
 def earlier_reply(session: Session, request: Keyed) -> Reply | None:
-    """The reply to this request if it was answered before; else the key is held until the
-    transaction ends.
+    """Return the stored response to this request if it was answered before. Otherwise this
+    transaction holds the key until it ends.
 
     Raises KeyInFlight while another transaction holds it, KeyReused for another request.
     """
@@ -80,23 +82,24 @@ def earlier_reply(session: Session, request: Keyed) -> Reply | None:
     number = int.from_bytes(hashlib.sha256(text).digest()[:8], "big", signed=True)
     if not session.scalar(select(func.pg_try_advisory_xact_lock(number))):
         raise KeyInFlight(
-            "The first request with this Idempotency-Key is still at work. Ask again in a moment."
+            "The first request with this Idempotency-Key is still being processed. Try "
+            "again in a moment."
         )
-    # A statement of its own: it sees what the lock's last holder has committed.
+    # This must be a separate statement, so that it sees what the lock's last holder has committed.
     kept = session.get(KeptReply, (request.account_id, request.route, request.key))
     if kept is None or kept.created_at < datetime.now(UTC) - KEPT:
         return None
     if kept.request_hash != request.request_hash:
         raise KeyReused(
-            "This Idempotency-Key was used with another request before. Make a new one for each "
-            "request; use it again only to send the same request again."
+            "This Idempotency-Key was already used for a different request. Use a new key "
+            "for each request, and reuse a key only to send the same request again."
         )
     body = unseal(SEAL, kept.body)
     return Reply(kept.status, kept.headers, body) if body is not None else None
 
 
 def keep_reply(session: Session, request: Keyed, reply: Reply) -> None:
-    """Keep the reply, in the transaction of what it tells of."""
+    """Store the response, in the transaction of the change that it describes."""
     identity = (request.account_id, request.route, request.key)
     outdated = session.get(KeptReply, identity)
     if outdated is not None:
@@ -117,7 +120,7 @@ def keep_reply(session: Session, request: Keyed, reply: Reply) -> None:
 
 
 def forget_old_replies(session: Session) -> None:
-    """Delete what is older than a day."""
+    """Delete responses that are older than a day."""
     session.execute(
         delete(KeptReply)
         .where(KeptReply.created_at < datetime.now(UTC) - KEPT)

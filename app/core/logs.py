@@ -1,6 +1,6 @@
-"""What processes write to the terminal: lines for people, or for programs one JSON object a line.
+"""Logging: lines for people, or one JSON object per line for programs.
 
-`LIKEWISE_LOG_FORMAT` chooses. Nothing is written that `app.core.redaction` does not pass.
+`LIKEWISE_LOG_FORMAT` selects the format. Every record passes through `app.core.redaction` first.
 """
 
 import logging
@@ -17,22 +17,23 @@ import orjson
 from app.core.redaction import redacted
 from app.core.settings import get_settings
 
-# Of the request that this thread or task answers; empty elsewhere.
+# The id of the request that this thread or task handles; empty elsewhere.
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 REQUESTS = "likewise.requests"
-# Of what a record may carry beyond its message, what is written.
+# The additional fields of a record that are written.
 FIELDS = ("method", "route", "status", "milliseconds")
-# One line for each request to a platform: addresses hold ids of people's work.
+# These libraries log each request to a platform with its address, which contains ids of people's
+# work.
 TALKATIVE = ("httpx", "httpcore", "botocore", "urllib3")
-# Have handlers of their own, which nothing redacts.
+# These loggers have their own handlers, which would bypass redaction.
 ACCESS = "uvicorn.access"
 OF_UVICORN = ("uvicorn", "uvicorn.error", ACCESS)
-# What ends a line, somewhere, or tells a terminal what to do.
+# Characters that end a line somewhere, or control a terminal.
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class RedactingFilter(logging.Filter):
-    """Puts the redacted text of message and error into a record, in the place of its parts."""
+    """Replaces message and error of a record by their redacted text."""
 
     _formatter = logging.Formatter()
 
@@ -48,7 +49,8 @@ class RedactingFilter(logging.Filter):
 
 
 class JsonFormatter(logging.Formatter):
-    """time, level, logger, process, message; request_id, error and FIELDS where there are any."""
+    """Formats a record as JSON: time, level, logger, process, message; request_id, error and FIELDS
+    if there are any."""
 
     def __init__(self, process: str) -> None:
         super().__init__()
@@ -71,9 +73,9 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Level, logger and message on one line; lines of an error stand further in.
+    """Formats level, logger and message on one line, with the lines of an error indented below.
 
-    So no text of anybody's begins a line: what looks like an entry of the log is one.
+    So no foreign text can start a line, and every line that looks like a log entry is one.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -84,12 +86,12 @@ class TextFormatter(logging.Formatter):
 
 
 def _on_one_line(text: str) -> str:
-    """With `\\n` for the end of a line, and the like."""
+    """Escape line ends as `\\n`, and other control characters likewise."""
     return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def begin_log(process: str) -> None:
-    """Everything from INFO on goes to the terminal; `process`: web, worker or dispatcher."""
+    """Send everything from INFO on to the terminal. `process` is web, worker or dispatcher."""
     as_json = get_settings().log_format == "json"
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(RedactingFilter())
@@ -101,16 +103,16 @@ def begin_log(process: str) -> None:
     for name in OF_UVICORN:
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = True
-    # Lines with addresses of people and of pages: uvicorn writes them if anybody would hear.
+    # uvicorn's access log would contain addresses of people and pages.
     logging.getLogger(ACCESS).propagate = False
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
-    # People at a terminal look for what goes wrong, not for every image that is fetched.
+    # People at a terminal look for errors, not for every image that is fetched.
     logging.getLogger(REQUESTS).setLevel(logging.INFO if as_json else logging.WARNING)
 
 
 def log_the_uncaught() -> None:
-    """What ends a process or a thread is logged as all else, not printed as it is."""
+    """Log an error that ends a process or thread like any other, instead of printing it."""
     sys.excepthook = _uncaught
     threading.excepthook = lambda given: _uncaught(
         given.exc_type, given.exc_value, given.exc_traceback

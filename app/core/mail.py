@@ -1,4 +1,4 @@
-"""Mail by SMTP, where `LIKEWISE_SMTP_URL` is set: smtp://user:password@host:587 or smtps://…"""
+"""E-mail by SMTP, if `LIKEWISE_SMTP_URL` is set: smtp://user:password@host:587 or smtps://…"""
 
 import smtplib
 import ssl
@@ -23,7 +23,7 @@ def can_send() -> bool:
 
 
 def send_mail(to: str, subject: str, text: str) -> None:
-    """Send one plain message; raises MailFailed with the server's reason."""
+    """Send a plain-text message; raises MailFailed with the server's reason."""
     message = EmailMessage()
     try:
         message["From"], message["To"], message["Subject"] = get_settings().mail_from, to, subject
@@ -31,7 +31,7 @@ def send_mail(to: str, subject: str, text: str) -> None:
         with _connected() as server:
             server.send_message(message)
     except (OSError, smtplib.SMTPException, ValueError) as error:
-        raise MailFailed(f"The mail to {to} could not be sent: {error}.") from error
+        raise MailFailed(f"The e-mail to {to} could not be sent: {error}.") from error
 
 
 def _connected() -> smtplib.SMTP:
@@ -46,7 +46,7 @@ def _connected() -> smtplib.SMTP:
     else:
         server = smtplib.SMTP(host, address.port or 587, timeout=TIMEOUT_SECONDS)
         server.ehlo()
-        # A password never goes over an open line.
+        # Never send a password over an unencrypted connection.
         if server.has_extn("starttls") or address.username:
             server.starttls(context=context)
     if address.username:

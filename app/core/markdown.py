@@ -1,4 +1,4 @@
-"""Markdown of requesters as HTML that is safe to show."""
+"""Renders requesters' Markdown as HTML that is safe to show."""
 
 import nh3
 from markdown_it import MarkdownIt
@@ -12,7 +12,8 @@ _parser = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def render_markdown(text: str) -> str:
-    """HTML of a Markdown text: no raw HTML, no scripts, links open elsewhere and tell nothing.
+    """Return Markdown as HTML: no raw HTML, no scripts, links open in a new page without a
+    referrer.
 
     First-level headings become second-level ones, since the page has its own.
     """

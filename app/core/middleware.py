@@ -1,4 +1,5 @@
-"""What every reply gets (security headers) and what no request may do (cross-site writes)."""
+"""Middleware that adds security headers to every response and refuses forbidden requests, such as
+cross-site writes."""
 
 import asyncio
 import logging
@@ -20,9 +21,9 @@ from app.core.settings import get_settings
 MTURK_PAGES = "/a/mturk/"
 ANNOTATION = "/api/v1/annotate/"
 OPEN = (ANNOTATION, "/static/", REPORTS)
-# Asked by the container's own health check, balancers and Prometheus.
+# The container's health check, load balancers and Prometheus use these paths.
 WATCHED = ("/healthz", "/readyz", "/metrics")
-# What a page in a frame without an origin of its own calls itself.
+# The value of Origin that a frame without an origin sends.
 NO_ORIGIN = "null"
 RELEASE = release()
 logger = logging.getLogger(__name__)
@@ -30,9 +31,10 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class SecurityHeaders:
-    """Content-Security-Policy and friends, and a nonce for the scripts of a page.
+    """Adds Content-Security-Policy and related headers, and a nonce for the scripts of a page.
 
-    mturk_origins: of MTurk's pages, which alone may frame its people's, and take their form.
+    mturk_origins: origins of MTurk's pages, the only ones that may frame its annotators' pages and
+    receive their form
     """
 
     def __init__(self, app: ASGIApp, mturk_origins: Callable[[], str]) -> None:
@@ -45,15 +47,15 @@ class SecurityHeaders:
             return
         path, framed_by, own = scope["path"], "", "'self'"
         nonce = new_token()
-        # `request.state.nonce` of templates.
+        # Templates read this as `request.state.nonce`.
         scope.setdefault("state", {})["nonce"] = nonce
         if path.startswith(MTURK_PAGES):
             framed_by = self._mturk_origins()
-            # In a frame without an origin, WebKit takes nothing at all for the page's own.
+            # In a frame without an origin, WebKit does not treat anything as the page's own.
             own = f"'self' {own_origin()}"
 
         async def send_with_headers(message: Message) -> None:
-            # A reply that was made by the process for heavy requests has all of them.
+            # A response from the process for heavy requests already has all of these headers.
             is_complete = scope["state"].get("is_complete", False)
             if message["type"] == "http.response.start" and not is_complete:
                 headers = MutableHeaders(scope=message)
@@ -68,16 +70,16 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with_headers)
 
 
-# Bytes a second: any line that people upload by is faster.
+# In bytes per second; every connection that people upload through is faster.
 SLOWEST = 5_000
 
 
 class PatientBodies:
-    """Ends requests whose body stands still, or creeps: else a few that send a byte now and then
-    hold all places.
+    """Ends requests whose body stops or slows to a crawl. Otherwise a few clients that send a byte
+    now and then could hold all places.
 
-    The application then sees a client that has gone. seconds: that nothing may come for, and that
-    all of a body may be waited for beyond what SLOWEST allows it.
+    The application then sees a disconnected client. seconds: how long nothing may arrive, and how
+    long a body may take beyond the time that SLOWEST allows.
     """
 
     def __init__(self, app: ASGIApp, seconds: float = 30.0) -> None:
@@ -93,13 +95,13 @@ class PatientBodies:
         async def receive_in_time() -> Message:
             nonlocal is_whole, read, waited
             if is_whole:
-                # From here on only the end of the connection is waited for.
+                # From here on, only the end of the connection is awaited.
                 return await receive()
             left, began = self._seconds + read / SLOWEST - waited, time.monotonic()
             try:
                 message = await asyncio.wait_for(receive(), min(self._seconds, left))
             except TimeoutError:
-                logger.warning("gave up on a body that stood still")
+                logger.warning("gave up on a request body that stopped arriving")
                 return {"type": "http.disconnect"}
             read += len(message.get("body", b""))
             waited += time.monotonic() - began
@@ -110,9 +112,9 @@ class PatientBodies:
 
 
 class KnownHosts:
-    """Refuse requests for a host that is none of ours: links and caches go by that name.
+    """Refuses requests for other host names, because links and caches use the host name.
 
-    Whoever watches the processes asks by any name.
+    Monitoring paths accept any name.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -122,14 +124,17 @@ class KnownHosts:
         if scope["type"] == "http" and scope["path"] not in WATCHED:
             host = _name_of(Headers(scope=scope).get("host", ""))
             if not _is_ours(host):
-                detail = "This server does not go by that name. See LIKEWISE_ALLOWED_HOSTS."
+                detail = (
+                    "This server does not answer to that host name. An administrator can add it "
+                    "to LIKEWISE_ALLOWED_HOSTS."
+                )
                 await refusal(400, "unknown_host", detail)(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
 
 def _name_of(host: str) -> str:
-    """Without a port; an IPv6 address without its brackets."""
+    """Return the host without port, and an IPv6 address without brackets."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].lower()
@@ -143,11 +148,11 @@ def _is_ours(name: str) -> bool:
 
 
 class SameOriginWrites:
-    """Refuse unsafe requests that a browser sends on behalf of another site (CSRF).
+    """Refuses unsafe requests that a browser sends on behalf of another site (CSRF).
 
-    Annotators in frames without an origin are let through: their calls carry no cookie at all.
+    Annotators in frames without an origin are let through, because their calls carry no cookie.
     Browsers state the source of every unsafe request in `Sec-Fetch-Site` or `Origin`, and scripts
-    cannot forge either. Requests without both come from programs, which carry no cookie by
+    cannot forge either. Requests without both come from programs, which do not send cookies by
     accident.
     """
 
@@ -159,19 +164,18 @@ class SameOriginWrites:
             headers = Headers(scope=scope)
             is_annotators = scope["path"].startswith(ANNOTATION)
             is_frame = is_annotators and headers.get("origin") == NO_ORIGIN
-            # Browsers send reports on behalf of pages in frames, too, without cookies.
+            # Browsers also send reports on behalf of pages in frames, without cookies.
             is_report = scope["path"] == REPORTS
             if not is_frame and not is_report and _is_cross_site(headers):
-                detail = "This request came from another site. Use the pages of this one."
+                detail = "This request came from another website. Use the pages of this site."
                 await refusal(403, "cross_site_request", detail)(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
 
 class OpenToFrames:
-    """Lets pages in frames without an origin (`sandbox` without `allow-same-origin`) fetch what the
-    annotators' page is made of. No cookie counts there: a bearer token says who calls.
-    """
+    """Allows frames without an origin (`sandbox` without `allow-same-origin`) to fetch the parts of
+    the annotators' page. Cookies have no effect there; a bearer token identifies the caller."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._closed = app
@@ -196,14 +200,14 @@ def _is_cross_site(headers: Headers) -> bool:
     try:
         return origin is not None and urlsplit(origin).netloc != headers.get("host")
     except ValueError:
-        # No address at all, such as "http://[".
+        # The value is not an address, such as "http://[".
         return True
 
 
 def refusal(
     status: int, code: str, detail: str, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """Problem details for who is refused before a route is asked."""
+    """Return problem details for a request that is refused before it reaches a route."""
     title = HTTPStatus(status).phrase
     body = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
     return JSONResponse(body, status, headers, media_type="application/problem+json")

@@ -1,7 +1,7 @@
-"""The OpenAPI document: what the framework makes, and what all of the API shares.
+"""The OpenAPI document: what the framework generates, and what the whole API shares.
 
-Operation ids are the names of the route functions, so that generated clients read well; they are
-part of the API and do not change within a version.
+Operation ids are the names of the route functions, so that generated clients are easy to read. They
+are part of the API and do not change within a version.
 """
 
 from importlib.metadata import PackageNotFoundError, version
@@ -15,50 +15,57 @@ Schema = dict[str, Any]
 ADDRESS = "/api/v1/openapi.json"
 ANNOTATORS = "/api/v1/annotate"
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
-# What the framework calls the bodies that it puts together of a form's fields.
+# The framework gives these names to the bodies that it builds from form fields.
 FORMS = "Body_"
 WRITES = ("post", "put", "patch", "delete")
 
 TAGS = {
     "collections": "Sets of images, with attributes and features.",
-    "campaigns": "Questions asked about a collection, and who may see them.",
-    "annotators": "Answers, the quality of annotators' work, and their pages.",
-    "results": "Progress, models, maps, attributes, and neighbours as a service.",
-    "map": "The map of a model in pieces, for pages that draw 100,000 images.",
-    "clusters": "Groups of images that lie close together in a model, to be named and merged.",
-    "labels": "What the images of a select campaign are labelled, by votes and a classifier.",
-    "planning": "What can be chosen, what a campaign will cost, and what simulated answers find.",
-    "recruitment": "People from MTurk and Prolific, what they are paid, and the books of that.",
-    "exports": "Files to take away.",
-    "webhooks": "Signed messages to programs elsewhere, after the "
-    "[Standard Webhooks](https://www.standardwebhooks.com) specification: the header "
-    "`webhook-signature` holds `v1,` and the base64 of the HMAC-SHA256 of "
-    "`{webhook-id}.{webhook-timestamp}.{body}`, with the key that follows `whsec_` in the secret, "
-    "base64. `likewise.client.verify_webhook` checks it. Anything but a 2xx within ten seconds is "
-    "tried again, for twelve hours and a half; a repetition has the same `webhook-id`.",
-    "annotation": "What the annotators' page talks to, with a token of its own.",
+    "campaigns": "Questions asked about a collection, and who can see them.",
+    "annotators": "Answers, the quality of annotators' work, and the annotators' pages.",
+    "results": "Progress, models, maps, attributes, and nearest neighbours on request.",
+    "map": "The map of a model in tiles, for pages that draw 100,000 images.",
+    "clusters": "Groups of images that are close together in a model. You can name and merge them.",
+    "labels": "The labels of the images of a select campaign, from votes and a classifier.",
+    "planning": "The available choices, the cost of a campaign, and what simulated answers find.",
+    "recruitment": "People from MTurk and Prolific, their pay, and the ledger of payments.",
+    "exports": "Files to download.",
+    "webhooks": (
+        "Signed messages to other programs, following the [Standard "
+        "Webhooks](https://www.standardwebhooks.com) specification: the header "
+        "`webhook-signature` holds `v1,` and the base64 of the HMAC-SHA256 of "
+        "`{webhook-id}.{webhook-timestamp}.{body}`, with the base64-decoded key that follows "
+        "`whsec_` in the secret. `likewise.client.verify_webhook` checks it. A delivery without "
+        "a 2xx response within ten seconds is retried for twelve and a half hours; every retry "
+        "has the same `webhook-id`."
+    ),
+    "annotation": "The API of the annotators' page, which uses its own token.",
 }
-DESCRIPTION = """Learns how people see likeness.
+DESCRIPTION = """Likewise learns which images people perceive as similar, and why.
 
-- **Who**: `Authorization: Bearer lw_…`, a token made under *Account*; or the session cookie.
-- **Errors**: `application/problem+json` with a stable `code` and a sentence for a human.
-  What is somebody else's is answered like what does not exist, with 404.
-- **Lists** come in pages: `limit`, and `after` with the `next` of the page before.
-- **POST** takes an `Idempotency-Key`: sent again, a request has its effect once.
+- **Authentication**: `Authorization: Bearer lw_…` with a token created under *Account*, or the
+  session cookie.
+- **Errors**: `application/problem+json` with a stable `code` and a sentence for people.
+  Something that belongs to another account gets 404, as if it did not exist.
+- **Lists** come in pages: send `limit`, and as `after` the `next` value of the previous page.
+- **POST** accepts an `Idempotency-Key`: a repeated request takes effect only once.
 """
 MEANINGS = {
-    "400": "The body cannot be read as what it says it is.",
-    "401": "No token or session, or one that is unknown, revoked or too old.",
-    "403": "Not allowed: a token that may only read, or a campaign shared to look at.",
-    "404": "There is none, or it is not yours.",
-    "409": "Not in the state that it is in now.",
-    "413": "The body is too large.",
-    "422": "Something in the request is wrong; `errors` names fields where it can.",
-    "503": "Not now: the server is busy, or its database or a platform does not answer. Try again.",
+    "400": "The request body does not match its content type.",
+    "401": "There is no token or session, or it is unknown, revoked or expired.",
+    "403": "Not allowed: the token is read-only, or the campaign is shared with you to view only.",
+    "404": "It does not exist, or it is not yours.",
+    "409": "Not possible in its current state.",
+    "413": "The request body is too large.",
+    "422": "Something in the request is invalid; `errors` names the fields where possible.",
+    "503": (
+        "Temporarily unavailable: the server is busy, or its database or a platform does not "
+        "respond. Try again."
+    ),
 }
 PROBLEM_SCHEMA: Schema = {
     "title": "Problem",
-    "description": "An error, after RFC 9457. `code` is stable, `detail` is for humans.",
+    "description": "An error, as defined by RFC 9457. `code` is stable; `detail` is for people.",
     "type": "object",
     "required": ["type", "title", "status", "code", "detail"],
     "properties": {
@@ -68,7 +75,9 @@ PROBLEM_SCHEMA: Schema = {
         "code": {"type": "string"},
         "detail": {"type": "string"},
         "errors": {
-            "description": "Of a request that does not fit the schema: each field and why.",
+            "description": (
+                "For a request that does not match the schema: each invalid field and the reason."
+            ),
             "type": "array",
             "items": {
                 "type": "object",
@@ -92,24 +101,24 @@ SECURITY: dict[str, Schema] = {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "lw_…",
-        "description": "A personal token, made under Account: to read, or to read and write.",
+        "description": "A personal API token, created under Account: read-only, or read and write.",
     },
     "cookie": {
         "type": "apiKey",
         "in": "cookie",
         "name": "likewise",
-        "description": "Of a browser that has signed in; `__Host-likewise` over https.",
+        "description": "The session cookie of a signed-in browser; `__Host-likewise` over https.",
     },
     "annotator": {
         "type": "http",
         "scheme": "bearer",
-        "description": "Given out by `open_session` for an annotators' link.",
+        "description": "Returned by `open_session` for an annotators' link.",
     },
 }
 
 
 def release() -> str:
-    """The version of this program."""
+    """Return the version of this program."""
     try:
         return version("likewise")
     except PackageNotFoundError:
@@ -121,7 +130,7 @@ def operation_id(route: APIRoute) -> str:
 
 
 def describe_api(app: FastAPI) -> None:
-    """Let the application serve and know the completed document."""
+    """Make the application serve and use the completed document."""
 
     def described() -> Schema:
         if app.openapi_schema is None:
@@ -160,7 +169,7 @@ def _completed(app: FastAPI) -> Schema:
 
 
 def problem(description: str) -> Schema:
-    """A response of an operation that is an error."""
+    """Describe an error response of an operation."""
     content = {"application/problem+json": {"schema": PROBLEM}}
     return {"description": description, "content": content}
 
@@ -183,7 +192,8 @@ def _complete(path: str, method: str, operation: Schema) -> None:
 
 
 def _without_null(operation: Schema) -> None:
-    """What may be left out of an address or a header is never null there."""
+    """Remove null from the types of optional query and header parameters, because it cannot be sent
+    there."""
     for parameter in operation.get("parameters", []):
         parameter["schema"] = _not_null(parameter["schema"])
 

@@ -1,5 +1,5 @@
-"""What passes by itself, and work that waits for it: neither a restart of PostgreSQL nor a disk
-that is full for a while loses a training."""
+"""Temporary failures, and work that waits for them to pass, so that neither a restart of PostgreSQL
+nor a full disk loses a training."""
 
 import logging
 import time
@@ -12,8 +12,8 @@ from app.core.errors import NoRoom
 
 Result = TypeVar("Result")
 
-# Classes of SQLSTATE: connection, gave way to another transaction, no resources, shut down; a lock
-# that was waited for too long, a transaction that was idle too long.
+# Classes of SQLSTATE: connection, transaction conflict, no resources, shutdown; a lock timeout, an
+# idle-transaction timeout.
 PASSING_STATES = ("08", "40", "53", "57P", "55P03", "25P03")
 PATIENCE_SECONDS = 120.0
 PAUSE_SECONDS = 1.0
@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 
 
 def passes_by_itself(error: Exception) -> bool:
-    """Whether the connection was lost or is not to be had, or the transaction gave way to
-    another; statements that take too long are our own fault."""
+    """Tell whether the connection was lost or refused, or the transaction gave way to another.
+    Statements that take too long are our own fault."""
     if not isinstance(error, OperationalError):
         return False
     state = getattr(error.orig, "sqlstate", None)
@@ -32,12 +32,12 @@ def passes_by_itself(error: Exception) -> bool:
 def through_outages(
     what: str, work: Callable[[], Result], give_up: Callable[[], bool] = lambda: False
 ) -> Result:
-    """The result of `work`, a whole transaction or what is stored under keys of its own, done anew
-    while the database is away or a disk full, until `give_up`, for PATIENCE_SECONDS at most. Raises
-    what `work` raises.
+    """Run `work`, a whole transaction or a write under its own keys, and return its result. Repeat
+    it while the database is away or a disk is full, until `give_up`, for at most PATIENCE_SECONDS.
+    Raises anything that `work` raises.
 
-    A commit may have happened although its confirmation was lost: the second time, `work` must
-    find that out.
+    A commit may have succeeded although its confirmation was lost, so `work` must detect that the
+    second time.
     """
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
@@ -48,6 +48,6 @@ def through_outages(
             passes = is_full or passes_by_itself(error)
             if not passes or give_up() or time.monotonic() > deadline:
                 raise
-            awaited = "room on the disk" if is_full else "the database"
-            logger.warning("%s waits for %s: %s", what, awaited, error)
+            awaited = "free disk space" if is_full else "the database"
+            logger.warning("%s is waiting for %s: %s", what, awaited, error)
             time.sleep(PAUSE_SECONDS)

@@ -1,8 +1,8 @@
-"""The outbox: background tasks are asked for in the transaction that needs them.
+"""The outbox: background tasks are requested in the transaction that needs them.
 
-A row written here commits or rolls back with the answer or the campaign that caused it. The
-dispatcher (`workers/dispatcher.py`) hands it to Celery by name; losing Redis or a process between
-the two loses nothing.
+A row written here commits or rolls back together with the answer or campaign that caused it. The
+dispatcher (`workers/dispatcher.py`) sends it to Celery by name. If Redis or a process fails in
+between, nothing is lost.
 """
 
 from datetime import datetime
@@ -31,8 +31,8 @@ NOTIFY_CHANNEL = "likewise_outbox"
 
 
 class OutboxMessage(Base):
-    """One task to be handed to Celery; `dispatched_at` is null until that was tried, `refused`
-    says why it could not be done."""
+    """One task to send to Celery. `dispatched_at` is null until that was tried; `refused` says why
+    it failed."""
 
     __tablename__ = "outbox"
     __table_args__ = (
@@ -49,10 +49,10 @@ class OutboxMessage(Base):
 
 
 def sent_since(moment: datetime) -> ColumnElement[bool]:
-    """Whether a message waits, or was sent between then and now.
+    """Return the condition that a message is waiting, or was sent between then and now.
 
-    A clock that was put back leaves messages of the future: they count as lost, since they could
-    be, and one too many is harmless.
+    If the clock was set back, messages can have times in the future. They count as lost, because
+    they may be, and an extra message is harmless.
     """
     sent = OutboxMessage.dispatched_at
     return or_(sent.is_(None), sent.between(moment, latest_now()))
@@ -61,8 +61,8 @@ def sent_since(moment: datetime) -> ColumnElement[bool]:
 def send_after_commit(
     session: Session, task: str, arguments: dict[str, Any], job_id: UUID | None = None
 ) -> None:
-    """Ask for Celery task `task` to run with JSON `arguments` once the transaction commits."""
+    """Request that Celery task `task` runs with JSON `arguments` once the transaction commits."""
     row = {"task": task, "arguments": arguments, "job_id": job_id}
-    # Nothing is read back, as its number would be: requests of requesters may not.
+    # The row's id is not read back, because requesters' requests may not read this table.
     session.execute(insert(OutboxMessage).inline(), row)
     session.execute(func.pg_notify(NOTIFY_CHANNEL, "").select())

@@ -1,7 +1,7 @@
-"""Lists in pages: `?limit=&after=`, answered as `{items, next}` and a Link header (RFC 8288).
+"""Lists in pages: `?limit=&after=` returns `{items, next}` and a Link header (RFC 8288).
 
-`next` is an opaque, signed cursor that holds the sort keys of the page's last row, so rows that
-are added or removed meanwhile neither repeat nor hide others. It is null on the last page.
+`next` is an opaque, signed cursor with the sort keys of the page's last row, so rows that are added
+or removed in the meantime are neither repeated nor hidden. It is null on the last page.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,28 +25,28 @@ READ: dict[type[Any], Callable[[Any], Any]] = {datetime: datetime.fromisoformat,
 
 
 class BadCursor(InvalidInput):
-    """`after` was not given out by this list."""
+    """The value of `after` does not come from this list."""
 
     code = "bad_cursor"
 
 
 class Page(BaseModel, Generic[Item]):
-    """Part of a list; send `next` as `after` for the part that follows."""
+    """A page of a list. Send `next` as `after` to get the next page."""
 
     items: list[Item]
     next: str | None = Field(description="Cursor of the next page; null on the last one.")
 
 
 class Paging:
-    """How much of a list is asked for, and from where: a dependency of the routes of lists."""
+    """The requested page of a list; routes of lists depend on it."""
 
     def __init__(
         self,
         request: Request,
         response: Response,
-        limit: Annotated[int, Query(ge=1, le=MOST, description="Items of a page.")] = 100,
+        limit: Annotated[int, Query(ge=1, le=MOST, description="Number of items on a page.")] = 100,
         after: Annotated[
-            str | None, Query(max_length=1000, description="`next` of the page before.")
+            str | None, Query(max_length=1000, description="The `next` value of the previous page.")
         ] = None,
     ) -> None:
         self.limit = limit
@@ -64,8 +64,8 @@ class Paging:
         keys = unsign(self._purpose, after)
         if not isinstance(keys, list):
             raise BadCursor(
-                "`after` is not a cursor of this list. Send the `next` of the page before, "
-                "unchanged, or leave it out to begin anew."
+                "`after` is not a cursor of this list. Send the `next` value of the "
+                "previous page unchanged, or leave `after` out to start from the beginning."
             )
         return keys
 
@@ -76,8 +76,8 @@ class Paging:
         *keys: InstrumentedAttribute[Any],
         newest_first: bool = False,
     ) -> Sequence[Any]:
-        """The rows of this page, sorted by `keys`: columns of the query's first entity, which
-        together are unique. `newest_first` turns the order round."""
+        """Return the rows of this page, sorted by `keys`: columns of the query's first entity that
+        are unique together. `newest_first` reverses the order."""
         if self._after is not None:
             place = tuple_(*self._place(keys))
             query = query.where(tuple_(*keys) < place if newest_first else tuple_(*keys) > place)
@@ -88,15 +88,17 @@ class Paging:
     def _place(self, keys: tuple[InstrumentedAttribute[Any], ...]) -> list[Any]:
         values = self._after or []
         if len(values) != len(keys):
-            raise BadCursor("`after` is a cursor of another list.")
+            raise BadCursor(
+                "`after` is a cursor of another list. Leave it out to start from the beginning."
+            )
         return [
             literal(READ.get(key.type.python_type, lambda same: same)(value), key.type)
             for key, value in zip(keys, values, strict=True)
         ]
 
     def slice(self, offset: int, fetch: Callable[[int, int], Sequence[Row]]) -> Sequence[Row]:
-        """The same for rows found by their number: `fetch` gives at most so many from a start.
-        `offset` counts where no cursor is given."""
+        """Return a page of rows that are found by their index: `fetch` takes a start and a limit.
+        `offset` is used if there is no cursor."""
         start = int(self._after[0]) if self._after is not None else offset
         rows = fetch(start, self.limit + 1)
         if len(rows) > self.limit:
@@ -104,7 +106,7 @@ class Paging:
         return rows[: self.limit]
 
     def part(self, rows: Sequence[Row], key: Callable[[Row], int]) -> Sequence[Row]:
-        """The same for rows that were computed and lie sorted by `key`."""
+        """Return a page of computed rows that are sorted by `key`."""
         if self._after is not None:
             (last,) = self._after
             rows = [row for row in rows if key(row) > int(last)]
@@ -117,7 +119,7 @@ class Paging:
         return rows[: self.limit]
 
     def page(self, items: list[Item]) -> Page[Item]:
-        """The reply's body; also sets the Link header."""
+        """Return the response body, and set the Link header."""
         if self._next is not None:
             following = self._request.url.include_query_params(after=self._next)
             address = f"{following.path}?{following.query}"

@@ -1,8 +1,8 @@
-"""How much of the server one account may take at once.
+"""Limits on how much of the server one account can use at once.
 
-Requests of an account that come while it has AT_ONCE under way wait in line, its own and nobody
-else's; beyond that they are refused. A place is given back when the reply begins: downloads and
-live events, which go on from there, have limits of their own.
+Requests of an account that arrive while AT_ONCE are in progress wait in that account's own queue;
+further ones are refused. A place is returned when the response begins: downloads and live events
+continue after that and have their own limits.
 """
 
 import asyncio
@@ -22,20 +22,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.core.errors import LikewiseError
 from app.core.middleware import refusal
 
-# Browsers ask for six things of a page at once.
+# Browsers send six requests at once for a page.
 AT_ONCE, IN_LINE = 6, 200
-# Bodies of more than a few lines, and what becomes of them. The page for images sends three.
+# Large request bodies, and their processing. The page for images sends three at once.
 UPLOADS_AT_ONCE = 4
-# Pages of progress that somebody leaves open.
+# Progress pages that people leave open.
 STREAMS_AT_ONCE = 40
 # A refusal is sent after that: who asks again at once, against its Retry-After, asks less often.
 REFUSAL_SECONDS = 1.0
 _REMEMBERED = 10_000
-TOO_MUCH = "This account asks for too much at once. Wait for the replies to earlier requests."
+TOO_MUCH = "Your account has too many requests in progress. Wait until some of them have finished."
 
 
 class TooManyAtOnce(LikewiseError):
-    """The account has as much under way as it may."""
+    """The account has as many requests in progress as it is allowed."""
 
     code = "too_many_at_once"
     status = 429
@@ -49,9 +49,9 @@ class _Taken:
 
 
 class Places:
-    """So many places for each holder, and so many who wait for them in the order of their coming.
+    """A number of places per holder, and a queue of waiting requests in order of arrival.
 
-    Of one event loop. refusal: the error message when the line is full
+    It belongs to one event loop. refusal: the error message when the queue is full
     """
 
     def __init__(self, at_once: int, in_line: int, refusal: str) -> None:
@@ -67,7 +67,7 @@ class Places:
         return True
 
     async def take(self, holder: Hashable) -> None:
-        """Wait for a place, which the caller gives back with `leave`. Raises TooManyAtOnce."""
+        """Wait for a place; the caller returns it with `leave`. Raises TooManyAtOnce."""
         if self.take_now(holder):
             return
         taken = self._taken[holder]
@@ -85,7 +85,7 @@ class Places:
             raise
 
     def leave(self, holder: Hashable) -> None:
-        """The place goes to the next in line."""
+        """Return the place, which goes to the next in the queue."""
         taken = self._taken[holder]
         while taken.line:
             turn = taken.line.popleft()
@@ -98,7 +98,7 @@ class Places:
 
     @asynccontextmanager
     async def held(self, holder: Hashable) -> AsyncIterator[None]:
-        """A place for the time of the block; raises TooManyAtOnce."""
+        """Hold a place for the duration of the block; raises TooManyAtOnce."""
         await self.take(holder)
         try:
             yield
@@ -107,20 +107,20 @@ class Places:
 
 
 class Place:
-    """One place that was taken, to be left once, at the latest when the reply begins."""
+    """A place that was taken; it is returned once, at the latest when the response begins."""
 
     def __init__(self, places: Places, holder: Hashable) -> None:
         self.holder = holder
         self._places: Places | None = places
 
     def leave(self) -> None:
-        """May be called again."""
+        """Return the place; further calls do nothing."""
         places, self._places = self._places, None
         if places is not None:
             places.leave(self.holder)
 
     def left_by(self, send: Send) -> Send:
-        """`send` that leaves the place at the reply's beginning."""
+        """Return a `send` that returns the place when the response begins."""
 
         async def send_and_leave(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -133,23 +133,25 @@ class Place:
 uploads = Places(
     UPLOADS_AT_ONCE,
     0,
-    f"This account sends {UPLOADS_AT_ONCE} files at the moment. Wait until one has gone in.",
+    f"Your account is already uploading {UPLOADS_AT_ONCE} files. Wait until one of them has "
+    "finished.",
 )
 streams = Places(
     STREAMS_AT_ONCE,
     0,
-    f"This account follows {STREAMS_AT_ONCE} campaigns at the moment. Close some of their pages.",
+    f"Your account is already following {STREAMS_AT_ONCE} campaigns live. Close some of "
+    "their pages.",
 )
 _owners: OrderedDict[bytes, UUID] = OrderedDict()
 
 
 class FairShare:
-    """Each account has AT_ONCE requests under way, and IN_LINE more that wait; strangers with a
-    cookie or token that is nobody's share those of their address.
+    """Gives each account AT_ONCE requests in progress, and IN_LINE more that wait. Clients with an
+    invalid cookie or token share the places of their address.
 
-    A heavy request leaves its place for one of its own kind (app/core/heavy.py). credential_of: the
-    cookie or token of a request, None where requests are not counted: those of annotators, and
-    signing in; owner_of: its account, looked up in a thread and remembered
+    A heavy request exchanges its place for one for heavy requests (app/core/heavy.py).
+    credential_of: the cookie or token of a request, None if requests are not counted: those of
+    annotators, and signing in. owner_of: its account, looked up in a thread and cached
     """
 
     def __init__(
@@ -160,8 +162,9 @@ class FairShare:
     ) -> None:
         self.app = app
         self._credential_of, self._owner_of = credential_of, owner_of
-        # A server has one event loop. Clients in a process of tests have one each, and a future is
-        # woken in its own loop alone: who waited for a place of another loop would wait for ever.
+        # A server has one event loop. In tests, each client of a process has its own, and a future
+        # can only be woken in its own loop, so a request that waited for a place of another loop
+        # would wait forever.
         self._of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Places] = WeakKeyDictionary()
         self._making = threading.Lock()
 
@@ -187,8 +190,10 @@ class FairShare:
             await reply(scope, receive, _slow_to_refuse(send))
             return
         if has_left:
-            # Nobody reads this; it is counted as what it is.
-            reply = refusal(400, "body_cut_off", "The connection was lost while it waited.")
+            # Nobody reads this response; it only has to be counted correctly.
+            reply = refusal(
+                400, "body_cut_off", "The connection was lost while the request was waiting."
+            )
             await reply(scope, receive, send)
             return
         place = Place(self._places, holder)
@@ -210,7 +215,7 @@ class FairShare:
         return owner or ("address", (scope.get("client") or ("",))[0])
 
     async def _taken(self, holder: Hashable, early: "_Early") -> bool:
-        """False when who asked left while waiting."""
+        """Wait for a place; False if the client disconnects while waiting."""
         if self._places.take_now(holder):
             return True
         turn = asyncio.ensure_future(self._places.take(holder))
@@ -240,7 +245,8 @@ def _slow_to_refuse(send: Send) -> Send:
 
 
 class _Early:
-    """Notices that who asked has left before anybody reads, and keeps what it read on the way."""
+    """Notices that the client has disconnected before anything is read, and keeps what it has
+    read."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -250,7 +256,7 @@ class _Early:
         message = await self._receive()
         self._read.append(message)
         if message.get("more_body", False):
-            # What follows is more of the body, which waits outside.
+            # More of the body follows, and waits outside.
             await asyncio.Event().wait()
         while message["type"] != "http.disconnect":
             message = await self._receive()

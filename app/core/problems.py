@@ -1,4 +1,4 @@
-"""One place where errors become replies: problem+json for programs, a page for people."""
+"""Turns errors into responses: problem+json for programs, a page for people."""
 
 import logging
 from http import HTTPStatus
@@ -27,29 +27,30 @@ logger = logging.getLogger(__name__)
 RETRY_SECONDS = 2
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 DISK_FULL = "53100"
-# A commit may have happened although its confirmation was lost.
+# A commit may have succeeded although its confirmation was lost.
 UNCERTAIN = (
-    "The database cannot be reached at the moment, so it is not known whether this request had its "
-    "effect. Send the same request again in a few seconds, with the same Idempotency-Key if it had "
-    "one."
+    "The database cannot be reached at the moment, so we don't know whether this request "
+    "took effect. Send the same request again in a few seconds, with the same "
+    "Idempotency-Key if it had one."
 )
 UNREAD = (
-    "The database cannot be reached at the moment. Nothing is lost; ask again in a few seconds."
+    "The database cannot be reached at the moment. Nothing is lost. Try again in a few seconds."
 )
-# Where somebody who sees a page can do what the error asks for.
+# Links to the pages where people can do what the error asks for.
 SENT_ON = {"confirmation_required": "/account/confirm", "second_factor_required": "/account"}
-# Of a request that does not fit: nobody reads more, and a small request may have thousands.
+# Maximum number of reported errors of an invalid request: nobody reads more, and a small request
+# may have thousands.
 MOST_ERRORS = 100
 LONGEST_PLACE = 300
 
 
-# What cannot be stored: NUL, bytes that are no text, too long, beyond a number's or a date's range.
-# Without a state: what the driver refuses to send.
+# SQLSTATEs for values that cannot be stored: NUL, bytes that are not text, too long, or out of
+# range for a number or a date. None: the driver refuses to send the value.
 UNSTORABLE_STATES = (None, "22001", "22003", "22008", "22021", "22P02", "22P05")
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Answer every error of the hierarchy, of validation and of routing in one shape."""
+    """Respond to every error of the hierarchy, of validation and of routing in one format."""
     app.add_exception_handler(LikewiseError, _on_likewise_error)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_error)
@@ -62,7 +63,7 @@ def install_error_handlers(app: FastAPI) -> None:
 
 
 def problem(request: Request, status: int, code: str, detail: str, **extra: Any) -> Response:
-    """The error as a page or as RFC 9457 problem details."""
+    """Return the error as a page or as RFC 9457 problem details."""
     title = HTTPStatus(status).phrase
     if wants_page(request):
         context = {"status": status, "title": title, "detail": detail}
@@ -100,7 +101,7 @@ def _on_validation_error(request: Request, error: Exception) -> Response:
 def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.__cause__ is not None and is_full(error.__cause__):
-        # Of the folder that bodies lie in until they are whole: no fault of what was sent.
+        # The folder for incoming bodies failed, which is not the request's fault.
         return _on_full_disk(request, error.__cause__)
     named = HTTPStatus(error.status_code).name.lower()
     code = error.code if isinstance(error, BodyRefused) else named
@@ -115,40 +116,52 @@ def _on_http_error(request: Request, error: Exception) -> Response:
 
 
 def _methods_at(request: Request) -> list[str]:
-    """What the routes of an address take: the framework tells those of the first. A neighbour with
-    a parameter in the place of a name that another route has is the route of other addresses."""
+    """Return the methods that routes accept at an address; the framework only reports those of the
+    first matching route. If one route has a fixed name where another has a parameter, only the
+    first one counts."""
     found: dict[int, set[str]] = {}
     for route in iter_route_contexts(request.app.routes):
         pattern = getattr(route, "path_regex", None)
         if pattern is not None and pattern.match(request.url.path):
-            # Mounted are files alone.
+            # Only static files are mounted.
             methods = route.methods or {"GET", "HEAD"}
             found.setdefault(pattern.groups, set()).update(methods)
     return sorted(found[min(found)])
 
 
 def _on_lost_client(request: Request, error: Exception) -> Response:
-    """Whoever asked went away within the body: no error of ours, and nobody reads this."""
-    return problem(request, 400, "body_cut_off", "The connection was lost within the body.")
+    """The client disconnected within the body. This is not our error, and nobody reads the
+    response."""
+    return problem(
+        request,
+        400,
+        "body_cut_off",
+        "The connection was lost before the whole request body had arrived.",
+    )
 
 
 def _on_data_error(request: Request, error: Exception) -> Response:
-    # What PostgreSQL cannot hold although JSON can: NUL characters, half surrogate pairs.
+    # Handle values that JSON allows and PostgreSQL cannot store: NUL characters, unpaired
+    # surrogates.
     if getattr(getattr(error, "orig", None), "sqlstate", None) not in UNSTORABLE_STATES:
         return _on_unexpected_error(request, error)
-    logger.warning("data refused by the database at %s", route_of(request.scope), exc_info=error)
-    detail = "The request holds characters or numbers that cannot be stored, such as NUL."
+    logger.warning("the database rejected data at %s", route_of(request.scope), exc_info=error)
+    detail = (
+        "The request contains characters or numbers that cannot be stored, such as NUL. Remove "
+        "them and try again."
+    )
     return problem(request, 422, "cannot_be_stored", detail)
 
 
 def _on_database_trouble(request: Request, error: Exception) -> Response:
-    """What passes by itself, after which the same request may be sent again."""
+    """Handle temporary errors, after which the same request can be sent again."""
     if isinstance(error, OperationalError) and not passes_by_itself(error):
         return _on_unexpected_error(request, error)
-    logger.warning("database not to be had at %s: %s", route_of(request.scope), error)
+    logger.warning("database not reachable at %s: %s", route_of(request.scope), error)
     code, detail = "database_unavailable", UNCERTAIN
     if getattr(getattr(error, "orig", None), "sqlstate", None) == DISK_FULL:
-        # 503 and not 507: answers that wait in annotators' pages are sent again by themselves.
+        # This is 503 and not 507, because annotators' pages then send their waiting answers again
+        # automatically.
         code, detail = NoRoom.code, NO_ROOM
     elif request.method in SAFE_METHODS:
         detail = UNREAD
@@ -158,7 +171,7 @@ def _on_database_trouble(request: Request, error: Exception) -> Response:
 
 
 def _on_full_disk(request: Request, error: BaseException) -> Response:
-    logger.error("no room at %s: %s", route_of(request.scope), error)
+    logger.error("disk full at %s: %s", route_of(request.scope), error)
     return _on_likewise_error(request, NoRoom())
 
 
@@ -166,11 +179,14 @@ def _on_unexpected_error(request: Request, error: Exception) -> Response:
     if is_full(error):
         return _on_full_disk(request, error)
     logger.error("unexpected error at %s", route_of(request.scope), exc_info=error)
-    detail = "Something went wrong on our side. Nothing was stored; please try again."
+    detail = "Something went wrong on the server. Nothing was saved. Please try again."
     if isinstance(request.scope.get("route"), BriefRoute):
-        detail = "Something went wrong on our side, maybe after all was stored. Please try again."
+        detail = (
+            "Something went wrong on the server, possibly after everything was saved. Check "
+            "before you try again."
+        )
     response = problem(request, 500, "internal_error", detail)
-    # What sets it elsewhere has been left by now.
+    # The context that set it has already been left.
     response.headers[HEADER] = request_id.get()
     kind = response.headers.get("content-type", "")
     nonce = getattr(request.state, "nonce", "")

@@ -1,38 +1,39 @@
-"""What no log may hold is taken out of each line before it is written.
+"""Removes from each log line what must not be logged.
 
-Code does not log secrets. This is for what libraries and errors quote: addresses with what stands
-behind the question mark, headers, connection strings.
+Our code does not log secrets. This module is for what libraries and errors quote: query strings,
+headers, connection strings.
 """
 
 import re
 
 GONE = "[redacted]"
-# What PostgreSQL says beyond its first line quotes rows: "DETAIL:  Failing row contains (…)",
-# "CONTEXT:  unnamed portal parameter $1 = '…'". A value may have lines of its own, so everything
-# goes until something that only a traceback, SQLAlchemy or PostgreSQL writes.
+# Everything after the first line of a PostgreSQL error quotes rows: "DETAIL:  Failing row contains
+# (…)", "CONTEXT:  unnamed portal parameter $1 = '…'". A value may contain line breaks, so
+# everything is removed up to something that only a traceback, SQLAlchemy or PostgreSQL writes.
 ROW_VALUES = re.compile(
     r"^([ |+]*)(DETAIL|CONTEXT|HINT|QUERY|STATEMENT):[ \t].*?"
     r"(?=\n[ |+]*(?:\[SQL|\(Background on this error|The above exception was|"
     r"During handling of|Traceback \(most recent|LINE \d+:)|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-# Lengths are bounded where a pattern could begin anywhere: else a long line takes its square.
+# Lengths are bounded where a pattern could begin anywhere; otherwise a long line would take
+# quadratic time.
 PATTERNS = (
     (ROW_VALUES, rf"\1\2: {GONE}"),
     # Cookie and Set-Cookie headers; the rest of the line.
     (re.compile(r"(?i)\b((?:set-)?cookie['\"]?\s*[:=]\s*)[^\n]+"), rf"\1{GONE}"),
     (re.compile(r"(?i)\b(bearer|basic|token)(\s+)[\w.~+/=-]{8,}"), rf"\1\2{GONE}"),
-    # API tokens, wherever they stand.
+    # API tokens, anywhere.
     (re.compile(r"\blw_[\w-]{8,}"), GONE),
-    # What was sealed, such as annotators' tokens.
+    # Encrypted texts, such as annotators' tokens.
     (re.compile(r"\bgAAAA[\w-]{60,}={0,2}"), GONE),
     # postgresql://user:password@host, smtp://…, redis://…
     (re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]{0,300}:)[^\s/]{1,300}@"), rf"\1{GONE}@"),
-    # Tokens that are a part of a path: one-time links, annotators' links.
+    # Tokens in paths: one-time links, annotators' links.
     (re.compile(r"(/sign-in/|/a/(?:(?:mturk|prolific)/)?)[\w.~%-]{8,}"), rf"\1{GONE}"),
-    # Queries of addresses, as a whole.
+    # Query strings as a whole.
     (re.compile(r"((?:https?://|/)[^\s?'\"<>]{0,2000}\?)[^\s'\"<>]+"), rf"\1{GONE}"),
-    # Their parts, elsewhere: workerId=…, "PROLIFIC_PID": "…".
+    # Their parameters, anywhere else: workerId=…, "PROLIFIC_PID": "…".
     (
         re.compile(
             r"(?i)\b((?:worker|assignment|hit|participant|submission|session|study)_?id"
@@ -41,14 +42,14 @@ PATTERNS = (
         ),
         rf"\1\2{GONE}",
     ),
-    # A Prolific id, and an MTurk worker's, by how they look.
+    # Prolific ids and MTurk worker ids, recognised by their form.
     (re.compile(r"\b[0-9a-f]{24}\b"), GONE),
     (re.compile(r"\bA(?=[A-Z]*\d)[0-9A-Z]{11,20}\b"), GONE),
 )
 
 
 def redacted(text: str) -> str:
-    """The text without what could be used, or tell who somebody is."""
+    """Return the text without secrets and without anything that identifies a person."""
     for pattern, replacement in PATTERNS:
         text = pattern.sub(replacement, text)
     return text

@@ -1,6 +1,6 @@
-"""Every request gets an id, is counted and leaves a line in the log.
+"""Gives every request an id, counts it, and logs a line for it.
 
-Of an address only the template of its route is told, `/a/{link}`: addresses hold tokens and ids of
+Only the template of the route is logged, `/a/{link}`, because addresses contain tokens and ids of
 people.
 """
 
@@ -17,17 +17,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.core.logs import REQUESTS, request_id
 
 HEADER = "X-Request-ID"
-# What others may name a request: nothing that could break a line or say much.
+# Request ids that clients may choose: nothing that could break a line or carry a message.
 SAFE_ID = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 logger = logging.getLogger(REQUESTS)
-# Of this process. Labels are bounded: templates of routes, never paths or ids.
+# Metrics of this process. The labels are limited to templates of routes, never paths or ids.
 FIGURES = CollectorRegistry()
 durations = Histogram(
     "likewise_request_seconds",
-    "Time until a reply begins.",
+    "Time until the response begins.",
     ("method", "route", "status"),
     registry=FIGURES,
     buckets=BOUNDS,
@@ -46,8 +46,8 @@ class Requests:
             return
         given = Headers(scope=scope).get(HEADER, "")
         identity = given if SAFE_ID.fullmatch(given) else uuid4().hex
-        # Not taken back at the end: the server has a task for each request, and the handler of
-        # unexpected errors, which comes after this, names the request, too.
+        # This is not reset at the end: the server has a task for each request, and the handler of
+        # unexpected errors, which runs after this, uses the id too.
         request_id.set(identity)
         started = time.perf_counter()
         status, seconds, is_over = 500, None, False
@@ -68,12 +68,12 @@ class Requests:
 
 
 async def _has_begun(send: Send, message: Message) -> bool:
-    """Begin a reply. False where the server has answered by itself and closes the connection: what
-    came behind the request's head was no HTTP, while the application was at work."""
+    """Begin a response. False if the server has responded by itself and closes the connection,
+    because what followed the request was not HTTP while the application was at work."""
     try:
         await send(message)
     except LocalProtocolError as error:
-        logger.info("a reply came too late, the server has refused the body: %s", error)
+        logger.info("a response came too late, the server has rejected the request body: %s", error)
         return False
     return True
 
@@ -89,6 +89,7 @@ def _note(scope: Scope, status: int, seconds: float) -> None:
 
 
 def route_of(scope: Scope) -> str:
-    """The template of the route that answered; "/static" for files, "none" where there was none."""
+    """Return the template of the route that responded; "/static" for files, "none" if there was no
+    route."""
     route = getattr(scope.get("route"), "path", None)
     return str(route or scope.get("root_path") or "none")

@@ -1,4 +1,4 @@
-"""Which migrations this code has, and which of them the database has seen."""
+"""Compares the migrations of this code with those that the database has."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -19,12 +19,12 @@ def _scripts() -> ScriptDirectory:
 
 @lru_cache
 def newest_revision() -> str:
-    """The revision that this code works with."""
+    """Return the revision that this code works with."""
     return str(_scripts().get_current_head())
 
 
 def knows_revision(revision: str) -> bool:
-    """Whether this code can migrate from there."""
+    """Tell whether this code can migrate from that revision."""
     try:
         return _scripts().get_revision(revision) is not None
     except CommandError:
@@ -32,5 +32,5 @@ def knows_revision(revision: str) -> bool:
 
 
 def database_revision(session: Session) -> str:
-    """Where the database is; raises `sqlalchemy.exc.ProgrammingError` when it is empty."""
+    """Return the database's revision; raises `sqlalchemy.exc.ProgrammingError` when it is empty."""
     return str(session.execute(text("SELECT version_num FROM alembic_version")).scalar())

@@ -26,18 +26,20 @@ class Settings(BaseSettings):
     )
     data: Path = Path(".likewise")
     secret_key: SecretStr
-    # Earlier values of the secret key, the newest first, apart by blanks: still good for reading.
+    # Earlier values of the secret key, newest first, separated by spaces. They are still used for
+    # reading.
     old_secret_keys: SecretStr = Field(default=SecretStr(""))
     base_url: str = "http://127.0.0.1:8000"
-    # Names by which the server may be asked for, beside that of base_url; `*`: any.
+    # Host names that the server accepts in addition to that of base_url; `*` accepts any.
     allowed_hosts: str = ""
 
     # Browsers are signed out after so long without a request, and after so long in any case.
     session_idle_hours: int = Field(default=72, ge=1, le=8_760)
     session_hours: int = Field(default=336, ge=1, le=8_760)
-    # Paying, tokens, passwords: who they are must have been proved within so many minutes.
+    # For payments, tokens and passwords, people must have confirmed their identity within so many
+    # minutes.
     confirm_minutes: int = Field(default=30, ge=1, le=1_440)
-    # Who must have a second factor: nobody must, those who recruit and pay, or everybody.
+    # Who must have a second factor: nobody, those who recruit and pay, or everyone.
     second_factor: Literal["offered", "payers", "everybody"] = "offered"
 
     smtp_url: SecretStr = Field(default=SecretStr(""))
@@ -45,24 +47,27 @@ class Settings(BaseSettings):
 
     webhooks_to_private: bool = False
 
-    # An endpoint that speaks MTurk's or Prolific's language, and the origin where its people work:
-    # for emulators and compatible services, as the environment "custom".
+    # An endpoint with MTurk's or Prolific's API, and the origin where its annotators work: for
+    # emulators and compatible services, as the environment "custom".
     mturk_endpoint: str = ""
     mturk_worker_site: str = ""
     # An SQS queue that MTurk may send events to, read with the server's own AWS credentials.
     mturk_queue_url: str = ""
     prolific_endpoint: str = ""
     prolific_site: str = ""
-    # How often platforms are asked what came back, in seconds.
+    # How often platforms are polled for submissions, in seconds.
     poll_seconds: float = Field(default=30, ge=0.2, le=3_600)
-    # After so long, whoever was to make a request to a platform is taken for dead.
+    # After this time, a process that claimed a request to a platform is considered dead.
     claim_seconds: int = Field(default=45, ge=2, le=3_600)
-    # How often, in seconds, a payment of unknown outcome is looked for before a person is asked.
+    # How often, in seconds, the outcome of an unconfirmed payment is checked before a person is
+    # asked.
     look_seconds: float = Field(default=20, ge=0.2, le=3_600)
-    # After so long a silence, somebody at work on a platform's assignment is taken to have left.
+    # After this time without activity, someone working on a platform's assignment is considered to
+    # have left.
     presence_seconds: int = Field(default=90, ge=1, le=3_600)
 
-    # Days after a campaign's end when it is forgotten who its people were; 0: never by itself.
+    # Days after a campaign's end until its annotators' identities are deleted; 0: never
+    # automatically.
     retention_days: int = Field(default=180, ge=0, le=36_500)
 
     lease_seconds: int = Field(default=900, ge=5, le=86_400)
@@ -70,31 +75,33 @@ class Settings(BaseSettings):
     job_time_limit_seconds: int = Field(default=3_600, ge=10)
     job_max_attempts: int = Field(default=3, ge=1, le=20)
     redispatch_seconds: int = Field(default=20, ge=1, le=600)
-    # Trainings of one account that may be with workers at once; more wait, and others go first.
+    # Trainings of one account that workers may have at once. Further ones wait, and other accounts
+    # go first.
     trainings_per_account: int = Field(default=2, ge=1, le=1_000)
 
     max_upload_bytes: int = Field(default=512 * 2**20, ge=2**20)
     max_image_bytes: int = Field(default=32 * 2**20, ge=2**10)
     max_image_pixels: int = Field(default=40_000_000, ge=10_000)
     max_collection_images: int = Field(default=200_000, ge=1)
-    # Of all collections of an account together.
+    # Maximum number of images of an account in all its collections together.
     max_account_images: int = Field(default=1_000_000, ge=1)
 
-    # Object storage that collections may be imported from: prefixes, apart by blanks or commas.
+    # Object storage from which collections may be imported: prefixes, separated by spaces or
+    # commas.
     import_sources: str = ""
     import_from_private: bool = False
 
     # module:function that turns images into features (docs/features.md).
     features: str = Field(default="", pattern=r"^$|^[\w.]+:\w+$")
 
-    # How processes write to the terminal: lines for people, or JSON objects for programs.
+    # Format of log output: lines for people, or JSON objects for programs.
     log_format: Literal["text", "json"] = "text"
-    # Who has it may read /metrics; nobody may while it is empty.
+    # The token for reading /metrics; while it is empty, nobody can.
     metrics_token: SecretStr = Field(default=SecretStr(""))
 
     @property
     def storage(self) -> str:
-        """Object storage address: `STORAGE_URL`, or a folder under `LIKEWISE_DATA`."""
+        """Return the object storage address: `STORAGE_URL`, or a folder under `LIKEWISE_DATA`."""
         return self.storage_url or (self.data.resolve() / "storage").as_uri()
 
     @property
@@ -104,5 +111,6 @@ class Settings(BaseSettings):
 
 @lru_cache
 def get_settings() -> Settings:
-    """The process-wide settings; raises `pydantic.ValidationError` when one is missing or wrong."""
+    """Return the process-wide settings; raises `pydantic.ValidationError` if one is missing or
+    invalid."""
     return Settings()

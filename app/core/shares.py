@@ -1,7 +1,7 @@
-"""A pool of threads that no account has for itself.
+"""A pool of threads that no account can occupy alone.
 
-Work that is done in threads of the dispatcher waits for other people's servers. Those of one
-account may be slow, and its work may be much: each account has a share of the threads at once.
+Threads of the dispatcher wait for other people's servers. The servers of one account may be slow
+and its work may be much, so each account has a maximum number of threads.
 """
 
 import threading
@@ -13,7 +13,7 @@ from uuid import UUID
 
 
 class OfAccount(Protocol):
-    """Claimed work that says whose it is."""
+    """Claimed work that knows its account."""
 
     @property
     def account_id(self) -> UUID: ...
@@ -23,9 +23,9 @@ Work = TypeVar("Work", bound=OfAccount)
 
 
 class Shares:
-    """Counts the work of each account that threads of this process do at the moment.
+    """Counts the work that threads of this process currently do for each account.
 
-    most: pieces of work of one account at once
+    most: maximum pieces of work of one account at once
     """
 
     def __init__(self, most: int) -> None:
@@ -35,8 +35,9 @@ class Shares:
 
     @contextmanager
     def claimed(self, claim: Callable[[Collection[UUID]], Work | None]) -> Iterator[Work | None]:
-        """What `claim` takes, given the accounts it must pass over, counted during the block."""
-        # One at a time: two that look at once would both find room.
+        """Claim work with `claim`, which gets the accounts to skip, and count it during the
+        block."""
+        # Only one thread claims at a time; two at once would both find room.
         with self._lock:
             work = claim([one for one, n in self._under_way.items() if n >= self._most])
             if work is not None:

@@ -1,8 +1,8 @@
-"""Downloads at the pace of the database, whatever the pace of who reads them.
+"""Downloads that run at the speed of the database, however slow the client is.
 
-What is sent is written to a file without a name first, as fast as it can be made, and read from
-there while it grows. So a slow reader holds a file, and neither a connection to the database nor a
-thread that others wait for. An account reads a few files at a time; a few are made at a time.
+The content is first written to an unnamed file as fast as it can be generated, and sent from there
+while the file grows. So a slow client holds a file, but not a database connection or a thread that
+others need. Each account can read a few files at a time, and a few are generated at a time.
 """
 
 import os
@@ -22,9 +22,9 @@ from app.core.errors import LikewiseError, NoRoom
 
 AT_ONCE = 4
 PIECE_BYTES = 2**16
-# Left on the disk of temporary files, which others need too.
+# Room to leave on the disk of temporary files, which others need too.
 LEAST_ROOM = 256 * 2**20
-# Between two looks for more, which take no thread.
+# Pause between two checks for more data; no thread is held meanwhile.
 SHORTEST_LOOK, LONGEST_LOOK = 0.005, 0.2
 _making = threading.BoundedSemaphore(DOWNLOAD_CONNECTIONS)
 _of_account: Counter[UUID] = Counter()
@@ -32,20 +32,21 @@ _lock = threading.RLock()
 
 
 class TooManyDownloads(LikewiseError):
-    """The account reads as many files at once as it may."""
+    """The account is downloading as many files as it is allowed."""
 
     status = 429
     code = "too_many_downloads"
 
 
 class _Spool:
-    """A file that one thread fills while somebody reads it."""
+    """A file that one thread fills while another reads it."""
 
     def __init__(self, account_id: UUID, pieces: Callable[[], Iterator[bytes]]) -> None:
         self._account_id, self._pieces = account_id, pieces
-        # Without a name: whatever ends the process, nothing is left behind.
+        # The file has no name, so nothing is left behind however the process ends.
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by whoever is last
-        # Of several entries: a reply that is collected may leave while another one does.
+        # The lock is reentrant, because garbage collection may close one response while another one
+        # is being closed.
         self._lock = threading.RLock()
         self._written = 0
         self._made = self._left = False
@@ -53,10 +54,11 @@ class _Spool:
         threading.Thread(target=self._fill, name="download", daemon=True).start()
 
     async def read(self) -> AsyncIterator[bytes]:
-        """The pieces, as they come; raises what went wrong where they were made."""
+        """Yield the pieces as they arrive; raises the error of the thread that generates them."""
         place, look = 0, SHORTEST_LOOK
         while True:
-            # In this order: what is written before it is made is all there is.
+            # The order matters: once the file is complete, everything written before is all there
+            # is.
             made, known = self._made, self._written
             if known > place:
                 piece = os.pread(self._file.fileno(), min(PIECE_BYTES, known - place), place)
@@ -71,7 +73,7 @@ class _Spool:
                 look = min(2 * look, LONGEST_LOOK)
 
     def leave(self) -> None:
-        """Nobody reads any more; may be said again."""
+        """Note that nobody reads it any more; further calls do nothing."""
         with self._lock:
             if self._left:
                 return
@@ -89,22 +91,22 @@ class _Spool:
                     if self._left:
                         break
         except BaseException as error:
-            # Raised where it is read: who downloads is to hear of it.
+            # The error is raised in the reader, so that the client gets it.
             self._error = error
         with self._lock:
             self._made = True
             self._end_when_over()
 
     def _end_when_over(self) -> None:
-        """Counted until nobody makes it either: who opens and leaves, and opens again, would have
-        any number of threads wait."""
+        """End the download once it is neither read nor generated any more. Otherwise someone who
+        opens and closes downloads repeatedly could keep any number of threads waiting."""
         if self._left and self._made:
             self._file.close()
             _end(self._account_id)
 
 
 class Download(StreamingResponse):
-    """The reply that sends what `pieces` makes in a thread of its own.
+    """A response that sends what `pieces` generates in its own thread.
 
     Raises TooManyDownloads and NoRoom.
     """
@@ -132,7 +134,7 @@ class Download(StreamingResponse):
             self._spool.leave()
 
     def __del__(self) -> None:
-        # A reply that was never sent, because something failed on its way.
+        # The response was never sent, because something failed on the way.
         if hasattr(self, "_spool"):
             self._spool.leave()
 
@@ -140,8 +142,9 @@ class Download(StreamingResponse):
 def _require_room() -> None:
     if shutil.disk_usage(tempfile.gettempdir()).free < LEAST_ROOM:
         raise NoRoom(
-            f"The server has less than {LEAST_ROOM >> 20} MB of temporary space left, too little "
-            "for a download. Try again once the administrator has freed some space."
+            f"The server has less than {LEAST_ROOM >> 20} MB of temporary space left, which "
+            "is too little for a download. Ask the administrator to free some space, then "
+            "try again."
         )
 
 
@@ -149,7 +152,8 @@ def _begin(account_id: UUID) -> None:
     with _lock:
         if _of_account[account_id] >= AT_ONCE:
             raise TooManyDownloads(
-                f"This account downloads {AT_ONCE} files at the moment. Wait until one has come."
+                f"Your account is already downloading {AT_ONCE} files. Wait until one of "
+                "them has finished."
             )
         _of_account[account_id] += 1
 

@@ -1,6 +1,6 @@
-"""Object storage: a local folder by default, S3-compatible by `STORAGE_URL`.
+"""Object storage: a local folder by default, or S3-compatible storage by `STORAGE_URL`.
 
-A thin layer over `obstore`, so that the rest of the code knows a few verbs and no library.
+This is a thin layer over `obstore`, so that the rest of the code needs a few verbs and no library.
 """
 
 import errno
@@ -19,10 +19,10 @@ from obstore.store import ObjectStore, from_url
 from app.core.errors import NoRoom
 from app.core.settings import get_settings
 
-# What storage other than a folder fails with.
+# Errors of storage that is not a folder.
 StorageError = BaseError
 FULL = (errno.ENOSPC, errno.EDQUOT)
-# Bytes; less than that is as good as none.
+# In bytes; less free space than this counts as none.
 LEAST_ROOM = 16 * 2**20
 
 
@@ -30,21 +30,21 @@ LEAST_ROOM = 16 * 2**20
 def _store() -> ObjectStore:
     url = get_settings().storage
     if url.startswith("file:"):
-        # Folders are ours to make and to remove: elsewhere there are none.
+        # Only local storage has folders, which we create and remove ourselves.
         return from_url(url, mkdir=True, automatic_cleanup=True)
     return from_url(url)
 
 
 def check_storage() -> None:
-    """Raises an error unless storage answers; a folder must be one to write to, too, and its disk
-    have room (NoRoom)."""
+    """Raise an error unless storage responds. A folder must also be writable, and its disk must
+    have free space (NoRoom)."""
     url = get_settings().storage
     has_object("no/such/object")
     if not url.startswith("file:"):
         return
     folder = url2pathname(urlsplit(url).path)
     if not os.access(folder, os.W_OK):
-        raise PermissionError("The storage folder cannot be written to.")
+        raise PermissionError("The storage folder is not writable.")
     if shutil.disk_usage(folder).free < LEAST_ROOM:
         raise NoRoom
 
@@ -57,7 +57,7 @@ def put_object(key: str, data: bytes) -> None:
 
 
 def put_pieces(key: str, pieces: Iterable[bytes]) -> None:
-    """Like `put_object`, for what is too large to be held at once."""
+    """Store data like `put_object`, in pieces, if it is too large to hold in memory."""
     with _told_of_full_disks():
         obstore.put(_store(), key, pieces)
 
@@ -67,24 +67,24 @@ def _told_of_full_disks() -> Iterator[None]:
     try:
         yield
     except (StorageError, OSError) as error:
-        # The library wraps the system's errors, and keeps their number in its words alone.
+        # The library wraps the system's errors, and keeps their number only in the message.
         if any(f"(os error {number})" in str(error) for number in FULL) or is_full(error):
             raise NoRoom from error
         raise
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether the system said that a disk is full, or a quota used up."""
+    """Tell whether the system reported a full disk or an exhausted quota."""
     return isinstance(error, OSError) and error.errno in FULL
 
 
 def get_object(key: str) -> bytes:
-    """The bytes under `key`; raises FileNotFoundError when there are none."""
+    """Return the bytes under `key`; raises FileNotFoundError if there are none."""
     return bytes(obstore.get(_store(), key).bytes())
 
 
 def stream_object(key: str) -> Iterator[bytes]:
-    """The bytes under `key` in pieces; raises FileNotFoundError when there are none."""
+    """Yield the bytes under `key` in pieces; raises FileNotFoundError if there are none."""
     for piece in obstore.get(_store(), key).stream(min_chunk_size=2**20):
         yield bytes(piece)
 
@@ -98,27 +98,27 @@ def has_object(key: str) -> bool:
 
 
 def delete_objects(keys: list[str]) -> None:
-    """Remove the objects under `keys`; absent ones are passed over."""
+    """Remove the objects under `keys`; missing ones are ignored."""
     for key in keys:
         if has_object(key):
             obstore.delete(_store(), key)
 
 
 def list_objects(prefix: str) -> list[str]:
-    """Keys of all objects in the folder `prefix`, sorted."""
+    """Return the keys of all objects in the folder `prefix`, sorted."""
     found = obstore.list(_store(), prefix=prefix.rstrip("/") + "/")
     return sorted(item["path"] for some in found for item in some)
 
 
 def all_keys() -> Iterator[str]:
-    """Keys of whatever lies in storage, in no order, a page at a time."""
+    """Yield the keys of all objects in storage, unordered, a page at a time."""
     for page in obstore.list(_store()):
         for found in page:
             yield found["path"]
 
 
 def delete_everything() -> None:
-    """Remove all objects there are."""
+    """Remove all objects."""
     for page in obstore.list(_store()):
         obstore.delete(_store(), [found["path"] for found in page])
 
@@ -126,9 +126,9 @@ def delete_everything() -> None:
 def delete_below(prefix: str) -> None:
     """Remove all objects whose keys begin with the folders of `prefix`; there may be none.
 
-    Raises ValueError for a prefix that names no folder: below that lies everything.
+    Raises ValueError for a prefix without a folder name, which would match everything.
     """
     if not prefix.strip("/. "):
-        raise ValueError(f"{prefix!r} names no folder.")
+        raise ValueError(f"{prefix!r} is not the name of a folder.")
     for page in obstore.list(_store(), prefix):
         obstore.delete(_store(), [found["path"] for found in page])

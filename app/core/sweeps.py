@@ -1,8 +1,8 @@
-"""Sweeps serve everybody: a row that cannot be dealt with never stops the others.
+"""Background sweeps in which one bad row never stops the others.
 
-A row may come from an older version, from an archive, or from a mistake of ours. It is dealt with
-in a savepoint of its own; where that fails, it is parked with the reason, in place of being tried
-again and again before all others.
+A row may come from an older version, from an archive, or from a bug. It is processed in its own
+savepoint. If that fails, the row is set aside with the reason, instead of being tried again and
+again before all others.
 """
 
 import logging
@@ -16,16 +16,16 @@ logger = logging.getLogger(__name__)
 Key = TypeVar("Key")
 Result = TypeVar("Result")
 LONGEST_REASON = 500
-# Rows of one sweep: PostgreSQL holds a lock for each savepoint of a transaction, and has room for
-# some thousands in all. The next sweep takes the next rows.
+# Rows of one sweep. PostgreSQL holds a lock for each savepoint of a transaction and has room for
+# some thousands. The next sweep takes the next rows.
 ROWS_AT_ONCE = 500
-# Classes of PostgreSQL's errors that are of no single row, and over by the next sweep: a lost
-# connection, a conflict or deadlock, no resources, a lock held too long, a server that stops.
+# Classes of PostgreSQL errors that no single row causes and that are over by the next sweep: a lost
+# connection, a conflict or deadlock, no resources, a lock timeout, a shutdown.
 _PASSING = ("08", "40", "53", "55", "57P")
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether the same may go well a moment later, whatever stands in the row."""
+    """Tell whether the same action may succeed a moment later, independent of the row."""
     if isinstance(error, InterfaceError):
         return True
     if not isinstance(error, OperationalError):
@@ -35,7 +35,7 @@ def is_passing(error: BaseException) -> bool:
 
 
 def reason_of(error: BaseException) -> str:
-    """One line about an error that nobody expected, for whoever reads why a row was parked."""
+    """Describe an unexpected error in one line, for people who read why a row was set aside."""
     said = " ".join(str(error).replace("\0", "").split())
     return f"{type(error).__name__}: {said}"[:LONGEST_REASON].rstrip(": ")
 
@@ -43,15 +43,15 @@ def reason_of(error: BaseException) -> str:
 def apart(
     session: Session, key: Key, deal: Callable[[Key], Result], park: Callable[[Key, str], Any]
 ) -> Result | None:
-    """What `deal` returns for a key, in a savepoint; None where it raised and `park` was called
-    with key and reason. What is passing is raised."""
+    """Call `deal` with a key in a savepoint, and return its result; None if it raised and `park`
+    was called with key and reason. Temporary errors are raised."""
     try:
         with session.begin_nested():
             return deal(key)
     except Exception as error:
         if is_passing(error):
             raise
-        logger.exception("row %s is parked", key)
+        logger.exception("row %s cannot be processed and is set aside", key)
         with session.begin_nested():
             park(key, reason_of(error))
         return None
@@ -63,10 +63,10 @@ def each_apart(
     deal: Callable[[Key], Any],
     park: Callable[[Key, str], Any],
 ) -> int:
-    """Call `deal` with every key, apart; `park` with key and reason where it raises.
+    """Call `deal` with every key, separately, and `park` with key and reason if it raises.
 
-    Rows are best given by their keys, and read in `deal`: then one that cannot even be read is
-    parked, too. Returns how many were dealt with. What is passing ends the sweep.
+    Pass keys rather than rows, and read the row in `deal`, so that a row that cannot even be read
+    is set aside too. Returns how many were processed. Temporary errors end the sweep.
     """
 
     def dealt(key: Key) -> bool:

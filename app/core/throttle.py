@@ -1,4 +1,4 @@
-"""How often somebody may try something: counted in Valkey for all web servers together."""
+"""Rate limits, counted in Valkey for all web servers together."""
 
 import logging
 from collections.abc import Callable
@@ -16,12 +16,12 @@ logger = logging.getLogger(__name__)
 
 
 def hit(limit: RateLimitItem, purpose: str, key: str) -> bool:
-    """Count once more; whether that is within the limit still."""
+    """Count an attempt, and tell whether it is still within the limit."""
     return _limited(lambda limiter: _current(limiter, limit, purpose, key).hit(limit, purpose, key))
 
 
 def may_try(limit: RateLimitItem, purpose: str, key: str) -> bool:
-    """Whether once more would be within the limit; counts nothing."""
+    """Tell whether another attempt would be within the limit, without counting one."""
     return _limited(
         lambda limiter: _current(limiter, limit, purpose, key).test(limit, purpose, key)
     )
@@ -30,8 +30,9 @@ def may_try(limit: RateLimitItem, purpose: str, key: str) -> bool:
 def _current(
     limiter: SlidingWindowCounterRateLimiter, limit: RateLimitItem, purpose: str, key: str
 ) -> SlidingWindowCounterRateLimiter:
-    """Without a count of before the clock was set back: Valkey would keep it for as much longer,
-    and the more weight it has the longer it is kept, so that one attempt shut out for an hour."""
+    """Discard a count from before the clock was set back. Valkey would keep it for that much
+    longer, and the longer it keeps it the more weight it has, so a single attempt could lock
+    someone out for an hour."""
     storage, window = limiter.storage, limit.get_expiry()
     assert isinstance(storage, RedisStorage | MemoryStorage)
     _, previous_left, _, left = storage.get_sliding_window(limit.key_for(purpose, key), window)
@@ -44,8 +45,8 @@ def _limited(ask: Callable[[SlidingWindowCounterRateLimiter], bool]) -> bool:
     try:
         return ask(SlidingWindowCounterRateLimiter(_storage()))
     except StorageError:
-        # Without Valkey each web process counts for itself.
-        logger.warning("attempts are counted in memory", exc_info=True)
+        # Without Valkey, each web process counts on its own.
+        logger.warning("Redis is not reachable, attempts are counted in memory", exc_info=True)
         return ask(SlidingWindowCounterRateLimiter(_memory()))
 
 

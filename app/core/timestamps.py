@@ -1,8 +1,8 @@
-"""Times as the database has them, also those that Python has not.
+"""Reads times from the database, including those that Python cannot represent.
 
-PostgreSQL's times reach from 4713 BC to the year 294276, and to infinity; Python's from the year 1
-to 9999. psycopg raises when it reads one beyond, and with it fails whatever read the row: a sweep,
-a page. Here they are read as the nearest that Python has.
+PostgreSQL's times range from 4713 BC to the year 294276 and to infinity; Python's from the year 1
+to 9999. psycopg raises an error for a time out of range, which would break the whole sweep or page
+that reads the row. Here such a time is read as the nearest one that Python has.
 """
 
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ _OID = adapters.types["timestamptz"].oid
 
 
 class NearestTime(Loader):
-    """timestamptz in text, by psycopg's own loader."""
+    """Loads timestamptz from text, with psycopg's own loader."""
 
     format = Format.TEXT
 
@@ -30,7 +30,7 @@ class NearestTime(Loader):
         self._known = known(oid, context)
 
     def load(self, data: Buffer) -> Any:
-        """The time; the earliest or the latest for one beyond."""
+        """Return the time, or the earliest or latest one that Python has."""
         try:
             return self._known.load(data)
         except psycopg.DataError:
@@ -39,5 +39,5 @@ class NearestTime(Loader):
 
 
 def read_all_times(connection: psycopg.Connection[Any], _: object = None) -> None:
-    """Let a connection read every time there is; a listener of SQLAlchemy's "connect"."""
+    """Make a connection read every possible time; a listener of SQLAlchemy's "connect"."""
     connection.adapters.register_loader("timestamptz", NearestTime)

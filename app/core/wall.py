@@ -1,8 +1,8 @@
-"""The second wall between requesters, in the database (docs/decisions/0023).
+"""Row-level security: the second barrier between requesters, in the database (docs/decisions/0023).
 
-A requester's request takes on a role that does not own the tables, so that their policies hold for
-it: whatever a service forgets to ask for, rows of other accounts are not there. Everybody else
-(annotators, workers, the dispatcher, the command line) works as the owner, past all policies.
+A requester's request switches to a role that does not own the tables, so that their policies apply
+to it. Whatever condition a service forgets, rows of other accounts are invisible. All others
+(annotators, workers, the dispatcher, the command line) work as the owner, whom no policy restricts.
 """
 
 from collections.abc import Iterator
@@ -19,18 +19,18 @@ from app.core.copying import raw
 from app.core.errors import LikewiseError
 
 ROLE = "likewise_requester"
-# Tables without policies, and what the role may do with them.
+# Tables without policies, and what the role is allowed to do with them.
 OUTSIDE = {
-    "outbox": ("INSERT", "Requests leave messages for workers there, and never read any."),
-    "discard": ("INSERT", "Notes of objects to be removed; requests never read any."),
+    "outbox": ("INSERT", "Requests only write messages for workers here; they never read any."),
+    "discard": ("INSERT", "Requests only note objects to be removed here; they never read any."),
 }
-# Columns that no request changes, whatever a policy says of the row.
+# Columns that no request may change, whatever the policies of the row allow.
 FIXED = {"campaign": ("id", "owner_id"), "collection": ("id", "owner_id")}
 _CONFINED = "confined_to"
-# What PostgreSQL says of roles that two sessions make, or grant, at the same moment.
+# Messages of PostgreSQL when two sessions create or grant a role at the same moment.
 AT_ONCE = ("already exists", "duplicate key value", "tuple concurrently updated")
 
-# Where a schema has the user's name, "$user" is another one once the role is taken on.
+# If a schema has the user's name, "$user" means another schema once the role is set.
 _STAY = text(
     "SELECT set_config('search_path', concat_ws(', ', quote_ident(current_schema()), "
     "nullif(current_setting('search_path'), '')), true)"
@@ -54,8 +54,8 @@ _SEQUENCES = text(
     "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace "
     "AND relkind = 'S' AND pg_has_role(current_user, relowner, 'USAGE')"
 )
-# Archives are read through temporary tables, vectors have operators; both are everybody's unless an
-# administrator took them away.
+# Archives are read through temporary tables, and vectors have operators. Everyone may use both
+# unless an administrator has revoked it.
 _LACKING = text(
     "SELECT format('GRANT TEMPORARY ON DATABASE %I TO ' || :role, current_database()) "
     "WHERE NOT has_database_privilege(:role, current_database(), 'TEMPORARY') "
@@ -63,7 +63,8 @@ _LACKING = text(
     "FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace "
     "WHERE extname = 'vector' AND NOT has_schema_privilege(:role, n.oid, 'USAGE')"
 )
-# From PostgreSQL 16 on who made a role is its member, and may yet not take it on.
+# From PostgreSQL 16 on, the creator of a role is its member, but may still not be allowed to switch
+# to it.
 _MAY_TAKE_ON = text(
     "SELECT pg_has_role(current_user, :role, CASE WHEN "
     "current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)"
@@ -71,23 +72,23 @@ _MAY_TAKE_ON = text(
 _POWERS = text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = :role")
 
 
-# SQLSTATE where a role is taken on that does not exist, or is not for this user.
+# SQLSTATEs for setting a role that does not exist, or that this user may not use.
 _NO_ROLE = ("22023", "42501")
 
 
 class NoWall(LikewiseError):
-    """The role of requesters is not as it must be; the message says what to do."""
+    """The role of requesters is not set up correctly; the message says what to do."""
 
     code = "no_wall"
     status = 503
 
 
 def confine(session: Session, account_id: UUID, *, admin: bool = False) -> None:
-    """Until its transaction ends, this session reaches what this account may reach, and no more.
-    A session has one transaction (app.core.database.transaction).
+    """Restrict this session to the rows of an account until its transaction ends. A session has one
+    transaction (app.core.database.transaction).
 
-    admin: the account manages accounts; campaigns of others stay as closed to it as to anybody
-    Raises NoWall where the database has no such role.
+    admin: the account manages accounts; campaigns of others are as invisible to it as to anyone.
+    Raises NoWall if the database has no such role.
     """
     session.info[_CONFINED] = {
         "account": str(account_id),
@@ -101,18 +102,19 @@ def confine(session: Session, account_id: UUID, *, admin: bool = False) -> None:
         if getattr(error.orig, "sqlstate", None) not in _NO_ROLE:
             raise
         raise NoWall(
-            f"The database's role {ROLE}, which keeps requesters apart, is missing or not granted. "
-            "Whoever runs this server runs `likewise migrate`, which makes it, and `likewise "
-            "doctor`, which says whether all is well."
+            f"The database role {ROLE}, which keeps requesters' data apart, is missing or "
+            "not granted. The administrator of this server can create it with `likewise "
+            "migrate` and check it with `likewise doctor`."
         ) from error
 
 
 @contextmanager
 def beyond_the_wall(session: Session) -> Iterator[None]:
-    """Within the block a confined session reaches everything: for what one account's doing means to
-    others, as telling their webhooks. Each use says why, and asks for no more than it needs.
+    """Lift the restriction of a session within the block, for effects of one account's action on
+    others, such as notifying their webhooks. Each use says why, and asks for no more than it needs.
 
-    A block within a block changes nothing: the outer one ends it."""
+    A nested block changes nothing: the outer one ends it.
+    """
     confined = session.info.pop(_CONFINED, None)
     if confined is None:
         yield
@@ -124,16 +126,17 @@ def beyond_the_wall(session: Session) -> Iterator[None]:
         session.flush()
     finally:
         session.info[_CONFINED] = confined
-        # What ended in an error is rolled back, to before the role was put off.
+        # A transaction that failed is rolled back to a point before the role was reset.
         if raw(session).info.transaction_status == TransactionStatus.INTRANS:
             session.execute(_TAKE_ON, confined)
 
 
 def raise_wall(connection: Connection) -> None:
-    """Make the role if there is none, and let it reach every table that has policies.
+    """Create the role if it does not exist, and grant it access to every table with policies.
 
-    Called after every migration and after a restored backup; does nothing before there are
-    policies. Raises NoWall when the database's user may not do it, with what an administrator does.
+    This runs after every migration and every restored backup, and does nothing as long as there are
+    no policies. Raises NoWall if the database user is not allowed to do it, with the commands for
+    an administrator.
     """
     tables = connection.execute(_TABLES).all()
     if not any(secured for _, secured, _ in tables):
@@ -154,7 +157,7 @@ def raise_wall(connection: Connection) -> None:
 
 
 def _changeable(connection: Connection, table: str) -> str:
-    """The columns that may be changed, where those are not all."""
+    """Return the columns that may be changed, if that is not all of them."""
     if table not in FIXED:
         return ""
     columns = connection.scalars(_COLUMNS, {"table": table}).all()
@@ -174,61 +177,61 @@ def _ensure_role(connection: Connection) -> None:
         missing.append(create)
     if powers:
         raise NoWall(
-            f"The database role {ROLE} is a superuser or bypasses row-level security, and would "
-            f"see everything. An administrator of PostgreSQL runs: ALTER ROLE {ROLE} NOSUPERUSER "
-            "NOBYPASSRLS;"
+            f"The database role {ROLE} is a superuser or bypasses row-level security, so it "
+            f"would see everything. Ask a PostgreSQL administrator to run: ALTER ROLE {ROLE} "
+            "NOSUPERUSER NOBYPASSRLS;"
         )
     may = not missing and connection.scalar(_MAY_TAKE_ON, {"role": ROLE})
     if not may and (missing or not _done(connection, grant)):
         missing.append(grant)
     if missing:
         raise NoWall(
-            f"The database's user {user} may not set up the role {ROLE}, which keeps requesters "
-            "apart. An administrator of PostgreSQL runs this once, and then it goes on: "
-            + "".join(f"{one}; " for one in missing).strip()
+            f"The database user {user} is not allowed to set up the role {ROLE}, which keeps "
+            "requesters' data apart. Ask a PostgreSQL administrator to run this once, then "
+            "try again: " + "".join(f"{one}; " for one in missing).strip()
         )
 
 
 def _grant_the_usual(connection: Connection) -> None:
     for statement in connection.scalars(_LACKING, {"role": ROLE}).all():
         _done(connection, statement)
-    # PostgreSQL only warns of what could not be granted.
+    # PostgreSQL only issues a warning about what could not be granted.
     if missing := connection.scalars(_LACKING, {"role": ROLE}).all():
         raise NoWall(
-            f"The role {ROLE} may not do what the application needs. An administrator of "
-            "PostgreSQL runs this once, and then it goes on: "
+            f"The database role {ROLE} lacks permissions that the application needs. Ask a "
+            "PostgreSQL administrator to run this once, then try again: "
             + " ".join(f"{one};" for one in missing)
         )
 
 
 def _done(connection: Connection, statement: str) -> bool:
-    """Whether it could be done; also where another database's migration was quicker."""
+    """Tell whether it succeeded; also if another database's migration was faster."""
     try:
         with connection.begin_nested():
             connection.execute(text(statement))
     except DBAPIError as error:
         if isinstance(error.orig, InsufficientPrivilege):
             return False
-        # Roles are the whole server's: somebody else made it at the same moment.
+        # Roles belong to the whole server: someone else created it at the same moment.
         if not any(one in str(error.orig) for one in AT_ONCE):
             raise
     return True
 
 
 def is_manned(session: Session) -> bool:
-    """Whether there is the role, and this user may take it on."""
+    """Tell whether the role exists and this user may switch to it."""
     exists = session.scalar(_POWERS, {"role": ROLE}) is not None
     return exists and bool(session.scalar(_MAY_TAKE_ON, {"role": ROLE}))
 
 
 def breaches(session: Session, metadata: MetaData) -> list[str]:
-    """What is not as it must be, in words; empty when the wall stands."""
+    """List the problems of the role and the policies; empty if there are none."""
     powers = session.scalar(_POWERS, {"role": ROLE})
     if powers is None:
         return [f"there is no role {ROLE}"]
     found = [f"the role {ROLE} bypasses row-level security"] if powers else []
     if not session.scalar(_MAY_TAKE_ON, {"role": ROLE}):
-        found.append(f"the database's user may not take on the role {ROLE}")
+        found.append(f"the database user is not allowed to switch to the role {ROLE}")
     found += [f"missing: {one}" for one in session.scalars(_LACKING, {"role": ROLE})]
     rows = {name: (secured, policies) for name, secured, policies in session.execute(_TABLES)}
     for name in sorted(metadata.tables):

@@ -1,4 +1,4 @@
-"""What every route shares: the request's session, the signed-in account, pages and errors."""
+"""Shared by every route: the request's session, the signed-in account, pages and errors."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
@@ -18,8 +18,8 @@ from app.core.database import ANNOTATOR_CONNECTIONS, REQUESTER_CONNECTIONS, tran
 
 
 async def _session() -> AsyncIterator[Session]:
-    """It connects when it is first used, which is in the thread of a dependency or of the route:
-    each change of threads costs a request as much as a statement."""
+    """It connects on first use, which happens in the thread of a dependency or of the route. Each
+    change of threads costs a request as much as a database statement."""
     opened = transaction()
     session = opened.__enter__()
 
@@ -29,8 +29,9 @@ async def _session() -> AsyncIterator[Session]:
         if not session.in_transaction():
             return opened.__exit__(kind, error, trace)
         handled = None
-        # A thread beyond those that all requests share: these may be full of requests that wait for
-        # a platform, while others wait for what this transaction has locked.
+        # This needs an extra thread, outside the pool of all requests: the pool may be full of
+        # requests that wait for a platform, while others wait for rows that this transaction has
+        # locked.
         of_its_own = CapacityLimiter(1)
         with CancelScope(shield=True):
             end_it = opened.__exit__
@@ -49,18 +50,18 @@ async def _session() -> AsyncIterator[Session]:
 DatabaseSession = Annotated[
     Session, Depends(_session, scope="function", max_concurrency=REQUESTER_CONNECTIONS)
 ]
-# For annotators, who are never behind requesters: these have connections of their own.
+# Annotators have their own connections, so that they never wait for requesters.
 AnnotatorsSession = Annotated[
     Session, Depends(_session, scope="function", max_concurrency=ANNOTATOR_CONNECTIONS)
 ]
 
 
 class BriefRoute(StrictRoute):
-    """A route whose transaction commits in the thread of its function, as soon as that has made
-    the reply: others, who wait for its locks, do not wait for the reply to be written, too.
+    """A route whose transaction commits in the thread of its function as soon as that returns, so
+    that others who wait for its locks do not also wait until the response is written.
 
-    Its function has a `session: DatabaseSession`, is no coroutine (which would commit before it had
-    begun) and takes no more than MOST_BYTES.
+    Its function has a `session: DatabaseSession`, is not a coroutine (which would commit before it
+    had begun), and accepts no more than MOST_BYTES.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -83,6 +84,7 @@ templates = Jinja2Templates(Path(__file__).parent.parent / "templates")
 
 
 def wants_page(request: Request) -> bool:
-    """Whether an error should be shown as a page (a browser navigating) or as problem+json."""
+    """Tell whether an error should be shown as a page (for a browser that navigates) or as
+    problem+json."""
     is_api = request.url.path.startswith("/api/")
     return not is_api and "text/html" in request.headers.get("accept", "")

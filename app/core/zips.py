@@ -1,9 +1,9 @@
-"""ZIP files: of strangers, whose list of members is looked through before it is read; and our own,
-made while they are sent, in memory that does not grow with what they hold.
+"""ZIP files: foreign ones, whose list of members is checked before it is read, and our own,
+generated while they are sent, in constant memory.
 
-`zipfile` writes into a drain, which the reader of the stream empties all the time. It cannot go
-back to earlier members, so it tells their sizes after their data. Only the list of members is kept,
-360 bytes each.
+`zipfile` writes into a drain, which the reader of the stream empties continuously. It cannot go
+back to earlier members, so it writes their sizes after their data. Only the list of members is kept
+in memory, 360 bytes each.
 """
 
 import hashlib
@@ -19,17 +19,18 @@ from typing import IO, cast
 
 from app.core.drain import Drain
 
-# An entry of the list of members: its mark, and the lengths of name, extra field and comment.
+# An entry of the list of members: its signature, and the lengths of name, extra field and comment.
 _ENTRY, _ENTRY_MARK = struct.Struct("<4s24xHHH12x"), b"PK\x01\x02"
-# The end of the list: its mark and the length of the list; in large files another before it.
+# The end of the list: its signature and the length of the list. Large files have another one before
+# it.
 _END, _END_MARK = struct.Struct("<4s8xI6x"), b"PK\x05\x06"
 _END64, _END64_MARK = struct.Struct("<4s36xQ8x"), b"PK\x06\x06"
 _LOCATOR, _LOCATOR_MARK = struct.Struct("<4s16x"), b"PK\x06\x07"
 _LONGEST_END = 22 + 65_535
-# Bytes of the list for each member, on average.
+# Maximum bytes of the list per member, on average.
 _MOST_LISTED = 4_096
 
-# What reading a member of a damaged or made-up ZIP file raises.
+# Errors that reading a member of a damaged or crafted ZIP file raises.
 UNREADABLE = (
     zipfile.BadZipFile, NotImplementedError, OSError, ValueError, EOFError, struct.error,
     zlib.error, lzma.LZMAError,
@@ -46,12 +47,12 @@ class Member:
 
 
 class TooManyMembers(zipfile.BadZipFile):
-    """The list of members is longer than anybody needs."""
+    """The list of members is longer than anyone needs."""
 
 
 def opened(file: IO[bytes], most_members: int) -> zipfile.ZipFile:
-    """The ZIP file, after a look through its list of members: `zipfile` makes an object of each of
-    them, half a kilobyte for the 46 bytes that an entry takes.
+    """Open the ZIP file after checking its list of members: `zipfile` creates an object for each of
+    them, half a kilobyte for the 46 bytes of an entry.
 
     Raises TooManyMembers, zipfile.BadZipFile.
     """
@@ -67,7 +68,7 @@ def opened(file: IO[bytes], most_members: int) -> zipfile.ZipFile:
         if n_members > most_members:
             raise TooManyMembers(f"it lists more than {most_members} files")
     if size > _MOST_LISTED * (n_members + 1):
-        raise TooManyMembers("its list of files is far longer than the files are many")
+        raise TooManyMembers("its list of files is far too long for the number of files")
     watched = _Watched(file, start, size)
     archive = zipfile.ZipFile(cast(IO[bytes], watched))
     watched.is_open = True
@@ -75,8 +76,8 @@ def opened(file: IO[bytes], most_members: int) -> zipfile.ZipFile:
 
 
 class _Watched(io.RawIOBase):
-    """The file, of which `zipfile` reads no other list of members than the one looked through:
-    versions of it differ in where they look for it."""
+    """Lets `zipfile` read no other list of members than the checked one, because its versions look
+    for the list in different places."""
 
     def __init__(self, file: IO[bytes], start: int, size: int) -> None:
         self._file, self._list, self.is_open = file, (start, size), False
@@ -102,7 +103,7 @@ class _Watched(io.RawIOBase):
 
 
 def _directory(file: IO[bytes]) -> tuple[int, int]:
-    """Place and length of the list of members, as `zipfile` finds them."""
+    """Return position and length of the list of members, in the way `zipfile` finds them."""
     length = file.seek(0, io.SEEK_END)
     file.seek(max(0, length - _LONGEST_END))
     tail = file.read(_LONGEST_END)
@@ -126,7 +127,7 @@ def _directory(file: IO[bytes]) -> tuple[int, int]:
 
 
 class ZipStream:
-    """`yield from` its methods, one after the other, makes the file; `end` comes last."""
+    """Writes a ZIP file: `yield from` its methods, one after the other, and `end` last."""
 
     def __init__(self) -> None:
         self._drain = Drain()
@@ -136,7 +137,7 @@ class ZipStream:
     def add(
         self, name: str, pieces: Iterable[bytes], *, pack: bool = True
     ) -> Generator[bytes, None, Member]:
-        """The bytes of one more member; `pack` deflates it, which images do not need."""
+        """Yield the bytes of one more member. `pack` compresses it, which images do not need."""
         entry = zipfile.ZipInfo(name, self._now)
         entry.compress_type = zipfile.ZIP_DEFLATED if pack else zipfile.ZIP_STORED
         entry.external_attr = 0o644 << 16
@@ -152,6 +153,6 @@ class ZipStream:
         return Member(name, digest.hexdigest(), size)
 
     def end(self) -> Iterator[bytes]:
-        """The list of members, without which no program opens the file."""
+        """Yield the list of members, without which no program opens the file."""
         self._archive.close()
         yield self._drain.taken()

@@ -1,1 +1,1 @@
-"""What is known of images before anybody has answered: one register for all strategies."""
+"""Features of images that are known before anyone has answered: one register for all strategies."""

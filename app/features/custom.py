@@ -1,4 +1,5 @@
-"""Features by a function of whoever runs the server: LIKEWISE_FEATURES=module:function."""
+"""Custom features by a function of the server's administrator:
+LIKEWISE_FEATURES=module:function."""
 
 import hashlib
 import importlib
@@ -19,10 +20,10 @@ MOST_FEATURES = 4_096
 
 @dataclass(frozen=True)
 class CustomFeatures:
-    """A function from images (H, W, 3) uint8, one after the other, to (N, F) numbers.
+    """A function that turns images (H, W, 3) uint8, one after the other, into (N, F) numbers.
 
-    address: module:function; digest: of the module's source, so that what an older version of
-    it computed is not taken for what this one would.
+    address: module:function; digest: of the module's source, so that features of an older version
+    are not used for a newer one.
     """
 
     address: str
@@ -30,22 +31,23 @@ class CustomFeatures:
     function: Callable[[Iterable[NDArray[np.uint8]]], Any]
 
     def compute(self, images: Iterable[NDArray[np.uint8]]) -> NDArray[np.float64]:
-        """(N, F) features; raises ValueError that says what is wrong with them."""
+        """Compute (N, F) features; raises ValueError that says what is wrong with them."""
         counted = _Counted(images)
         try:
             made = np.asarray(self.function(counted), np.float64)
         except Exception as error:
             if counted.broken is not None:
                 raise counted.broken from None
-            # Whatever a foreign function raises, doing it again would not help.
+            # Whatever a foreign function raises, trying again would not help.
             raise ValueError(
                 f"{SETTING}={self.address} failed after {counted.n} images: "
                 f"{type(error).__name__}: {error}"
             ) from error
         if counted.broken is not None:
-            # The function took it for the end: these are features of some of the images.
+            # The function took the error for the end, so these are features of only some of the
+            # images.
             raise counted.broken
-        # An image that it never asked for has no features either.
+        # An image that the function never read has no features either.
         counted.n += sum(1 for _ in counted.rest)
         self._check(made, counted.n)
         return made
@@ -53,18 +55,20 @@ class CustomFeatures:
     def _check(self, made: NDArray[np.float64], n_images: int) -> None:
         wrong = ""
         if made.ndim != 2 or len(made) != n_images or not made.size:
-            wrong = f"an array of shape {made.shape} for {n_images} images; it must be (N, F)"
+            wrong = (
+                f"an array of shape {made.shape} for {n_images} images; the shape must be (N, F)"
+            )
         elif made.shape[1] > MOST_FEATURES:
-            wrong = f"{made.shape[1]} numbers an image; at most {MOST_FEATURES} can be used"
+            wrong = f"{made.shape[1]} numbers per image; at most {MOST_FEATURES} are allowed"
         elif not np.isfinite(made).all():
             row = int(np.flatnonzero(~np.isfinite(made).all(axis=1))[0])
-            wrong = f"numbers that are not finite, for image {row} first"
+            wrong = f"numbers that are not finite, first for image {row}"
         if wrong:
-            raise ValueError(f"{SETTING}={self.address} gave {wrong}.")
+            raise ValueError(f"{SETTING}={self.address} returned {wrong}.")
 
 
 class _Counted:
-    """Images as they are, how many were taken, and why reading them failed, if it did."""
+    """Yields images unchanged, counts them, and keeps the error if reading them failed."""
 
     def __init__(self, images: Iterable[NDArray[np.uint8]]) -> None:
         self.rest: Iterator[NDArray[np.uint8]] = iter(images)
@@ -77,32 +81,34 @@ class _Counted:
                 self.n += 1
                 yield image
         except Exception as error:
-            # No fault of the function's: storage, for one, may be back later.
+            # This is not the function's fault: storage, for example, may be back later.
             self.broken = error
             raise
 
 
 def custom_address() -> str:
-    """module:function, or nothing where no function is set."""
+    """Return module:function, or nothing if no function is set."""
     return get_settings().features
 
 
 def load_custom(address: str | None = None) -> CustomFeatures:
-    """The function that the setting names; raises ValueError when there is none such."""
+    """Return the function that the setting names; raises ValueError if it does not exist."""
     address = custom_address() if address is None else address
     if not address:
         raise ValueError(
-            f"No function for features is set on this server. Set {SETTING}=module:function, or "
+            f"This server has no custom feature function. Set {SETTING}=module:function, or "
             "choose other features."
         )
     module_name, _, name = address.partition(":")
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
-        # Also what a module raises while it is run: the setting is wrong, whatever it is.
+        # This also covers errors of the module while it is imported: whatever they are, the setting
+        # is wrong.
         raise ValueError(
             f"{SETTING}={address}: the module {module_name} cannot be imported "
-            f"({type(error).__name__}: {error}). It must lie on PYTHONPATH of all processes."
+            f"({type(error).__name__}: {error}). It must be on the PYTHONPATH of all "
+            "processes."
         ) from error
     function = getattr(module, name, None)
     if not callable(function):
@@ -111,7 +117,7 @@ def load_custom(address: str | None = None) -> CustomFeatures:
 
 
 def _digest(module: Any) -> str:
-    """Of the module's source where there is one, else of its version."""
+    """Return a digest of the module's source if there is one, and of its version otherwise."""
     file = inspect.getsourcefile(module) if hasattr(module, "__file__") else None
     data = Path(file).read_bytes() if file else str(getattr(module, "__version__", "")).encode()
     return hashlib.sha256(data).hexdigest()[:16]

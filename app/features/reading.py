@@ -23,8 +23,8 @@ from app.features.sources import TABLE, FeatureArray, Source, get_source
 NAME = "features"
 _ROWS_AT_A_TIME = 500
 NO_TABLE = (
-    "This campaign needs features, but no image of its collection has any. Upload a table with "
-    "columns feature_0, feature_1, …, or choose others."
+    "This campaign needs features, but no image of its collection has any. Upload a table "
+    "with columns feature_0, feature_1, …, or choose other features."
 )
 
 Features = FeatureArray | None
@@ -46,16 +46,16 @@ Value = TypeVar("Value")
 def features_wanted(
     session: Session, campaign: TakingPart, name: str | None
 ) -> Callable[[], Features]:
-    """What gives the features called `name`, (N, F) or (N, H, W[, C]); to be called without a
-    transaction, as it may look at every image. No name: none.
+    """Return a function that returns the features called `name`, (N, F) or (N, H, W[, C]). Call it
+    without a transaction, because it may read every image. Without a name, there are no features.
 
-    Raises ValueError when they are those of a table and there are none, or cannot be computed
-    on this server.
+    Raises ValueError if they should come from a table that has none, or cannot be computed on this
+    server.
     """
     if name is None:
         return lambda: None
     if name == TABLE:
-        # Row by row: as Python's floats they would take four times the memory.
+        # This reads row by row, because Python floats would take four times the memory.
         query = _of_images(campaign, Image.features).execution_options(yield_per=_ROWS_AT_A_TIME)
         table = features_of_table(session.scalars(query), n_of(session, campaign))
         return lambda: table
@@ -65,8 +65,9 @@ def features_wanted(
 
 
 def require_features(session: Session, campaign: TakingPart, name: str | None) -> None:
-    """Raises InvalidInput when a campaign that learns from features of the table would find none
-    there: better before the first answer than after it. Others are made when they are needed."""
+    """Raise InvalidInput if a campaign learns from features of the table and there are none, so
+    that this is found before the first answer and not after it. Other features are computed when
+    they are needed."""
     if name != TABLE:
         return
     n = func.cardinality(Image.features)
@@ -80,27 +81,28 @@ def require_features(session: Session, campaign: TakingPart, name: str | None) -
 
 def _differently_many(one: int, other: int) -> str:
     return (
-        f"The images of this collection have differently many features ({one} and {other}). "
-        "Upload one table that has them all."
+        f"The images of this collection have different numbers of features ({one} and "
+        f"{other}). Upload one table with the features of all images."
     )
 
 
 def n_of(session: Session, campaign: TakingPart) -> int:
-    """Images that take part, or would if the campaign started now."""
+    """Return the number of images that take part, or would if the campaign started now."""
     return campaign.n_images or session.get_one(Collection, campaign.collection_id).n_images
 
 
 def _of_images(campaign: TakingPart, column: InstrumentedAttribute[Value]) -> Select[Value]:
-    """What the campaign's images have in one column, in their order."""
+    """Select one column of the campaign's images, in their order."""
     own = select(column).where(Image.collection_id == campaign.collection_id)
     own = own.order_by(Image.position)
     return own.limit(campaign.n_images) if campaign.n_images else own
 
 
 def features_of_table(rows: Iterable[list[float] | None], n: int) -> NDArray[np.float64]:
-    """(n, F) the features of n images, the mean of the others for those without.
+    """Return the features of n images as (n, F); images without features get the mean of the
+    others.
 
-    Raises ValueError when no image has any, or when they have differently many.
+    Raises ValueError if no image has features, or their numbers differ.
     """
     table = np.empty((n, 0))
     known = np.zeros(n, np.bool_)
@@ -119,9 +121,9 @@ def features_of_table(rows: Iterable[list[float] | None], n: int) -> NDArray[np.
 
 
 def computed_features(collection_id: UUID, hashes: list[str], source: Source) -> FeatureArray:
-    """What a source says of these images; computed once and kept in storage."""
+    """Return the features of these images from a source, computed once and kept in storage."""
     if source.compute is None:
-        raise ValueError(f"{source.title} are not computed from images.")
+        raise ValueError(f"The {source.title} are not computed from images.")
     about = f" {source.version}" if source.version else ""
     digest = hashlib.sha256(("".join(hashes) + about).encode()).hexdigest()[:16]
     key = f"features/{collection_id}/{source.name}-{digest}.safetensors"

@@ -1,4 +1,5 @@
-"""The register of features: what a strategy's setting may name, and how each is made."""
+"""The register of features: the names that a strategy's setting can have, and how each is
+computed."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,11 +17,12 @@ TABLE, CUSTOM = "features", "custom"
 
 @dataclass(frozen=True)
 class Source:
-    """name: what settings hold; title: what people choose; about: what it can tell and not.
+    """A source of features. name: stored in settings; title: shown to people; about: what the
+    features describe and what not.
 
-    compute: from images (H, W, 3) uint8, one after the other, to (N, F) or (N, H, W[, C]);
-    None for what comes from the collection's table. version: tells apart what is kept of
-    different ways to compute it.
+    compute: turns images (H, W, 3) uint8, one after the other, into (N, F) or (N, H, W[, C]); None
+    for features from the collection's table. version: distinguishes stored results of different
+    ways to compute them.
     """
 
     name: str
@@ -31,7 +33,7 @@ class Source:
 
 
 def _appearance(images: Iterable[NDArray[np.uint8]]) -> FeatureArray:
-    # Imported here as below: only learning jobs load it, and it takes a while.
+    # This import and those below are local, because only learning jobs need them and they are slow.
     from learning.appearance import appearance_features
 
     return appearance_features(images)
@@ -59,46 +61,47 @@ BUILT_IN = (
     Source(
         "appearance",
         "colours and edges",
-        "Colours of a raster, and directions of edges: 40 numbers. Tells what images look like "
-        "from afar, nothing of what they show.",
+        "Colours on a coarse raster and directions of edges: 40 numbers. They describe what "
+        "images look like from a distance, not what they show.",
         _appearance,
     ),
     Source(
         "components",
         "main components of small pixels",
-        "50 principal components of 16 × 16 colour pixels. For images that are alike in pose and "
-        "cut: faces, scans, signs.",
+        "50 principal components of 16 × 16 colour pixels. For images with the same pose "
+        "and framing: faces, scans, signs.",
         _components,
     ),
     Source(
         "pixels",
         "small pixels, colour",
-        "16 × 16 colour pixels as they are.",
+        "The values of 16 × 16 colour pixels.",
         _pixels,
     ),
     Source(
         "grey",
         "small pixels, grey",
-        "28 × 28 grey pixels as they are: handwriting, symbols, drawings.",
+        "The values of 28 × 28 grey pixels. For handwriting, symbols, drawings.",
         _grey,
     ),
     Source(
         TABLE,
-        "features of the table",
-        "Columns feature_0, feature_1, … of the collection's table: vectors of your own, for "
-        "instance from a network that knows such images.",
+        "features from the table",
+        "Columns feature_0, feature_1, … of the collection's table: your own vectors, for "
+        "instance from a neural network trained on such images.",
     ),
 )
 BY_NAME = {source.name: source for source in BUILT_IN}
 
 
 def source_names() -> list[str]:
-    """What can be chosen on this server."""
+    """Return the names that can be chosen on this server."""
     return [*BY_NAME, *([CUSTOM] if custom_address() else [])]
 
 
 def get_source(name: str) -> Source:
-    """Raises ValueError for an unknown one, or a function of the server that is not there."""
+    """Return a source by name; raises ValueError for an unknown one, or a custom function that is
+    missing."""
     if name == CUSTOM:
         custom = load_custom()
         version = f"{custom.address} {custom.digest}"
@@ -108,26 +111,29 @@ def get_source(name: str) -> Source:
 
 
 def check_source(name: str) -> str:
-    """The name; raises ValueError when it cannot be chosen here. A function of the server is
-    not loaded for it: that takes a while, and only learning jobs need it."""
+    """Return the name; raises ValueError if it cannot be chosen here. A custom function is not
+    loaded for this, because that is slow and only learning jobs need it."""
     if name == CUSTOM and not custom_address():
         raise ValueError(
-            f"no function for features is set on this server ({SETTING}); choose one of: "
+            f"this server has no custom feature function ({SETTING}); choose one of: "
             f"{', '.join(BY_NAME)}"
         )
     if name != CUSTOM and name not in BY_NAME:
-        raise ValueError(f"there are no features {name!r}; choose one of: {', '.join(BY_NAME)}")
+        raise ValueError(
+            f"there are no features named {name!r}; choose one of: {', '.join(BY_NAME)}"
+        )
     return name
 
 
 def titles() -> dict[str, str]:
-    """What people choose, by name, of all that this server offers."""
+    """Return the titles of all features that this server offers, by name."""
     named = {name: source.title for name, source in BY_NAME.items()}
     return {**named, **({CUSTOM: custom_address()} if custom_address() else {})}
 
 
 def offered(*others: str) -> Callable[[dict[str, Any]], None]:
-    """For a setting's JSON schema: it may hold any source of this server, or one of `others`."""
+    """Return a hook for a setting's JSON schema: it may be any source of this server, or one of
+    `others`."""
 
     def tell(schema: dict[str, Any]) -> None:
         schema["enum"] = [*others, *source_names()]

@@ -1,1 +1,1 @@
-"""Background jobs: recorded in PostgreSQL, fenced by epoch, handed to Celery by the outbox."""
+"""Background jobs: recorded in PostgreSQL, fenced by epochs, sent to Celery through the outbox."""

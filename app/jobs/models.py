@@ -14,16 +14,16 @@ from app.core.database import Base, Identified
 class Job(Identified, Base):
     """A unit of background work.
 
-    epoch:       fencing token, raised by every claim; a result is written only under its epoch
-    lease_until: a running job whose lease ran out has lost its worker and is queued again
-    watermark:   number of answers that were there when the job was asked for
-    rerun_wanted: answers arrived while it ran that deserve another job
+    epoch: fencing token, raised by every claim; a result is written only under its epoch
+    lease_until: a running job whose lease has expired has lost its worker and is queued again
+    watermark: number of answers when the job was requested
+    rerun_wanted: answers arrived while it ran that need another job
     """
 
     __tablename__ = "job"
     __table_args__ = (
         CheckConstraint("state IN ('queued', 'running', 'done', 'failed')", name="state"),
-        # One job of a kind at a time per campaign.
+        # A campaign has at most one active job of a kind.
         Index(
             "uq_job_active",
             "campaign_id",
@@ -42,7 +42,8 @@ class Job(Identified, Base):
     kind: Mapped[str] = mapped_column(String(20), default="learn")
     state: Mapped[str] = mapped_column(String(20), default="queued")
     attempts: Mapped[int] = mapped_column(default=0)
-    # Read by nobody (LIKEWISE_JOB_MAX_ATTEMPTS is the limit); the release before still writes it.
+    # Nothing reads this (LIKEWISE_JOB_MAX_ATTEMPTS is the limit), but the previous release still
+    # writes it.
     max_attempts: Mapped[int] = mapped_column(server_default="3")
     epoch: Mapped[int] = mapped_column(default=0)
     lease_owner: Mapped[str | None] = mapped_column(String(200))

@@ -1,5 +1,5 @@
-"""The life of a job. Lock order everywhere: campaign, then job; before both, a trainer that
-publishes takes the turn of its job (an advisory lock, for which trainers of that job alone ask).
+"""The lifecycle of a job. Lock order everywhere: campaign, then job. Before both, a trainer that
+publishes takes its job's advisory lock, which only trainers of that job request.
 
 queued --claim--> running --complete--> done
   ^                 |   \\--fail-------> failed (or queued again while attempts are left)
@@ -24,17 +24,18 @@ from app.jobs.models import Job
 LEARN_TASK = "likewise.learn"
 DRY_RUN_TASK = "likewise.dry_run"
 LEARN, DRY_RUN = "learn", "dry_run"
-# The Celery task of each kind of job.
+# The Celery task for each kind of job.
 TASKS = {LEARN: LEARN_TASK, DRY_RUN: DRY_RUN_TASK}
 
 
 def request_job(
     session: Session, campaign_id: UUID, watermark: int, kind: str = "learn", *, anew: bool = False
 ) -> Job:
-    """Ask for a job, in the caller's transaction, which holds the campaign's row lock.
+    """Request a job in the caller's transaction, which holds the campaign's row lock.
 
-    A queued job takes the newer watermark; a running one is marked to be followed by another, if
-    more answers have come by then, or in any case (`anew`: the answers themselves have changed).
+    A queued job takes the newer watermark. A running one is marked to be followed by another if
+    more answers have arrived by then, or in any case if `anew` (the answers themselves have
+    changed).
     """
     job = active_job(session, campaign_id, kind, lock=True)
     if job is None:
@@ -65,7 +66,7 @@ def _dispatch(session: Session, job: Job) -> None:
 def active_job(
     session: Session, campaign_id: UUID, kind: str = "learn", *, lock: bool = False
 ) -> Job | None:
-    """The queued or running job of a campaign."""
+    """Return the queued or running job of a campaign."""
     query = select(Job).where(
         Job.campaign_id == campaign_id, Job.kind == kind, Job.state.in_(("queued", "running"))
     )
@@ -73,23 +74,24 @@ def active_job(
 
 
 def latest_job(session: Session, campaign_id: UUID, kind: str = "learn") -> Job | None:
-    """The job that is not over, or the one asked for last."""
+    """Return the active job, or the one requested last."""
     query = select(Job).where(Job.campaign_id == campaign_id, Job.kind == kind)
-    # Not by times alone: the clock may have been set back since an earlier one.
+    # Times alone are not enough: the clock may have been set back since an earlier job.
     active = Job.state.in_(("queued", "running"))
     order = (active.desc(), Job.created_at.desc(), Job.id.desc())
     return session.scalar(query.order_by(*order).limit(1))
 
 
 def jobs_of(campaign_id: UUID) -> Select[Job]:
-    """Every job of a campaign, of all kinds; what failed keeps its reason."""
+    """Select every job of a campaign, of all kinds. Failed ones keep their reason."""
     return select(Job).where(Job.campaign_id == campaign_id)
 
 
 def claim_job(session: Session, job_id: UUID, owner: str) -> Job | None:
-    """Take a queued job; None when it is not to be had (done, failed, or somebody else's).
+    """Claim a queued job; None if it is not available (done, failed, or claimed by another worker).
 
-    Messages may arrive twice or late, so this conditional update decides who works, not Celery.
+    Messages may arrive twice or late, so this conditional update decides who works on it, not
+    Celery.
     """
     claimed = session.execute(
         update(Job)
@@ -118,19 +120,19 @@ def _lease_end() -> datetime:
 
 
 def renew_lease(session: Session, job_id: UUID, epoch: int) -> None:
-    """Heartbeat; raises LostLease when the job belongs to somebody else by now."""
+    """Renew the lease; raises LostLease if another worker owns the job by now."""
     _renewed(session, job_id, epoch)
 
 
 def report_progress(session: Session, job_id: UUID, epoch: int, progress: float) -> None:
-    """Store the share done, in [0, 1]; also renews the lease. Raises LostLease."""
+    """Store the progress in [0, 1], which also renews the lease. Raises LostLease."""
     share = min(max(progress, 0.0), 1.0)
     campaign_changed(session, _renewed(session, job_id, epoch, progress=share))
 
 
 def _renewed(session: Session, job_id: UUID, epoch: int, **values: float) -> UUID:
-    """The job's campaign. In one statement: submissions may wait for the row, and trainers are slow
-    when there are many."""
+    """Update the job and return its campaign. This is a single statement, because submissions may
+    wait for the row, and trainers are slow when there are many."""
     campaign_id = session.execute(
         update(Job)
         .where(Job.id == job_id, Job.epoch == epoch, Job.state == "running")
@@ -143,13 +145,13 @@ def _renewed(session: Session, job_id: UUID, epoch: int, **values: float) -> UUI
 
 
 def _lost(job_id: UUID, epoch: int) -> LostLease:
-    return LostLease(f"Job {job_id} is no longer held under epoch {epoch}.")
+    return LostLease(f"The lease of job {job_id} under epoch {epoch} has ended.")
 
 
 def require_held(session: Session, job_id: UUID, epoch: int, *, lock: bool = False) -> Job:
-    """The running job; raises LostLease when it belongs to somebody else by now.
+    """Return the running job; raises LostLease if another worker owns it by now.
 
-    Unless locked, it may pass to somebody else before the transaction ends.
+    Unless it is locked, another worker may take it before the transaction ends.
     """
     query = select(Job).where(Job.id == job_id, Job.epoch == epoch, Job.state == "running")
     query = query.with_for_update(key_share=True) if lock else query
@@ -162,10 +164,11 @@ def require_held(session: Session, job_id: UUID, epoch: int, *, lock: bool = Fal
 def complete_job(
     session: Session, job_id: UUID, epoch: int, *, n_learned: int, n_answers: int
 ) -> bool:
-    """Mark a held job done, and ask for the next one if that was wanted for answers it missed.
+    """Mark a held job done, and request the next one if it is needed for answers that this one
+    missed.
 
-    n_learned: answers it learned from; n_answers: answers there are now. The caller holds the
-    campaign's row lock. Returns whether what the job was to learn from, or for, has changed since
+    n_learned: number of answers it learned from; n_answers: current number of answers. The caller
+    holds the campaign's row lock. Returns whether the input or purpose of the job has changed since
     it began. Raises LostLease.
     """
     job = require_held(session, job_id, epoch, lock=True)
@@ -201,7 +204,8 @@ def _after_failure(session: Session, job: Job, error: str, *, retry: bool) -> No
 
 
 def release_job(session: Session, job_id: UUID, epoch: int) -> None:
-    """Give a held job back unharmed (the worker is being stopped). Raises LostLease."""
+    """Return a held job to the queue because the worker is being stopped; it does not count as an
+    attempt. Raises LostLease."""
     job = require_held(session, job_id, epoch, lock=True)
     job.state, job.attempts = "queued", job.attempts - 1
     job.lease_owner = job.lease_until = None
@@ -209,20 +213,20 @@ def release_job(session: Session, job_id: UUID, epoch: int) -> None:
 
 
 def retry_failed_job(session: Session, campaign_id: UUID, watermark: int) -> Job:
-    """A fresh job after a failed one, on a requester's wish. Raises Conflict."""
+    """Request a new job after a failed one, for a requester. Raises Conflict."""
     latest = latest_job(session, campaign_id)
     if latest is None or latest.state != "failed":
-        raise Conflict("The last learning job did not fail; there is nothing to retry.")
+        raise Conflict("The last learning job did not fail, so there is nothing to retry.")
     return _new_job(session, campaign_id, watermark, latest.kind)
 
 
 def requeue_lost_jobs(session: Session) -> int:
-    """Queue again what lost its worker or its message, up to ROWS_AT_ONCE of each; returns how
-    many.
+    """Queue jobs again that have lost their worker or message, up to ROWS_AT_ONCE of each, and
+    return how many.
 
-    Lost worker: running, lease ran out. Lost message: queued, and the last message for it was sent
-    some time ago. A message too many is harmless (see `claim_job`). A job that cannot be queued
-    again has failed.
+    A job has lost its worker if it is running with an expired lease. It has lost its message if it
+    is queued and the last message for it was sent some time ago. An extra message is harmless (see
+    `claim_job`). A job that cannot be queued again has failed.
     """
     lost = session.scalars(
         select(Job.id)
@@ -249,7 +253,7 @@ def requeue_lost_jobs(session: Session) -> int:
 
 def _lose_worker(session: Session, job_id: UUID) -> None:
     job = session.get_one(Job, job_id)
-    _after_failure(session, job, f"The worker was lost in attempt {job.attempts}.", retry=True)
+    _after_failure(session, job, f"The worker stopped during attempt {job.attempts}.", retry=True)
 
 
 def _dispatch_again(session: Session, job_id: UUID) -> None:
@@ -262,7 +266,7 @@ def _park(session: Session, job_id: UUID, reason: str) -> None:
         .where(Job.id == job_id)
         .values(
             state="failed",
-            error=f"It cannot be done: {reason}",
+            error=f"This job cannot be processed: {reason}",
             lease_owner=None,
             lease_until=None,
             finished_at=func.now(),

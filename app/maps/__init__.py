@@ -1,1 +1,1 @@
-"""The map of a model's embedding: places, pictures, colours."""
+"""The map of a model's embedding: positions, pictures, colours."""

@@ -1,4 +1,4 @@
-"""What the points of a map can be coloured by: a value for every image, or none."""
+"""The columns by which a map can be coloured: a value for every image, or none."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -19,13 +19,14 @@ from learning.ballots import CHOICES
 
 MOST_ANNOTATORS = 500
 LEFT_OVER = "left over"
-UNNAMED = "without words"
+UNNAMED = "no description"
 LabelledBy = Literal["label", "probability", "classifier", "votes"]
 
 
 @dataclass(frozen=True)
 class Column:
-    """`values[codes[k]]` is the value of the image at position k; code −1: it has none."""
+    """A column of values: `values[codes[k]]` is the value of the image at position k; code −1 means
+    that it has none."""
 
     values: list[str]
     codes: list[int]
@@ -39,7 +40,7 @@ def attribute_names(session: Session, campaign: Campaign) -> list[str]:
 
 
 def attribute_column(session: Session, campaign: Campaign, name: str) -> Column:
-    """Raises NotFound when no image has such an attribute."""
+    """Return the values of an attribute; raises NotFound if no image has it."""
     query = select(Image.position, Image.attributes[name].astext).where(
         Image.collection_id == campaign.collection_id,
         Image.position < campaign.n_images,
@@ -47,12 +48,12 @@ def attribute_column(session: Session, campaign: Campaign, name: str) -> Column:
     )
     told = {position: value for position, value in session.execute(query) if value is not None}
     if not told:
-        raise NotFound(f"No image of this campaign has an attribute {name!r}.")
+        raise NotFound(f"No image of this campaign has the attribute {name!r}.")
     return _column(campaign.n_images, told)
 
 
 def busiest_annotators(session: Session, campaign: Campaign) -> list[tuple[int, int]]:
-    """Number and finished answers of those with the most answers, by number."""
+    """List number and finished answers of the annotators with the most answers, by number."""
     n_answers = func.count()
     query = (
         select(Annotator.position, n_answers)
@@ -66,9 +67,10 @@ def busiest_annotators(session: Session, campaign: Campaign) -> list[tuple[int, 
 
 
 def annotator_column(session: Session, campaign: Campaign, position: int) -> Column:
-    """The words for the group that this annotator last put each image into, or what they voted.
+    """Return the description of the group that this annotator last put each image into, or their
+    vote.
 
-    Words that differ in case and spaces only are one value. Raises NotFound for an annotator
+    Descriptions that differ only in case and spaces are one value. Raises NotFound for an annotator
     without a finished answer.
     """
     query = (
@@ -86,7 +88,7 @@ def annotator_column(session: Session, campaign: Campaign, position: int) -> Col
     told: dict[int, str] = {}
     answers = session.execute(query).all()
     if not answers:
-        raise NotFound(f"Annotator {position} has no finished answer in this campaign.")
+        raise NotFound(f"Annotator {position} has no submitted answer in this campaign.")
     for images, groups, descriptions, unseen in answers:
         for image, group in zip(images, groups or [], strict=True):
             if image not in unseen and image < campaign.n_images:
@@ -95,7 +97,8 @@ def annotator_column(session: Session, campaign: Campaign, position: int) -> Col
 
 
 def label_column(told: Labels, by: LabelledBy) -> Column:
-    """The label of every image, its probability, the classifier's own, or the number of votes."""
+    """Return the label of every image, its probability, the classifier's own probability, or the
+    number of votes."""
     if by == "label":
         return Column(["yes", "no"], np.where(told.probability > 0.5, 0, 1).tolist())
     numbers = {
@@ -115,7 +118,7 @@ def _words(group: int, descriptions: list[str]) -> str:
 
 
 def _one_spelling(told: dict[int, str]) -> dict[int, str]:
-    """Words that differ in case only become the most frequent of them."""
+    """Replace descriptions that differ only in case by the most frequent of them."""
     best: dict[str, str] = {}
     for word, _ in Counter(told.values()).most_common():
         best.setdefault(word.casefold(), word)
@@ -123,7 +126,7 @@ def _one_spelling(told: dict[int, str]) -> dict[int, str]:
 
 
 def _column(n: int, told: dict[int, str]) -> Column:
-    """Values in the order of how many images have them."""
+    """Order values by the number of images that have them."""
     counts = Counter(told.values())
     values = sorted(counts, key=lambda value: (-counts[value], value))
     code = {value: number for number, value in enumerate(values)}

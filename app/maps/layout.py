@@ -1,12 +1,12 @@
-"""The places of a model's images as bytes, for a browser that shows a hundred thousand of them.
+"""The layout of a model's map as bytes, for a browser that shows a hundred thousand images.
 
-Little-endian: `LWM1`, N as uint32, then x, y of every position as float32 (N × 2, in [0, 1]), then
-the level of every position's picture as uint8 (see `levels`). Nine bytes an image; a typed array
-is laid over them without parsing. A model never changes, so neither does its layout: it is made
-once and kept in storage.
+It is little-endian: `LWM1`, N as uint32, then x, y of every position as float32 (N × 2, in [0, 1]),
+then the level of every position's picture as uint8 (see `levels`). That is nine bytes per image,
+and a typed array can use them without parsing. A model never changes, so neither does its layout:
+it is generated once and kept in storage.
 
-There are two: the principal axes, which publishing has computed, and t-SNE, which takes some
-seconds and is computed when somebody first asks for it, for one request at a time.
+There are two layouts: the principal axes, which publishing has computed, and t-SNE, which takes
+some seconds and is computed on the first request, for one request at a time.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ Method = Literal["pca", "tsne"]
 
 @dataclass(frozen=True)
 class Layout:
-    """places: (N, 2) float32 in [0, 1]; levels: (N,) uint8; both by position."""
+    """A layout. places: (N, 2) float32 in [0, 1]; levels: (N,) uint8; both by position."""
 
     places: NDArray[np.float32]
     levels: NDArray[np.uint8]
@@ -53,8 +53,8 @@ _recent: dict[tuple[UUID, Method], Layout] = {}
 
 
 def layout_bytes(session: Session, model: Model, method: Method = "pca") -> bytes:
-    """The stored layout, made first where there is none. Raises Busy while another t-SNE is
-    computed."""
+    """Return the stored layout, and generate it first if there is none. Raises Busy while another
+    t-SNE is being computed."""
     suffix = "" if method == "pca" else f"-{method}"
     key = f"maps/{model.campaign_id}/{model.id}{suffix}.bin"
     try:
@@ -67,7 +67,7 @@ def layout_bytes(session: Session, model: Model, method: Method = "pca") -> byte
 
 
 def read_layout(session: Session, model: Model, method: Method = "pca") -> Layout:
-    """Of the models looked at last, without asking storage again."""
+    """The layouts of the models requested last, to avoid reading storage again."""
     known = _recent.get((model.id, method))
     if known is None:
         known = Layout.decoded(layout_bytes(session, model, method))
@@ -82,7 +82,7 @@ def _principal(session: Session, model: Model) -> Layout:
 
 
 def _tsne(session: Session, model: Model) -> Layout:
-    # Imported here: servers start without it, in a second less.
+    # Imported here, so that servers start a second faster.
     from learning.tsne_map import tsne_map
 
     with one_at_a_time():
@@ -93,7 +93,7 @@ def _tsne(session: Session, model: Model) -> Layout:
 
 
 def _stored_places(session: Session, model: Model) -> NDArray[np.float64]:
-    """(N, 2) in [0, 1] of the principal axes, by position."""
+    """Return (N, 2) positions in [0, 1] on the principal axes, by position."""
     query = (
         select(EmbeddedImage.x, EmbeddedImage.y)
         .where(EmbeddedImage.model_id == model.id)

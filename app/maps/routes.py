@@ -1,4 +1,4 @@
-"""The map of a model, in pieces that a browser can take a hundred thousand images in."""
+"""API of the map of a model, in tiles, so that a browser can show a hundred thousand images."""
 
 import hashlib
 from typing import Annotated, Literal
@@ -28,8 +28,8 @@ from app.results.service import get_model
 
 api = api_router("/campaigns/{campaign_id}", "map")
 
-# Models never change, nor does which image is where in a collection. The cookie is part of the key,
-# so that the next person at this browser asks anew.
+# Models never change, and neither do the positions of their images. The cookie is part of the cache
+# key, so that the next person at this browser is authenticated again.
 FOR_GOOD = {"Cache-Control": "private, max-age=31536000, immutable", "Vary": "Cookie"}
 MOST_AT_ONCE = 256
 Positions = Annotated[list[int], Query(max_length=MOST_AT_ONCE)]
@@ -38,9 +38,11 @@ Place = Annotated[int, Path(ge=0, lt=2**N_LEVELS)]
 By = Annotated[
     Method,
     Query(
-        description="`pca`: the two principal axes; `tsne`: t-SNE, which keeps neighbours together "
-        "and says nothing of large distances. The first time it is asked for, it takes seconds, "
-        "and 503 `busy` while others are computed for."
+        description=(
+            "`pca`: the two principal axes; `tsne`: t-SNE, which keeps neighbours together, but "
+            "large distances mean nothing. The first request takes several seconds, and gets "
+            "503 `busy` while the server computes another one."
+        )
     ),
 ]
 
@@ -51,21 +53,21 @@ class AnswersOf(BaseModel):
 
 
 class ColumnsOut(BaseModel):
-    """What the map can be coloured by; `annotators`: at most 500, those with the most answers."""
+    """What the map can be coloured by. `annotators`: at most 500, those with the most answers."""
 
     attributes: list[str]
     annotators: list[AnswersOf]
 
 
 class ColumnOut(BaseModel):
-    """`values[codes[k]]` belongs to the image at position k; code −1: it has none."""
+    """`values[codes[k]]` belongs to the image at position k; code −1 means that it has no value."""
 
     values: list[str]
     codes: list[int]
 
 
 class ChosenIn(BaseModel, extra="forbid"):
-    # A million mistakes are not all made out, for the first hundred to be told.
+    # Not all of a million invalid items are validated, only to report the first hundred errors.
     images: Annotated[list[Whole], Field(max_length=1_000_000), FailFast()]
 
 
@@ -79,7 +81,7 @@ def read_layout(
     account: SignedIn,
     method: By = "pca",
 ) -> Response:
-    """Places of all images, nine bytes each (docs/annotator-api.md)."""
+    """Return the positions of all images, nine bytes each (docs/annotator-api.md)."""
     campaign = get_campaign(session, account, campaign_id)
     data = layout_bytes(session, get_model(session, campaign, version), method)
     headers = {**FOR_GOOD, "ETag": f'"{hashlib.sha256(data).hexdigest()[:32]}"'}
@@ -100,7 +102,7 @@ def read_sheet(
     account: SignedIn,
     method: By = "pca",
 ) -> Response:
-    """The new pictures of a tile, 8 × 8 cells of 64 pixels; 404 where there are none."""
+    """Return the new pictures of a tile as 8 × 8 cells of 64 pixels; 404 if there are none."""
     campaign = get_campaign(session, account, campaign_id)
     model = get_model(session, campaign, version)
     data = service.read_sheet(session, campaign, model, Tile(level, column, row), method)
@@ -118,7 +120,7 @@ def export_selection(
     account: SignedIn,
     method: By = "pca",
 ) -> Response:
-    """Chosen images with their places and attributes."""
+    """Download the selected images with their positions and attributes."""
     campaign = get_campaign(session, account, campaign_id)
     model = get_model(session, campaign, version)
     text = "".join(service.selection_csv(session, campaign, model, body.images, method))
@@ -135,7 +137,7 @@ def some_images(
     at: Positions = [],  # noqa: B006 -- FastAPI copies it
     find: Annotated[str, Query(max_length=500)] = "",
 ) -> Page[ImageOut]:
-    """The images at these positions, or at most 20 whose file name contains `find`."""
+    """List the images at these positions, or at most 20 whose file name contains `find`."""
     campaign = get_campaign(session, account, campaign_id)
     if find:
         images = service.find_images(session, campaign, find)
@@ -153,7 +155,8 @@ def some_pictures(
     account: SignedIn,
     at: Positions = [],  # noqa: B006
 ) -> Response:
-    """The images at these positions in one reply, as for annotators (docs/annotator-api.md)."""
+    """Return the images at these positions in one response, in the same format as for annotators
+    (docs/annotator-api.md)."""
     campaign = get_campaign(session, account, campaign_id)
     data = bundle_of(service.some_images(session, campaign, at), size)
     return Response(data, media_type=BUNDLE_TYPE, headers=FOR_GOOD)
@@ -162,7 +165,7 @@ def some_pictures(
 @api.get("/map/columns")
 @heavy
 def list_columns(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> ColumnsOut:
-    """By what the map can be coloured: attributes, and annotators with the most answers."""
+    """List what the map can be coloured by: attributes, and annotators with the most answers."""
     campaign = get_campaign(session, account, campaign_id)
     return ColumnsOut(
         attributes=columns.attribute_names(session, campaign),
@@ -182,7 +185,8 @@ def read_column(
     attribute: str = "",
     annotator: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
 ) -> ColumnOut:
-    """The value of an attribute, or the group that an annotator last put each image into."""
+    """Return for each image the value of an attribute, or the group that an annotator last put it
+    into."""
     campaign = get_campaign(session, account, campaign_id)
     if annotator is not None:
         found = columns.annotator_column(session, campaign, annotator)
@@ -200,8 +204,8 @@ def read_label_column(
     account: SignedIn,
     by: columns.LabelledBy = "label",
 ) -> ColumnOut:
-    """The label of every image by votes, its probability, the classifier's own, or the number of
-    votes."""
+    """Return for each image its label by votes, the label's probability, the classifier's own
+    probability, or the number of votes."""
     campaign = get_campaign(session, account, campaign_id)
     told = read_labels(campaign, get_model(session, campaign, version))
     found = columns.label_column(told, by)

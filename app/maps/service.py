@@ -1,4 +1,4 @@
-"""Images of a campaign as the map asks for them: some by position, some by name, a chosen few."""
+"""Finds images of a campaign for the map: by position, by name, or a selection."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,7 +19,7 @@ MOST_FOUND = 20
 
 
 def find_images(session: Session, campaign: Campaign, text: str) -> list[Image]:
-    """At most MOST_FOUND images whose file name contains `text`, that of the same name first."""
+    """Find at most MOST_FOUND images whose file name contains `text`, an exact match first."""
     query = (
         select(Image)
         .where(
@@ -34,12 +34,12 @@ def find_images(session: Session, campaign: Campaign, text: str) -> list[Image]:
 
 
 def some_images(session: Session, campaign: Campaign, positions: Sequence[int]) -> list[Image]:
-    """In the order of `positions`; raises InvalidInput when there is no such image."""
+    """Return images in the order of `positions`; raises InvalidInput if one does not exist."""
     unknown = [one for one in positions if not 0 <= one < campaign.n_images]
     if unknown:
         raise InvalidInput(
-            f"Images of this campaign are numbered 0 to {campaign.n_images - 1}; "
-            f"there is no image {unknown[0]}.",
+            f"There is no image {unknown[0]}. Images of this campaign are numbered 0 to "
+            f"{campaign.n_images - 1}.",
             code="unknown_image",
         )
     return images_at(session, campaign, positions)
@@ -48,10 +48,10 @@ def some_images(session: Session, campaign: Campaign, positions: Sequence[int]) 
 def read_sheet(
     session: Session, campaign: Campaign, model: Model, tile: Tile, method: Method = "pca"
 ) -> bytes:
-    """WebP; raises NotFound where no picture is new."""
+    """Return the tile's pictures as WebP; raises NotFound if it has no new picture."""
     cells = cells_of(read_layout(session, model, method), tile)
     if not cells:
-        raise NotFound("There are no pictures in this part of the map.")
+        raise NotFound("There are no images in this part of the map.")
     images = images_at(session, campaign, list(cells.values()))
     return sheet_bytes(campaign.collection_id, dict(zip(cells, images, strict=True)))
 
@@ -63,7 +63,7 @@ def selection_csv(
     positions: Sequence[int],
     method: Method = "pca",
 ) -> Iterator[str]:
-    """One line per image: position, file name, place on the map, attributes."""
+    """Yield one line per image: position, file name, position on the map, attributes."""
     images = some_images(session, campaign, sorted(set(positions)))
     places = read_layout(session, model, method).places
     names = sorted({name for image in images for name in image.attributes})

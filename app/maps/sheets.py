@@ -1,7 +1,7 @@
-"""Sheets: the new pictures of one tile of a map, 8 × 8 of them on one small picture.
+"""Sheets: the new pictures of one tile of a map, 8 × 8 of them combined into one image.
 
-Made when first looked at, from at most 64 thumbnails, and kept in storage under a hash of what is
-on them: the same pictures in the same cells are never drawn twice, whatever the model.
+A sheet is made on the first request, from at most 64 thumbnails, and kept in storage under a hash
+of its content: the same pictures in the same cells are never drawn twice, whatever the model.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Tile:
-    """One of 2^level × 2^level parts of a map."""
+    """One of the 2^level × 2^level tiles of a map."""
 
     level: int
     column: int
@@ -37,7 +37,8 @@ class Tile:
 
 
 def cells_of(layout: Layout, tile: Tile) -> dict[int, int]:
-    """Position of the image in each cell (row by row) of a tile's sheet; empty cells are absent."""
+    """Return the position of the image in each cell (row by row) of a tile's sheet; empty cells are
+    absent."""
     new = np.flatnonzero(layout.levels == tile.level)
     tiles, cells = locate(layout.places[new], tile.level)
     here = (tiles[:, 0] == tile.column) & (tiles[:, 1] == tile.row)
@@ -48,7 +49,7 @@ def cells_of(layout: Layout, tile: Tile) -> dict[int, int]:
 
 
 def sheet_bytes(collection_id: UUID, pictures: dict[int, Image]) -> bytes:
-    """WebP of SIDE × SIDE pixels with each image in its cell."""
+    """Draw a WebP of SIDE × SIDE pixels with each image in its cell."""
     contents = ",".join(f"{cell}:{image.sha256}" for cell, image in sorted(pictures.items()))
     digest = hashlib.sha256(f"{CELL}/{QUALITY}/{contents}".encode()).hexdigest()
     key = f"sheets/{collection_id}/{digest}.webp"
@@ -65,7 +66,7 @@ def _drawn(pictures: dict[int, Image]) -> bytes:
     for cell, image in pictures.items():
         picture = _picture(image)
         if picture is not None:
-            # In the middle of the cell, its own proportions kept.
+            # Put it in the middle of the cell, with its aspect ratio kept.
             left = cell % CELLS * CELL + (CELL - picture.width) // 2
             top = cell // CELLS * CELL + (CELL - picture.height) // 2
             sheet.paste(picture, (left, top))

@@ -1,1 +1,1 @@
-"""For whoever operates the server: is it alive, ready, and well (docs/operations.md)."""
+"""For operators of the server: is it alive, ready, and healthy (docs/operations.md)."""

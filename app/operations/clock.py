@@ -1,9 +1,9 @@
-"""After the clock was set back: nobody waits as much longer.
+"""Shortens stored waiting times after the clock was set back.
 
-A lease, a claim or a wait that ends later than one that begins now was begun by another clock. It
-gets the end that one has that begins now: whoever is alive renews it as ever, and what was left by
-somebody who is gone is free after the usual time. Nothing is given up or done at once for it, as a
-clock may be set while work goes on.
+A lease, claim or wait that ends later than one that begins now was stored under another clock. It
+gets the end of one that begins now: an active holder renews it as usual, and what a lost process
+held becomes free after the usual time. Nothing is given up or started at once, because a clock may
+be set while work is in progress.
 """
 
 import logging
@@ -32,7 +32,7 @@ AT_ONCE = timedelta(0)
 
 @dataclass(frozen=True)
 class Wait:
-    """Where a time stands, of which rows, and how far ahead of now it may lie."""
+    """A column with times, its rows, and how far in the future they can be."""
 
     time: InstrumentedAttribute[Any]
     where: ColumnElement[bool]
@@ -40,14 +40,14 @@ class Wait:
 
 
 def shorten_waits(session: Session) -> int:
-    """Bring ends that no clock of now has set as near as they would be; returns how many."""
+    """Shorten ends that the current clock cannot have set, and return how many."""
     return sum(_shorten(session, wait) for wait in _waits())
 
 
 def _shorten(session: Session, wait: Wait) -> int:
     table: Any = wait.time.class_
     end = func.now() + wait.longest
-    # Whoever holds a row is alive, and sets its time.
+    # The holder of a locked row is alive and sets its time itself.
     found = session.scalars(
         select(table.id)
         .where(wait.where, wait.time > end + AHEAD)
@@ -62,7 +62,9 @@ def _shorten(session: Session, wait: Wait) -> int:
             .execution_options(synchronize_session=False)
         )
         name = f"{table.__tablename__}.{wait.time.key}"
-        logger.warning("the clock was set back: %d times of %s were ahead", len(found), name)
+        logger.warning(
+            "the clock was set back: %d times of %s were in the future", len(found), name
+        )
     return len(found)
 
 
@@ -70,7 +72,7 @@ def _waits() -> Iterable[Wait]:
     settings = get_settings()
     lease, job = _seconds(settings.lease_seconds), _seconds(settings.job_lease_seconds)
     yield Wait(Answer.lease_expires_at, Answer.state == "leased", lease)
-    # Who is here, by when they were heard of.
+    # Who is present, by the time they were last active.
     heard_of = Assignment.state != "returned"
     for heard in (Assignment.seen_at, Assignment.handed_in_at):
         yield Wait(heard, heard_of, literal(AT_ONCE))
@@ -96,7 +98,8 @@ def _waits_of_platforms() -> Iterable[Wait]:
 def _after(
     tried: InstrumentedAttribute[int], waits: tuple[int, ...], spread: float, least: float
 ) -> ColumnElement[Any]:
-    """SQL: the longest wait after so many attempts, or the claim while one is under way."""
+    """Return SQL for the longest wait after so many attempts, or for the claim while one is in
+    progress."""
     longest = [max(wait * spread, least) for wait in waits]
     cases = [(tried <= number, seconds) for number, seconds in enumerate(longest, start=1)]
     return _seconds(case(*cases, else_=longest[-1]))

@@ -1,4 +1,4 @@
-"""Figures for Prometheus: of this process, and of the database by queries that stay cheap."""
+"""Metrics for Prometheus: of this process, and of the database by queries that stay cheap."""
 
 import logging
 from collections.abc import Iterator
@@ -24,24 +24,24 @@ from app.operations.models import CspViolation
 from app.recruitment.models import Payment
 
 logger = logging.getLogger(__name__)
-# When each series began: as many lines again, which nothing here asks for.
+# The start time of each series would add as many lines again, and nothing here needs it.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # untyped there
 
 
 def read_figures() -> bytes:
-    """What `/metrics` shows, in Prometheus's text format. Without the database, the figures of the
-    process alone."""
+    """Return the content of `/metrics` in Prometheus's text format. Without the database it has
+    only the metrics of the process."""
     registry = CollectorRegistry()
     registry.register(_Current())
     return generate_latest(FIGURES) + generate_latest(registry)
 
 
 class _Current(Collector):
-    """What is counted at the moment of asking."""
+    """Collects the metrics that are counted on request."""
 
     def collect(self) -> Iterator[Metric]:
         yield from _pool()
-        up = GaugeMetricFamily("likewise_database_up", "1 when the database answered.")
+        up = GaugeMetricFamily("likewise_database_up", "1 if the database responded, 0 otherwise.")
         try:
             with transaction() as session:
                 session.execute(text("SET LOCAL statement_timeout = '5s'"))
@@ -49,7 +49,7 @@ class _Current(Collector):
                 found.append(_violations(session))
             up.add_metric((), 1)
         except SQLAlchemyError as error:
-            logger.warning("no figures from the database: %s", error)
+            logger.warning("no metrics from the database: %s", error)
             found = []
             up.add_metric((), 0)
         yield from [up, *found]
@@ -58,9 +58,11 @@ class _Current(Collector):
 def _pool() -> list[Metric]:
     most = POOL_SIZE + REQUEST_CONNECTIONS
     limit = GaugeMetricFamily(
-        "likewise_database_connections_limit", "Beyond it requests wait.", value=most
+        "likewise_database_connections_limit",
+        "Maximum number of connections; further requests wait.",
+        value=most,
     )
-    name, about = "likewise_database_connections", "Of this process's pool."
+    name, about = "likewise_database_connections", "Connections in the pool of this process."
     connections = GaugeMetricFamily(name, about, labels=("state",))
     pool = get_engine().pool
     assert isinstance(pool, QueuePool)
@@ -72,10 +74,12 @@ def _pool() -> list[Metric]:
 def _answers(session: Session) -> list[Metric]:
     live = (Answer.state == "leased", Answer.lease_expires_at > func.now())
     held = session.scalar(select(func.count()).where(*live)) or 0
-    leases = GaugeMetricFamily("likewise_leases", "Grids that are held at the moment.", value=held)
-    name, about = "likewise_answers", "Answers that are stored, of rounds."
+    leases = GaugeMetricFamily(
+        "likewise_leases", "Grids that are currently leased to annotators.", value=held
+    )
+    name, about = "likewise_answers", "Stored answers to grids of rounds."
     answers = GaugeMetricFamily(name, about, labels=("state",))
-    # What campaigns count themselves: nobody waits for a count of all answers.
+    # This adds up the campaigns' own counters, so that nobody waits for a count of all answers.
     counted = select(
         func.sum(Campaign.n_answers), func.sum(Campaign.n_surplus), func.sum(Campaign.n_imported)
     )
@@ -86,23 +90,23 @@ def _answers(session: Session) -> list[Metric]:
 
 
 def _age(begun: InstrumentedAttribute[datetime]) -> ColumnElement[Decimal]:
-    """Seconds since the oldest; 0 where there is none."""
+    """Return SQL for the seconds since the oldest; 0 if there is none."""
     return func.coalesce(func.extract("epoch", func.now() - func.min(begun)), 0)
 
 
 def _outbox(session: Session) -> Metric:
     waiting = OutboxMessage.dispatched_at.is_(None)
     age = session.scalar(select(_age(OutboxMessage.created_at)).where(waiting))
-    about = "Age of the oldest message waiting, also for its account's turn."
+    about = "Age of the oldest waiting message, including those that wait for their account's turn."
     return GaugeMetricFamily("likewise_outbox_oldest_seconds", about, value=float(age or 0))
 
 
 def _jobs(session: Session) -> list[Metric]:
     by_state = ("kind", "state")
     states = GaugeMetricFamily("likewise_jobs", "Jobs by kind and state.", labels=by_state)
-    about = "Age of the oldest that is not done."
+    about = "Age of the oldest unfinished job."
     ages = GaugeMetricFamily("likewise_job_oldest_seconds", about, labels=by_state)
-    about = "How long jobs took that are done."
+    about = "Duration of finished jobs."
     took = SummaryMetricFamily("likewise_job_seconds", about, labels=("kind",))
     seconds = func.extract("epoch", Job.finished_at - Job.started_at)
     query = select(Job.kind, Job.state, func.count(), _age(Job.created_at), func.sum(seconds))
@@ -118,7 +122,9 @@ def _jobs(session: Session) -> list[Metric]:
 def _payments(session: Session) -> list[Metric]:
     labels = ("state", "currency")
     number = GaugeMetricFamily("likewise_payments", "Payments by state.", labels=labels)
-    cents = GaugeMetricFamily("likewise_payments_cents", "Cents, without fees.", labels=labels)
+    cents = GaugeMetricFamily(
+        "likewise_payments_cents", "Amount of payments in cents, without fees.", labels=labels
+    )
     query = select(Payment.state, Payment.currency, func.count(), func.sum(Payment.amount_cents))
     for state, currency, n, total in session.execute(
         query.group_by(Payment.state, Payment.currency)
@@ -129,7 +135,10 @@ def _payments(session: Session) -> list[Metric]:
 
 
 def _violations(session: Session) -> Metric:
-    name, about = "likewise_csp_violations", "What browsers told to have blocked, in 90 days."
+    name, about = (
+        "likewise_csp_violations",
+        "Violations of the content security policy reported by browsers in 90 days.",
+    )
     family = GaugeMetricFamily(name, about, labels=("directive",))
     query = select(CspViolation.directive, func.sum(CspViolation.n))
     for directive, n in session.execute(query.group_by(CspViolation.directive)):

@@ -1,4 +1,4 @@
-"""Tables of what browsers tell about pages."""
+"""Table of reports from browsers."""
 
 from datetime import datetime
 
@@ -9,9 +9,9 @@ from app.core.database import Base
 
 
 class CspViolation(Base):
-    """What browsers blocked by our Content-Security-Policy, counted.
+    """Content that browsers blocked because of our Content-Security-Policy, counted.
 
-    directive: that was violated, one of those there are, or `other`.
+    directive: the violated directive, one of the known ones or `other`.
     blocked: an origin, or a word such as `inline`; never a path or a query.
     page: the template of its route.
     """

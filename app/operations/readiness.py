@@ -1,7 +1,8 @@
-"""Whether the server can do its work: each check in its own thread, none waited for long.
+"""Checks whether the server can do its work: each check runs in its own thread, and none is waited
+for long.
 
-Reasons are short and say no address: whoever can reach the server can read them. What exactly
-happened stands in the log.
+Reasons are short and contain no addresses, because anyone who can reach the server can read them.
+The details are in the log.
 """
 
 import logging
@@ -25,12 +26,12 @@ OK = "ok"
 
 
 class NotReady(Exception):
-    """The message is for everybody."""
+    """A check has failed; the message is public."""
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """checks: "ok" or the reason why not, by name."""
+    """The results of the checks by name: "ok" or the reason."""
 
     checks: dict[str, str]
 
@@ -43,9 +44,14 @@ def _database() -> None:
     with transaction() as session:
         current, is_walled = database_revision(session), is_manned(session)
     if current != newest_revision():
-        raise NotReady(f"migrated to {current}, this code needs {newest_revision()}")
+        raise NotReady(
+            f"its schema is at revision {current}, but this version needs {newest_revision()}: "
+            "run `likewise migrate`"
+        )
     if not is_walled:
-        raise NotReady("the role that keeps requesters apart is missing: run `likewise migrate`")
+        raise NotReady(
+            "the role that keeps requesters' data apart is missing: run `likewise migrate`"
+        )
 
 
 def _queue() -> None:
@@ -69,7 +75,7 @@ _lock = threading.Lock()
 
 
 def check_readiness() -> Readiness:
-    """All checks at once. One that still hangs from the last time is not begun again."""
+    """Run all checks at once. One that still hangs from the last time is not started again."""
     with _lock:
         for name, check in CHECKS.items():
             if name not in _running or _running[name].done():
@@ -80,7 +86,8 @@ def check_readiness() -> Readiness:
 
 
 def _begun(name: str, check: Callable[[], None]) -> Future[None]:
-    """In a daemon thread, and no pool's: one that hangs must not keep the process from ending."""
+    """Start a check in a daemon thread outside any pool, because one that hangs must not keep the
+    process from ending."""
     future: Future[None] = Future()
 
     def run() -> None:
@@ -97,7 +104,7 @@ def _begun(name: str, check: Callable[[], None]) -> Future[None]:
 
 def _found(name: str, future: Future[None]) -> str:
     if not future.done():
-        return f"no answer within {PATIENCE_SECONDS:g} seconds"
+        return f"no response within {PATIENCE_SECONDS:g} seconds"
     error = future.exception()
     if error is None:
         return OK

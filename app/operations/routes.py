@@ -16,7 +16,7 @@ router = APIRouter(include_in_schema=False)
 
 
 class BadMetricsToken(LikewiseError):
-    """Not LIKEWISE_METRICS_TOKEN."""
+    """The request does not carry LIKEWISE_METRICS_TOKEN."""
 
     code = "bad_metrics_token"
     status = 401
@@ -25,7 +25,7 @@ class BadMetricsToken(LikewiseError):
 
 @router.get("/healthz")
 async def healthz() -> dict[str, str]:
-    """Whether the process answers; whether it can do its work, `/readyz` says."""
+    """Report that the process responds. Whether it can do its work is a question for `/readyz`."""
     return {"status": "ok"}
 
 
@@ -42,7 +42,7 @@ def readyz() -> Response:
 def metrics(request: Request) -> Response:
     wanted = get_settings().metrics_token.get_secret_value()
     if not wanted:
-        raise NotFound("There is no such page.")
+        raise NotFound("This page does not exist.")
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     fits = hmac.compare_digest(given.encode(), wanted.encode())
     if scheme.lower() != "bearer" or not fits:

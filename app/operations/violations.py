@@ -1,7 +1,7 @@
-"""What browsers have blocked on our pages, as they tell it: counted, without anything personal.
+"""Counts reports of content that browsers blocked on our pages, without personal data.
 
-Takes `application/csp-report` (report-uri) and `application/reports+json` (Reporting API). Anybody
-may send anything: what is kept are words from a list, origins, and the shape of a path.
+This accepts `application/csp-report` (report-uri) and `application/reports+json` (Reporting API).
+Anyone can send anything, so only words from a list, origins, and the shape of a path are kept.
 """
 
 import json
@@ -29,7 +29,7 @@ router = APIRouter(include_in_schema=False)
 LARGEST = 64 * 2**10
 PER_ADDRESS = RateLimitItemPerMinute(30)
 AT_ONCE = 20
-# However many hosts somebody makes up, the table stays small.
+# This keeps the table small, however many hosts someone makes up.
 MOST_ROWS = 1_000
 KEPT = timedelta(days=90)
 TYPES = ("application/csp-report", "application/reports+json", "application/json")
@@ -41,7 +41,7 @@ DIRECTIVES = (
 )  # fmt: skip
 WORDS = ("inline", "eval", "wasm-eval", "self", "data", "blob", "about", "filesystem")
 OTHER = "other"
-# A part of a path that is a name of ours; all else may be an id or a token.
+# A path segment that is one of our names; every other may be an id or a token.
 NAME = re.compile(r"[a-z]{1,16}(-[a-z]{1,16}){0,2}")
 SECRET_PARTS = ("a", "sign-in", "media")
 HOST = re.compile(r"[a-z0-9.:\[\]-]{1,180}", re.ASCII)
@@ -49,26 +49,26 @@ Violation = tuple[str, str, str]
 
 
 class ReportTooLarge(LikewiseError):
-    """More than any browser has to say."""
+    """The report is larger than any browser sends."""
 
     code = "too_large"
     status = 413
 
 
 class TooManyReports(LikewiseError):
-    """One address tells too much."""
+    """One address sends too many reports."""
 
     code = "too_many_reports"
     status = 429
 
 
 async def _body(request: Request) -> bytes:
-    """As far as it is small; raises ReportTooLarge without reading the rest."""
+    """Read the body if it is small; raises ReportTooLarge without reading the rest."""
     body = b""
     async for part in request.stream():
         body += part
         if len(body) > LARGEST:
-            raise ReportTooLarge(f"A report has {LARGEST} bytes at most.")
+            raise ReportTooLarge(f"The report is too large. The limit is {LARGEST} bytes.")
     return body
 
 
@@ -78,19 +78,21 @@ def take_reports(
 ) -> Response:
     address = request.client.host if request.client else "unknown"
     if not throttle.hit(PER_ADDRESS, "csp-report", address):
-        raise TooManyReports("Too many reports within a minute.")
+        raise TooManyReports("Too many reports within one minute. Try again later.")
     if request.headers.get("content-type", "").partition(";")[0].strip() not in TYPES:
-        raise InvalidInput(f"Reports are {' or '.join(TYPES[:2])}.", code="bad_report")
+        raise InvalidInput(
+            f"The content type of a report must be {' or '.join(TYPES[:2])}.", code="bad_report"
+        )
     try:
         told = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput("A report is JSON.", code="bad_report") from error
+        raise InvalidInput("A report must be valid JSON.", code="bad_report") from error
     record(session, violations_of(told))
     return Response(status_code=204)
 
 
 def violations_of(told: Any) -> Counter[Violation]:
-    """(directive, blocked, page) of the reports that speak of our pages, and how often."""
+    """Count the (directive, blocked, page) of the reports that concern our pages."""
     reports = told if isinstance(told, list) else [told]
     found: Counter[Violation] = Counter()
     for report in reports[:AT_ONCE]:
@@ -108,7 +110,7 @@ def violations_of(told: Any) -> Counter[Violation]:
 
 
 def _counted(directive: object, blocked: object, page: object) -> Counter[Violation]:
-    # "script-src 'self'" of older browsers.
+    # Older browsers send e.g. "script-src 'self'".
     words = str(directive).split()
     name = words[0] if words and words[0] in DIRECTIVES else OTHER
     shape = _page_of(str(page))
@@ -116,7 +118,7 @@ def _counted(directive: object, blocked: object, page: object) -> Counter[Violat
 
 
 def _blocked_of(text: str) -> str:
-    """An origin, or one of WORDS."""
+    """Return an origin, or one of WORDS."""
     if text in WORDS:
         return text
     scheme, separator, _ = text.partition(":")
@@ -130,7 +132,7 @@ def _blocked_of(text: str) -> str:
 
 
 def _page_of(text: str) -> str | None:
-    """The shape of a path of ours, `/campaigns/…/recruit`; None of another site's."""
+    """Return the shape of one of our paths, `/campaigns/…/recruit`; None for another site's."""
     try:
         parts = urlsplit(text)
     except ValueError:
@@ -146,14 +148,14 @@ def _page_of(text: str) -> str | None:
 
 
 def record(session: Session, found: Counter[Violation]) -> None:
-    """Add to what is counted; beyond MOST_ROWS new ones share the row of `other`."""
+    """Add to the counts; above MOST_ROWS, new ones are counted as `other`."""
     is_full = (session.scalar(select(func.count()).select_from(CspViolation)) or 0) >= MOST_ROWS
     now = datetime.now(UTC)
     kept: Counter[Violation] = Counter()
     for key, n in found.items():
         is_new = is_full and session.get(CspViolation, key) is None
         kept[(key[0], OTHER, OTHER) if is_new else key] += n
-    # In one order, so that two requests at once do not wait for each other in a circle.
+    # Use a fixed order, so that two simultaneous requests do not wait for each other.
     for key, n in sorted(kept.items()):
         values = dict(zip(("directive", "blocked", "page"), key, strict=True))
         statement = insert(CspViolation).values(**values, n=n, first_at=now, last_at=now)
@@ -167,12 +169,12 @@ def record(session: Session, found: Counter[Violation]) -> None:
 
 @hooks.violations.answered_by
 def latest_violations(session: Session, limit: int = 50) -> list[CspViolation]:
-    """Those seen last first."""
+    """List the most recently seen first."""
     query = select(CspViolation).order_by(CspViolation.last_at.desc()).limit(limit)
     return list(session.scalars(query))
 
 
 def forget_old_violations(session: Session) -> None:
-    """Delete what was not seen again for 90 days."""
+    """Delete what was not reported again for 90 days."""
     old = CspViolation.last_at < datetime.now(UTC) - KEPT
     session.execute(delete(CspViolation).where(old).execution_options(synchronize_session=False))

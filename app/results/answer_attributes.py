@@ -1,8 +1,9 @@
-"""Which attribute each answer is about, by the newest model; written when it was published.
+"""The attribute that each answer is about, according to the newest model; written when the model is
+published.
 
-Publishing writes it rather than readers computing it, because it then says what the model's shares
-were counted from, needs no torch in the web server, and is there when the model's own files are of
-a version that cannot be loaded any more.
+Publishing writes this, rather than readers computing it, because then it matches the shares that
+the model counted, needs no torch in the web server, and exists even if the model's own files are of
+a version that can no longer be loaded.
 """
 
 import logging
@@ -31,8 +32,8 @@ UNKNOWN: Attribute = (None, None)
 
 @dataclass(frozen=True)
 class AttributeReading:
-    """The attribute of one answer; `attribute` is the model's insight into it, None where the
-    answer is likeliest about none of the attributes."""
+    """The attribute of one answer. `attribute` is the model's insight into it, None if the answer
+    is most likely about none of the attributes."""
 
     model: Model
     attribute: dict[str, Any] | None
@@ -42,8 +43,8 @@ class AttributeReading:
 def newest_attributes(
     session: Session, campaign: Campaign
 ) -> tuple[Model, AnswerAttributes] | None:
-    """Of the newest model. None where there is no model, its strategy finds no attributes, it is
-    older than this file, or the file cannot be read, which is logged."""
+    """Read the attributes of the newest model. None if there is no model, its strategy finds no
+    attributes, it is older than this file, or the file cannot be read, which is logged."""
     query = select(Model).where(Model.campaign_id == campaign.id)
     model = session.scalar(query.order_by(Model.version.desc()).limit(1))
     if model is None or not (model.insight or {}).get("attributes"):
@@ -53,9 +54,9 @@ def newest_attributes(
     except FileNotFoundError:
         return None
     except (OSError, StorageError, ValueError):
-        # The answers themselves are worth having without it.
+        # The answers are useful without it.
         logger.warning(
-            "model %d of campaign %s: attributes of answers cannot be read",
+            "could not read the attributes of answers from model %d of campaign %s",
             model.version,
             campaign.id,
             exc_info=True,
@@ -71,11 +72,13 @@ class AttributeColumns:
         self._attributes = None if found is None else found[1]
 
     def of(self, rows: Sequence[AnswerRow]) -> list[Attribute]:
-        """A pair for each answer; both None for one that the model did not learn from."""
+        """Return a pair for each answer; both values are None for one that the model did not learn
+        from."""
         if self._attributes is None:
             return [UNKNOWN] * len(rows)
         keys = [_key(row.annotator, row.images, row.groups, row.unseen) for row in rows]
-        # Not learned from, though the same answer of somebody else's would have been.
+        # The model did not learn from this answer, although it learned from an equal one of another
+        # annotator.
         return [
             UNKNOWN if found is None or row.left_out else (found.attribute, found.probability)
             for row, found in zip(rows, self._attributes.find(keys), strict=True)
@@ -85,7 +88,7 @@ class AttributeColumns:
 def read_answer_attribute(
     session: Session, campaign: Campaign, answer_id: UUID
 ) -> AttributeReading | None:
-    """What one answer is about, None where nothing is known of it. Raises NotFound."""
+    """Return what one answer is about, None if that is unknown. Raises NotFound."""
     query = (
         select(Annotator, Grid.images, Answer.groups, Answer.unseen)
         .join(Grid, Answer.grid_id == Grid.id)
@@ -96,7 +99,7 @@ def read_answer_attribute(
     )
     answer = session.execute(query).one_or_none()
     if answer is None:
-        raise NotFound("This campaign has no such answer.")
+        raise NotFound("This answer does not exist in this campaign.")
     annotator, images, groups, unseen = answer
     newest = newest_attributes(session, campaign)
     if newest is None or annotator.left_out_at is not None:

@@ -1,4 +1,4 @@
-"""Finished answers as rows, a bounded number at a time, however many there are."""
+"""Reads finished answers as rows, a limited number at a time."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ MOMENT = 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"'
 class AnswerRow(NamedTuple):
     """A finished answer to a grid of a round, its time in UTC.
 
-    `annotator` is a number, never who it is.
+    `annotator` is a number, never an identity.
     """
 
     answer: str
@@ -39,10 +39,10 @@ class AnswerRow(NamedTuple):
 def read_answers(
     session: Session, campaign: Campaign, *, left_out: bool = True
 ) -> Iterator[Sequence[AnswerRow]]:
-    """Finished answers, oldest first, up to ROWS_AT_ONCE together.
+    """Yield finished answers, oldest first, read ROWS_AT_ONCE at a time.
 
-    Without checks of quality, which belong to no round; without those of annotators who are left
-    out, unless `left_out`.
+    Quality checks are not included, because they belong to no round; neither are answers of
+    annotators who are left out, unless `left_out`.
     """
     query = _finished(campaign)
     if not left_out:
@@ -53,7 +53,8 @@ def read_answers(
 
 
 def _finished(campaign: Campaign) -> Select[*tuple[Any, ...]]:
-    # Columns, not objects, and as plain as they are written out: there are millions of them.
+    # This selects plain columns in the form in which they are written, not objects, because there
+    # are millions of them.
     lists = (Answer.unseen, Grid.images, Answer.groups, Answer.descriptions)
     return (
         select(
@@ -76,7 +77,7 @@ def _finished(campaign: Campaign) -> Select[*tuple[Any, ...]]:
 
 
 def filenames(session: Session, campaign: Campaign) -> dict[int, str]:
-    """Name of every image of the campaign's collection, by position."""
+    """Return the file name of every image of the campaign's collection, by position."""
     query = select(Image.position, Image.filename)
     rows = session.execute(query.where(Image.collection_id == campaign.collection_id)).all()
     return {position: name for position, name in rows}

@@ -1,4 +1,4 @@
-"""Bodies of the API of what attributes say of an answer, and how they agree with known columns."""
+"""Bodies of the API of answers' attributes, and of attributes compared with known columns."""
 
 from typing import Any, Literal
 
@@ -9,10 +9,11 @@ from app.results.known_columns import KnownColumns
 
 
 class AnswerAttributeOut(BaseModel):
-    """What an answer is about, by model `version`. `attribute`: its number, null where the answer
-    is likeliest about none of the attributes; `probability`: of that attribute, or of none.
+    """The attribute that an answer is about, by model `version`. `attribute`: its number, null if
+    the answer is most likely about none of the attributes; `probability`: of that attribute, or of
+    none.
 
-    `overall`: it is the one overall notion of similarity; `low`, `high`, `clusters`: the
+    `overall`: the attribute is the one overall notion of similarity; `low`, `high`, `clusters`: the
     annotators' words for its two sides and for its clusters.
     """
 
@@ -38,7 +39,7 @@ class AnswerAttributeOut(BaseModel):
 
 
 class ComparedColumnOut(BaseModel):
-    """A column of the collection's table; `kind` is null where it cannot be compared."""
+    """A column of the collection's table. `kind` is null if the column cannot be compared."""
 
     name: str
     kind: Literal["categories", "numbers"] | None
@@ -47,10 +48,10 @@ class ComparedColumnOut(BaseModel):
 
 
 class AgreementOut(BaseModel):
-    """`score`: of categories the adjusted mutual information of clusters and categories, of numbers
-    the correlation of ranks; 0 is chance, 1 complete. `balanced_accuracy`, of categories: mean
-    share of their images in the cluster matched to them, where `chance` is one over their number.
-    """
+    """The agreement of an attribute with a column. `score`: for categories the adjusted mutual
+    information of clusters and categories, for numbers the rank correlation; 0 is chance, 1 is
+    complete agreement. `balanced_accuracy`, for categories only: the mean share of their images in
+    the matching cluster, where `chance` is one divided by their number."""
 
     score: float
     balanced_accuracy: float | None
@@ -58,7 +59,7 @@ class AgreementOut(BaseModel):
 
 
 class AttributeAgreementOut(BaseModel):
-    """An attribute by number, null for the whole embedding; `cells`: one for each column."""
+    """An attribute by number, null for the whole embedding. `cells` has one entry per column."""
 
     attribute: int | None
     overall: bool
@@ -69,8 +70,8 @@ class AttributeAgreementOut(BaseModel):
 
 
 class KnownColumnsOut(BaseModel):
-    """`names`: of all columns that the images have; `n_images`: of these many, at most 1,500 drawn
-    at random, values were compared."""
+    """A table of agreements. `names`: all columns that the images have; `n_images`: number of
+    images compared, at most 1,500 drawn at random."""
 
     version: int
     n_images: int

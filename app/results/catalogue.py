@@ -1,6 +1,6 @@
-"""Every file that a campaign can be taken away in. One more is one more line here.
+"""The catalogue of all exports. A new export is one more entry here.
 
-docs/exports.md tells of each; tests/app/test_export_documents.py compares the two.
+docs/exports.md describes each of them; tests/app/test_export_documents.py compares the two.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,8 +26,8 @@ from app.results import (
 from app.results.models import Model
 from app.results.service import get_model
 
-# Raised when a file's columns or arrays change their meaning or go. New ones are added at the end
-# and do not raise it.
+# This number is raised when columns or arrays of a file change their meaning or disappear. New ones
+# are added at the end and do not raise it.
 EXPORT_VERSION = 1
 MEDIA = {
     "csv": "text/csv",
@@ -37,7 +37,7 @@ MEDIA = {
     "parquet": "application/vnd.apache.parquet",
     "zip": "application/zip",
 }
-# Files that gzip would only slow down.
+# Files that gzip would only make slower.
 PACKED = tuple(MEDIA[kind] for kind in ("npz", "parquet", "zip"))
 
 OfModel = Callable[[Session, Campaign, Model], Iterator[str] | Iterator[bytes] | bytes]
@@ -45,7 +45,7 @@ OfModel = Callable[[Session, Campaign, Model], Iterator[str] | Iterator[bytes] |
 
 @dataclass(frozen=True)
 class Options:
-    """What a request may add: `per_answer` bounds the triplets of each answer."""
+    """Options of a request: `per_answer` limits the triplets of each answer."""
 
     per_answer: int = comparisons.PER_ANSWER
 
@@ -55,11 +55,11 @@ OfAnswers = Callable[[Session, Campaign, Options], Iterator[bytes]]
 
 @dataclass(frozen=True)
 class Export:
-    """A file. `about` says in a sentence what is in it and for whom.
+    """An export. `about` says in a sentence what it contains and for whom.
 
-    of_answers: streamed, whatever the number of answers; of_model: made of one model.
-    row: what each row is of, where their number is known without counting; of_votes: whether it
-    makes sense of a campaign whose answers are votes.
+    of_answers: streamed from any number of answers; of_model: generated from one model. row: what
+    each row stands for, if their number is known without counting; of_votes: whether it makes sense
+    for a campaign whose answers are votes.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Export:
         return MEDIA[self.kind]
 
     def rows(self, campaign: Campaign) -> int | None:
-        # Imported answers are to grids of any size.
+        # Imported answers may belong to grids of any size.
         n_images = None if campaign.n_imported else campaign.n_finished * campaign.grid_size
         return {
             "answer": campaign.n_finished,
@@ -144,22 +144,22 @@ EXPORTS = [
     ),
     _answers(
         "answers.jsonl", exports.answers_jsonl, "Answers, one by one",
-        "One JSON object per answer, with lists of images, groups and words.", row="answer",
+        "One JSON object per answer, with lists of images, groups and descriptions.", row="answer",
     ),
     _answers(
         "answers.parquet", exports.answers_parquet, "Answers as a typed table",
-        "The same with types and lists: the smallest, and the quickest to load.",
+        "The same data with types and lists: the smallest file and the fastest to load.",
         row="answer",
     ),
     Export(
         "pairs.csv", "Pairs",
-        "Which two images an annotator put together and which apart.",
+        "Which pairs of images an annotator put together, and which apart.",
         of_answers=lambda session, campaign, _: comparisons.pairs_csv(session, campaign),
         of_votes=False,
     ),
     Export(
         "triplets.csv", "Triplets",
-        "Anchor, near, far: comparisons in the list-order of cblearn, up to 100 of each answer.",
+        "Comparisons (anchor, near, far) in the list-order of cblearn, up to 100 per answer.",
         of_answers=lambda session, campaign, options: comparisons.triplets_csv(
             session, campaign, options.per_answer
         ),
@@ -167,19 +167,19 @@ EXPORTS = [
     ),
     _answers(
         "traces.jsonl", exports.traces_jsonl, "Event traces",
-        "What was done when in every answer, checks of quality included.",
+        "Every action with its time in every answer, including quality checks.",
     ),
     _answers(
         "quality.csv", exports.quality_csv, "Quality of annotators",
-        "One line per annotator: agreement, verdict and what was done about it.",
+        "One line per annotator: agreement, verdict and the action taken.",
     ),
     _payments(
         "payments.csv", payments.payments_csv, "Payments",
-        "The ledger: one line per payment with fee, state and reason, for spreadsheets.",
+        "The ledger for spreadsheets: one line per payment with fee, state and reason.",
     ),
     _payments(
         "payments.jsonl", payments.payments_jsonl, "Payments, one by one",
-        "The same with one JSON object per payment.",
+        "The same data, with one JSON object per payment.",
     ),
     _model(
         "embedding.csv", model_files.embedding_csv, "Embedding",
@@ -199,11 +199,11 @@ EXPORTS = [
     ),
     _model(
         "metadata.tsv", model_files.metadata_tsv, "Projector: metadata",
-        "Names and attributes, the projector's other file.", row="image",
+        "Names and attributes: the second file for the projector.", row="image",
     ),
     _model(
         "neighbours.csv", model_files.neighbours_csv, "Nearest neighbours",
-        "The ten nearest of each image, with distances.",
+        "The ten nearest neighbours of each image, with distances.",
     ),
     Export(
         "clusters.csv", "Clusters",
@@ -213,42 +213,42 @@ EXPORTS = [
     ),
     _memberships(
         "memberships.csv", membership_files.memberships_csv, "Memberships",
-        "The model's own clusters: that of each image, how sure, and the second likeliest.",
+        "The model's own clusters: each image's cluster, its probability, and the runner-up.",
         row="image",
     ),
     _memberships(
         "reliability.csv", membership_files.reliability_csv, "Reliability of annotators",
-        "How often each annotator puts together what belongs together, and apart what does not.",
+        "How often each annotator puts images of one cluster together, and others apart.",
     ),
     _labels(
         "labels.csv", label_files.labels_csv, "Labels",
-        "What every image is labelled and how surely, with its votes and what the votes alone say.",
+        "The label of every image and its probability, its votes, and the label from votes alone.",
         "image",
     ),
     _labels(
         "voters.csv", label_files.voters_csv, "Quality of votes",
-        "How often each annotator says yes to what shows it, and no to the rest.",
+        "How often each annotator correctly says yes, and correctly says no.",
     ),
     _model(
         "dissimilarities.npz", model_files.dissimilarities_npz, "Dissimilarities",
-        "All distances as rsatoolbox takes them, up to 5,000 images.",
+        "All distances in the format of rsatoolbox, for up to 5,000 images.",
     ),
     _insight(
         "attributes.csv", model_files.attributes_csv, "Attributes",
-        "What people see: share of the answers and the words for both sides.",
+        "The attributes people group by: their share of the answers and the words for both sides.",
     ),
     _insight(
         "annotators.csv", model_files.annotators_csv, "Annotators",
-        "What each annotator looks at, how finely and how consistently.",
+        "What each annotator groups by, how finely and how consistently.",
     ),
     _model(
         "model.zip", model_files.model_zip, "Model files",
-        "The trained model itself, safetensors and JSON, to load in Python.",
+        "The trained model (safetensors and JSON), to load in Python.",
     ),
     Export(
         "archive.zip", "Archive",
-        "Images, answers, models, settings: the whole campaign in one file, which another server "
-        "can import. Nobody's identity is in it.",
+        "The whole campaign in one file: images, answers, models and settings. Another server can "
+        "import it. It contains no annotator's identity.",
         of_answers=lambda session, campaign, _: hooks.archive(session, campaign.id),
         group="everything",
     ),
@@ -257,25 +257,26 @@ BY_NAME = {export.name: export for export in EXPORTS}
 
 
 def exports_of(campaign: Campaign) -> list[Export]:
-    """Those that make sense of its answers: votes put no images together."""
+    """Return the exports that make sense for the campaign's answers: votes put no images
+    together."""
     votes = KINDS[campaign.kind].votes
     return [export for export in EXPORTS if export.of_votes or not votes]
 
 
 def get_export(name: str) -> Export:
-    """The export of that name; raises NotFound."""
+    """Return the export of that name; raises NotFound."""
     if name not in BY_NAME:
-        raise NotFound(f"There is no export {name!r}. There are: {', '.join(BY_NAME)}.")
+        raise NotFound(f"There is no export {name!r}. Choose one of: {', '.join(BY_NAME)}.")
     return BY_NAME[name]
 
 
 def make(
     session: Session, campaign: Campaign, export: Export, version: int | None, options: Options
 ) -> Iterator[bytes]:
-    """The bytes of an export; of the newest model unless `version` tells.
+    """Return the bytes of an export, of the newest model by default.
 
-    What is wrong (NotFound, InvalidInput) is raised at once, before the first of them. `session`
-    stays open until the last of those that are of answers.
+    Errors (NotFound, InvalidInput) are raised immediately, before the first bytes. For exports of
+    answers, `session` must stay open until the last bytes.
     """
     if export.of_answers is not None:
         return in_pieces(export.of_answers(session, campaign, options))

@@ -1,4 +1,4 @@
-"""Clusterings of a model: the API."""
+"""API of the clusterings of a model."""
 
 from uuid import UUID
 
@@ -36,9 +36,10 @@ def _found(
     session: Session, account: Account, campaign_id: UUID, version: int, *, edit: bool = False
 ) -> tuple[Campaign, Model]:
     campaign = get_campaign(session, account, campaign_id)
-    # Not under the campaign's row lock: clusters take a while, and answers come in meanwhile.
+    # The campaign's row is not locked: clustering takes a while, and answers arrive in the
+    # meantime.
     if edit and access_of(session, account, campaign) == "view":
-        raise MayNotChange("This campaign is shared with you to look at, not to change.")
+        raise MayNotChange("This campaign is shared with you to view only. You cannot change it.")
     return campaign, get_model(session, campaign, version)
 
 
@@ -53,7 +54,7 @@ def _whole(session: Session, campaign: Campaign, clustering: Clustering) -> Clus
 def list_clusterings(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> Page[ClusteringSummary]:
-    """All clusterings of the model, the newest first."""
+    """List all clusterings of the model, newest first."""
     _, model = _found(session, account, campaign_id, version)
     found = clusterings.list_clusterings(session, model)
     return Page(items=[ClusteringSummary.of(one) for one in found], next=None)
@@ -68,7 +69,7 @@ def make_clustering(
     session: DatabaseSession,
     account: SignedIn,
 ) -> ClusteringOut:
-    """Group the images by their places in the model, or say why it cannot be done."""
+    """Cluster the images by their positions in the model."""
     campaign, model = _found(session, account, campaign_id, version, edit=True)
     made = clusterings.make_clustering(
         session, account, campaign, model, body.algorithm, body.n_clusters, body.name
@@ -85,7 +86,7 @@ def suggest_clusters(
     account: SignedIn,
     algorithm: Algorithm = "k-means",
 ) -> SuggestionOut:
-    """The number of clusters, 2 to 20, with the largest mean silhouette."""
+    """Suggest the number of clusters, 2 to 20, that has the largest mean silhouette."""
     campaign, model = _found(session, account, campaign_id, version)
     return SuggestionOut.of(clusterings.suggest(session, campaign, model, algorithm))
 
@@ -99,7 +100,8 @@ def read_clustering(
     session: DatabaseSession,
     account: SignedIn,
 ) -> ClusteringOut:
-    """One clustering: the label of every image, and each cluster with figures and words."""
+    """Return one clustering: the cluster of every image, and statistics and descriptions of each
+    cluster."""
     campaign, model = _found(session, account, campaign_id, version)
     found = clusterings.get_clustering(session, model, clustering_id)
     return _whole(session, campaign, found)
@@ -115,7 +117,7 @@ def rename_clustering(
     session: DatabaseSession,
     account: SignedIn,
 ) -> ClusteringOut:
-    """Name the clustering, or some of its clusters."""
+    """Rename the clustering or some of its clusters."""
     campaign, model = _found(session, account, campaign_id, version, edit=True)
     found = clusterings.get_clustering(session, model, clustering_id, edit=True)
     clusterings.rename(found, body.name, body.names)
@@ -132,7 +134,7 @@ def merge_clusters(
     session: DatabaseSession,
     account: SignedIn,
 ) -> ClusteringOut:
-    """Another clustering, in which these clusters are one; the first is kept."""
+    """Create a clustering in which these clusters are merged into one. The original is kept."""
     campaign, model = _found(session, account, campaign_id, version, edit=True)
     found = clusterings.get_clustering(session, model, clustering_id)
     made = clusterings.merge_clusters(
@@ -150,7 +152,7 @@ def delete_clustering(
     session: DatabaseSession,
     account: SignedIn,
 ) -> None:
-    """Delete a clustering, with the names given in it."""
+    """Delete a clustering and the names given in it."""
     campaign, model = _found(session, account, campaign_id, version, edit=True)
     found = clusterings.get_clustering(session, model, clustering_id, edit=True)
     clusterings.delete_clustering(session, account, campaign, found)
@@ -165,7 +167,7 @@ def export_clusters(
     session: DatabaseSession,
     account: SignedIn,
 ) -> Response:
-    """One line per image: image, filename, cluster, cluster_name, silhouette."""
+    """Download one line per image: image, filename, cluster, cluster_name, silhouette."""
     campaign, model = _found(session, account, campaign_id, version)
     found = clusterings.get_clustering(session, model, clustering_id)
     lines = "".join(clusterings.clusters_csv(session, campaign, found))

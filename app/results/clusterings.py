@@ -1,6 +1,7 @@
-"""Clusters of a model's images: made, named, merged and taken away.
+"""Creates, names, merges and deletes clusterings of a model's images.
 
-A clustering never changes its clusters: merging makes another one, and the first stays.
+The clusters of a clustering never change: merging creates another clustering, and the first one
+stays.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +40,7 @@ TITLES = {"k-means": "k-means", "ward": "Ward", "average": "average linkage"}
 
 
 def list_clusterings(session: Session, model: Model) -> list[Clustering]:
-    """Those of a model, the newest first."""
+    """List the clusterings of a model, newest first."""
     query = select(Clustering).where(Clustering.model_id == model.id)
     return list(session.scalars(query.order_by(Clustering.created_at.desc(), Clustering.id)))
 
@@ -47,13 +48,14 @@ def list_clusterings(session: Session, model: Model) -> list[Clustering]:
 def get_clustering(
     session: Session, model: Model, clustering_id: UUID, *, edit: bool = False
 ) -> Clustering:
-    """A clustering of this model, under its row lock to `edit` it; raises NotFound."""
+    """Return a clustering of this model, under its row lock if it is for `edit`; raises
+    NotFound."""
     query = select(Clustering).where(
         Clustering.id == clustering_id, Clustering.model_id == model.id
     )
     found = session.scalar(query.with_for_update() if edit else query)
     if found is None:
-        raise NotFound("This model has no such clustering.")
+        raise NotFound("This clustering does not exist in this model.")
     return found
 
 
@@ -66,9 +68,9 @@ def make_clustering(
     n_clusters: int,
     name: str = "",
 ) -> Clustering:
-    """Part the model's images into clusters. Raises InvalidInput for what cannot be done, Conflict
-    when there are too many already, Busy."""
-    # Imported here: servers and commands start without it, in a second less.
+    """Cluster the model's images. Raises InvalidInput if that is impossible, Conflict if there are
+    too many clusterings already, Busy."""
+    # Imported here, so that servers and commands start a second faster.
     from learning.image_clusters import ImageClusters
 
     _require_room(session, model)
@@ -93,8 +95,8 @@ def make_clustering(
 
 
 def suggest(session: Session, campaign: Campaign, model: Model, algorithm: str) -> Suggestion:
-    """The number of clusters that parts the images best, by mean silhouette. Raises InvalidInput
-    for too few different places, Busy."""
+    """Return the number of clusters with the best mean silhouette. Raises InvalidInput if there are
+    too few different positions, Busy."""
     # Imported here: the server starts without it, in a second less.
     from learning.image_clusters import suggest_n_clusters
 
@@ -115,9 +117,9 @@ def merge_clusters(
     together: list[int],
     name: str = "",
 ) -> Clustering:
-    """Another clustering, in which some clusters are one; names of all others are kept.
+    """Create a clustering in which some clusters are merged. The names of all others are kept.
 
-    name: of the cluster made; those of its parts, joined, unless told. Raises InvalidInput,
+    name: of the merged cluster; by default the names of its parts, joined. Raises InvalidInput,
     Conflict, Busy.
     """
     _require_room(session, model)
@@ -130,7 +132,7 @@ def merge_clusters(
             code="unknown_cluster",
         )
     if len(chosen) < 2:
-        raise InvalidInput("Name two clusters or more to merge.", code="nothing_to_merge")
+        raise InvalidInput("Choose at least two clusters to merge.", code="nothing_to_merge")
     before = np.array(clustering.labels, np.int64)
     labels = merged(before, chosen)
     with one_at_a_time():
@@ -156,7 +158,7 @@ def merge_clusters(
 
 
 def rename(clustering: Clustering, name: str | None, names: Mapping[int, str]) -> None:
-    """Name the clustering (None: as it is) and some of its clusters (blank: no name). Raises
+    """Rename the clustering (None: keep its name) and some of its clusters (blank: no name). Raises
     InvalidInput."""
     if name is not None:
         clustering.name = _checked(name) or clustering.name
@@ -188,7 +190,7 @@ COLUMNS = ("image", "filename", "cluster", "cluster_name", "silhouette")
 
 
 def clusters_csv(session: Session, campaign: Campaign, clustering: Clustering) -> Iterator[str]:
-    """One line per image: its cluster by number and name, and its silhouette."""
+    """Yield one line per image: its cluster by number and name, and its silhouette."""
     query = (
         select(Image.position, Image.filename)
         .where(Image.collection_id == campaign.collection_id)
@@ -203,7 +205,7 @@ def clusters_csv(session: Session, campaign: Campaign, clustering: Clustering) -
 
 
 def newest_clusters_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """The same of the model's newest clustering; the head alone while there is none."""
+    """Yield the same for the model's newest clustering; only the header if there is none."""
     found = list_clusterings(session, model)
     return clusters_csv(session, campaign, found[0]) if found else iter([csv_line(COLUMNS)])
 
@@ -211,7 +213,7 @@ def newest_clusters_csv(session: Session, campaign: Campaign, model: Model) -> I
 def _told(
     session: Session, campaign: Campaign, vectors: NDArray[np.float64], labels: NDArray[np.int64]
 ) -> tuple[list[dict[str, Any]], list[float]]:
-    """What is stored of each cluster, and the silhouette of each image."""
+    """Return what is stored of each cluster, and the silhouette of each image."""
     words = cluster_words(labels, *described_answers(session, campaign, len(labels)))
     return described_clusters(vectors, labels, words, campaign.seed)
 
@@ -222,7 +224,7 @@ def described_clusters(
     words: Sequence[Sequence[str]],
     seed: int,
 ) -> tuple[list[dict[str, Any]], list[float]]:
-    """What is stored of each cluster, by number, and the silhouette of each image."""
+    """Return what is stored of each cluster, by number, and the silhouette of each image."""
     figures = cluster_figures(vectors, labels, N_TYPICAL, seed)
     clusters = [
         {
@@ -241,7 +243,8 @@ def described_clusters(
 def described_answers(
     session: Session, campaign: Campaign, n_images: int
 ) -> tuple[list[list[int]], list[list[int]], list[list[str]]]:
-    """Images, groups and words of the newest answers with words that the model can place."""
+    """Return images, groups and descriptions of the newest answers with descriptions that the model
+    can use."""
     query = (
         select(Grid.images, Answer.groups, Answer.descriptions)
         .join(Grid, Answer.grid_id == Grid.id)
@@ -268,7 +271,7 @@ def _require_room(session: Session, model: Model) -> None:
     count = select(func.count()).select_from(Clustering).where(Clustering.model_id == model.id)
     if (session.scalar(count) or 0) >= MOST_CLUSTERINGS:
         raise Conflict(
-            f"This model has {MOST_CLUSTERINGS} clusterings already. Delete one first.",
+            f"This model already has {MOST_CLUSTERINGS} clusterings. Delete one first.",
             code="too_many_clusterings",
         )
 
@@ -284,21 +287,21 @@ def _added(
 
 
 def _unused_name(session: Session, model: Model, name: str) -> str:
-    """`name`, or "NAME (2)" … when others of the model's clusterings have it."""
+    """Return `name`, or "NAME (2)" … if other clusterings of the model have it."""
     taken = {one.name for one in list_clusterings(session, model)}
     names = (f"{name} ({number})" if number > 1 else name for number in count(1))
     return next(one for one in names if one not in taken)
 
 
 def _merged_name(name: str, n_clusters: int) -> str:
-    """ "k-means, 8 clusters" becomes "k-means, 8 clusters, merged to 6"."""
+    """Turn "k-means, 8 clusters" into "k-means, 8 clusters, merged to 6"."""
     return f"{name.partition(', merged to ')[0][: MOST_NAME - 20]}, merged to {n_clusters}"
 
 
 def _checked(name: str) -> str:
     short = " ".join(name.split())
     if len(short) > MOST_NAME:
-        raise InvalidInput(f"A name has at most {MOST_NAME} characters.", code="bad_name")
+        raise InvalidInput(f"A name can have at most {MOST_NAME} characters.", code="bad_name")
     return short
 
 

@@ -1,4 +1,4 @@
-"""Two models of the same images, side by side: of one campaign, or of two."""
+"""Compares two models of the same images, of one campaign or of two."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ MatchedBy = Literal["position", "content", "content and file name"]
 
 @dataclass(frozen=True)
 class ComparedImage:
-    """Places on one common map, in [-1, 1]: in this model and, aligned, in the other."""
+    """Positions on a common map, in [-1, 1]: in this model and, after alignment, in the other."""
 
     image: Image
     place: tuple[float, float]
@@ -34,7 +34,7 @@ class ComparedImage:
 
 @dataclass(frozen=True)
 class ComparedModels:
-    """images: at most MOST_POINTS of n_images, those that moved most first."""
+    """A comparison. images: at most MOST_POINTS of n_images, those that moved most first."""
 
     n_images: int
     matched_by: MatchedBy
@@ -45,7 +45,7 @@ class ComparedModels:
 def compare_models(
     session: Session, campaign: Campaign, model: Model, other: Campaign, other_model: Model, k: int
 ) -> ComparedModels:
-    """Raises InvalidInput when they have too few images in common, Busy."""
+    """Compare two models; raises InvalidInput if they have too few images in common, Busy."""
     with one_at_a_time():
         images, rows, other_rows, matched_by = _matched(session, campaign, other)
         vectors, others = read_vectors(session, model), read_vectors(session, other_model)
@@ -53,8 +53,9 @@ def compare_models(
         images = [image for image, both in zip(images, known, strict=True) if both]
         if len(images) < LEAST_IMAGES:
             raise InvalidInput(
-                f"Only {len(images)} images are in both models; {LEAST_IMAGES} are needed. Images "
-                "of different collections are matched by content, then by file name.",
+                f"Only {len(images)} images are in both models, but at least {LEAST_IMAGES} "
+                "are needed. Images of different collections are matched by content, then "
+                "by file name.",
                 code="too_few_in_common",
             )
         try:
@@ -62,7 +63,9 @@ def compare_models(
                 vectors[rows[known]], others[other_rows[known]], min(k, len(images) - 2)
             )
         except ValueError as error:
-            raise InvalidInput(f"They cannot be compared: {error}.", code="no_comparison") from None
+            raise InvalidInput(
+                f"These models cannot be compared: {error}.", code="no_comparison"
+            ) from None
         return ComparedModels(len(images), matched_by, found, _placed(images, found))
 
 
@@ -73,7 +76,7 @@ def _placed(images: list[Image], found: Comparison) -> list[ComparedImage]:
     scale = max(float(np.abs(one).max()) for one in maps)
     order = np.argsort(-alignment.moved, kind="stable")
     if len(order) > MOST_POINTS:
-        # Those that moved most, and others by chance.
+        # Those that moved most, and a random sample of the others.
         rest = np.random.default_rng(0).permutation(order[MOST_MOVED:])
         order = np.concatenate([order[:MOST_MOVED], rest[: MOST_POINTS - MOST_MOVED]])
     return [
@@ -98,7 +101,7 @@ def _pair(place: NDArray[np.float64]) -> tuple[float, float]:
 def _matched(
     session: Session, campaign: Campaign, other: Campaign
 ) -> tuple[list[Image], NDArray[np.int64], NDArray[np.int64], MatchedBy]:
-    """Images in common, and their positions in both collections."""
+    """Return the images in common, and their positions in both collections."""
     mine = _images(session, campaign)
     if campaign.collection_id == other.collection_id:
         positions = np.arange(len(mine))
@@ -122,7 +125,7 @@ def _matched(
 
 
 def _images(session: Session, campaign: Campaign) -> list[Image]:
-    """Those of a campaign's collection, by position."""
+    """Return the images of a campaign's collection, by position."""
     query = (
         select(Image)
         .options(defer(Image.attributes), defer(Image.features))
@@ -133,6 +136,6 @@ def _images(session: Session, campaign: Campaign) -> list[Image]:
 
 
 def _single_names(images: list[Image]) -> set[str]:
-    """File names that only one image has."""
+    """Return the file names that only one image has."""
     counts = Counter(image.filename for image in images)
     return {name for name, count in counts.items() if count == 1}

@@ -1,4 +1,4 @@
-"""Pairs and triplets that the answers tell, streamed; see docs/exports.md."""
+"""Streams the pairs and triplets that follow from the answers; see docs/exports.md."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -16,14 +16,15 @@ from app.results.answers import AnswerRow, read_answers
 PAIR_COLUMNS = ["annotator", "grid", "i", "j", "same"]
 TRIPLET_COLUMNS = ["anchor", "near", "far"]
 PER_ANSWER = 100
-# Pairs of one piece of the file, so that large grids do not need more memory than small ones.
+# Number of pairs in one piece of the file, so that large grids do not need more memory than small
+# ones.
 ANSWERS_AT_ONCE = 250
 BARE = pyarrow.csv.WriteOptions(include_header=False)
 
 
 def pairs_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
-    """One line per informative pair: same is 1 for images in one group, 0 for others; two
-    leftovers are no pair."""
+    """Yield one line per informative pair: `same` is 1 for images in one group and 0 for others.
+    Two leftovers are not a pair."""
     yield csv_line(PAIR_COLUMNS).encode()
     for rows in _told(session, campaign):
         images, groups = _arrays(rows)
@@ -38,15 +39,15 @@ def pairs_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
 
 
 def triplets_csv(session: Session, campaign: Campaign, per_answer: int) -> Iterator[bytes]:
-    """Lines of anchor, near, far: the anchor was grouped with near and not with far.
+    """Yield lines of anchor, near, far: the anchor was grouped with near and not with far.
 
-    The order of cblearn's list-order arrays (n, 3). At most `per_answer` of each answer, drawn at
-    random but the same every time, since all of a grid of 24 are about 2,000.
+    This is the order of cblearn's list-order arrays (n, 3). There are at most `per_answer` of each
+    answer, drawn at random but the same every time, because one grid of 24 has about 2,000.
     """
     yield csv_line(TRIPLET_COLUMNS).encode()
     for rows in _told(session, campaign):
         images, groups = _arrays(rows)
-        # What an archive brings along, so that it gives the same triplets elsewhere.
+        # These values are part of an archive, so that a restored campaign gives the same triplets.
         seeds = [[campaign.seed, row.annotator, *row.images] for row in rows]
         places, answer = _triplets(groups, images >= 0, per_answer, seeds)
         yield _csv([images[answer, place] for place in places])
@@ -55,11 +56,11 @@ def triplets_csv(session: Session, campaign: Campaign, per_answer: int) -> Itera
 def _triplets(
     groups: NDArray[np.int64], seen: NDArray[np.bool_], most: int, seeds: list[list[int]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(3, n) places in the grid: anchor and near in one group, far in another or in none; and (n,)
-    the answers that tell them.
+    """Return (3, n) places in the grid (anchor and near in one group, far in another or in none),
+    and (n,) the indices of their answers.
 
-    groups, seen: (B, S). All triplets are numbered, answer by answer and pair by pair; those drawn
-    are made of their numbers, not found among all.
+    groups, seen: (B, S). All triplets are numbered, answer by answer and pair by pair. Those drawn
+    are computed from their numbers, without enumerating the others.
     """
     alike = (groups[:, :, None] == groups[:, None, :]) & (groups >= 0)[:, None, :]
     alike &= seen[:, :, None] & seen[:, None, :] & ~np.eye(groups.shape[1], dtype=np.bool_)
@@ -73,20 +74,20 @@ def _triplets(
     numbers = np.concatenate(drawn) + firsts
     pair = np.searchsorted(ends, numbers, side="right")
     rank = numbers - (ends - fars)[pair]
-    # The place of the rank-th image that is apart from the pair.
+    # Return the place of the rank-th image that is apart from the pair.
     far = np.argmax(np.cumsum(apart[pair], 1) > rank[:, None], 1)
     return np.stack([anchor[pair], near[pair], far]), answer[pair]
 
 
 def _drawn(total: int, most: int, seed: list[int]) -> NDArray[np.int64]:
-    """At most `most` of the numbers below `total`, ascending."""
+    """Draw at most `most` of the numbers below `total`, in ascending order."""
     if total <= most:
         return np.arange(total)
     return np.sort(np.random.default_rng(seed).choice(total, most, replace=False))
 
 
 def _told(session: Session, campaign: Campaign) -> Iterator[Sequence[AnswerRow]]:
-    """Answers of annotators who are not left out, those of one size together."""
+    """Yield answers of annotators who are not left out, with those of one size together."""
     for rows in read_answers(session, campaign, left_out=False):
         for start in range(0, len(rows), ANSWERS_AT_ONCE):
             some = rows[start : start + ANSWERS_AT_ONCE]
@@ -95,7 +96,7 @@ def _told(session: Session, campaign: Campaign) -> Iterator[Sequence[AnswerRow]]
 
 
 def _arrays(rows: Sequence[AnswerRow]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(B, S) images, −1 for those that the annotator could not see, and their groups."""
+    """Return (B, S) images, −1 for those that the annotator could not see, and their groups."""
     images = np.array([row.images for row in rows], np.int64)
     groups = np.array([row.groups for row in rows], np.int64)
     for at, row in enumerate(rows):
@@ -105,7 +106,7 @@ def _arrays(rows: Sequence[AnswerRow]) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def _csv(columns: list[NDArray[np.int64]]) -> bytes:
-    """Lines of numbers."""
+    """Write lines of numbers."""
     table = pa.table({str(at): column for at, column in enumerate(columns)})
     sink = pa.BufferOutputStream()
     pyarrow.csv.write_csv(table, sink, BARE)

@@ -1,4 +1,4 @@
-"""Answers as arrays: one query, no row per image or pair."""
+"""Loads answers as arrays, with one query and no row per image or pair."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ from learning.groupings import Groupings, from_answers
 
 
 def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
-    """All finished answers of a campaign, by round; raises ValueError when there are none.
+    """Return all finished answers of a campaign, by round; raises ValueError if there are none.
 
-    Imported answers come with those of the first round.
+    Imported answers are part of the first round.
 
-    Without checks of quality, which belong to no round, annotators that are left out, and images
-    that an annotator could not see.
+    Not included are quality checks, which belong to no round, annotators who are left out, and
+    images that an annotator could not see.
     """
     query = (
         select(
@@ -48,7 +48,7 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
     for number, *answer in session.execute(query):
         by_round.setdefault(max(number, 1), []).append(tuple(answer))
     if not by_round:
-        raise ValueError("There are no answers to learn from yet.")
+        raise ValueError("This campaign has no answers to learn from yet.")
     numbers = sorted(by_round)
     return LearningData(
         rounds=[
@@ -69,8 +69,8 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
 
 
 def _begun(session: Session, campaign: Campaign) -> NDArray[np.int64]:
-    """(n, S) grids handed out, or imported, at least once; imported ones may be of other sizes,
-    which no grid of the campaign repeats."""
+    """Return (n, S) grids that were shown or imported at least once. Imported ones may have other
+    sizes, which no grid of the campaign repeats."""
     begun = select(Answer.id).where(Answer.grid_id == Grid.id)
     query = select(Grid.images).where(
         Grid.campaign_id == campaign.id,

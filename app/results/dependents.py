@@ -50,12 +50,15 @@ def _refusal(campaigns: list[DependentCampaign]) -> str | None:
     going_on = [one for one in campaigns if one.state in ("running", "paused")]
     if going_on:
         return (
-            f"It cannot be deleted while people may be answering: {names(going_on)}. "
-            "Finish the campaign first."
+            "This collection cannot be deleted while people may be answering its campaigns: "
+            f"{names(going_on)}. Finish the campaign first."
         )
     learning = [one for one in campaigns if one.is_learning]
     if learning:
-        return f"A model is being learned of it: {names(learning)}. Try again in a few minutes."
+        return (
+            "This collection cannot be deleted while a model is being trained on it: "
+            f"{names(learning)}. Try again in a few minutes."
+        )
     return None
 
 

@@ -1,4 +1,4 @@
-"""The files that a campaign can be taken away in: API."""
+"""API of the exports of a campaign."""
 
 import re
 from collections.abc import Iterator
@@ -37,9 +37,9 @@ VERSION_HEADER = "Likewise-Export-Version"
 
 
 class ExportOut(BaseModel):
-    """A file, and what there must be for it: answers, a model, or a model that tells attributes.
+    """An export, and what it needs: answers, a model, or a model that has learned attributes.
 
-    `rows` without the head, where that is known without counting.
+    `rows` does not count the header; it is null if the number is not known without counting.
     """
 
     file: str
@@ -64,7 +64,7 @@ class ExportOut(BaseModel):
 
 
 class ExportsOut(BaseModel):
-    """`version` is that of the files' formats (docs/exports.md)."""
+    """The exports of a campaign. `version` is the version of the file formats (docs/exports.md)."""
 
     version: int
     files: list[ExportOut]
@@ -72,7 +72,7 @@ class ExportsOut(BaseModel):
 
 @api.get("/exports")
 def list_exports(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> ExportsOut:
-    """The files that make sense of the campaign, and what each needs."""
+    """List the exports that are available for the campaign, and what each needs."""
     campaign = get_campaign(session, account, campaign_id)
     files = [ExportOut.of(one, campaign) for one in exports_of(campaign)]
     return ExportsOut(version=EXPORT_VERSION, files=files)
@@ -86,16 +86,17 @@ def export_file(
     session: DatabaseSession,
     account: SignedIn,
     version: Annotated[
-        int | None, Query(ge=1, le=2**31 - 1, description="Of the model; the newest unless told.")
+        int | None,
+        Query(ge=1, le=2**31 - 1, description="Version of the model; the newest by default."),
     ] = None,
     per_answer: Annotated[
-        int, Query(ge=1, le=100_000, description="Triplets of each answer, at most.")
+        int, Query(ge=1, le=100_000, description="Maximum number of triplets per answer.")
     ] = PER_ANSWER,
 ) -> Response:
-    """A file of the answers, of a model, or of everything (`archive.zip`).
+    """Download an export of the answers, of a model, or of everything (`archive.zip`).
 
-    Files of answers are streamed. One that breaks off in the middle ends the connection without
-    the mark of its end, so that no client takes it for whole.
+    Exports of answers are streamed. If one fails in the middle, the connection ends without the end
+    mark, so that no client takes the file for complete.
     """
     campaign = get_campaign(session, account, campaign_id)
     export = get_export(file)
@@ -116,14 +117,15 @@ def export_file(
 def _pieces(
     account: Account, campaign: Campaign, export: Export, options: Options
 ) -> Iterator[bytes]:
-    # The request's own transaction has ended when the body is sent.
+    # The request's own transaction has already ended when the body is sent.
     with snapshot() as session:
         confine(session, account.id)
         yield from make(session, campaign, export, None, options)
 
 
 def _filename(campaign: Campaign, export: Export) -> str:
-    """Archives lie beside each other, and are told apart by the campaign's name."""
+    """Return the file name. Archives of several campaigns end up in one folder, so theirs contains
+    the campaign's name."""
     if export.group != "everything":
         return export.name
     words = re.findall(r"[a-z0-9]+", campaign.name.lower())

@@ -1,9 +1,10 @@
 """Evidence for neighbours: the answers in which two images were together or apart.
 
-Of the answers that are learned from: to grids of a round, finished, of annotators who are not left
-out, both images seen. Together is the same group; apart is another one, or one of them left over;
-two leftovers say nothing (the pair rule of learning.groupings). Votes are groups with fixed names:
-together is the same vote, and unsure says nothing.
+This covers the answers that models learn from: finished answers to grids of a round, of annotators
+who are not left out, with both images seen. Together means in the same group; apart means in
+different groups, or one of them left over. Two leftovers say nothing (the pair rule of
+learning.groupings). Votes are groups with fixed names: together is the same vote, and unsure says
+nothing.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ NEWEST = 100
 
 @dataclass(frozen=True)
 class Counts:
-    """Answers in which two images were together and apart, and of how many annotators."""
+    """Counts of answers in which two images were together and apart, and of their annotators."""
 
     together: int = 0
     apart: int = 0
@@ -40,8 +41,8 @@ class Counts:
 
 @dataclass(frozen=True)
 class SharedAnswer:
-    """An answer that says something of two images; words: of the group of each, blank for none,
-    or the vote on each."""
+    """An answer with information about two images. words: the description of the group of each,
+    blank for none, or the vote on each."""
 
     id: UUID
     round_number: int
@@ -53,7 +54,7 @@ class SharedAnswer:
 
 @dataclass(frozen=True)
 class Evidence:
-    """image, other; all answers counted, the newest of them listed."""
+    """The evidence about two images: all answers are counted, and the newest are listed."""
 
     images: tuple[Image, Image]
     counts: Counts
@@ -63,8 +64,9 @@ class Evidence:
 def count_evidence(
     session: Session, campaign: Campaign, image: int, others: Sequence[int]
 ) -> dict[int, Counts]:
-    """Counts for `image` with each of the others that it shared an answer with."""
-    # One query over the grids that hold the image (ix_grid_images); no row per pair leaves it.
+    """Count the answers for `image` with each of the others that it shared an answer with."""
+    # This is a single query over the grids that contain the image (ix_grid_images), and it returns
+    # no row per pair.
     pairs = func.unnest(Grid.images, Answer.groups).table_valued("image", "placed")
     shown = pairs.render_derived(name="shown")
     own, placed = _group_of(image), shown.c.placed
@@ -87,24 +89,24 @@ def count_evidence(
         )
         .group_by(shown.c.image)
     )
-    # Of a campaign that was found already. A policy is tried before `@>` (which is not leakproof),
-    # and then the index does not serve.
+    # The policies are not needed, because the campaign was already found. PostgreSQL would check
+    # them before `@>` (which is not leakproof), and then could not use the index.
     with beyond_the_wall(session):
         rows = session.execute(query).all()
     return {other: Counts(*numbers) for other, *numbers in rows}
 
 
 def read_evidence(session: Session, campaign: Campaign, image: int, other: int) -> Evidence:
-    """What is known of two images from answers that showed both. Raises InvalidInput."""
+    """Return what is known about two images from answers that showed both. Raises InvalidInput."""
     for position in (image, other):
         if not 0 <= position < campaign.n_images:
             raise InvalidInput(
-                f"Images of this campaign are numbered 0 to {campaign.n_images - 1}; "
-                f"there is no image {position}.",
+                f"There is no image {position}. Images of this campaign are numbered 0 to "
+                f"{campaign.n_images - 1}.",
                 code="unknown_image",
             )
     if image == other:
-        raise InvalidInput("Name two different images.", code="same_image")
+        raise InvalidInput("Choose two different images.", code="same_image")
     found = count_evidence(session, campaign, image, [other])
     first, second = images_at(session, campaign, [image, other])
     votes = CHOICES if KINDS[campaign.kind].votes else ()
@@ -160,7 +162,7 @@ def _shared(
 
 
 def _told(campaign: Campaign, images: list[int]) -> ColumnElement[bool]:
-    """Answers that are learned from, to grids with these images, all of them seen."""
+    """Select answers that models learn from, to grids with these images, all of them seen."""
     return and_(
         Grid.campaign_id == campaign.id,
         Grid.role == "ask",
@@ -176,8 +178,8 @@ def _was_seen(image: ColumnElement[Any]) -> ColumnElement[bool]:
 
 
 def _group_of(image: int) -> ColumnElement[Any]:
-    """The group that an answer has put the image in; PostgreSQL counts places from 1, like
-    array_position."""
+    """Return SQL for the group in which an answer put the image. PostgreSQL counts array elements
+    from 1, and so does array_position."""
     groups: Any = Answer.groups
     found: ColumnElement[Any] = groups[func.array_position(Grid.images, image)]
     return found

@@ -1,4 +1,5 @@
-"""Results beyond the map: strips of the axes, evidence for neighbours, comparison of models."""
+"""Results other than the map: images along the axes, evidence for neighbours, and comparison of
+models."""
 
 from typing import Annotated
 from uuid import UUID
@@ -25,8 +26,8 @@ Position = Annotated[int, Query(ge=0, le=2**31 - 1)]
 def read_axes(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> Page[AxisOut]:
-    """The ordered attributes in use, with images along them; the main directions of a model whose
-    strategy finds no attributes. The insight has the unordered ones."""
+    """Return the ordered attributes in use with images along them, or the main directions of the
+    model if its strategy finds no attributes. Unordered attributes are in the insight."""
     campaign = get_campaign(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
     axes = strips.read_axes(session, campaign, model)
@@ -42,7 +43,7 @@ def read_evidence(
     image: Position,
     other: Position,
 ) -> PairEvidenceOut:
-    """The answers in which two images were together or apart."""
+    """List the answers in which two images were together or apart."""
     campaign = get_campaign(session, account, campaign_id)
     return PairEvidenceOut.of(evidence.read_evidence(session, campaign, image, other))
 
@@ -52,8 +53,8 @@ def read_evidence(
 def read_answer_attribute(
     campaign_id: UUID, answer_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> AnswerAttributeOut | None:
-    """The attribute that an answer is about, by the newest model, and how likely that is; null
-    where the model does not tell attributes of answers or did not learn from this one."""
+    """Return the attribute that an answer is about, by the newest model, and its probability. It is
+    null if the model does not assign attributes to answers, or did not learn from this one."""
     campaign = get_campaign(session, account, campaign_id)
     found = answer_attributes.read_answer_attribute(session, campaign, answer_id)
     return None if found is None else AnswerAttributeOut.of(found)
@@ -68,8 +69,8 @@ def compare_with_columns(
     account: SignedIn,
     column: Annotated[list[str], Query(max_length=known_columns.MOST_COLUMNS)] = [],  # noqa: B006 -- FastAPI copies it
 ) -> KnownColumnsOut:
-    """How well each attribute of a model, and its whole embedding, agrees with columns of the
-    collection's table: those named, or the first 12."""
+    """Compare each attribute of a model, and its whole embedding, with columns of the collection's
+    table: the named ones, or the first 12."""
     campaign = get_campaign(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
     return KnownColumnsOut.of(known_columns.compare_with_columns(session, campaign, model, column))
@@ -86,8 +87,8 @@ def compare_models(
     other_campaign: UUID | None = None,
     k: Annotated[int, Query(ge=1, le=50)] = 10,
 ) -> ComparisonOut:
-    """This model and another one, of this campaign unless told. Images of different collections
-    are matched by content, then by file name."""
+    """Compare this model with another one, of this campaign by default. Images of different
+    collections are matched by content, then by file name."""
     campaign = get_campaign(session, account, campaign_id)
     other = get_campaign(session, account, other_campaign or campaign_id)
     model = service.get_model(session, campaign, version)

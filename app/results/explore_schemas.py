@@ -42,18 +42,18 @@ def _shown(image: Image) -> dict[str, object]:
 
 
 class PlacedImage(ShownImage):
-    """`place`: its coordinate on the axis."""
+    """An image on an axis; `place` is its coordinate."""
 
     place: float
 
 
 class AxisOut(BaseModel):
-    """An axis of the embedding: an ordered `attribute`, or where the strategy learns none a
-    `direction`.
+    """An axis of the embedding: an ordered `attribute`, or a `direction` if the strategy learns no
+    attributes.
 
-    `share`: of the answers about the attribute, or of the spread along the direction; `low`,
-    `middle`, `high`: the annotators' words; `counts`: images in equal stretches between `ends`;
-    `images`: evenly spread by rank, the lowest first.
+    `share`: of the answers about the attribute, or of the variance along the direction; `low`,
+    `middle`, `high`: the annotators' words; `counts`: number of images in equal intervals between
+    `ends`; `images`: evenly spaced by rank, the lowest first.
     """
 
     kind: Literal["attribute", "direction"]
@@ -74,8 +74,8 @@ class AxisOut(BaseModel):
 
 
 class SharedAnswerOut(BaseModel):
-    """`words`: of the group of each of both images, or the vote on it; blank for none, or a
-    leftover."""
+    """An answer that showed both images. `words` describe the group of each image, or are the vote
+    on it; they are blank for a group without description and for a leftover."""
 
     id: UUID
     round: int
@@ -86,7 +86,7 @@ class SharedAnswerOut(BaseModel):
 
 
 class PairEvidenceOut(BaseModel):
-    """Answers that had both images: counted all, listed the newest."""
+    """Answers that showed both images: all are counted, the newest are listed."""
 
     image: ShownImage
     other: ShownImage
@@ -113,7 +113,8 @@ class PairEvidenceOut(BaseModel):
 
 
 class FigureOut(BaseModel):
-    """`value` ± `error` (standard); `chance` ± `chance_error` for unrelated embeddings."""
+    """A measure: `value` ± `error` (standard error), and `chance` ± `chance_error` for unrelated
+    embeddings."""
 
     value: float
     error: float
@@ -126,8 +127,9 @@ class FigureOut(BaseModel):
 
 
 class ComparedPoint(BaseModel):
-    """Places on one map: (`x`, `y`) in this model, (`other_x`, `other_y`) in the other, aligned.
-    `moved`: between them, in all dimensions; 1 is the usual distance from the centre."""
+    """Positions on one map: (`x`, `y`) in this model and (`other_x`, `other_y`) in the other, after
+    alignment. `moved` is the distance between the two in all dimensions, in units of the usual
+    distance from the centre."""
 
     image: int
     url: str
@@ -140,9 +142,10 @@ class ComparedPoint(BaseModel):
 
 
 class ComparisonOut(BaseModel):
-    """`disparity`: what turning, scaling and moving leave (Procrustes; 0: same shape);
-    `overlap`: share of the `k` nearest neighbours in common; `rank_correlation`: of distances.
-    `points`: those that moved most first; of many images a part."""
+    """A comparison of two models. `disparity`: the difference left after rotation, scaling and
+    translation (Procrustes; 0 is the same shape); `overlap`: share of the `k` nearest neighbours in
+    common; `rank_correlation`: of distances; `points`: those that moved most come first, and only
+    some of many images are listed."""
 
     n_images: int
     matched_by: MatchedBy
@@ -179,7 +182,7 @@ class ComparisonOut(BaseModel):
 
 
 class SuggestionOut(BaseModel):
-    """`n_clusters`: that of the largest mean `silhouette` among the numbers `tried`."""
+    """A suggestion: `n_clusters` has the largest mean `silhouette` among the numbers `tried`."""
 
     n_clusters: int
     tried: list[int]
@@ -197,22 +200,23 @@ class ClusteringIn(BaseModel, extra="forbid"):
 
 
 class MergeIn(BaseModel, extra="forbid"):
-    """Numbers of the clusters to be made one, and its name (theirs, joined, unless told)."""
+    """Numbers of the clusters to merge, and the name of the result (by default their names,
+    joined)."""
 
     clusters: list[Whole] = Field(max_length=MOST_CLUSTERS)
     name: Name = ""
 
 
 class RenameIn(BaseModel, extra="forbid"):
-    """`names`: of clusters, by number; blank takes a name away."""
+    """New names. `names` has those of clusters, by number; a blank one removes the name."""
 
     name: Name | None = None
     names: dict[int, Name] = {}
 
 
 class ClusteringSummary(BaseModel):
-    """`silhouette`: mean over all images; `merged_from`: the clustering that was merged;
-    `algorithm`: "model" for the clusters that the model itself tells."""
+    """A clustering. `silhouette`: mean over all images; `merged_from`: the clustering it was merged
+    from; `algorithm`: "model" for the clusters that the model itself learned."""
 
     id: UUID
     name: str
@@ -240,8 +244,9 @@ def _summary(clustering: Clustering) -> dict[str, object]:
 
 
 class ClusterOut(BaseModel):
-    """`silhouette`: mean of its images; `cohesion`: their mean distance to its centre; `words`:
-    what annotators called groups of its images; `images`: typical ones, the medoid first."""
+    """A cluster. `silhouette`: mean of its images; `cohesion`: mean distance of its images from its
+    centre; `words`: the annotators' descriptions of groups of its images; `images`: typical ones,
+    the medoid first."""
 
     index: int
     name: str
@@ -253,14 +258,14 @@ class ClusterOut(BaseModel):
 
 
 class ClusteringOut(ClusteringSummary):
-    """`labels`: the cluster of every image, by position."""
+    """A clustering with `labels`: the cluster of every image, by position."""
 
     labels: list[int]
     clusters: list[ClusterOut]
 
     @classmethod
     def whole(cls, clustering: Clustering, images: dict[int, Image]) -> "ClusteringOut":
-        """images: by position, at least the typical ones."""
+        """Build the body; `images` holds at least the typical images, by position."""
         clusters = [
             ClusterOut(
                 **{name: value for name, value in one.items() if name != "images"},

@@ -1,7 +1,7 @@
-"""Answers to take away: CSV, JSON Lines, Parquet; event traces; quality of annotators.
+"""Exports of answers (CSV, JSON Lines, Parquet), event traces, and quality of annotators.
 
-Annotators appear by their position in the campaign; identities are never exported here. Columns
-are those of docs/exports.md, in its order: new ones come last.
+Annotators appear by their position in the campaign; their identities are never exported here.
+Columns are those of docs/exports.md, in its order; new ones come last.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,8 @@ from app.results.answer_attributes import Attribute, AttributeColumns
 from app.results.answers import AnswerRow, filenames, read_answers
 
 ROW_GROUP = 20_000
-# A leftover has group −1, which is the last of these; a group without words has none either.
+# A leftover has group −1, which selects the last of these; a group without description has none
+# either.
 NO_WORDS = [""] * 128
 ANSWER_SCHEMA = pa.schema(
     [
@@ -77,7 +78,7 @@ QUALITY_COLUMNS = [
 
 
 def answers_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
-    """One line per image of every answer."""
+    """Yield one line per image of every answer."""
     names = {image: cell(name) for image, name in filenames(session, campaign).items()}
     attributes = AttributeColumns(session, campaign)
     yield csv_line(ANSWER_COLUMNS).encode()
@@ -103,7 +104,7 @@ def _lines(row: AnswerRow, names: dict[int, str], attribute: Attribute) -> str:
 
 
 def answers_jsonl(session: Session, campaign: Campaign) -> Iterator[bytes]:
-    """One JSON object per answer, with one entry per image in its lists."""
+    """Yield one JSON object per answer, with one entry per image in its lists."""
     names = filenames(session, campaign)
     attributes = AttributeColumns(session, campaign)
     for rows in read_answers(session, campaign):
@@ -133,7 +134,8 @@ def _record(row: AnswerRow, names: dict[int, str], attribute: Attribute) -> dict
 
 
 def answers_parquet(session: Session, campaign: Campaign) -> Iterator[bytes]:
-    """One row per answer, with lists, as in answers.jsonl; in row groups of ROW_GROUP or more."""
+    """Yield one row per answer, with lists as in answers.jsonl, in row groups of ROW_GROUP or
+    more."""
     names = filenames(session, campaign)
     attributes = AttributeColumns(session, campaign)
     drain = Drain()
@@ -161,7 +163,7 @@ def _batch(
 
 
 def traces_jsonl(session: Session, campaign: Campaign) -> Iterator[bytes]:
-    """What was done when in every finished answer, checks of quality too."""
+    """Yield the event trace of every finished answer, including quality checks."""
     columns = {
         "answer": Answer.id,
         "annotator": Annotator.position,
@@ -185,7 +187,7 @@ def traces_jsonl(session: Session, campaign: Campaign) -> Iterator[bytes]:
 
 
 def quality_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
-    """One line per annotator with an answer: scores, verdict, and what was done about it."""
+    """Yield one line per annotator with an answer: scores, verdict, and the action taken."""
     yield csv_line(QUALITY_COLUMNS).encode()
     for score in read_scores(session, campaign):
         cells: list[Any] = []

@@ -1,4 +1,5 @@
-"""What a model tells of attributes and annotators, and asking more about some of it."""
+"""What a model has learned about attributes and annotators, and how to ask more about some of
+it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,10 +23,10 @@ MAX_ANNOTATORS = 500
 
 @dataclass(frozen=True)
 class Examples:
-    """Images of one attribute.
+    """Example images of one attribute.
 
-    low, high: the lowest and the highest in its strongest column, the furthest out first;
-    clusters: typical ones of each cluster; grid: those of its example grid with their groups.
+    low, high: the lowest and the highest in its strongest column, the most extreme first; clusters:
+    typical ones of each cluster; grid: those of its example grid with their groups.
     """
 
     low: list[Image]
@@ -36,8 +37,8 @@ class Examples:
 
 @dataclass(frozen=True)
 class Insight:
-    """insight: what the strategy stored; examples: by attribute; annotators: those with the
-    most answers, at most MAX_ANNOTATORS of n_annotators."""
+    """A model's insight. insight: stored by the strategy; examples: by attribute; annotators: those
+    with the most answers, at most MAX_ANNOTATORS of n_annotators."""
 
     model: Model
     focus: int | None
@@ -48,13 +49,13 @@ class Insight:
 
     @property
     def attributes(self) -> list[dict[str, Any]]:
-        """Those in use, by number."""
+        """Return the attributes in use, by number."""
         attributes: list[dict[str, Any]] = self.insight["attributes"]
         return attributes
 
 
 def read_insight(session: Session, campaign: Campaign, model: Model) -> Insight:
-    """What `model` tells; raises NotFound when its strategy tells nothing."""
+    """Return the insight of `model`; raises NotFound if its strategy has none."""
     told = _told(model)
     annotators = sorted(told["annotators"], key=lambda one: -one["n_answers"])
     return Insight(
@@ -68,24 +69,24 @@ def read_insight(session: Session, campaign: Campaign, model: Model) -> Insight:
 
 
 def all_told(model: Model) -> dict[str, Any]:
-    """The whole insight of a model; raises NotFound when its strategy tells nothing."""
+    """Return the whole insight of a model; raises NotFound if its strategy has none."""
     return _told(model)
 
 
 def set_focus(session: Session, campaign: Campaign, attribute: int | None) -> None:
-    """Let the rounds to come ask about one attribute, or about all in turn.
+    """Make the next rounds ask about one attribute, or about all in turn.
 
     Raises Conflict for a finished campaign, InvalidInput for an attribute that the newest model
-    does not know, NotFound before the first model or for a strategy without attributes.
+    does not have, NotFound before the first model or for a strategy without attributes.
     """
     campaign = locked(session, Campaign, campaign.id)
     if campaign.state == "finished":
-        raise Conflict("This campaign is finished: no more rounds will be asked.")
+        raise Conflict("This campaign is finished, so there are no more rounds to change.")
     known = [one["index"] for one in _told(get_model(session, campaign))["attributes"]]
     if attribute is not None and attribute not in known:
         listed = ", ".join(str(index) for index in known) or "none yet"
         raise InvalidInput(
-            f"There is no attribute {attribute}; attributes in use: {listed}.",
+            f"There is no attribute {attribute}. The attributes in use are: {listed}.",
             code="unknown_attribute",
         )
     campaign.settings = {**campaign.settings, "focus": attribute}
@@ -93,24 +94,25 @@ def set_focus(session: Session, campaign: Campaign, attribute: int | None) -> No
 
 
 def set_focus_images(session: Session, campaign: Campaign, images: list[int]) -> None:
-    """Let the rounds to come ask more about the likes of some images, or about all alike.
+    """Make the next rounds ask more about images similar to some, or about all equally.
 
-    images: positions. Raises Conflict for a finished campaign, InvalidInput for images that are
-    not the campaign's or a strategy that cannot ask about images.
+    images: positions. Raises Conflict for a finished campaign, InvalidInput for images outside the
+    campaign or a strategy that cannot ask about images.
     """
     campaign = locked(session, Campaign, campaign.id)
     if campaign.state == "finished":
-        raise Conflict("This campaign is finished: no more rounds will be asked.")
+        raise Conflict("This campaign is finished, so there are no more rounds to change.")
     strategy = get_strategy(campaign.strategy)
     if "focus_images" not in strategy.settings_model.model_fields:
         raise InvalidInput(
-            f"{strategy.title} cannot ask about single images.", code="no_focus_on_images"
+            f"The strategy {strategy.title} cannot ask about chosen images.",
+            code="no_focus_on_images",
         )
     unknown = [image for image in images if not 0 <= image < campaign.n_images]
     if unknown:
         raise InvalidInput(
-            f"Images of this campaign are numbered 0 to {campaign.n_images - 1}; "
-            f"there is no image {unknown[0]}.",
+            f"There is no image {unknown[0]}. Images of this campaign are numbered 0 to "
+            f"{campaign.n_images - 1}.",
             code="unknown_image",
         )
     chosen = {**campaign.settings, "focus_images": sorted(set(images))}
@@ -123,21 +125,21 @@ def tells_attributes(model: Model) -> bool:
 
 
 def finds_no_agreement(model: Model) -> bool:
-    """Whether nothing it learned predicts the answers that were held out; False where too few
-    were to judge by."""
+    """Tell whether nothing that the model learned predicts the held-out answers; False if there
+    were too few to judge."""
     insight = model.insight or {}
     return insight.get("structure") == "none" and bool(insight.get("held_out_answers"))
 
 
 def _told(model: Model) -> dict[str, Any]:
     if not tells_attributes(model):
-        raise NotFound(f"Model {model.version} tells nothing of attributes or annotators.")
+        raise NotFound(f"Model {model.version} has no information about attributes or annotators.")
     assert model.insight is not None
     return model.insight
 
 
 def is_ordered(attribute: dict[str, Any]) -> bool:
-    """Whether an attribute is one line; those of models of earlier versions are."""
+    """Tell whether an attribute is ordered; those of models of earlier versions are."""
     return len(attribute.get("columns", [0])) == 1
 
 

@@ -17,8 +17,8 @@ class ExampleOut(BaseModel):
 
 
 class AttributeClusterOut(BaseModel):
-    """Images that are alike in an unordered attribute: how many, their mean `silhouette`, typical
-    ones, and the annotators' words."""
+    """A cluster of images that are similar in an unordered attribute: its size, mean `silhouette`,
+    typical images, and the annotators' words."""
 
     size: int
     silhouette: float
@@ -27,8 +27,8 @@ class AttributeClusterOut(BaseModel):
 
 
 class GroupedImageOut(ExampleOut):
-    """`group`: how an answer about the attribute would group it, the number of a cluster, or of an
-    ordered attribute its level from the lowest up."""
+    """An image of an example grid. `group`: where an answer about the attribute would put it: the
+    number of a cluster or, for an ordered attribute, its level from the lowest up."""
 
     group: int
 
@@ -36,13 +36,13 @@ class GroupedImageOut(ExampleOut):
 class AttributeOut(BaseModel):
     """An attribute that answers are about: one or more `columns` of the embedding.
 
-    `share` of the answers with its standard error; `confidence`: probability that it predicts
-    answers that the model was not learned from; null where the model does not say. `overall`: it
-    is the one overall notion of similarity that all answers follow, not one attribute of several.
-    `ordered`: its images stand on one line. `low`, `high`: the annotators' words for the two sides
-    of its strongest column, most telling first, and the images furthest out on each; `middle`:
-    their words for what lies between. `clusters`: of an unordered one, the largest first.
-    `example`: a grid whose images differ in this attribute.
+    `share` of the answers, with its standard error; `confidence`: probability that it predicts
+    answers that the model has not learned from, null if the model does not estimate it. `overall`:
+    it is the one overall notion of similarity that all answers follow, not one attribute of
+    several. `ordered`: its images form one line. `low`, `high`: the annotators' words for the two
+    sides of its strongest column, the most telling first, and the most extreme images on each side;
+    `middle`: their words for what lies between. `clusters`: of an unordered attribute, the largest
+    first. `example`: a grid whose images differ in this attribute.
     """
 
     index: int
@@ -85,9 +85,9 @@ class AttributeOut(BaseModel):
 class AnnotatorOut(BaseModel):
     """An annotator by position, without identity.
 
-    `preference[k]`: how often attribute k would decide in an ordinary grid; `used[k]`: how often it
-    did decide in the annotator's answers, with its standard error. Empty lists and nulls where
-    there is nothing to say; the user guide has what the numbers mean.
+    `preference[k]`: how often attribute k is expected to decide in an ordinary grid; `used[k]`: how
+    often it decided in the annotator's answers, with its standard error. Lists are empty and values
+    null if nothing is known; the user guide explains the numbers.
     """
 
     annotator: int
@@ -104,11 +104,12 @@ class AnnotatorOut(BaseModel):
 
 
 class InsightOut(BaseModel):
-    """`structure`: whether several attributes describe the answers, one `pooled` notion of
-    similarity, or `none`, where nothing predicts answers that were held out; null where the model
-    does not judge. `held_out_answers`: how many it was judged by. `none_share`: of answers about
-    none of the attributes, with its standard error. `focus`: the attribute that later rounds ask
-    about, null for all in turn."""
+    """What a model has learned about attributes and annotators. `structure`: `attributes` if
+    several attributes describe the answers, `pooled` if it is one notion of similarity, `none`
+    if nothing predicts held-out answers, null if the model does not judge. `held_out_answers`:
+    number of answers it was judged by. `none_share`: share of answers about none of the
+    attributes, with its standard error. `focus`: the attribute that the next rounds ask about,
+    null for all in turn."""
 
     version: int
     focus: int | None
@@ -147,8 +148,9 @@ def _examples(images: list[Image]) -> list[ExampleOut]:
 
 
 class FocusIn(BaseModel, extra="forbid"):
-    """What the rounds to come ask about: one attribute (null: all in turn), or the likes of some
-    `images` (none: of all alike). Which of them a strategy takes is its own matter."""
+    """What the next rounds ask about: one attribute (null for all in turn), or images similar to
+    some `images` (an empty list for all images equally). The strategy determines which of the two
+    it accepts."""
 
     attribute: Whole | None = None
     images: list[Whole] | None = None
@@ -156,5 +158,5 @@ class FocusIn(BaseModel, extra="forbid"):
     @model_validator(mode="after")
     def _one_of_them(self) -> "FocusIn":
         if len(self.model_fields_set) != 1:
-            raise ValueError("name either an attribute or images")
+            raise ValueError("set either attribute or images, not both")
         return self

@@ -1,4 +1,4 @@
-"""A model's attributes against what the collection's table says of its images."""
+"""Compares a model's attributes with columns of the collection's table."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,15 +15,15 @@ from app.results.models import Model
 from app.results.vectors import one_at_a_time, read_vectors
 from learning.known_columns import Agreement, KnownColumn, agreement_with, known_column
 
-# More images tell the same, and k-means of each attribute and column takes its time.
+# More images give the same result, and k-means for each attribute and column takes time.
 MOST_IMAGES = 1_500
 MOST_COLUMNS = 12
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A column of the collection's table. `kind` is None where it cannot be compared: hardly any
-    values, one only, or one of its own for nearly every image."""
+    """A column of the collection's table. `kind` is None if it cannot be compared: hardly any
+    values, only one, or a different one for nearly every image."""
 
     name: str
     kind: Literal["categories", "numbers"] | None
@@ -33,8 +33,8 @@ class Compared:
 
 @dataclass(frozen=True)
 class AttributeAgreement:
-    """One attribute's insight, or None for all columns of the embedding together; `cells`: an
-    agreement for each column, None where that cannot be compared."""
+    """One attribute's insight, or None for all columns of the embedding together. `cells` has an
+    agreement for each column, None if it cannot be compared."""
 
     attribute: dict[str, Any] | None
     cells: list[Agreement | None]
@@ -42,8 +42,8 @@ class AttributeAgreement:
 
 @dataclass(frozen=True)
 class KnownColumns:
-    """n_images: compared, MOST_IMAGES at most, drawn at random; names: of all columns there are;
-    columns: those compared."""
+    """A table of agreements. n_images: number compared, at most MOST_IMAGES drawn at random; names:
+    all columns there are; columns: those compared."""
 
     model: Model
     n_images: int
@@ -55,14 +55,15 @@ class KnownColumns:
 def compare_with_columns(
     session: Session, campaign: Campaign, model: Model, chosen: list[str]
 ) -> KnownColumns:
-    """Every attribute of a model with the chosen columns, or the first MOST_COLUMNS by name.
+    """Compare every attribute of a model with the chosen columns, or the first MOST_COLUMNS by
+    name.
 
     Raises NotFound for a column that no image has, Busy.
     """
     names = _column_names(session, campaign)
     unknown = [name for name in chosen if name not in names]
     if unknown:
-        raise NotFound(f"No image of this campaign has an attribute {unknown[0]!r}.")
+        raise NotFound(f"No image of this campaign has the attribute {unknown[0]!r}.")
     shown = list(dict.fromkeys(chosen)) or names[:MOST_COLUMNS]
     if not shown:
         return KnownColumns(model, 0, [], [], [])
@@ -99,7 +100,7 @@ def _sample(n: int, seed: int) -> NDArray[np.int64]:
 def _texts(
     session: Session, campaign: Campaign, positions: NDArray[np.int64], names: list[str]
 ) -> dict[str, list[str | None]]:
-    """The values of each column, one for each of the positions."""
+    """Return the values of each column, one for each of the positions."""
     query = select(Image.position, Image.attributes).where(
         Image.collection_id == campaign.collection_id, Image.position.in_(positions.tolist())
     )
@@ -112,8 +113,8 @@ def _texts(
 
 
 def _attributes(model: Model, d: int) -> list[tuple[dict[str, Any] | None, list[int]]]:
-    """The attributes with their columns of the embedding, the largest share first, and last the
-    whole embedding, unless it is one overall attribute."""
+    """Return the attributes with their columns of the embedding, the largest share first, and last
+    the whole embedding, unless it is one overall attribute."""
     insight = model.insight or {}
     attributes = sorted(insight.get("attributes", []), key=lambda one: -one["share"])
     found: list[tuple[dict[str, Any] | None, list[int]]] = [

@@ -1,6 +1,6 @@
-"""Labels by votes, and how well each annotator votes, as files.
+"""Exports of labels by votes, and of how well each annotator votes.
 
-Columns are those of docs/exports.md, in its order: new ones come last.
+Columns are those of docs/exports.md, in its order; new ones come last.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ VOTER_COLUMNS = (
 
 
 def labels_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """One line per image. The head alone for a model that labels nothing."""
+    """Return one line per image; only the header for a model without labels."""
     yield csv_line(LABEL_COLUMNS)
     if not tells_labels(model):
         return
@@ -68,7 +68,8 @@ def labels_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[s
 
 
 def voters_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """One line per annotator who said yes or no. The head alone for a model that does not tell."""
+    """Return one line per annotator who voted yes or no; only the header for a model without
+    labels."""
     yield csv_line(VOTER_COLUMNS)
     if not tells_labels(model):
         return

@@ -1,4 +1,4 @@
-"""Labels by votes: the API."""
+"""API of labels by votes."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -20,15 +20,21 @@ api = api_router("/campaigns/{campaign_id}/models/{version}", "labels")
 Order = Annotated[
     labels.Order,
     Query(
-        description="likeliest: the surest yes first; unlikeliest: the surest no first; contested: "
-        "the least sure first."
+        description=(
+            "likeliest: the most certain yes first; unlikeliest: the most certain no first; "
+            "contested: the least certain first."
+        )
     ),
 ]
-Label = Annotated[Literal["yes", "no"] | None, Query(description="Only images of this label.")]
-Asked = Annotated[bool | None, Query(description="Only images with votes, or only the others.")]
+Label = Annotated[Literal["yes", "no"] | None, Query(description="Only images with this label.")]
+Asked = Annotated[
+    bool | None, Query(description="true: only images with votes; false: only images without.")
+]
 Contested = Annotated[
     bool | None,
-    Query(description="Only images whose label is less sure than 90 %, or only the others."),
+    Query(
+        description="true: only images with a label less than 90 % certain; false: only the others."
+    ),
 ]
 
 
@@ -45,8 +51,8 @@ def list_labels(
     asked: Asked = None,
     contested: Contested = None,
 ) -> Page[LabelOut]:
-    """Every image of a select campaign with its label, how likely that is, and its votes. The
-    export labels.csv has them all in one file."""
+    """List every image of a select campaign with its label, the label's probability, and its votes.
+    The export labels.csv has all of them in one file."""
     campaign = get_campaign(session, account, campaign_id)
     told = labels.read_labels(campaign, get_model(session, campaign, version))
     positions = labels.chosen_positions(told, order, label, asked, contested)
@@ -60,8 +66,8 @@ def list_labels(
 def read_label_quality(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> LabelQualityOut:
-    """How good the labels are expected to be, how the classifier's probabilities hold, how both
-    do on known answers, and how well each annotator votes."""
+    """Return the expected quality of the labels, how well the classifier's probabilities are
+    calibrated, how both do on known answers, and how well each annotator votes."""
     campaign = get_campaign(session, account, campaign_id)
     model = get_model(session, campaign, version)
     told = labels.all_told(model)

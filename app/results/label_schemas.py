@@ -12,9 +12,9 @@ from learning.calibration import BinaryScores
 
 
 class LabelOut(ShownImage):
-    """An image and its label. Probabilities are of yes: `probability` by votes and classifier,
-    `prior` by the classifier, which has not seen the image's votes, `majority`, `dawid_skene` and
-    `glad` by the votes alone (null without any). `yes`, `no`, `unsure`: votes."""
+    """An image and its label. Probabilities are of yes: `probability` from votes and classifier,
+    `prior` from the classifier without the image's own votes, `majority`, `dawid_skene` and `glad`
+    from the votes alone (null without any). `yes`, `no` and `unsure` count votes."""
 
     label: Literal["yes", "no"]
     probability: float
@@ -33,9 +33,10 @@ class LabelOut(ShownImage):
 
 
 class JurorOut(BaseModel):
-    """An annotator by position, without identity. `sensitivity`: share of yes among what shows
-    it; `specificity`: of no among the rest; `quality`: expected share of right votes, by each way
-    of reading the votes alone; `yes_share`: of their votes."""
+    """An annotator by position, without identity. `sensitivity`: share of yes votes among images
+    that show it; `specificity`: share of no votes among the others; `quality`: expected share of
+    correct votes, by each method that uses votes alone; `yes_share`: share of yes among their
+    votes."""
 
     annotator: int
     n_votes: int
@@ -46,8 +47,9 @@ class JurorOut(BaseModel):
 
 
 class ReliabilityBin(BaseModel):
-    """Images with about this `probability` by the classifier, and the share of them that shows it,
-    by votes that it had not seen, less the errors of an average annotator."""
+    """Images with about this `probability` from the classifier, and the share of them that show it.
+    The share comes from votes that the classifier had not seen, corrected for the errors of an
+    average annotator."""
 
     probability: float
     yes_share: float
@@ -55,7 +57,8 @@ class ReliabilityBin(BaseModel):
 
 
 class ScoresOut(BaseModel):
-    """On images with known answers; `precision` and `recall` from the surest yes on."""
+    """Quality on images with known answers; `precision` and `recall` are ordered from the most
+    certain yes on."""
 
     accuracy: float
     auc: float
@@ -70,8 +73,8 @@ class ScoresOut(BaseModel):
 
 
 class GoldOut(BaseModel):
-    """`labels`: with votes; `classifier`: without those on the image; null where too few images
-    are known."""
+    """Quality on known answers. `labels`: with votes; `classifier`: without the image's own votes;
+    null if too few images are known."""
 
     n_yes: int
     n_no: int
@@ -80,9 +83,10 @@ class GoldOut(BaseModel):
 
 
 class LabelQualityOut(BaseModel):
-    """`expected_right`: share of labels; `expected_balanced`: mean of the shares of what shows it,
-    and of the rest, that are labelled so; `gain_of_next_grid`: labels that it is expected to set
-    right; `enough`: why no more was asked, null while more is."""
+    """Expected quality of the labels. `expected_right`: share of correct labels;
+    `expected_balanced`: mean of the shares of correct labels among images that show it and among
+    the others; `gain_of_next_grid`: number of labels that it is expected to correct; `enough`: why
+    no more grids were requested, null while more are."""
 
     version: int
     features: str

@@ -1,4 +1,4 @@
-"""What the images of a select campaign are labelled, how sure that is, and by whom."""
+"""The labels of the images of a select campaign, their certainty, and the voters' quality."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,13 +21,14 @@ from learning.ballots import NO, YES
 from learning.calibration import BinaryScores, binary_scores
 
 Order = Literal["likeliest", "unlikeliest", "contested", "position"]
-# With fewer images of either kind a curve says nothing.
+# With fewer images of either label, a curve has no meaning.
 LEAST_GOLD = 2
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """An image and what is known of it; probabilities are of yes, None by votes without any."""
+    """An image and its label. Probabilities are of yes; those from votes are None if there are
+    none."""
 
     image: Image
     probability: float
@@ -46,8 +47,8 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Gold:
-    """Images with known answers: how the labels do on them, with votes and by the classifier
-    alone; None where too few are known."""
+    """Quality of the labels on images with known answers, with votes and by the classifier alone;
+    None if too few are known."""
 
     n_yes: int
     n_no: int
@@ -60,21 +61,22 @@ def tells_labels(model: Model) -> bool:
 
 
 def all_told(model: Model) -> dict[str, Any]:
-    """What a model tells of votes and voters; raises NotFound when it labels nothing."""
+    """Return what a model says about votes and voters; raises NotFound if it has no labels."""
     if not tells_labels(model):
-        raise NotFound(f"Model {model.version} labels no images.")
+        raise NotFound(f"Model {model.version} has no labels.")
     assert model.insight is not None
     return model.insight
 
 
 @lru_cache(maxsize=4)
 def _stored(artifact_key: str, model_id: UUID) -> Labels:
-    # A model never changes, nor do its files.
+    # A model and its files never change.
     return Labels.from_bytes(get_object(f"{artifact_key}/{FILE}"))
 
 
 def read_labels(campaign: Campaign, model: Model) -> Labels:
-    """Raises NotFound when the model has none, or its file is gone or not of these images."""
+    """Read the labels; raises NotFound if the model has none, or its file is missing or does not
+    match the images."""
     all_told(model)
     try:
         found = _stored(model.artifact_key, model.id)
@@ -94,8 +96,8 @@ def chosen_positions(
     asked: bool | None = None,
     contested: bool | None = None,
 ) -> NDArray[np.int64]:
-    """Positions in the order wanted, of one label ("yes", "no"), voted on or not, contested or
-    not."""
+    """Return positions in the requested order, filtered by label ("yes", "no"), by having votes,
+    and by being contested."""
     orders = {
         "likeliest": told.likeliest_first,
         "unlikeliest": told.unlikeliest_first,
@@ -114,7 +116,7 @@ def chosen_positions(
 def labelled_at(
     session: Session, campaign: Campaign, told: Labels, positions: Sequence[int]
 ) -> list[Labelled]:
-    """The images at these positions, in this order; those that are gone are left out."""
+    """Return the images at these positions, in this order; deleted ones are omitted."""
     query = select(Image).where(
         Image.collection_id == campaign.collection_id, Image.position.in_(positions)
     )
@@ -143,8 +145,8 @@ def _or_none(value: float) -> float | None:
 
 
 def read_gold(session: Session, campaign: Campaign, told: Labels) -> Gold:
-    """How labels do on the images of gold and practice grids. Answers to these grids are not
-    learned from; the images may be in other grids as well."""
+    """Return how good the labels are on images of gold and practice grids. Models do not learn from
+    answers to these grids, but the images may be in other grids as well."""
     known = _known_votes(session, campaign, len(told))
     positions = np.array(sorted(known), np.int64)
     truth = np.array([known[position] for position in positions.tolist()], np.bool_)

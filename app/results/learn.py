@@ -1,4 +1,4 @@
-"""One learning job, start to end: read answers, fit, choose the next grids, publish."""
+"""One learning job from start to end: read answers, fit, choose the next grids, publish."""
 
 import logging
 import tempfile
@@ -48,8 +48,7 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     """Learn from all answers of a campaign and publish the model under the job's epoch.
 
     No transaction is open while the model is fitted, and the database may be away at any time.
-    Raises LostLease when the job was taken over, ValueError when the answers cannot be learned
-    from.
+    Raises LostLease if the job was taken over, ValueError if the answers cannot be learned from.
     """
     given = through_outages(f"job {job_id}: reading", lambda: _read(campaign_id))
     campaign, data = given.campaign, replace(given.data, features=given.features())
@@ -76,8 +75,8 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
 
 @dataclass(frozen=True)
 class _Given:
-    """What a job begins with. wanted: see batches_wanted; before: (N, d) vectors of an earlier
-    round; map_before: (N, 2) the newest map; described: see read_described."""
+    """The input of a job. wanted: see batches_wanted; before: (N, d) vectors of an earlier round;
+    map_before: (N, 2) the newest map; described: see read_described."""
 
     campaign: Campaign
     data: LearningData
@@ -89,7 +88,8 @@ class _Given:
 
 
 def _read(campaign_id: UUID) -> _Given:
-    """In one snapshot: counts, annotators and answers belong together."""
+    """All of this is read in one snapshot, because counts, annotators and answers belong
+    together."""
     with transaction() as session:
         session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         campaign = session.get_one(Campaign, campaign_id)
@@ -109,7 +109,8 @@ def _read(campaign_id: UUID) -> _Given:
 def vectors_of_earlier_round(
     session: Session, campaign: Campaign, number: int
 ) -> NDArray[np.float64] | None:
-    """(N, d) embedding of the newest model of a round before `number`, if there is one."""
+    """Return the (N, d) embedding of the newest model of a round before `number`, if there is
+    one."""
     earlier = session.scalar(
         select(Model.id)
         .where(Model.campaign_id == campaign.id, Model.round_number < number)
@@ -124,7 +125,7 @@ def vectors_of_earlier_round(
 
 
 def newest_map(session: Session, campaign: Campaign) -> NDArray[np.float64] | None:
-    """(N, 2) places on the map of the newest model, if there is one."""
+    """Return the (N, 2) positions on the map of the newest model, if there is one."""
     newest = session.scalar(
         select(Model.id)
         .where(Model.campaign_id == campaign.id)
@@ -162,12 +163,12 @@ def _trained(given: _Given, learned: Learned, artifact_key: str) -> TrainedModel
     has_likeness = learned.labels is None
     for number, n in given.wanted if campaign.state != "finished" else []:
         grids = learned.select_grids(n, number)
-        # Votes are asked of images whatever they are like.
+        # Votes are requested for images regardless of their similarity.
         locality = grid_locality(grids.images, learned.embedding) if has_likeness else None
         batches.append(Batch(number, grids, data.n_full, locality))
-    # A round whose grids all went to a later one has no answers of its own (migration 0003).
+    # A round whose grids all moved to a later one has no answers of its own (migration 0003).
     last_asked = data.rounds[min(data.newest_round, len(data.rounds)) - 1].images
-    # Where clusters or labels are what is found, neighbours within one may change for ever.
+    # If clusters or labels are the result, the neighbours within one may keep changing.
     settled = (
         neighbour_stability(before, learned.embedding)
         if before is not None and learned.memberships is None and has_likeness
@@ -216,11 +217,11 @@ def _store_artifact(campaign_id: UUID, name: str, learned: Learned) -> str:
 def map_of(
     embedding: NDArray[np.float64], before: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """A flat map of an embedding: its two principal axes, in the middle of the unit square.
+    """Return a flat map of an embedding: its two principal axes, centred in the unit square.
 
-    embedding: (N, d); before: (M, 2) the map of an earlier model, over which this one is turned,
-    because principal axes come with any sign and change places. Returns (N, 2) in [0, 1], aspect
-    ratio kept.
+    embedding: (N, d); before: (M, 2) the map of an earlier model, to which this one is aligned,
+    because principal axes have arbitrary signs and may swap. Returns (N, 2) in [0, 1], with the
+    aspect ratio kept.
     """
     n, d = embedding.shape
     flat = np.zeros((n, 2))

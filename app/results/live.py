@@ -1,7 +1,7 @@
 """Server-sent events: the progress of a campaign whenever it changes.
 
-A Redis message says that something changed; what changed is read from PostgreSQL. Without Redis
-the same is read every few seconds, so a page is late at worst.
+A Redis message says that something changed; the change itself is read from PostgreSQL. Without
+Redis it is read every few seconds, so a page is at worst a little late.
 """
 
 import asyncio
@@ -29,9 +29,9 @@ from app.results.service import read_progress
 logger = logging.getLogger(__name__)
 POLL_SECONDS = 3.0
 PAUSE_SECONDS = 0.5
-# Whether a browser is signed in is asked when it connects.
+# Whether a browser is signed in is checked only when it connects.
 LONGEST_SECONDS = 600.0
-# So that proxies keep a silent stream open.
+# This makes proxies keep a silent stream open.
 PING_SECONDS = 15
 # An event loop, a campaign, an account. Of each, one read is under way and one waits for it.
 _Key = tuple[asyncio.AbstractEventLoop, UUID, UUID]
@@ -40,8 +40,8 @@ _queued: dict[_Key, asyncio.Task[str | None]] = {}
 
 
 def progress_json(campaign_id: UUID, account_id: UUID) -> str | None:
-    """The progress object of the API as JSON text, in a transaction of its own; None once the
-    account is gone or disabled, or may not see the campaign any more."""
+    """Return the API's progress object as JSON text, read in a separate transaction; None once the
+    account is deleted or disabled, or can no longer see the campaign."""
     with transaction() as session:
         account = session.get(Account, account_id)
         if account is None or account.disabled_at is not None:
@@ -77,11 +77,11 @@ async def _read_after(earlier: asyncio.Task[str | None] | None, key: _Key) -> st
 
 
 async def progress_events(campaign_id: UUID, account_id: UUID) -> AsyncIterator[dict[str, str]]:
-    """Events `progress`, the first at once, then one per change, at most two a second.
+    """Yield `progress` events: the first immediately, then one per change, at most two a second.
 
-    `changed` without data: something changed that is not part of the progress, such as a payment.
-    Ends when the account may not see the campaign any more. Ends with `again` after some minutes:
-    who signed out, or whose session ended, is not let in again.
+    A `changed` event without data means that something changed that is not part of the progress,
+    such as a payment. The stream ends when the account can no longer see the campaign. It also ends
+    with `again` after some minutes, and a client whose session has ended cannot reconnect.
     """
     last, ends = "", time.monotonic() + LONGEST_SECONDS
     async with _Changes(campaign_id) as changes:
@@ -99,7 +99,8 @@ async def progress_events(campaign_id: UUID, account_id: UUID) -> AsyncIterator[
 
 
 class ProgressStream(EventSourceResponse):
-    """The reply of `progress_events`; an account has so many at once, and 429 beyond."""
+    """The response of `progress_events`. An account can have a limited number at once; a further
+    one gets 429."""
 
     def __init__(self, campaign_id: UUID, account_id: UUID) -> None:
         super().__init__(progress_events(campaign_id, account_id), ping=PING_SECONDS)
@@ -126,7 +127,7 @@ class _Changes:
         await self._redis.aclose()
 
     async def wait(self) -> bool:
-        """Whether a change was told of, or time is up."""
+        """Wait, and tell whether a change was announced or time is up."""
         try:
             if not self._messages.subscribed:
                 await self._messages.subscribe(self._channel)

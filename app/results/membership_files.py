@@ -1,6 +1,6 @@
-"""A model's own clusters and what it says of annotators, as files.
+"""Exports of a model's own clusters and of its estimates of annotators.
 
-Columns are those of docs/exports.md, in its order: new ones come last.
+Columns are those of docs/exports.md, in its order; new ones come last.
 """
 
 from collections.abc import Iterator
@@ -46,8 +46,8 @@ RELIABILITY_COLUMNS = (
 
 
 def memberships_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """One line per image: its cluster, how sure, the second likeliest, and whether it was asked
-    about. The head alone for a model without clusters of its own."""
+    """Return one line per image: its cluster, the probability, the second most likely one, and
+    whether it was in an answer; only the header for a model without its own clusters."""
     yield csv_line(MEMBERSHIP_COLUMNS)
     if not tells_clusters(model):
         return
@@ -78,8 +78,8 @@ def memberships_csv(session: Session, campaign: Campaign, model: Model) -> Itera
 
 
 def reliability_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """One line per annotator: how often they put together what belongs together, and apart what
-    does not. The head alone for a model that does not tell."""
+    """Return one line per annotator: how often they put together images of one cluster, and apart
+    images of different ones; only the header for a model without such estimates."""
     yield csv_line(RELIABILITY_COLUMNS)
     if not tells_clusters(model):
         return

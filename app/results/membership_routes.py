@@ -1,4 +1,4 @@
-"""A model's own clusters: the API."""
+"""API of a model's own clusters."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -19,10 +19,11 @@ from app.results.service import get_model
 api = api_router("/campaigns/{campaign_id}/models/{version}", "clusters")
 Order = Annotated[
     Literal["position", "uncertain"],
-    Query(description="uncertain: the least probable membership first."),
+    Query(description="uncertain: the least certain memberships first."),
 ]
 Asked = Annotated[
-    bool | None, Query(description="Only images that answers show, or only the others.")
+    bool | None,
+    Query(description="true: only images that occur in answers; false: only the others."),
 ]
 
 
@@ -31,7 +32,8 @@ Asked = Annotated[
 def read_own_clusters(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> OwnClustersOut:
-    """The clusters that the model itself tells, and how reliable it takes each annotator for."""
+    """Return the clusters that the model itself learned, and the estimated reliability of each
+    annotator."""
     campaign = get_campaign(session, account, campaign_id)
     model = get_model(session, campaign, version)
     told = own_clusters.all_told(model)
@@ -51,8 +53,8 @@ def list_memberships(
     cluster: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
     asked: Asked = None,
 ) -> Page[MembershipOut]:
-    """Every image of the campaign with its cluster in the model, and how sure that is. The export
-    memberships.csv has them all in one file."""
+    """List every image of the campaign with its cluster in the model, and the probability of that.
+    The export memberships.csv has all of them in one file."""
     campaign = get_campaign(session, account, campaign_id)
     told = own_clusters.read_memberships(campaign, get_model(session, campaign, version))
     positions = own_clusters.chosen_positions(told, order, cluster, asked)

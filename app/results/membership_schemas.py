@@ -14,8 +14,9 @@ Interval = tuple[float, float]
 
 
 class MembershipOut(ShownImage):
-    """An image, its likeliest `cluster` and the second (null where there is one only), with their
-    probabilities by the model; `asked`: whether an answer that was learned from shows it."""
+    """An image with its most likely `cluster`, the `second` most likely one (null if there is only
+    one cluster), and their probabilities. `asked`: whether the model learned from an answer that
+    shows it."""
 
     cluster: int
     probability: float
@@ -30,9 +31,10 @@ class MembershipOut(ShownImage):
 
 
 class OwnClusterOut(BaseModel):
-    """`name`: as given; `words`: of annotators for its images; `proportion`: that the model
-    expects; `size`: images most likely in it; `certain`: images that stand for it, `uncertain`:
-    those that may belong elsewhere, the most so first."""
+    """A cluster. `name`: given by a requester; `words`: the annotators' descriptions of its images;
+    `proportion`: the share of images that the model expects in it; `size`: number of images most
+    likely in it; `certain`: typical images; `uncertain`: images that may belong elsewhere, the
+    least certain first."""
 
     index: int
     name: str
@@ -45,8 +47,8 @@ class OwnClusterOut(BaseModel):
 
 class ReliabilityOut(BaseModel):
     """An annotator by position, without identity. `sensitivity`: how often two images of one
-    cluster were put together; `specificity`: two of different ones apart; with 95 % intervals
-    where the model tells them; `weight`: sum of their log odds."""
+    cluster were put together; `specificity`: how often two images of different clusters were put
+    apart; both have 95 % intervals if the model provides them; `weight`: sum of their log odds."""
 
     annotator: int
     n_answers: int
@@ -59,8 +61,9 @@ class ReliabilityOut(BaseModel):
 
 
 class OwnClustersOut(BaseModel):
-    """`n_clusters`: the effective number, as the model counts; `features`: what images are placed
-    by; `clusters`: the largest first, numbered as in `memberships`."""
+    """The model's own clusters. `n_clusters`: the effective number in the model; `features`: the
+    features by which images are assigned; `clusters`: the largest first, numbered as in
+    `memberships`."""
 
     version: int
     n_clusters: float
@@ -76,8 +79,10 @@ class OwnClustersOut(BaseModel):
         images: Mapping[int, Image],
         stored: Sequence[Mapping[str, Any]],
     ) -> "OwnClustersOut":
-        """images: by position, at least those that stand for the clusters; stored: names and
-        words of the clusters, by number, as far as there are any."""
+        """Build the body.
+
+        images: by position, at least the typical ones of the clusters; stored: names and words of
+        the clusters, by number, as far as there are any."""
         blank = {"name": "", "words": []}
         named = [*stored, *([blank] * len(told["clusters"]))]
         return cls(

@@ -1,7 +1,7 @@
-"""What a model tells, as files: embedding, neighbours, dissimilarities, attributes, annotators.
+"""Exports of a model: embedding, neighbours, dissimilarities, attributes, annotators.
 
-One model of one collection: small enough to be made whole, which also lets what is wrong be said
-before anything is sent. Columns are those of docs/exports.md, in its order: new ones come last.
+One model of one collection is small enough to be generated as a whole, so errors are raised before
+anything is sent. Columns are those of docs/exports.md, in its order; new ones come last.
 """
 
 import io
@@ -54,7 +54,7 @@ ANNOTATOR_COLUMNS = [
 
 
 def embedding_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """One line per image: position, file name, and its coordinates."""
+    """Return one line per image: position, file name, and its coordinates."""
     rows = read_map(session, campaign, model)
     n_dimensions = len(rows[0][1].vector) if rows else 0
     yield csv_line([*EMBEDDING_COLUMNS, *(f"x{axis}" for axis in range(n_dimensions))])
@@ -64,7 +64,8 @@ def embedding_csv(session: Session, campaign: Campaign, model: Model) -> Iterato
 
 
 def embedding_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
-    """`embedding` (N, d) float32, `filenames` (N,), `sha256` (N,) in order of position."""
+    """Return `embedding` (N, d) float32, `filenames` (N,), and `sha256` (N,), in order of
+    position."""
     rows = read_map(session, campaign, model)
     buffer = io.BytesIO()
     np.savez_compressed(
@@ -77,7 +78,7 @@ def embedding_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
 
 
 def embedding_parquet(session: Session, campaign: Campaign, model: Model) -> bytes:
-    """Columns image, filename, sha256, vector (a list), and every attribute as text."""
+    """Return the columns image, filename, sha256, vector (a list), and every attribute as text."""
     rows = read_map(session, campaign, model)
     names = sorted({name for image, _ in rows for name in image.attributes})
     columns: dict[str, Any] = {
@@ -99,13 +100,15 @@ def embedding_parquet(session: Session, campaign: Campaign, model: Model) -> byt
 
 
 def vectors_tsv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """For the TensorFlow embedding projector: one line of coordinates per image, no head."""
+    """Return one line of coordinates per image, without header, for the TensorFlow embedding
+    projector."""
     for _, place in read_map(session, campaign, model):
         yield "\t".join(f"{value:.6g}" for value in place.vector) + "\n"
 
 
 def metadata_tsv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """The projector's other file: names of the images and their attributes, with a head."""
+    """Return the projector's second file: names of the images and their attributes, with a
+    header."""
     rows = read_map(session, campaign, model)
     names = sorted({name for image, _ in rows for name in image.attributes})
     yield "\t".join([*EMBEDDING_COLUMNS, *map(plain, names)]) + "\n"
@@ -115,7 +118,7 @@ def metadata_tsv(session: Session, campaign: Campaign, model: Model) -> Iterator
 
 
 def neighbours_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """One line per image and nearest neighbour, with rank and Euclidean distance."""
+    """Return one line per image and nearest neighbour, with rank and Euclidean distance."""
     rows = read_map(session, campaign, model)
     vectors = _vectors(rows)
     yield csv_line(NEIGHBOUR_COLUMNS)
@@ -132,16 +135,18 @@ def neighbours_csv(session: Session, campaign: Campaign, model: Model) -> Iterat
 
 
 def dissimilarities_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
-    """`dissimilarities` (1, N(N-1)/2) Euclidean, in the order of numpy.triu_indices(N, 1), as
-    rsatoolbox.rdm.RDMs takes them, and `filenames` (N,) for its pattern descriptors.
+    """Return `dissimilarities` (1, N(N-1)/2), Euclidean, in the order of numpy.triu_indices(N, 1),
+    as rsatoolbox.rdm.RDMs expects them, and `filenames` (N,) for its pattern descriptors.
 
-    Raises InvalidInput beyond 5,000 images: the matrix would hold more than the embedding tells.
+    Raises InvalidInput above 5,000 images: the matrix would be larger than its information, the
+    embedding.
     """
     rows = read_map(session, campaign, model)
     if len(rows) > MOST_DISSIMILARITIES:
         raise InvalidInput(
-            f"A matrix of {len(rows)} images is too large (at most {MOST_DISSIMILARITIES}). Take "
-            "the embedding, from which all distances follow.",
+            f"A distance matrix of {len(rows)} images is too large; at most "
+            f"{MOST_DISSIMILARITIES} images are possible. Export the embedding and compute "
+            "the distances from it.",
             code="too_many_images",
         )
     buffer = io.BytesIO()
@@ -155,8 +160,8 @@ def dissimilarities_npz(session: Session, campaign: Campaign, model: Model) -> b
 
 
 def attributes_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """One line per attribute in use: its share of the answers, how certain it is, the columns that
-    show it, and words."""
+    """Return one line per attribute in use: its share of the answers, its certainty, its columns,
+    and words."""
     yield csv_line(ATTRIBUTE_COLUMNS)
     for attribute in all_told(model)["attributes"]:
         low, high = (neutral("; ".join(attribute[side])) for side in ("low", "high"))
@@ -168,8 +173,8 @@ def attributes_csv(session: Session, campaign: Campaign, model: Model) -> Iterat
 
 
 def annotators_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """One line per annotator: counts, measures, and for each attribute how often it would decide
-    and how often it did."""
+    """Return one line per annotator: counts, measures, and for each attribute how often it is
+    expected to decide and how often it did."""
     annotators = all_told(model)["annotators"]
     n_attributes = len(annotators[0]["preference"]) if annotators else 0
     each = ("preference", "used", "used_error")
@@ -177,14 +182,14 @@ def annotators_csv(session: Session, campaign: Campaign, model: Model) -> Iterat
     yield csv_line([*ANNOTATOR_COLUMNS, *numbered])
     for annotator in annotators:
         told = {**annotator, "n_learned": annotator["n_answers"]}
-        # Models of earlier versions do not say what was used.
+        # Models of earlier versions do not say how often attributes were used.
         lists = (annotator.get(name) or [None] * n_attributes for name in each)
         numbers = itertools.chain.from_iterable(lists)
         yield csv_line([*(told[column] for column in ANNOTATOR_COLUMNS), *numbers])
 
 
 def model_zip(session: Session, campaign: Campaign, model: Model) -> Iterator[bytes]:
-    """The estimator's own files, safetensors and JSON, as its `load` takes them.
+    """Return the estimator's own files, safetensors and JSON, as its `load` expects them.
 
     Raises NotFound when they are no longer in storage.
     """

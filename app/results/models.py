@@ -20,13 +20,13 @@ from app.core.database import Base, Identified
 
 
 class Model(Identified, Base):
-    """One trained version of a campaign's model; versions count from 1."""
+    """A trained version of a campaign's model; versions count from 1."""
 
     __tablename__ = "model"
     __table_args__ = (UniqueConstraint("campaign_id", "version"), UniqueConstraint("job_id"))
 
     campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
-    # One job publishes at most one model: the second wall behind the job's epoch.
+    # A job publishes at most one model: the second safeguard after the job's epoch.
     job_id: Mapped[UUID] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"))
     version: Mapped[int]
     round_number: Mapped[int]
@@ -35,14 +35,14 @@ class Model(Identified, Base):
     metrics: Mapped[dict[str, Any]] = mapped_column(JSONB)
     n_answers: Mapped[int]
     artifact_key: Mapped[str] = mapped_column(String(300))
-    # What the strategy tells of attributes and annotators; null when it tells nothing.
+    # What the strategy says about attributes and annotators; null if nothing.
     insight: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
-    # What the next fit needs to know of this one.
+    # What the next fit needs to know about this one.
     notes: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
 
 
 class EmbeddedImage(Base):
-    """Place of one image in one model: the learned vector, and (x, y) on the 2-D map."""
+    """The position of an image in a model: the learned vector, and (x, y) on the 2-D map."""
 
     __tablename__ = "embedding"
 
@@ -56,7 +56,7 @@ class EmbeddedImage(Base):
 
 
 class Clustering(Identified, Base):
-    """A model's images parted into clusters; `merged_from` is the one it was made from by merging.
+    """A clustering of a model's images; `merged_from` is the one it was created from by merging.
 
     labels, silhouettes: one per image, by position; clusters: by number, each with `name`, `size`,
     `silhouette`, `cohesion`, `words` and `images` (positions of typical ones, the medoid first).

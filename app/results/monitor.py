@@ -1,4 +1,4 @@
-"""How a campaign is going: pace, cost, when it will end, and what needs somebody's eye."""
+"""Monitors a campaign: pace, cost, when it will end, and what needs attention."""
 
 import time
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ from app.recruitment.spending import spending_of
 from app.results.models import Model
 
 Unit = Literal["minute", "hour", "day"]
-# Bars of the chart; a longer campaign has wider ones.
+# Maximum number of bars in the chart; a longer campaign has wider ones.
 MOST_BARS = 90
 STEPS: dict[Unit, timedelta] = {
     "minute": timedelta(minutes=1),
     "hour": timedelta(hours=1),
     "day": timedelta(days=1),
 }
-# The newest answers tell how long a grid takes now.
+# So many of the newest answers show how long a grid takes now.
 NEWEST = 500
-# A campaign is quiet after so long without an answer, counted from the last.
+# A campaign is quiet after this time without an answer.
 QUIET = timedelta(minutes=30)
-# A job that nobody took for so long has no worker.
+# A job that no worker took for this time probably has none.
 NO_WORKER = timedelta(seconds=60)
 RATE_WINDOW = timedelta(hours=1)
 
-# Beyond so many answers the chart is some seconds old.
+# Above this number of answers, the chart may be some seconds old.
 MANY_ANSWERS, KEPT_SECONDS, MOST_KEPT = 20_000, 20.0, 200
 _kept: dict[UUID, tuple[float, "Activity"]] = {}
 
@@ -43,8 +43,8 @@ Level = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True)
 class Activity:
-    """points: (start of the bar, answers, people who answered), oldest first; bars without any
-    answer are left out."""
+    """The chart. points: (start of the bar, answers, people who answered), oldest first; bars
+    without any answer are omitted."""
 
     unit: Unit
     points: list[tuple[datetime, int, int]]
@@ -52,7 +52,7 @@ class Activity:
 
 @dataclass(frozen=True)
 class Alert:
-    """Something to look at: a stable code, and a sentence."""
+    """Something that needs attention: a stable code, and a sentence."""
 
     level: Level
     code: str
@@ -61,9 +61,8 @@ class Alert:
 
 @dataclass(frozen=True)
 class Monitor:
-    """ready_grids: grids that could be handed out now; seconds_per_grid: median of the newest
-    answers; spent, projected: hundredths of `currency`, fees included; ends_at: at the pace of
-    the last hour."""
+    """ready_grids: grids that could be shown now; seconds_per_grid: median of the newest answers;
+    spent, projected: cents of `currency`, including fees; ends_at: at the pace of the last hour."""
 
     activity: Activity
     ready_grids: int
@@ -76,7 +75,7 @@ class Monitor:
 
 
 def read_monitor(session: Session, campaign: Campaign, job: Job | None, now: datetime) -> Monitor:
-    """All of it, from a bounded part of the answers; `job`: the newest learning job."""
+    """Return all of this, from a limited part of the answers; `job` is the newest learning job."""
     last = _last_answer(session, campaign)
     costs = _costs(session, campaign)
     return Monitor(
@@ -92,12 +91,12 @@ def read_monitor(session: Session, campaign: Campaign, job: Job | None, now: dat
 
 
 def _activity(session: Session, campaign: Campaign, last: datetime | None) -> Activity:
-    """Of a large campaign not more often than it is worth: it reads all answers that it shows."""
+    """For a large campaign this is read less often, because it reads all answers of the chart."""
     if campaign.n_answers < MANY_ANSWERS:
         return read_activity(session, campaign, last)
     kept = _kept.get(campaign.id)
     if kept is None or time.monotonic() - kept[0] > KEPT_SECONDS:
-        # Several pages may read at the same moment; that happens once.
+        # Several pages may read it at the same moment, but that happens only once per interval.
         kept = _kept[campaign.id] = (time.monotonic(), read_activity(session, campaign, last))
         while len(_kept) > MOST_KEPT:
             _kept.pop(next(iter(_kept)), None)
@@ -105,7 +104,8 @@ def _activity(session: Session, campaign: Campaign, last: datetime | None) -> Ac
 
 
 def _given_here(campaign: Campaign) -> tuple[ColumnElement[bool], ...]:
-    """SQL: answers of the campaign that show how it goes; imported ones were given elsewhere."""
+    """Return SQL for the answers that show the campaign's pace; imported ones were given
+    elsewhere."""
     return Answer.campaign_id == campaign.id, Answer.imported_as.is_(None)
 
 
@@ -114,7 +114,7 @@ def _last_answer(session: Session, campaign: Campaign) -> datetime | None:
 
 
 def read_activity(session: Session, campaign: Campaign, last: datetime | None) -> Activity:
-    """Answers over time, in minutes, hours or days, whichever shows all within MOST_BARS."""
+    """Count answers over time, in minutes, hours or days, whichever shows all within MOST_BARS."""
     if last is None or campaign.started_at is None:
         return Activity("minute", [])
     span = last - campaign.started_at
@@ -178,8 +178,8 @@ class _Costs:
 
 
 def _costs(session: Session, campaign: Campaign) -> _Costs:
-    """What is owed by now, by the ledger, and what the whole budget will cost. Who was stopped is
-    paid, too."""
+    """Return what is payable so far, by the ledger, and the cost of the whole budget. People who
+    were stopped are paid, too."""
     planned = _planned_cents(session, campaign)
     spending = spending_of(session, campaign)
     if spending is None:
@@ -191,17 +191,17 @@ def _costs(session: Session, campaign: Campaign) -> _Costs:
 
 
 def _planned_cents(session: Session, campaign: Campaign) -> int:
-    """What the whole budget costs."""
+    """Return what the whole budget costs."""
     if not campaign.reward_cents:
         return 0
     plan = PlanSettings.model_validate(campaign.plan)
-    # How long a grid takes changes no price.
+    # The time per grid does not affect prices.
     effort = effort_for(session, campaign, SECONDS_PER_GRID[campaign.kind])
     return costs_of(effort, campaign.reward_cents, plan).total_cents
 
 
 def _ends_at(session: Session, campaign: Campaign, now: datetime) -> datetime | None:
-    """None while nobody has answered for an hour, or when nothing is left."""
+    """Predict the end; None if nobody has answered for an hour, or nothing is left."""
     left = campaign.budget - campaign.n_answers
     if campaign.state != "running" or left <= 0 or campaign.started_at is None:
         return None
@@ -231,9 +231,11 @@ def _of_job(job: Job | None, now: datetime) -> list[Alert]:
     if job is None:
         return []
     if job.state == "failed":
-        return [Alert("error", "job_failed", "The last learning job failed; retry it below.")]
+        return [Alert("error", "job_failed", "The last learning job failed. Retry it below.")]
     if job.state == "queued" and now - job.created_at > NO_WORKER:
-        text = "A learning job waits and no worker takes it. Is a worker running?"
+        text = (
+            "A learning job is waiting, but no worker has taken it. Check that a worker is running."
+        )
         return [Alert("error", "no_worker", text)]
     return []
 
@@ -253,7 +255,7 @@ def _of_people(session: Session, campaign: Campaign) -> list[Alert]:
     )
     alerts = []
     if measured:
-        text = f"{_people(measured)} stopped or left out by the checks: see Annotators."
+        text = f"{_people(measured)} stopped or left out by the quality checks. See Annotators."
         alerts.append(Alert("warning", "annotators_measured", text))
     if broken:
         what = "1 image was" if broken == 1 else f"{broken} images were"
@@ -266,7 +268,7 @@ def _people(n: int) -> str:
 
 
 def _of_the_end(session: Session, campaign: Campaign) -> list[Alert]:
-    """Why a campaign ended before its budget was spent, where its model says so."""
+    """Say why a campaign ended before its budget was spent, if its model gives a reason."""
     left = campaign.budget - campaign.n_answers
     if campaign.state != "finished" or left <= 0:
         return []
@@ -274,12 +276,14 @@ def _of_the_end(session: Session, campaign: Campaign) -> list[Alert]:
     enough = session.scalar(query.order_by(Model.version.desc()).limit(1))
     if not enough:
         return []
-    text = f"Ended by itself: {enough[0].lower()}{enough[1:]} {left} answers were not needed."
+    text = (
+        f"The campaign ended early: {enough[0].lower()}{enough[1:]} {left} answers were not needed."
+    )
     return [Alert("note", "good_enough", text)]
 
 
 def _of_the_last_grids(session: Session, campaign: Campaign, now: datetime) -> list[Alert]:
-    """Where all that is left is in somebody's hands, nobody else can do anything."""
+    """Say that all remaining grids are leased, in which case nobody else can do anything."""
     left = campaign.budget - campaign.n_answers
     if campaign.state != "running" or left <= 0:
         return []
@@ -299,8 +303,8 @@ def _of_the_last_grids(session: Session, campaign: Campaign, now: datetime) -> l
     minutes = ceil((first - now).total_seconds() / 60)
     what, which = ("grid is", "it") if held == 1 else (f"{held} grids are", "the first of them")
     text = (
-        f"The last {what} being worked on. Unless the annotator goes on, {which} goes to somebody "
-        f"else in {minutes} min."
+        f"The last {what} being worked on. If the annotator does not continue, {which} goes "
+        f"to someone else in {minutes} min."
     )
     return [Alert("note", "last_grids_held", text)]
 
@@ -312,6 +316,6 @@ def _of_pace(campaign: Campaign, last: datetime | None, now: datetime) -> list[A
     if now - since > QUIET:
         minutes = ceil((now - since).total_seconds() / 60)
         ago = f"{minutes} minutes" if minutes < 120 else f"{minutes // 60} hours"
-        text = f"No answer for {ago}. Pass the link on, or recruit people: see Recruit."
+        text = f"No answer for {ago}. Share the link again, or recruit people under Recruit."
         return [Alert("note", "quiet", text)]
     return []

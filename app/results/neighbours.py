@@ -1,4 +1,4 @@
-"""Nearest neighbours of an image in a model, by exact search."""
+"""Finds nearest neighbours of an image in a model, by exact search."""
 
 from typing import Any
 
@@ -18,14 +18,15 @@ def position_of(
     sha256: str | None,
     filename: str | None,
 ) -> int:
-    """The position of the image that exactly one of the three names.
+    """Return the position of the image identified by exactly one of the three.
 
-    Raises InvalidInput for none or several, or for a file name that several images have, NotFound.
+    Raises InvalidInput if none or several are given, or several images have the file name;
+    NotFound.
     """
     if [image, sha256, filename].count(None) != 2:
         raise InvalidInput(
-            "Name the image by exactly one of image (its position), sha256 (of the uploaded file) "
-            "or filename.",
+            "Choose the image by exactly one of image (its position), sha256 (of the "
+            "uploaded file) or filename.",
             code="name_one_image",
         )
     if image is not None:
@@ -38,14 +39,14 @@ def position_of(
     positions = session.scalars(query.order_by(Image.position).limit(2)).all()
     if not positions:
         raise NotFound(
-            "The collection has no image with this "
+            "This collection has no image with this "
             + ("hash." if sha256 is not None else "file name."),
             code="unknown_image",
         )
     if len(positions) > 1:
         raise InvalidInput(
-            f"Several images are called {filename}, among them {positions[0]} and {positions[1]}. "
-            "Name one by its position or hash.",
+            f"Several images are called {filename}, for example {positions[0]} and "
+            f"{positions[1]}. Choose one by its position or hash.",
             code="ambiguous_filename",
         )
     return positions[0]
@@ -54,9 +55,10 @@ def position_of(
 def nearest_neighbours(
     session: Session, campaign: Campaign, model: Model, position: int, k: int
 ) -> list[tuple[Image, float]]:
-    """The k images nearest to the image at `position`, with Euclidean distances, nearest first.
+    """Return the k images nearest to the image at `position`, with Euclidean distances, nearest
+    first.
 
-    Raises InvalidInput when the model knows no image at `position`.
+    Raises InvalidInput if the model has no image at `position`.
     """
     here = EmbeddedImage.model_id == model.id
     centre = session.scalar(
@@ -64,12 +66,13 @@ def nearest_neighbours(
     )
     if centre is None:
         raise InvalidInput(
-            f"Model {model.version} knows no image {position}: images are numbered from 0, and "
-            "those that joined the collection later are known from the next model on.",
+            f"Model {model.version} does not contain image {position}. Images are numbered "
+            "from 0; images added to the collection later are part of the next model.",
             code="unknown_image",
         )
     distance: Any = EmbeddedImage.vector.l2_distance(centre).label("distance")
-    # The nearest first, their images after: a join before the sort would read all images.
+    # Find the nearest first and join their images afterwards: a join before the sort would read all
+    # images.
     nearest = (
         select(EmbeddedImage.position, distance)
         .where(here, EmbeddedImage.position != position)

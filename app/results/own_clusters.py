@@ -1,4 +1,4 @@
-"""Clusters that a model itself tells: stored among its clusterings, and image by image."""
+"""The clusters that a model itself learned: stored as a clustering, and per image."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ OWN = "model"
 
 @dataclass(frozen=True)
 class OwnClusters:
-    """What is stored of a model's own clustering, as of any other; kept: share of the images that
-    stay in their cluster of the model before, None where there is none."""
+    """What is stored of a model's own clustering, like of any other. kept: share of the images that
+    stay in their cluster of the previous model, None if there is none."""
 
     labels: list[int]
     silhouettes: list[float]
@@ -38,8 +38,8 @@ class OwnClusters:
 
 @dataclass(frozen=True)
 class Described:
-    """What the database knows of clusters to come: answers with words, and the clustering of the
-    model before, with the names given in it."""
+    """What the database contributes to new clusters: answers with descriptions, and the clustering
+    of the previous model with its names."""
 
     answers: tuple[list[list[int]], list[list[int]], list[list[str]]]
     before: tuple[list[int], list[str]] | None
@@ -66,8 +66,9 @@ def read_described(session: Session, campaign: Campaign) -> Described:
 def own_clusters(
     told: Memberships, vectors: NDArray[np.float64], described: Described, seed: int
 ) -> OwnClusters:
-    """The model's clusters with figures and words. Names of the model before go to the clusters
-    that hold most of the same images. Needs no session, as it takes seconds."""
+    """Return the model's clusters with statistics and descriptions. Names of the previous model's
+    clusters go to those that contain most of the same images. This needs no session, because it
+    takes seconds."""
     words = cluster_words(told.cluster, *described.answers)
     clusters, silhouettes = described_clusters(vectors, told.cluster, words, seed)
     kept = None
@@ -98,7 +99,7 @@ def store_own_clusters(session: Session, model: Model, own: OwnClusters) -> None
 
 
 def own_clustering(session: Session, model: Model) -> Clustering | None:
-    """The stored one, unless the requester has deleted it."""
+    """Return the stored clustering, unless the requester has deleted it."""
     query = select(Clustering).where(
         Clustering.model_id == model.id,
         Clustering.algorithm == OWN,
@@ -108,13 +109,14 @@ def own_clustering(session: Session, model: Model) -> Clustering | None:
 
 
 def stored_clusters(session: Session, model: Model) -> list[dict[str, Any]]:
-    """Names and words of the model's own clusters, by number; none when they were deleted."""
+    """Return names and descriptions of the model's own clusters, by number; none if they were
+    deleted."""
     found = own_clustering(session, model)
     return [] if found is None else found.clusters
 
 
 def all_told(model: Model) -> dict[str, Any]:
-    """What a model tells of its own clusters; raises NotFound when it has none."""
+    """Return what a model says about its own clusters; raises NotFound if it has none."""
     if not tells_clusters(model):
         raise NotFound(f"Model {model.version} has no clusters of its own.")
     assert model.insight is not None
@@ -127,12 +129,13 @@ def tells_clusters(model: Model) -> bool:
 
 @lru_cache(maxsize=4)
 def _stored(artifact_key: str, model_id: UUID) -> Memberships:
-    # A model never changes, nor do its files.
+    # A model and its files never change.
     return Memberships.from_bytes(get_object(f"{artifact_key}/{FILE}"))
 
 
 def read_memberships(campaign: Campaign, model: Model) -> Memberships:
-    """Raises NotFound when the model tells none, or its file is gone or not of these images."""
+    """Read the memberships; raises NotFound if the model has none, or its file is missing or does
+    not match the images."""
     all_told(model)
     try:
         found = _stored(model.artifact_key, model.id)
@@ -147,8 +150,8 @@ def read_memberships(campaign: Campaign, model: Model) -> Memberships:
 
 @dataclass(frozen=True)
 class Member:
-    """An image with its cluster, its second one (None where there is one only), and how likely
-    they are; asked: whether an answer was learned from that shows it."""
+    """An image with its cluster, the second one (None if there is only one), and their
+    probabilities. asked: whether it is in an answer that the model learned from."""
 
     image: Image
     cluster: int
@@ -161,8 +164,8 @@ class Member:
 def chosen_positions(
     told: Memberships, order: str, cluster: int | None, asked: bool | None
 ) -> NDArray[np.int64]:
-    """Positions in the order wanted ("position" or "uncertain"), of one cluster, asked about or
-    not. Raises InvalidInput for a cluster that there is not."""
+    """Return positions in the requested order ("position" or "uncertain"), filtered by cluster and
+    by occurring in answers. Raises InvalidInput for a cluster that does not exist."""
     if cluster is not None and not 0 <= cluster < told.n_clusters:
         raise InvalidInput(
             f"Clusters are numbered 0 to {told.n_clusters - 1}; there is no cluster {cluster}.",
@@ -197,7 +200,7 @@ def member_of(told: Memberships, image: Image) -> Member:
 
 
 def examples_of(session: Session, campaign: Campaign, told: Mapping[str, Any]) -> dict[int, Image]:
-    """Images that stand for the clusters, certain and uncertain ones, by position."""
+    """Return the images that are certain and uncertain examples of the clusters, by position."""
     wanted = {
         position
         for one in told["clusters"]

@@ -1,7 +1,8 @@
-"""Publishing a trained model: the one transaction that ends a learning job.
+"""Publishes a trained model: the one transaction that ends a learning job.
 
-Model and embedding are written first, then, under the campaign's row lock and the job's epoch, the
-job's end and the next round's grids; of a trainer that lost its lease nothing stays.
+Model and embedding are written first. Then, under the campaign's row lock and the job's epoch, come
+the end of the job and the grids of the next round. Nothing remains of a trainer that lost its
+lease.
 """
 
 from dataclasses import dataclass, field
@@ -24,16 +25,16 @@ from app.results.own_clusters import OwnClusters, store_own_clusters
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """What a learning job hands over.
+    """The result of a learning job.
 
     embedding:    (N, d) float64;  map_positions: (N, 2) float64 in [0, 1]
     round_number: the last round whose answers are all in the data, at least 1
-    n_full:       rounds whose answers are all in the data
-    batches:      grids for rounds to come
-    n_answers:    finished answers in the data
-    insight:      what the requester is told of attributes and annotators
+    n_full:       number of rounds whose answers are all in the data
+    batches:      grids for the next rounds
+    n_answers:    number of finished answers in the data
+    insight:      what the requester sees about attributes and annotators
     notes:        for the next fit
-    clusters:     that the model itself tells
+    clusters:     those that the model itself learned
     enough:       whether the campaign may end before its last round, under these settings
     """
 
@@ -55,9 +56,9 @@ class TrainedModel:
 def publish_model(
     session: Session, campaign_id: UUID, job_id: UUID, epoch: int, trained: TrainedModel
 ) -> Model:
-    """Write everything a learning job brings; raises LostLease when it was taken over."""
-    # All that can be written before the campaign's row is locked, which annotators wait for: a
-    # trainer gives way to them, and is slow when they are many. One trainer at a time.
+    """Write everything that a learning job produces; raises LostLease if it was taken over."""
+    # Annotators wait for the campaign's row, so everything possible is written before it is locked:
+    # a trainer has low priority, and is slow when there are many. One trainer at a time.
     session.execute(select(turn_for(job_id)))
     require_held(session, job_id, epoch)
     model = _store_model(session, session.get_one(Campaign, campaign_id), job_id, trained)
@@ -110,8 +111,8 @@ def _store_model(
 
 
 def _is_enough(campaign: Campaign, trained: TrainedModel, is_outdated: bool) -> bool:
-    """Not if more was asked for, images joined, or an annotator was left out, while the model was
-    fitted."""
+    """Tell whether the campaign may end: not if more was requested, images were added, or an
+    annotator was left out while the model was fitted."""
     is_current = (
         trained.settings == campaign.settings and len(trained.embedding) == campaign.n_images
     )
@@ -121,7 +122,7 @@ def _is_enough(campaign: Campaign, trained: TrainedModel, is_outdated: bool) -> 
 def _move_on(
     session: Session, campaign: Campaign, version: int, trained: TrainedModel, is_outdated: bool
 ) -> None:
-    """Lay out the rounds to come and open one, or finish the campaign after its last, or when it
+    """Create the next rounds and open one, or finish the campaign after its last round, or when it
     is good enough."""
     if campaign.state == "finished":
         return
@@ -129,7 +130,7 @@ def _move_on(
         update(Round)
         .where(
             Round.campaign_id == campaign.id,
-            # The round of imported answers is no round that ends.
+            # The round of imported answers is not a round that ends.
             Round.number.between(1, trained.n_full),
             Round.model_version.is_(None),
         )
@@ -141,12 +142,12 @@ def _move_on(
     if _is_enough(campaign, trained, is_outdated):
         end_campaign(session, campaign)
         if campaign.n_finished > trained.n_answers:
-            # Answers that came while the model was fitted were paid for, too.
+            # Answers that arrived while the model was fitted were paid for, too.
             request_job(session, campaign.id, campaign.n_answers)
         return
-    # The round that is handed out comes last: its grids are locked until the end.
+    # The round that is open comes last, because its grids stay locked until the end.
     for batch in reversed(trained.batches):
-        # Rounds may have been taken away while the model was fitted.
+        # Rounds may have been removed while the model was fitted.
         if batch.number <= campaign.rounds:
             lay_out(session, campaign, batch)
     open_next(session, campaign)

@@ -1,4 +1,4 @@
-"""Results of a campaign: live progress, models, map, neighbours."""
+"""API of a campaign's results: live progress, models, map, neighbours."""
 
 from typing import Annotated
 from uuid import UUID
@@ -24,15 +24,15 @@ from app.results.schemas import JobOut, MapOut, ModelOut, NeighboursOut, Progres
 api = api_router("/campaigns/{campaign_id}", "results")
 Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 Position = Annotated[
-    int | None, Query(ge=0, le=2**31 - 1, description="Its position in the collection.")
+    int | None, Query(ge=0, le=2**31 - 1, description="Position of the image in the collection.")
 ]
-HowMany = Annotated[int, Query(ge=1, le=200, description="How many neighbours.")]
+HowMany = Annotated[int, Query(ge=1, le=200, description="Number of neighbours.")]
 
 
 @api.get("/progress")
 @heavy
 def read_progress(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> ProgressOut:
-    """How far a campaign is: answers, rounds, trainings, models."""
+    """Return the progress of a campaign: answers, rounds, trainings, models."""
     campaign = get_campaign(session, account, campaign_id)
     return ProgressOut.of(service.read_progress(session, campaign))
 
@@ -42,7 +42,8 @@ def read_progress(campaign_id: UUID, session: DatabaseSession, account: SignedIn
 def follow_progress(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> EventSourceResponse:
-    """The same whenever it changes, as server-sent events; after ten minutes connect again."""
+    """Stream the progress as server-sent events whenever it changes. Connect again after ten
+    minutes."""
     campaign = get_campaign(session, account, campaign_id)
     return ProgressStream(campaign.id, account.id)
 
@@ -51,7 +52,7 @@ def follow_progress(
 def list_jobs(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[JobOut]:
-    """Trainings and dry runs of a campaign, the newest first; those that failed say why."""
+    """List the trainings and dry runs of a campaign, newest first. Failed ones say why."""
     campaign = get_campaign(session, account, campaign_id)
     rows = paging.rows(session, jobs_of(campaign.id), Job.created_at, Job.id, newest_first=True)
     return paging.page([JobOut.of(job) for (job,) in rows])
@@ -62,7 +63,7 @@ def list_jobs(
 def list_models(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[ModelOut]:
-    """Models of a campaign, the oldest first."""
+    """List the models of a campaign, oldest first."""
     campaign = get_campaign(session, account, campaign_id)
     rows = paging.rows(session, service.models_of(campaign), Model.version)
     return paging.page([ModelOut.of(model) for (model,) in rows])
@@ -73,7 +74,7 @@ def list_models(
 def read_map(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> MapOut:
-    """Every image's place on the two main axes of a model."""
+    """Return every image's position on the two main axes of a model."""
     campaign = get_campaign(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
     return MapOut.of(version, service.read_map(session, campaign, model))
@@ -89,7 +90,7 @@ def nearest_neighbours(
     image: Annotated[int, Query(ge=0, le=2**31 - 1)],
     k: HowMany = 10,
 ) -> NeighboursOut:
-    """Nearest neighbours of an image in one model, by its position."""
+    """Find the nearest neighbours of an image in one model, by its position."""
     campaign = get_campaign(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
     found = neighbours.nearest_neighbours(session, campaign, model, image, k)
@@ -106,18 +107,19 @@ def find_neighbours(
     account: SignedIn,
     image: Position = None,
     sha256: Annotated[
-        str | None, Query(pattern="^[0-9a-fA-F]{64}$", description="Of the uploaded file.")
+        str | None, Query(pattern="^[0-9a-fA-F]{64}$", description="SHA-256 of the uploaded file.")
     ] = None,
     filename: Annotated[
-        str | None, Query(max_length=500, description="If only one image has it.")
+        str | None, Query(max_length=500, description="File name, if only one image has it.")
     ] = None,
     k: HowMany = 10,
     version: Annotated[
-        int | None, Query(ge=1, le=2**31 - 1, description="Left out: the newest model.")
+        int | None,
+        Query(ge=1, le=2**31 - 1, description="Version of the model; the newest by default."),
     ] = None,
 ) -> NeighboursOut:
-    """Nearest neighbours of an image, by position, hash or file name, in the newest model
-    unless told. The service that a search for similar images calls."""
+    """Find the nearest neighbours of an image by position, hash or file name, in the newest model
+    by default. A search for similar images calls this endpoint."""
     campaign = get_campaign(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
     position = neighbours.position_of(session, campaign, image, sha256, filename)
@@ -132,7 +134,7 @@ def find_neighbours(
 def read_insight(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> InsightOut:
-    """What a model tells of attributes and annotators."""
+    """Return what a model has learned about attributes and annotators."""
     campaign = get_campaign(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
     return InsightOut.of(insight.read_insight(session, campaign, model))
@@ -142,7 +144,7 @@ def read_insight(
 def set_focus(
     campaign_id: UUID, body: FocusIn, session: DatabaseSession, account: SignedIn
 ) -> None:
-    """Choose what the rounds to come ask about."""
+    """Choose what the next rounds ask about."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
     if body.images is not None:
         insight.set_focus_images(session, campaign, body.images)

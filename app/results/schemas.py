@@ -32,8 +32,9 @@ class RoundOut(BaseModel):
 
 
 class JobOut(BaseModel):
-    """`failed` is final: the attempts are used up, or another would end alike; `error` says why.
-    `can_retry`: `POST …/actions/retry` begins a new one, where this is the newest training."""
+    """A job. `failed` is final: no attempts are left, or another one would fail for the same
+    reason; `error` says why. If `can_retry`, `POST …/actions/retry` starts a new one; this holds
+    for the newest training only."""
 
     id: UUID
     kind: str
@@ -63,9 +64,9 @@ class JobOut(BaseModel):
 
 
 class ModelOut(BaseModel):
-    """`has_insight`: it tells attributes and annotators; `has_memberships`: it has clusters of its
-    own, with every image's place in them; `has_labels`: it labels every image yes or no;
-    `no_agreement`: nothing it learned predicts held-out answers, so its places mean nothing."""
+    """A model. `has_insight`: it describes attributes and annotators; `has_memberships`: it has its
+    own clusters, with every image's membership; `has_labels`: it labels every image yes or no;
+    `no_agreement`: nothing it learned predicts held-out answers, so its positions mean nothing."""
 
     version: int
     round: int
@@ -93,10 +94,10 @@ class ModelOut(BaseModel):
 
 
 class OutlookOut(BaseModel):
-    """What the next `answers` answers would buy, with standard errors; null while unknown.
+    """What the next `answers` answers would improve, with standard errors; null while unknown.
 
-    `agreement`: rise in the share of unseen placements foretold; `neighbours`: share of nearest
-    neighbours that would still change.
+    `agreement`: predicted rise in the share of correctly predicted held-out placements;
+    `neighbours`: share of nearest neighbours that would still change.
     """
 
     answers: int
@@ -107,7 +108,8 @@ class OutlookOut(BaseModel):
 
 
 class BarOut(BaseModel):
-    """`answers` submitted, and how many `annotators` did, in the minute, hour or day `at`."""
+    """One bar of the chart: the number of `answers` submitted in the minute, hour or day `at`, and
+    of the `annotators` who submitted them."""
 
     at: datetime
     answers: int
@@ -121,8 +123,9 @@ class AlertOut(BaseModel):
 
 
 class MonitorOut(BaseModel):
-    """`unit` of the bars: minute, hour or day; `ready_grids` could be handed out now; costs in
-    hundredths of the currency with the platform's fee; `ends_at`: at the last hour's pace."""
+    """How the campaign is going. `unit` of the bars: minute, hour or day; `ready_grids`: grids that
+    could be shown now; costs are in cents of the currency and include the platform's fee;
+    `ends_at`: at the pace of the last hour."""
 
     unit: str
     bars: list[BarOut]
@@ -214,7 +217,8 @@ class MapPoint(BaseModel):
 
 
 class MapOut(BaseModel):
-    """`attributes[name][k]` belongs to `points[k]`; null where an image has no such value."""
+    """Points of the map. `attributes[name][k]` belongs to `points[k]` and is null if the image has
+    no such value."""
 
     version: int
     points: list[MapPoint]
@@ -246,8 +250,8 @@ def _text(value: Any) -> str | None:
 
 
 class NeighbourOut(BaseModel):
-    """`together`, `apart`: answers so far that say so of it and the centre, by `annotators`
-    people; all 0 where the two were never shown together."""
+    """A neighbour. `together` and `apart`: number of answers that put it together with the centre
+    or apart from it, by `annotators` people; all are 0 if the two were never shown together."""
 
     image: int
     distance: float
@@ -260,7 +264,7 @@ class NeighbourOut(BaseModel):
 
 
 class NeighboursOut(BaseModel):
-    """Nearest first; distances are Euclidean, in the model's embedding."""
+    """Neighbours, nearest first. Distances are Euclidean, in the model's embedding."""
 
     version: int
     image: int

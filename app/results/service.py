@@ -21,7 +21,7 @@ from app.results.stopping import Known, Outlook, outlook
 
 @dataclass(frozen=True)
 class Progress:
-    """State of a running campaign, read in a few small queries."""
+    """The state of a running campaign, read in a few small queries."""
 
     campaign: Campaign
     rounds: list[Round]
@@ -68,7 +68,7 @@ def list_models(session: Session, campaign: Campaign) -> list[Model]:
 
 
 def get_model(session: Session, campaign: Campaign, version: int | None = None) -> Model:
-    """The model of that version, or the newest; raises NotFound."""
+    """Return the model of that version, or the newest; raises NotFound."""
     query = select(Model).where(Model.campaign_id == campaign.id)
     if version is not None:
         query = query.where(Model.version == version)
@@ -82,7 +82,7 @@ def get_model(session: Session, campaign: Campaign, version: int | None = None) 
 def read_map(
     session: Session, campaign: Campaign, model: Model
 ) -> list[tuple[Image, EmbeddedImage]]:
-    """Images with their places, by position."""
+    """Return images with their positions on the map, by position."""
     query = (
         select(Image, EmbeddedImage)
         .join(EmbeddedImage, EmbeddedImage.position == Image.position)

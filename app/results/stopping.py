@@ -1,4 +1,5 @@
-"""When is it enough? How models settle from round to round, and what more answers would buy."""
+"""Estimates when there are enough answers: how models settle from round to round, and what more
+answers would improve."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +12,13 @@ from learning.neighbors import nearest_neighbors
 
 NEIGHBOURS = 10
 MORE = 100
-# How much the answers must have grown between two models to foretell anything from them.
+# How much the number of answers must have grown between two models to predict anything from them.
 LEAST_STEP = 1.1
 
 
 @dataclass(frozen=True)
 class Known:
-    """What a round's last model says: answers it learned from, and its metrics."""
+    """The last model of a round: the number of answers it learned from, and its metrics."""
 
     n_answers: int
     metrics: dict[str, float]
@@ -25,9 +26,10 @@ class Known:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What the next `MORE` answers would buy, each with its standard error.
+    """What the next `MORE` answers would improve, each with its standard error.
 
-    agreement: rise in the share of unseen placements foretold; None before three rounds
+    agreement: predicted rise in the share of correctly predicted held-out placements; None before
+    three rounds
     neighbours: share of nearest neighbours that would still change; None before two models
     """
 
@@ -38,9 +40,10 @@ class Outlook:
 
 
 def neighbour_stability(before: NDArray[np.float64], now: NDArray[np.float64]) -> dict[str, float]:
-    """Share of nearest neighbours in common of two embeddings (N, d) and (N, d'), with error.
+    """Return the share of nearest neighbours that two embeddings (N, d) and (N, d') have in common,
+    with its error.
 
-    Images that only the later one knows are left out. Empty with fewer than three images.
+    Images that only the later one has are ignored. Empty with fewer than three images.
     """
     n = min(len(before), len(now))
     k = min(NEIGHBOURS, n - 1)
@@ -55,15 +58,15 @@ def neighbour_stability(before: NDArray[np.float64], now: NDArray[np.float64]) -
 
 
 def outlook(known: Sequence[Known]) -> Outlook:
-    """known: of each round's last model, oldest first."""
+    """Predict the effect of more answers. known: of each round's last model, oldest first."""
     return Outlook(*_agreement_to_come(known), *_changes_to_come(known))
 
 
 def _agreement_to_come(known: Sequence[Known]) -> tuple[float | None, float | None]:
-    """Extrapolates agreement = limit - cost / answers, fitted by weighted least squares.
+    """Extrapolate agreement = limit - cost / answers, fitted by weighted least squares.
 
-    On random grids if there are enough: these are alike in all rounds. None when the models do
-    not differ in their answers.
+    This uses random grids if there are enough, because they are equally difficult in all rounds.
+    None if the models have the same number of answers.
     """
     for name in ("control_agreement", "agreement"):
         points = [
@@ -82,22 +85,23 @@ def _agreement_to_come(known: Sequence[Known]) -> tuple[float | None, float | No
 def _slope(
     x: NDArray[np.float64], y: NDArray[np.float64], error: NDArray[np.float64]
 ) -> tuple[float, float]:
-    """Of the line through points (P,) with standard errors (P,), and its standard error."""
+    """Return the slope of the line through points (P,) with standard errors (P,), and its standard
+    error."""
     weight = error**-2
-    # From the mean: answers of a large campaign differ by little, which a cut-off would take for
-    # nothing at all.
+    # Centre on the mean: numbers of answers of a large campaign differ relatively little, and a
+    # cut-off would treat that as nothing.
     away = x - np.average(x, weights=weight)
     spread = float((weight * away**2).sum())
     return float((weight * away * y).sum()) / spread, 1 / sqrt(spread)
 
 
 def _changes_to_come(known: Sequence[Known]) -> tuple[float | None, float | None]:
-    """As many neighbours change as changed in the last round, for each e-fold of answers."""
+    """Assume that as many neighbours change as in the last round, for each e-fold of answers."""
     if len(known) < 2 or "neighbour_stability" not in known[-1].metrics:
         return None, None
     before, now = known[-2].n_answers, known[-1].n_answers
     if now < LEAST_STEP * before:
-        # A step of a few answers tells nothing of a hundred.
+        # A step of a few answers says nothing about a hundred.
         return None, None
     part = min(1.0, log((now + MORE) / now) / log(now / before))
     changed = 1 - known[-1].metrics["neighbour_stability"]

@@ -1,4 +1,4 @@
-"""The axes of a model: ordered attributes, or its main directions, with images along them."""
+"""The axes of a model, with images along them: ordered attributes, or its main directions."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -25,12 +25,12 @@ class Axis:
     """One axis of the embedding.
 
     kind:    `attribute` (an ordered one that answers are about) or `direction` (a principal
-             component of an embedding whose dimensions mean nothing)
-    share:   of the answers about the attribute, or of the spread along the direction
+    component of an embedding whose dimensions have no meaning)
+    share:   of the answers about the attribute, or of the variance along the direction
     low, middle, high: the annotators' words
     ends:    coordinates of the first and last image
-    counts:  images in each of N_BINS equal stretches between them
-    images:  evenly spread by rank, the lowest first, each with its coordinate
+    counts:  number of images in each of N_BINS equal intervals between them
+    images:  evenly spaced by rank, the lowest first, each with its coordinate
     """
 
     kind: Literal["attribute", "direction"]
@@ -45,10 +45,10 @@ class Axis:
 
 
 def read_axes(session: Session, campaign: Campaign, model: Model) -> list[Axis]:
-    """The ordered attributes in use, the largest share first.
+    """Return the ordered attributes in use, the largest share first.
 
-    The main directions instead where the strategy finds no attributes. Nothing where annotators
-    agree on nothing that the model can predict: any line would be one of noise.
+    If the strategy finds no attributes, return the main directions instead. If annotators agree on
+    nothing that the model can predict, return nothing: every axis would be noise.
     """
     vectors = read_vectors(session, model)
     insight = model.insight or {}
@@ -94,7 +94,8 @@ def _axis(
 def _main_directions(
     vectors: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], list[float]]:
-    """(N, m) places on the principal components that matter, and their shares of the spread."""
+    """Return (N, m) positions on the principal components that matter, and their shares of the
+    variance."""
     centred = vectors - vectors.mean(axis=0)
     spread, axes = np.linalg.eigh(centred.T @ centred)
     shares = spread[::-1] / max(float(spread.sum()), 1e-300)

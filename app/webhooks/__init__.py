@@ -1,1 +1,1 @@
-"""Webhooks: programs elsewhere are told of rounds, campaigns and failed jobs."""
+"""Webhooks: other programs are notified of rounds, campaigns and failed jobs."""

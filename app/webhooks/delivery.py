@@ -1,7 +1,8 @@
-"""Sending what is due: claimed in one transaction, sent outside of any, recorded in another.
+"""Sends due deliveries: claimed in one transaction, sent outside of any, recorded in another.
 
-A claim lasts as long as an attempt may take and some more; who dies in between leaves the delivery
-due again. So it is sent at least once; receivers tell repetitions by the header `webhook-id`.
+A claim lasts a little longer than an attempt can take. If a process dies in between, the delivery
+becomes due again. So each is sent at least once, and receivers recognise repetitions by the header
+`webhook-id`.
 """
 
 import logging
@@ -33,19 +34,20 @@ from app.webhooks.signing import signature
 logger = logging.getLogger(__name__)
 TIMEOUT_SECONDS = 10.0
 CLAIM = timedelta(seconds=60)
-# Waits after a failed attempt, in seconds; twelve hours and a half in all.
+# Waiting times after failed attempts, in seconds; twelve and a half hours in total.
 WAITS = (5, 30, 120, 600, 1_800, 7_200, 14_400, 21_600)
 SHOWN_BYTES = 300
 KEPT = timedelta(days=30)
 GONE = 410
-# Of THREADS in workers/deliverer.py: receivers of one account may all take ten seconds.
+# The share of one account in the THREADS of workers/deliverer.py, because all its receivers may
+# take ten seconds.
 AT_ONCE = 2
 _shares = Shares(AT_ONCE)
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt that is under way."""
+    """One attempt in progress."""
 
     delivery_id: UUID
     account_id: UUID
@@ -61,7 +63,8 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Outcome:
-    """`status`: of HTTP, None when no reply came; `said`: the reply's beginning, or the error."""
+    """The result of an attempt. `status`: the HTTP status, None without a response; `said`: the
+    beginning of the response, or the error."""
 
     status: int | None
     said: str
@@ -73,10 +76,10 @@ class Outcome:
 
 
 def claim_due(session: Session, limit: int, busy: Collection[UUID] = ()) -> list[Attempt]:
-    """Take up to `limit` deliveries that are due; somebody else's are passed over, and those that
-    cannot be sent are parked.
+    """Claim up to `limit` due deliveries. Those claimed by others are skipped, and those that
+    cannot be sent are set aside.
 
-    busy: accounts whose deliveries are left for now
+    busy: accounts whose deliveries are skipped for now
     """
     attempts: list[Attempt] = []
     while not attempts and (due := _due(session, limit, busy)):
@@ -118,18 +121,20 @@ def _begin(session: Session, delivery_id: UUID) -> Attempt:
 
 
 def send(attempt: Attempt) -> Outcome:
-    """One POST, without redirects, ended after ten seconds; never raises for what may go wrong."""
+    """Send one POST, without redirects, limited to ten seconds. Never raises, whatever goes
+    wrong."""
     started = time.monotonic()
     try:
         status, said = _post(attempt)
     except (httpcore.TimeoutException, TimeoutError):
-        status, said = None, f"No reply within {TIMEOUT_SECONDS:g} seconds."
+        status, said = None, f"The receiver did not respond within {TIMEOUT_SECONDS:g} seconds."
     except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
         status, said = None, f"{type(error).__name__}: {error}"
     except (LikewiseError, ValueError) as error:
         status, said = None, str(error)
     except Exception as error:
-        # Of one receiver alone, so that it counts as an attempt, and the last one comes.
+        # The error concerns one receiver only, so it counts as an attempt, and attempts are
+        # limited.
         logger.exception("a webhook could not be sent")
         status, said = None, reason_of(error)
     return Outcome(status, said[:SHOWN_BYTES].replace("\0", ""), time.monotonic() - started)
@@ -137,7 +142,9 @@ def send(attempt: Attempt) -> Outcome:
 
 def _post(attempt: Attempt) -> tuple[int, str]:
     if attempt.secret is None:
-        raise ValueError("The secret was sealed under another LIKEWISE_SECRET_KEY: make a new one.")
+        raise ValueError(
+            "The secret was encrypted with another LIKEWISE_SECRET_KEY. Create a new secret."
+        )
     timestamp = int(time.time())
     headers = {
         "content-type": "application/json",
@@ -162,7 +169,8 @@ def _post(attempt: Attempt) -> tuple[int, str]:
 
 
 def _beginning(response: httpcore.Response) -> bytes:
-    """What of the reply is shown, as far as it comes in time: the status counts without it."""
+    """Return the part of the response to show, as far as it arrives in time; the status is valid
+    without it."""
     beginning = b""
     try:
         for part in response.iter_stream():
@@ -175,8 +183,8 @@ def _beginning(response: httpcore.Response) -> bytes:
 
 
 def record(session: Session, attempt: Attempt, outcome: Outcome) -> None:
-    """Write down how an attempt went, and when the next is due. Nothing when the delivery was
-    deleted, or taken over by another attempt meanwhile."""
+    """Record the result of an attempt, and when the next is due. Does nothing if the delivery was
+    deleted, or taken over by another attempt in the meantime."""
     delivery = session.get(Delivery, attempt.delivery_id, with_for_update=True)
     if delivery is None or delivery.state != "pending" or delivery.attempts != attempt.number:
         return
@@ -198,11 +206,13 @@ def record(session: Session, attempt: Attempt, outcome: Outcome) -> None:
     if outcome.status == GONE:
         webhook = session.get_one(Webhook, delivery.webhook_id)
         webhook.disabled_at = now
-        webhook.disabled_because = "The receiver said 410 Gone: it wants no more."
+        webhook.disabled_because = (
+            "The receiver responded 410 Gone, which means it wants no more events."
+        )
 
 
 def deliver_next() -> bool:
-    """Send one delivery that is due, if there is one."""
+    """Send one due delivery, if there is one."""
     with _shares.claimed(_claim_one) as attempt:
         if attempt is not None:
             _deliver(attempt)
@@ -243,12 +253,12 @@ def _park(session: Session, delivery_id: UUID, reason: str) -> None:
 
 
 def seconds_to_wait(attempts: int) -> int | None:
-    """How long to wait after so many failed attempts; None: give up."""
+    """Return how long to wait after so many failed attempts; None to give up."""
     return WAITS[attempts - 1] if attempts <= len(WAITS) else None
 
 
 def forget_old_deliveries(session: Session) -> None:
-    """Delete what ended more than thirty days ago."""
+    """Delete deliveries that ended more than thirty days ago."""
     session.execute(
         delete(Delivery)
         .where(Delivery.state != "pending", Delivery.created_at < datetime.now(UTC) - KEPT)

@@ -1,6 +1,6 @@
-"""What programs are told of: one call in the transaction in which it happens.
+"""The events sent to programs: one call, in the transaction in which the event happens.
 
-A delivery is a row of that transaction, so no event is lost, and none is told that did not happen.
+A delivery is a row of that transaction, so no event is lost, and none is sent that did not happen.
 """
 
 import json

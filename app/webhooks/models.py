@@ -1,4 +1,4 @@
-"""Tables of webhooks and what was sent."""
+"""Tables of webhooks and their deliveries."""
 
 from datetime import datetime
 from typing import Any
@@ -22,10 +22,11 @@ from app.core.database import Base, Identified
 
 
 class Webhook(Identified, Base):
-    """An address that an account wants told of events.
+    """An address to which an account wants events sent.
 
-    campaign_id: of this campaign only; null for all that the account may see
-    secret:      sealed signing key; disabled_at: nothing is sent, `disabled_because` says why
+    campaign_id: send only events of this campaign; null for all that the account can see
+    secret:      encrypted signing key
+    disabled_at: if set, nothing is sent, and `disabled_because` says why
     """
 
     __tablename__ = "webhook"
@@ -45,11 +46,11 @@ class Webhook(Identified, Base):
 
 
 class Delivery(Identified, Base):
-    """One event for one webhook: what is sent, and how it went. Its own outbox.
+    """One event for one webhook: its content, and the result. The table is its own outbox.
 
     body:    what is signed and sent, byte for byte the same at every attempt
-    due_at:  when the next attempt is due; while one is under way, when it counts as lost
-    history: of every attempt: when, HTTP status or what went wrong, seconds, the reply's beginning
+    due_at:  when the next attempt is due; during an attempt, when it counts as lost
+    history: of every attempt: time, HTTP status or error, seconds, the beginning of the response
     """
 
     __tablename__ = "webhook_delivery"

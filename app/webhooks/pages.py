@@ -1,4 +1,4 @@
-"""Webhooks of an account: the page, which works without JavaScript."""
+"""The page of an account's webhooks, which works without JavaScript."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -36,11 +36,12 @@ def webhooks_page(request: Request, session: DatabaseSession, account: SignedIn)
 
 
 def _campaign_of(text: str) -> UUID | None:
-    """What was chosen in the form: none is all of them. Raises NotFound for what is no id."""
+    """Return the campaign chosen in the form; none means all of them. Raises NotFound for an
+    invalid id."""
     try:
         return UUID(text) if text else None
     except ValueError as error:
-        raise NotFound("There is no such campaign.") from error
+        raise NotFound("This campaign does not exist.") from error
 
 
 @pages.post(ADDRESS, response_class=HTMLResponse)
@@ -52,7 +53,7 @@ def add_webhook(
     events: Annotated[list[str] | None, Form()] = None,
     campaign: Annotated[str, Form()] = "",
 ) -> Response:
-    """A mistake shows the form again, filled in, with what is wrong."""
+    """Create a webhook, or show the form again, filled in, with the error."""
     chosen = events or []
     try:
         with session.begin_nested():

@@ -1,4 +1,4 @@
-"""Webhooks: API."""
+"""API of webhooks."""
 
 from uuid import UUID
 
@@ -26,7 +26,7 @@ api = api_router("/webhooks", "webhooks")
 def create_webhook(
     body: NewWebhook, session: DatabaseSession, account: SignedIn, response: Response
 ) -> CreatedWebhook:
-    """Have events sent to an address. The reply shows the secret, this once."""
+    """Send events to an address. The response contains the secret, which is shown only once."""
     webhook, secret = service.create_webhook(
         session, account, body.url, body.events, body.campaign_id
     )
@@ -36,14 +36,14 @@ def create_webhook(
 
 @api.get("")
 def list_webhooks(session: DatabaseSession, account: SignedIn, paging: Paged) -> Page[WebhookOut]:
-    """Webhooks of this account, the newest first."""
+    """List your webhooks, newest first."""
     rows = paging.rows(session, service.webhooks_of(account), Webhook.id, newest_first=True)
     return paging.page([WebhookOut.of(webhook) for (webhook,) in rows])
 
 
 @api.get("/{webhook_id}")
 def get_webhook(webhook_id: UUID, session: DatabaseSession, account: SignedIn) -> WebhookOut:
-    """One webhook."""
+    """Return one webhook."""
     return WebhookOut.of(service.get_webhook(session, account, webhook_id))
 
 
@@ -51,7 +51,7 @@ def get_webhook(webhook_id: UUID, session: DatabaseSession, account: SignedIn) -
 def change_webhook(
     webhook_id: UUID, body: WebhookChange, session: DatabaseSession, account: SignedIn
 ) -> WebhookOut:
-    """Change address or events, disable or enable."""
+    """Change the address or the events of a webhook, or disable or enable it."""
     webhook = service.get_webhook(session, account, webhook_id)
     service.change_webhook(session, account, webhook, service.Change(**body.model_dump()))
     return WebhookOut.of(webhook)
@@ -59,7 +59,7 @@ def change_webhook(
 
 @api.delete("/{webhook_id}", status_code=204)
 def delete_webhook(webhook_id: UUID, session: DatabaseSession, account: SignedIn) -> Response:
-    """Delete a webhook with its log; what waits is not sent."""
+    """Delete a webhook with its log. Deliveries that are still waiting are not sent."""
     webhook = service.get_webhook(session, account, webhook_id)
     service.delete_webhook(session, account, webhook)
     return Response(status_code=204)
@@ -69,14 +69,14 @@ def delete_webhook(webhook_id: UUID, session: DatabaseSession, account: SignedIn
 def renew_webhook_secret(
     webhook_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> SecretOut:
-    """Make a new secret; the old one signs nothing from now on."""
+    """Create a new secret. The old one signs nothing from now on."""
     webhook = service.get_webhook(session, account, webhook_id)
     return SecretOut(secret=service.renew_secret(session, account, webhook))
 
 
 @api.post("/{webhook_id}/ping", status_code=202)
 def ping_webhook(webhook_id: UUID, session: DatabaseSession, account: SignedIn) -> DeliveryOut:
-    """Send a `ping`, to see whether the receiver is there and checks signatures."""
+    """Send a `ping` event, to test whether the receiver is reachable and checks signatures."""
     webhook = service.get_webhook(session, account, webhook_id)
     return DeliveryOut.of(service.ping_webhook(session, webhook))
 
@@ -85,7 +85,7 @@ def ping_webhook(webhook_id: UUID, session: DatabaseSession, account: SignedIn) 
 def list_deliveries(
     webhook_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[DeliveryOut]:
-    """What was sent in the last thirty days and how it went, the newest first."""
+    """List the deliveries of the last thirty days with their results, newest first."""
     webhook = service.get_webhook(session, account, webhook_id)
     rows = paging.rows(session, service.deliveries_of(webhook), Delivery.id, newest_first=True)
     return paging.page([DeliveryOut.of(delivery) for (delivery,) in rows])
@@ -95,7 +95,7 @@ def list_deliveries(
 def get_delivery(
     webhook_id: UUID, delivery_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> DeliveryOut:
-    """One delivery with all its attempts."""
+    """Return one delivery with all its attempts."""
     webhook = service.get_webhook(session, account, webhook_id)
     return DeliveryOut.of(service.get_delivery(session, webhook, delivery_id))
 
@@ -104,6 +104,6 @@ def get_delivery(
 def redeliver(
     webhook_id: UUID, delivery_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> DeliveryOut:
-    """Send a delivery again now, whether it had arrived or not."""
+    """Send a delivery again now, whether or not it was delivered before."""
     webhook = service.get_webhook(session, account, webhook_id)
     return DeliveryOut.of(service.redeliver(session, webhook, delivery_id))

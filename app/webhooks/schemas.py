@@ -16,15 +16,19 @@ URL = "https://example.org/likewise"
 
 
 class NewWebhook(BaseModel, extra="forbid"):
-    url: str = Field(description="Where events are sent, by POST.", examples=[URL])
+    url: str = Field(description="The address to which events are sent by POST.", examples=[URL])
     events: list[Event] = Field(examples=[["campaign.finished", "job.failed"]])
     campaign_id: UUID | None = Field(
-        default=None, description="Of this campaign alone; left out: of all that you may see."
+        default=None,
+        description=(
+            "Send only events of this campaign. If left out: events of all campaigns that you "
+            "can see."
+        ),
     )
 
 
 class WebhookChange(BaseModel, extra="forbid"):
-    """What is left out stays."""
+    """Changes to a webhook. Fields that are left out keep their values."""
 
     url: str | None = Field(default=None, examples=[URL])
     events: list[Event] | None = None
@@ -54,7 +58,7 @@ class WebhookOut(BaseModel):
 
 
 class SecretOut(BaseModel):
-    secret: str = Field(description="To check signatures with. Shown this once.")
+    secret: str = Field(description="The key for checking signatures. It is shown only once.")
 
 
 class CreatedWebhook(WebhookOut, SecretOut):
@@ -62,7 +66,8 @@ class CreatedWebhook(WebhookOut, SecretOut):
 
 
 class AttemptOut(BaseModel):
-    """`status` of HTTP, null when no reply came; `said`: the reply's beginning, or the error."""
+    """One attempt to deliver. `status` is the HTTP status, null when there was no response; `said`
+    is the beginning of the response, or the error."""
 
     at: datetime
     status: int | None
@@ -71,14 +76,17 @@ class AttemptOut(BaseModel):
 
 
 class DeliveryOut(BaseModel):
-    """`webhook_id_header`: the value of the header `webhook-id`, the same at every attempt."""
+    """One delivery. `webhook_id_header` is the value of the header `webhook-id`, which is the same
+    at every attempt."""
 
     id: UUID
     webhook_id_header: str
     event: str
     state: Literal["pending", "delivered", "failed"]
     created_at: datetime
-    due_at: datetime | None = Field(description="When it is tried next; null when it has ended.")
+    due_at: datetime | None = Field(
+        description="Time of the next attempt; null when the delivery has ended."
+    )
     body: str
     attempts: list[AttemptOut]
 
@@ -99,8 +107,9 @@ class DeliveryOut(BaseModel):
 
 
 class EventOut(BaseModel):
-    """What is sent. `data` of `ping`: `webhook`; of the others `campaign` (`id`, `name`, `state`)
-    and `round` (`number`, `answers`), `answers`, or `job` (`id`, `kind`, `attempts`, `error`)."""
+    """An event that is sent. `data` is `webhook` for `ping`. For all other events it is `campaign`
+    (`id`, `name`, `state`) and one of `round` (`number`, `answers`), `answers`, or `job` (`id`,
+    `kind`, `attempts`, `error`)."""
 
     type: Literal["round.finished", "campaign.finished", "job.failed", "ping"]
     timestamp: datetime
@@ -108,7 +117,7 @@ class EventOut(BaseModel):
 
 
 def _told(body: EventOut) -> None:
-    """Sent by Likewise, signed as told under webhooks."""
+    """Likewise sends this event, signed as described under webhooks."""
 
 
 for _event in (*EVENTS, PING):

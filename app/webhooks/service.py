@@ -1,4 +1,4 @@
-"""What can be done with webhooks."""
+"""Creates, changes, tests and deletes webhooks."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ MOST = 20
 
 @dataclass(frozen=True)
 class Change:
-    """What to change of a webhook; None leaves it."""
+    """Changes to a webhook; None leaves a value as it is."""
 
     url: str | None = None
     events: Sequence[str] | None = None
@@ -43,15 +43,15 @@ def create_webhook(
     events: Sequence[str],
     campaign_id: UUID | None = None,
 ) -> tuple[Webhook, str]:
-    """A new webhook and its secret, which is shown this once.
+    """Create a webhook, and return it with its secret, which is shown only once.
 
-    Raises InvalidInput, NotFound for a campaign that the account may not see, Conflict.
+    Raises InvalidInput, NotFound for a campaign that the account cannot see, Conflict.
     """
     if campaign_id is not None:
         hooks.require_campaign(session, account, campaign_id)
     query = select(func.count()).where(Webhook.account_id == account.id)
     if (session.scalar(query) or 0) >= MOST:
-        raise Conflict(f"An account has at most {MOST} webhooks. Delete one first.")
+        raise Conflict(f"An account can have at most {MOST} webhooks. Delete one first.")
     secret = new_secret()
     webhook = Webhook(
         account_id=account.id,
@@ -67,7 +67,8 @@ def create_webhook(
 
 
 def checked_url(text: str) -> str:
-    """The address, if webhooks may go there as far as can be told without asking for its name.
+    """Return the address, if webhooks may be sent there, as far as that is known without resolving
+    the host name.
 
     Raises InvalidInput or ForbiddenAddress.
     """
@@ -77,20 +78,20 @@ def checked_url(text: str) -> str:
         parts = urlsplit(text)
         host, _ = parts.hostname or "", parts.port
     except ValueError as error:
-        raise InvalidInput(f"This is no address: {error}.", code="bad_url") from error
+        raise InvalidInput(f"This is not a valid address: {error}.", code="bad_url") from error
     schemes = ("https", "http") if private else ("https",)
     if parts.scheme not in schemes or not host or len(text) > 2000 or not text.isascii():
         raise InvalidInput(
-            f"The address begins with {' or '.join(schemes)}:// and has a host; in ASCII, at most "
-            "2,000 characters.",
+            f"The address must start with {' or '.join(schemes)}:// and a host, in ASCII, "
+            "with at most 2,000 characters.",
             code="bad_url",
         )
     if parts.username is not None or parts.fragment or any(one.isspace() for one in text):
         raise InvalidInput(
-            "The address has no user name, no password, no # and no blanks.", code="bad_url"
+            "The address cannot contain a user name, a password, # or spaces.", code="bad_url"
         )
     if not private and (host == "localhost" or _is_private_literal(host)):
-        raise ForbiddenAddress(f"{host} is an address of a private network.")
+        raise ForbiddenAddress(f"{host} is in a private network. Use a public address.")
     return text
 
 
@@ -106,8 +107,8 @@ def _checked_events(events: Sequence[str]) -> list[str]:
     unknown = sorted(set(events) - set(EVENTS))
     if unknown or not events:
         raise InvalidInput(
-            f"Choose one or more of {', '.join(EVENTS)}"
-            + (f"; there is no {unknown[0]!r}." if unknown else "."),
+            f"Choose one or more of these events: {', '.join(EVENTS)}"
+            + (f"; there is no event {unknown[0]!r}." if unknown else "."),
             code="unknown_event",
         )
     return [event for event in EVENTS if event in events]
@@ -118,15 +119,15 @@ def webhooks_of(account: Account) -> Select[Webhook]:
 
 
 def list_webhooks(session: Session, account: Account) -> list[Webhook]:
-    """The same, the newest first."""
+    """List the account's webhooks, newest first."""
     return list(session.scalars(webhooks_of(account).order_by(Webhook.id.desc())))
 
 
 def get_webhook(session: Session, account: Account, webhook_id: UUID) -> Webhook:
-    """The account's webhook; raises NotFound, also for somebody else's."""
+    """Return the account's webhook; raises NotFound, also for another account's."""
     webhook = session.get(Webhook, webhook_id)
     if webhook is None or webhook.account_id != account.id:
-        raise NotFound("There is no such webhook.")
+        raise NotFound("This webhook does not exist.")
     return webhook
 
 
@@ -143,7 +144,7 @@ def change_webhook(session: Session, account: Account, webhook: Webhook, change:
 
 
 def renew_secret(session: Session, account: Account, webhook: Webhook) -> str:
-    """A new secret, shown this once; the old one signs nothing from now on."""
+    """Create a new secret, which is shown only once. The old one signs nothing from now on."""
     secret = new_secret()
     webhook.secret = seal(SEAL, secret.encode())
     record_audit(session, account.id, "webhook.secret_renewed", "webhook", webhook.id)
@@ -151,13 +152,13 @@ def renew_secret(session: Session, account: Account, webhook: Webhook) -> str:
 
 
 def delete_webhook(session: Session, account: Account, webhook: Webhook) -> None:
-    """With its log; what waits is not sent."""
+    """Delete a webhook with its log. Waiting deliveries are not sent."""
     record_audit(session, account.id, "webhook.deleted", "webhook", webhook.id)
     session.delete(webhook)
 
 
 def ping_webhook(session: Session, webhook: Webhook) -> Delivery:
-    """Send a `ping`, to see whether the receiver is there and checks signatures."""
+    """Send a `ping` event, to test whether the receiver is reachable and checks signatures."""
     _require_enabled(webhook)
     return deliver(session, webhook, PING, {"webhook": {"id": str(webhook.id)}})
 
@@ -174,12 +175,13 @@ def deliveries_of(webhook: Webhook) -> Select[Delivery]:
 def get_delivery(session: Session, webhook: Webhook, delivery_id: UUID) -> Delivery:
     delivery = session.get(Delivery, delivery_id)
     if delivery is None or delivery.webhook_id != webhook.id:
-        raise NotFound("This webhook has no such delivery.")
+        raise NotFound("This delivery does not exist.")
     return delivery
 
 
 def redeliver(session: Session, webhook: Webhook, delivery_id: UUID) -> Delivery:
-    """Send a delivery again now, with the same `webhook-id`, whether it had arrived or not."""
+    """Send a delivery again now, with the same `webhook-id`, whether or not it was delivered
+    before."""
     _require_enabled(webhook)
     delivery = get_delivery(session, webhook, delivery_id)
     session.refresh(delivery, with_for_update=True)

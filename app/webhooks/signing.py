@@ -1,4 +1,5 @@
-"""Signatures after the Standard Webhooks specification 1.0, symmetric: `v1,<HMAC-SHA256>`."""
+"""Symmetric signatures as defined by the Standard Webhooks specification 1.0:
+`v1,<HMAC-SHA256>`."""
 
 import base64
 import hashlib
@@ -14,7 +15,7 @@ def new_secret() -> str:
 
 
 def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
-    """The value of the header `webhook-signature`."""
+    """Return the value of the header `webhook-signature`."""
     key = base64.b64decode(secret.removeprefix(START))
     content = f"{message_id}.{timestamp}.".encode() + body
     digest = hmac.new(key, content, hashlib.sha256).digest()

@@ -67,7 +67,7 @@ def check_refused(reply: httpx.Response) -> None:
     """A sentence about the server, which has a disk to make room on, and when to ask again."""
     assert reply.status_code in (503, 507), reply.text
     assert reply.json()["code"] == "no_room", reply.text
-    assert "the administrator has freed some space" in reply.json()["detail"]
+    assert "Ask the administrator to free some space" in reply.json()["detail"]
     assert int(reply.headers["retry-after"]) > 0
 
 
@@ -156,7 +156,7 @@ def test_a_training_waits_for_room_and_is_done_once(
         disk.fill()
         with ThreadPoolExecutor(1) as pool:
             done = pool.submit(run_learning_job, job.campaign_id, job.id, job.epoch)
-            wait_until("it to wait", lambda: "storing waits for room" in caplog.text)
+            wait_until("it to wait", lambda: "storing is waiting for free" in caplog.text)
             disk.make_room()
             done.result()
         check_jobs_done_once()

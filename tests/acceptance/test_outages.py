@@ -161,7 +161,7 @@ def test_a_training_outlives_a_restart_of_postgresql(
         check_jobs_done_once()
         with transaction() as session:
             assert session.get_one(Job, job.id).attempts == 1
-    assert "publishing waits for the database" in caplog.text
+    assert "publishing is waiting for the database" in caplog.text
     own_servers.drop_database(url)
 
 
@@ -184,7 +184,7 @@ def test_a_training_that_begins_while_postgresql_is_away_waits_for_it(
                 text=True,
             )
             assert trainer.stderr is not None
-            said = next(line for line in trainer.stderr if "waits for the database" in line)
+            said = next(line for line in trainer.stderr if "is waiting for the database" in line)
         finally:
             assert own_servers.postgres.ensure_running()
         _, last = trainer.communicate(timeout=120)

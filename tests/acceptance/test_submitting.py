@@ -152,7 +152,7 @@ def test_a_commit_that_happened_although_postgresql_was_not_heard_is_known_again
     check_one_answer(campaign, groups)
     # Nobody says that nothing was stored.
     assert (reply.status_code, reply.json()["code"]) == (503, "database_unavailable")
-    assert "Nothing was stored" not in reply.text
+    assert "Nothing was saved" not in reply.text
     assert person.submit(lease, groups=groups).json()["status"] == "stored"
     check_one_answer(campaign, groups)
 

@@ -37,8 +37,8 @@ STOPPED_SECONDS = 30.0
 TRAININGS = 50 if FULL else 3
 GROWTH = 1.1
 UNBLOCKED_SECONDS = 60.0
-# What a worker says of a message whose job is somebody else's, or done.
-REFUSED = "is not to be had"
+# What a worker says about a message whose job is somebody else's, or done.
+REFUSED = "is not available"
 N_ANSWERS = 30
 # An hour by default; and how long a training goes on.
 VISIBILITY_SECONDS, FROZEN_SECONDS = (20.0, 300.0) if FULL else (2.0, 5.0)

@@ -126,7 +126,7 @@ def is_all_sent() -> bool:
 
 
 def was_refused(system: System) -> bool:
-    waits = "messages stay in the outbox" in system.log("dispatcher")
+    waits = "messages wait in the outbox" in system.log("dispatcher")
     return waits and "Trying to re-establish the connection" in system.log("worker")
 
 

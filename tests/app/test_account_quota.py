@@ -38,7 +38,7 @@ def test_an_account_keeps_so_many_images_in_all_its_collections(client: TestClie
     report = upload(client, second, range(100, 103))
     assert report["added"] == ["100.png"]
     assert len(report["refused"]) == 2
-    assert "5 images, all its collections together" in report["refused"][0]
+    assert "5 images in all its collections together" in report["refused"][0]
     assert "LIKEWISE_MAX_ACCOUNT_IMAGES" in report["refused"][0]
     # An image that is there already is no more.
     assert upload(client, second, range(100, 101)) == {"added": [], "refused": []}

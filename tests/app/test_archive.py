@@ -294,7 +294,7 @@ def with_row(table: str, **values: Any) -> Callable[[Members], bytes]:
 
 
 DAMAGES: dict[str, tuple[Callable[[Members], bytes], str]] = {
-    "no ZIP file": (lambda members: b"hello", "no ZIP file, or it was cut off"),
+    "no ZIP file": (lambda members: b"hello", "not a ZIP file, or it was cut off"),
     "cut off": (lambda members: packed(members)[:-5000], "cut off"),
     "a ZIP of something else": (
         lambda members: packed({"a.png": b"x"}, honest=False), "no manifest.json",
@@ -316,22 +316,22 @@ DAMAGES: dict[str, tuple[Callable[[Members], bytes], str]] = {
         lambda members: packed(
             {name: data for name, data in members.items() if "grid" not in name}, honest=False
         ),
-        "do not agree: 'tables/grid.jsonl'",
+        "does not match the files in the archive: 'tables/grid.jsonl'",
     ),
     "a missing image": (
         lambda members: packed(
             {name: data for name, data in members.items() if name != "images/large/000004.webp"}
         ),
-        "Images and their list do not agree",
+        "images do not match its list of images",
     ),
     "a way out": (
         lambda members: packed({**members, "models/0001/../../../x.json": b"{}"}),
-        "no part of one",
+        "does not belong",
     ),
-    "a pickle": (lambda members: packed({**members, "models/0001/m.pkl": b"x"}), "no part of one"),
+    "a pickle": (lambda members: packed({**members, "models/0001/m.pkl": b"x"}), "does not belong"),
     "a bomb": (
         lambda members: packed({**members, "models/0001/m.json": bytes(300 * 2**20)}),
-        "unpacks to far more",
+        "far too large when unpacked",
     ),
     "too new": (with_manifest(format_version=99, product_version="9.9"), "Likewise 9.9"),
     "no such format": (with_manifest(format="zoo"), "format"),
@@ -345,7 +345,7 @@ DAMAGES: dict[str, tuple[Callable[[Members], bytes], str]] = {
         lambda members: packed(
             changed(members, "image", lambda row: row.update(sha256=f"../{row['position']:061}"))
         ),
-        "no proper hash",
+        "invalid hash",
     ),
     "an unknown strategy": (with_row("campaign", strategy="magic"), "no strategy 'magic'"),
     "settings out of range": (with_row("campaign", settings={"n_dimensions": 10**6}), "Settings"),
@@ -361,42 +361,42 @@ DAMAGES: dict[str, tuple[Callable[[Members], bytes], str]] = {
     ),
     "a seed below zero": (with_row("campaign", seed=-1), "seed must be"),
     "no currency": (with_row("campaign", currency="U$D"), "The currency is a code"),
-    "a round of no grids": (with_row("campaign", laid_out=[0]), "laid out no grids"),
-    "a round of unknown grids": (with_row("campaign", laid_out=[None]), "values of another shape"),
-    "a round of rounds": (with_row("campaign", laid_out=[[3], [4]]), "values of another shape"),
-    "more rounds than there are": (with_row("campaign", laid_out=[1, 1]), "has laid out more"),
-    "more grids than the budget": (with_row("campaign", laid_out=[25]), "has laid out more"),
-    "images out of range": (with_row("grid", images=[5000] * 10), "images that there are not"),
+    "a round of no grids": (with_row("campaign", laid_out=[0]), "round without grids"),
+    "a round of unknown grids": (with_row("campaign", laid_out=[None]), "the wrong shape"),
+    "a round of rounds": (with_row("campaign", laid_out=[[3], [4]]), "the wrong shape"),
+    "more rounds than there are": (with_row("campaign", laid_out=[1, 1]), "more rounds or grids"),
+    "more grids than the budget": (with_row("campaign", laid_out=[25]), "more rounds or grids"),
+    "images out of range": (with_row("grid", images=[5000] * 10), "images that do not exist"),
     "groups of another grid": (with_row("answer", groups=[0]), "does not fit its grid"),
-    "numbers that are none": (with_row("embedding", x="NaN"), "numbers that are none"),
-    "a training of an unknown kind": (with_row("job", kind="mine"), "rows that no archive has"),
-    "a training that waits": (with_row("job", state="queued"), "rows that no archive has"),
+    "numbers that are not numbers": (with_row("embedding", x="NaN"), "invalid numbers"),
+    "a training of an unknown kind": (with_row("job", kind="mine"), "rows that do not belong"),
+    "a training that waits": (with_row("job", state="queued"), "rows that do not belong"),
     "a training with a lease": (
         with_row("job", lease_until="2026-01-01T00:00:00Z"), "'lease_until'",
     ),
-    "a training tried less than never": (with_row("job", attempts=-2), "less than never"),
-    "a training without figures": (with_row("job", metrics=[1]), "values of another shape"),
+    "a training tried less than never": (with_row("job", attempts=-2), "number of attempts"),
+    "a training without figures": (with_row("job", metrics=[1]), "the wrong shape"),
     "a grid that is at work": (
         with_row("answer", state="leased", groups=None, submitted_at=None),
-        "rows that no archive has",
+        "rows that do not belong",
     ),
     "a time that Python has not": (
-        with_row("answer", submitted_at="294000-01-01T00:00:00Z"), "times of no calendar",
+        with_row("answer", submitted_at="294000-01-01T00:00:00Z"), "invalid times",
     ),
-    "a time without end": (with_row("job", created_at="infinity"), "times of no calendar"),
-    "a time before all": (with_row("campaign", created_at="0004-01-01T00:00:00Z BC"), "times of"),
+    "a time without end": (with_row("job", created_at="infinity"), "invalid times"),
+    "a time before all": (with_row("campaign", created_at="0004-01-01T00:00:00Z BC"), "times"),
     "insight of any shape": (
         with_row("model", insight={"attributes": 3}),
-        "attributes of model 1 cannot be shown on any page",
+        "attributes of model 1 cannot be displayed",
     ),
-    "text that cannot be stored": (with_row("remark", text="\0"), "refuses"),
-    "a script as an image": (with_image(b"<svg onload=alert(1)>"), "not an image as Likewise"),
-    "a PNG as an image": (with_image(b"\x89PNG\r\n\x1a\n" + bytes(50)), "not an image as Likewise"),
+    "text that cannot be stored": (with_row("remark", text="\0"), "rejects"),
+    "a script as an image": (with_image(b"<svg onload=alert(1)>"), "not an image in the"),
+    "a PNG as an image": (with_image(b"\x89PNG\r\n\x1a\n" + bytes(50)), "not an image in the"),
     "an image with more behind": (
-        with_image(a_webp((9, 9)) + b"<script>alert(1)</script>"), "not an image as Likewise",
+        with_image(a_webp((9, 9)) + b"<script>alert(1)</script>"), "not an image in the",
     ),
     "an image with metadata": (
-        with_image(a_webp((9, 9), xmp=b"<script>")), "not an image as Likewise",
+        with_image(a_webp((9, 9), xmp=b"<script>")), "not an image in the",
     ),
     "an image too large": (with_image(a_webp((300, 10))), "300 \u00d7 10 pixels"),
     "an image that does not decode": (

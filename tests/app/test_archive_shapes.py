@@ -18,9 +18,9 @@ from tests.support.archived_campaigns import (
 from tests.support.archives import Members, archive_of, bring, changed, packed, unpacked
 from tests.support.builders import an_account
 
-OTHER = "values of another shape"
-UNREADABLE = "JSON that nothing can read"
-REFUSED = "the database refuses"
+OTHER = "values of the wrong shape"
+UNREADABLE = "JSON that cannot be read"
+REFUSED = "the database rejects"
 # Table, column, JSON, and what is said of it.
 SHAPES = (
     ("answer", "descriptions", "[null]", OTHER),
@@ -69,7 +69,10 @@ def test_every_column_of_json_is_held_to_what_it_is_declared_as(client: TestClie
                 reply = bring(client, with_json(members, one.name, column.key, '"x"'))
                 assert reply.status_code == 422, (one.name, column.key)
                 said = reply.json()["detail"]
-                assert f"The archive's {one.name} holds {OTHER}" in said, (column.key, said)
+                assert f"The archive's {one.name} table contains {OTHER}" in said, (
+                    column.key,
+                    said,
+                )
 
 
 def test_campaigns_of_every_strategy_come_back(client: TestClient) -> None:
@@ -87,7 +90,7 @@ def test_a_clustering_of_an_unknown_kind_is_refused(client: TestClient) -> None:
         odd = changed(members, "clustering", lambda row, c=change: row.update(c))  # type: ignore[misc]
         reply = bring(client, packed(odd))
         assert reply.status_code == 422, reply.text
-        assert "cannot be shown on any page" in reply.json()["detail"]
+        assert "cannot be displayed" in reply.json()["detail"]
 
 
 @pytest.mark.usefixtures("environment")

@@ -96,7 +96,7 @@ def test_slow_readers_hold_no_connection_and_get_it_whole() -> None:
 def test_an_account_reads_a_few_files_at_once_and_another_is_not_concerned() -> None:
     greedy, quiet = uuid4(), uuid4()
     held = [a_download(greedy) for _ in range(AT_ONCE)]
-    with pytest.raises(TooManyDownloads, match=f"downloads {AT_ONCE} files"):
+    with pytest.raises(TooManyDownloads, match=f"downloading {AT_ONCE} files"):
         a_download(greedy)
     other = a_download(quiet)
     held.pop()._spool.leave()

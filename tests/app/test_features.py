@@ -167,9 +167,9 @@ def test_what_another_version_of_a_function_computed_is_not_taken(
 @pytest.mark.parametrize(
     ("function", "told"),
     [
-        ("short", "gave an array of shape (1, 2) for 5 images; it must be (N, F)"),
+        ("short", "returned an array of shape (1, 2) for 5 images; the shape must be (N, F)"),
         ("broken", "failed after 1 images: RuntimeError: no such layer"),
-        ("holes", "gave numbers that are not finite, for image 3 first"),
+        ("holes", "returned numbers that are not finite, first for image 3"),
         ("number", "has no function 'number'"),
         ("missing", "has no function 'missing'"),
     ],
@@ -210,7 +210,7 @@ def test_a_choice_that_this_server_does_not_offer_is_refused(
         for name in ("custom", "thoughts"):
             with pytest.raises(InvalidInput, match="choose one of: appearance"):
                 check_settings(get_strategy(strategy), {field: name})
-    with pytest.raises(ValueError, match="No function for features is set"):
+    with pytest.raises(ValueError, match="This server has no custom feature function"):
         get_source("custom")
     assert check_source("grey") == "grey"
 

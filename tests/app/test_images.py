@@ -150,7 +150,7 @@ def test_attributes_go_out_and_come_back_changed(client: TestClient) -> None:
     assert [image["attributes"] for image in found] == [{"colour": "=1+1"}, {}, {"colour": "blue"}]
     # Without hashes the two are one name too few.
     report = upload(client, collection, ("by-name.csv", b"filename,colour\nsame.png,green\n"))
-    assert "several images of one name" in report["rejected"][0]["reason"]
+    assert "several images with the same name" in report["rejected"][0]["reason"]
 
 
 @pytest.mark.usefixtures("owner")
@@ -348,15 +348,15 @@ def test_a_collection_goes_with_all_that_depends_on_it(client: TestClient, owner
     with transaction() as session:
         if session.get_one(Campaign, campaign.id).state != "finished":
             finish_campaign(session, owner, campaign.id)
-    assert "being learned" in client.get(f"{root}/dependents").json()["refusal"]
+    assert "being trained" in client.get(f"{root}/dependents").json()["refusal"]
     with transaction() as session:
         session.execute(metadata.tables["job"].update().values(state="done"))
 
     told = client.get(f"{root}/dependents").json()
     assert told["refusal"] is None
     assert told["sentence"] == (
-        "With it go 8 images and 1 campaign (“Gone soon”, finished) with 2 answers of 2 annotators "
-        "and 0 models. This cannot be undone."
+        "This also deletes 8 images and 1 campaign (“Gone soon”, finished) with 2 answers of "
+        "2 annotators and 0 models. This cannot be undone."
     )
     assert client.delete(root, params={"name": "Something"}).json()["code"] == "name_differs"
     key = image_key(collection.id, hashes_of(collection.id, 0)[0], "large")
@@ -402,7 +402,7 @@ def kinds_stored(ids: set[str]) -> set[str]:
 def test_the_page_deletes_and_renames_too(client: TestClient, owner: Account) -> None:
     collection = a_collection(owner, 2)
     page = client.get(f"/collections/{collection.id}/delete")
-    assert "With it go 2 images. This cannot be undone." in page.text
+    assert "This also deletes 2 images. This cannot be undone." in page.text
     renamed = client.patch(f"/api/v1/collections/{collection.id}", json={"name": " Better "})
     assert renamed.json()["name"] == "Better"
     assert (

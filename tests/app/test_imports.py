@@ -207,9 +207,9 @@ def test_a_list_that_cannot_be_read_begins_nothing(client: TestClient) -> None:
     collection = a_collection_id(client)
     for name, text, said in (
         ("list.csv", "filename,colour\na.png,red\n", "'url', 'path' or 'key'"),
-        ("list.csv", "url\n", "no lines"),
+        ("list.csv", "url\n", "is empty"),
         ("list.json", '[{"url": "https://example.org/1.png"}]', "JSON Lines"),
-        ("list.csv", "url,url\nx,y\n", "a name of its own"),
+        ("list.csv", "url,url\nx,y\n", "a unique name"),
         ("list.csv", "url\n\0\n", "NUL"),
     ):
         reply = start(client, collection, name, text)
@@ -505,7 +505,7 @@ def test_storage_that_cannot_be_listed_is_told(client: TestClient, folder: Path)
     collection = a_collection_id(client)
     told = finished(client, collection, start(client, collection, prefix=f"file://{folder}/open/x"))
     assert told["state"] == "failed"
-    assert "is no folder" in told["error"]
+    assert "is not a folder" in told["error"]
 
 
 # --- web addresses lead nowhere inside -------------------------------------------------------

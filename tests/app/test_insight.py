@@ -208,7 +208,7 @@ def test_a_model_without_insight_says_so(client: TestClient, owner: Account) -> 
     campaign = a_told_campaign(owner, insight=None)
     reply = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/insight")
     assert reply.status_code == 404
-    assert "tells nothing" in reply.json()["detail"]
+    assert "has no information" in reply.json()["detail"]
     progress = client.get(f"/api/v1/campaigns/{campaign.id}/progress").json()
     assert progress["models"][0]["has_insight"] is False
 

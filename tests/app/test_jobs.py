@@ -136,7 +136,7 @@ def test_a_job_that_loses_its_worker_three_times_fails_with_the_reason() -> None
         lose_lease(job_id)
     job = the_job(job_id)
     assert (job.state, job.attempts) == ("failed", 3)
-    assert job.error == "The worker was lost in attempt 3."
+    assert job.error == "The worker stopped during attempt 3."
     assert claimed(job_id) is None
 
 

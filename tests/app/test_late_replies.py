@@ -33,7 +33,7 @@ def test_who_sent_no_http_behind_the_head_gets_no_second_reply(
     caplog.set_level(logging.INFO, "likewise.requests")
     why = "can't handle event type Response when role=SERVER and state=MUST_CLOSE"
     asyncio.run(Requests(answer)(SCOPE, None, over(why)))  # type: ignore[arg-type]
-    assert "the server has refused the body" in caplog.text
+    assert "the server has rejected the request body" in caplog.text
     assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
 
 

@@ -284,6 +284,6 @@ def test_the_last_grid_in_somebodys_hands_is_told_of(client: TestClient) -> None
     lease = a_lease(client, who)
     (told,) = notes()
     assert told.startswith("The last grid is being worked on.")
-    assert told.endswith("it goes to somebody else in 15 min.")
+    assert told.endswith("it goes to someone else in 15 min.")
     submit(client, who, lease)
     assert notes() == []

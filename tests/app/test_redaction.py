@@ -45,7 +45,7 @@ def test_ids_of_people_go_by_how_they_look() -> None:
         "GET /a/{link} 200 12.5 ms",
         "GET /sign-in/{token} 403 1 ms",
         "Uvicorn running on http://127.0.0.1:8000 (Press CTRL+C to quit)",
-        "nothing published: Job 7 is no longer held under epoch 3.",
+        "nothing published: The lease of job 7 under epoch 3 has ended.",
         "models/01a20337/model/weights.safetensors",
         f"sha256 {'0a' * 32}",
         "AUTHENTICATION failed",

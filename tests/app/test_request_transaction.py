@@ -172,7 +172,7 @@ def test_only_where_it_is_so_somebody_is_told_that_nothing_was_stored(route: typ
     with TestClient(application, raise_server_exceptions=False) as client:
         reply = client.post("/bad-reply")
     assert reply.status_code == 500
-    assert ("Nothing was stored" in reply.json()["detail"]) == (n_messages() == 0)
+    assert ("Nothing was saved" in reply.json()["detail"]) == (n_messages() == 0)
 
 
 @pytest.mark.usefixtures("environment")

@@ -173,7 +173,7 @@ def test_an_error_of_ours_tells_nothing_of_itself(
     told = f"{reply.text}{reply.headers}"
     for word in ("gold", "cellar", "Traceback", "psycopg", "ProgrammingError", "list_sessions"):
         assert word not in told
-    assert "Something went wrong on our side" in reply.text
+    assert "Something went wrong on the server" in reply.text
     assert re.fullmatch(r"[0-9a-f]{32}", reply.headers["x-request-id"])
 
 

@@ -369,4 +369,4 @@ def test_lost_files_and_other_models_are_told(client: TestClient) -> None:
         model = session.scalars(select(Model)).one()
         model.insight = None
     gone = client.get(f"{base}/labels")
-    assert (gone.status_code, gone.json()["detail"]) == (404, "Model 1 labels no images.")
+    assert (gone.status_code, gone.json()["detail"]) == (404, "Model 1 has no labels.")

@@ -166,7 +166,7 @@ def test_a_message_that_cannot_be_written_is_parked() -> None:
         sent = session.scalars(select(OutboxMessage).order_by(OutboxMessage.id)).all()
     assert all(one.dispatched_at is not None for one in sent)
     assert [one.job_id for one in sent if one.refused is None] == [job_id]
-    assert sum("arguments are no object" in (one.refused or "") for one in sent) == 3
+    assert sum("arguments are not an object" in (one.refused or "") for one in sent) == 3
 
 
 def test_a_note_that_names_no_folder_is_parked_and_the_others_are_dealt_with() -> None:
@@ -179,14 +179,14 @@ def test_a_note_that_names_no_folder_is_parked_and_the_others_are_dealt_with() -
     assert list_objects("models") == ["models/c/d.json"]
     with transaction() as session:
         [left] = session.scalars(select(Discard)).all()
-    assert "names no folder" in (left.refused or "")
+    assert "is not the name of a folder" in (left.refused or "")
     with transaction() as session:
         assert remove_discarded(session) == 0
 
 
 @pytest.mark.parametrize("prefix", ["", "/", ".", "..", "../", " / "])
 def test_everything_is_never_removed(prefix: str) -> None:
-    with pytest.raises(ValueError, match="names no folder"):
+    with pytest.raises(ValueError, match="is not the name of a folder"):
         delete_below(prefix)
 
 

@@ -287,7 +287,7 @@ def test_a_reply_that_trickles_ends_with_the_time(
         assert deliver_next()
     (one,) = deliveries()
     assert (one.history[0]["status"], one.state) == (None, "pending")
-    assert one.history[0]["said"] == "No reply within 0.6 seconds."
+    assert one.history[0]["said"] == "The receiver did not respond within 0.6 seconds."
     assert one.history[0]["seconds"] < 2
     # Of a reply whose status has come, the rest is only shown.
     receiver.statuses, receiver.reply, receiver.seconds_per_byte = [200], b"x" * 200, 0.1

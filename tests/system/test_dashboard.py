@@ -179,11 +179,11 @@ def test_a_training_that_was_given_up_says_why_and_is_begun_anew_by_a_button(
 ) -> None:
     owner = an_account()
     campaign = a_campaign(owner)
-    a_failed_job(campaign, "The worker was lost in attempt 3.")
+    a_failed_job(campaign, "The worker stopped during attempt 3.")
     for width in WIDTHS:
         page = signed_in(browser, web, owner, width)
         page.goto(f"{web.base_url}/campaigns/{campaign.id}")
-        expect(page.get_by_test_id("reason")).to_have_text("The worker was lost in attempt 3.")
+        expect(page.get_by_test_id("reason")).to_have_text("The worker stopped during attempt 3.")
         page.get_by_test_id("jobs").locator("summary").click()
         expect(page.get_by_test_id("jobs").locator("tbody tr")).to_have_count(1)
         found: dict[str, list[str]] = {}
@@ -197,6 +197,6 @@ def test_a_training_that_was_given_up_says_why_and_is_begun_anew_by_a_button(
     expect(page.get_by_test_id("jobs").locator("tbody tr")).to_have_count(2)
     rows = page.get_by_test_id("jobs").locator("tbody tr")
     expect(rows.nth(0)).to_have_attribute("data-state", "queued")
-    expect(rows.nth(1)).to_contain_text("The worker was lost in attempt 3.")
+    expect(rows.nth(1)).to_contain_text("The worker stopped during attempt 3.")
     expect(page.get_by_role("alert")).to_have_count(0)
     page.context.close()

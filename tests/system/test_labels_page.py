@@ -156,7 +156,9 @@ def test_a_new_model_takes_the_place_of_the_one_shown(
     page.get_by_role("combobox", name="Model").select_option("1")
     expect(page.get_by_role("button", name="Contested 2")).to_be_visible()
     page.goto(f"{web.base_url}/campaigns/{campaign.id}")
-    expect(page.get_by_test_id("alert-good_enough")).to_contain_text("Ended by itself: 95.4%")
+    expect(page.get_by_test_id("alert-good_enough")).to_contain_text(
+        "The campaign ended early: 95.4%"
+    )
 
 
 def test_other_pages_speak_of_votes(page: Page, web: System, owner: Account) -> None:

@@ -114,7 +114,7 @@ def test_while_postgresql_has_no_connections_everybody_is_told_and_all_goes_on_a
         assert refused.headers["retry-after"]
         page = http.get(f"/campaigns/{campaign.id}", headers={"Accept": "text/html"})
         assert (page.status_code, page.headers["retry-after"]) == (503, "2")
-        assert "Nothing is lost; ask again in a few seconds." in page.text
+        assert "Nothing is lost. Try again in a few seconds." in page.text
         assert readiness(http)["database"].startswith("not reachable")
         assert http.get("/healthz").is_success
         wait_until(
