@@ -79,13 +79,13 @@ def _require_sound(
     account: Account, channel: str, environment: str, secret: dict[str, str] | None
 ) -> None:
     if channel not in SECRETS:
-        raise BadAccount(f"There is no platform {channel}; there are {' and '.join(SECRETS)}.")
+        raise BadAccount(f"There is no platform {channel}. Choose {' or '.join(SECRETS)}.")
     known = environments(channel)
     if environment not in known:
-        raise BadAccount(f"On {channel} an account is for {' or '.join(known)}.")
+        raise BadAccount(f"For {channel}, choose the environment {' or '.join(known)}.")
     if secret is None and (channel != "mturk" or account.role != "admin"):
         raise BadAccount(
-            "The server's own credentials are for admins, and for MTurk alone. Enter your own."
+            "Only admins can use the server's own credentials, and only for MTurk. Enter your own."
         )
     missing = [
         field for field in SECRETS[channel] if secret is not None and not secret.get(field, "")
@@ -108,7 +108,7 @@ def get_account(session: Session, account: Account, channel_account_id: UUID) ->
     """The requester's own; raises NotFound for anybody else's."""
     found = session.get(ChannelAccount, channel_account_id)
     if found is None or found.account_id != account.id:
-        raise NotFound("You have no such account on a platform.")
+        raise NotFound("You have no such platform account.")
     return found
 
 
@@ -127,8 +127,8 @@ def require_payer(session: Session, account: Account, recruitment: Recruitment) 
     payer = session.get_one(ChannelAccount, recruitment.channel_account_id).account_id
     if payer != account.id:
         raise NotYourMoney(
-            "This is paid by an account on the platform that is not yours. Ask whoever it belongs "
-            "to, or recruit by an account of your own."
+            "Someone else's platform account pays for this. Ask its owner, or recruit with your "
+            "own account."
         )
 
 
@@ -141,8 +141,8 @@ def remove_account(session: Session, account: Account, channel_account_id: UUID)
         used = session.scalar(query)
     if used is not None:
         raise Conflict(
-            "Campaigns recruit, or have recruited, by this account: their books refer to it. Give "
-            "it new credentials instead.",
+            "Campaigns have recruited with this account, and their ledgers refer to it. Enter new "
+            "credentials for it instead.",
             code="channel_account_in_use",
         )
     record_audit(session, account.id, "channel_account.removed", "channel_account", found.id)
@@ -188,8 +188,8 @@ def credentials_of(found: ChannelAccount) -> Credentials:
     opened = unseal(SEAL, found.secret)
     if opened is None:
         raise SealedElsewhere(
-            f"The credentials of “{found.name}” were kept under another LIKEWISE_SECRET_KEY: "
-            "enter them again."
+            f"The credentials of “{found.name}” were encrypted with another LIKEWISE_SECRET_KEY. "
+            "Enter them again."
         )
     return Credentials(found.environment, json.loads(opened))
 

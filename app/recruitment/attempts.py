@@ -114,7 +114,7 @@ def kept(table: type[ChannelCall] | type[Payment], numbers: dict[UUID, int]) -> 
                             .values(due_at=claimed_until())
                         )
             except DBAPIError as error:
-                logger.warning("a claim could not be kept alive: %s", error)
+                logger.warning("a claim could not be renewed: %s", error)
 
     thread = threading.Thread(target=renew, name="recruiter-claim", daemon=True)
     thread.start()
@@ -144,7 +144,7 @@ def put_off(
         .where(table.id == row_id, table.state.in_(UNFINISHED))
         .values(
             state="due",
-            why=f"It could not be done: {reason}",
+            why=f"It failed unexpectedly: {reason}",
             attempts=func.least(func.greatest(table.attempts, 0), _MOST_ATTEMPTS) + 1,
             due_at=datetime.now(UTC) + timedelta(seconds=max(wait, LEAST_PUT_OFF)),
         )

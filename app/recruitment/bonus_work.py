@@ -210,7 +210,7 @@ def _look(channel: Channel, orders: list[BonusOrder]) -> list[BonusOutcome]:
 
 
 def _unseen(order: BonusOrder, why: str) -> BonusOutcome:
-    told = OutcomeUnknown(f"Whether it was paid cannot be seen now: {why}")
+    told = OutcomeUnknown(f"It is not known yet whether this was paid: {why}")
     return BonusOutcome(order.token, error=told)
 
 
@@ -252,13 +252,13 @@ def _not_found(session: Session, number: int, payment_id: UUID) -> None:
     if payment is None:
         return
     unknown = OutcomeUnknown(
-        "The platform was told to pay this, but has not confirmed it and does not show it."
+        "The platform was asked to pay this, but has not confirmed it and does not list it."
     )
     payment.history = with_entry(payment.history, number, unknown)
     payment.looks += 1
     if payment.looks > LOOKS:
         payment.state = "parked"
-        payment.why = f"{unknown} Look on the platform, then say whether it was paid."
+        payment.why = f"{unknown} Check on the platform, then say here whether it was paid."
     else:
         again(payment, unknown, get_settings().look_seconds)
     campaign_changed(session, payment.campaign_id)

@@ -108,7 +108,7 @@ def request_of(session: Session, recruitment: Recruitment, call: ChannelCall) ->
         order = order_of(session, recruitment, posting.places, call.id.hex, call.attempts)
         return Request(call.deed, call.id.hex, order=order)
     if posting is not None and posting.external_id is None:
-        raise ChannelRefused("It was never put on the platform.")
+        raise ChannelRefused("This was never published on the platform.")
     arguments = dict(call.arguments)
     if call.deed == "exclude":
         arguments["people"] = _people(session, recruitment, call.arguments["submissions"])
@@ -157,7 +157,7 @@ def _compensation(
     assignment = session.get_one(Assignment, posting.compensates)
     identity = session.get(AnnotatorIdentity, assignment.annotator_id)
     if identity is None or not identity.external_id:
-        raise ChannelRefused("Who this is on the platform is not known here any more.")
+        raise ChannelRefused("This person can't be paid because their platform ID was deleted.")
     campaign = session.get_one(Campaign, recruitment.campaign_id)
     return Compensation(
         token=call.id.hex,
@@ -196,7 +196,7 @@ def perform(channel: Channel, request: Request) -> dict[str, Any]:
     if request.deed == "compensate":
         assert request.compensation is not None
         if not can_compensate(channel):
-            raise ChannelRefused("On this platform people are paid by bonuses alone.")
+            raise ChannelRefused("This platform can pay for lost work only by a bonus.")
         external_id, details = channel.compensate(request.compensation)
         return {"external_id": external_id, "details": details}
     if request.deed == "notify":
@@ -230,7 +230,7 @@ def _known_person(channel: Channel, request: Request) -> SubmissionRef:
     if known is None:
         raise ChannelUnavailable("The platform does not show this submission yet.")
     if not request.is_person(known.person):
-        raise ChannelRefused("The platform says that somebody else handed this in.")
+        raise ChannelRefused("According to the platform, someone else submitted this.")
     return replace(request.submission, person=known.person)
 
 

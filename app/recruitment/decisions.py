@@ -51,7 +51,7 @@ def approve(
     require_payer(session, account, recruitment)
     _require_no_open_call(session, row)
     if row.state not in ("submitted", "rejected"):
-        raise Conflict(f"This submission is {row.state}: there is nothing to approve.")
+        raise Conflict(f"This submission is {row.state}, so there is nothing to approve.")
     assignment = session.get(Assignment, row.assignment_id) if row.assignment_id else None
     text = _reason(message) or "Thank you for your work."
     payment = settling.approve(session, recruitment, row, assignment, text)
@@ -76,7 +76,7 @@ def reject(
     text = _reason(message)
     _require_reason(recruitment, category, text)
     if row.state != "submitted":
-        raise Conflict(f"This submission is {row.state}: it cannot be rejected.")
+        raise Conflict(f"This submission is {row.state}, so you can't reject it.")
     _require_no_open_call(session, row)
     reward = session.scalar(
         select(Payment)
@@ -89,7 +89,7 @@ def reject(
     )
     if reward is not None:
         if reward.state not in ("held", "failed"):
-            raise Conflict("Its reward is being paid already.")
+            raise Conflict("You can't reject this because its reward is already being paid.")
         reward.state, reward.why = "cancelled", "Rejected."
     row.decision, row.reason, row.flag = "reject", text, ""
     calls.ask(session, recruitment, "reject", submission=row, category=category, message=text)
@@ -100,17 +100,17 @@ def reject(
 def _require_reason(recruitment: Recruitment, category: str, text: str) -> None:
     """What the platform would refuse later is said at once."""
     if not text:
-        raise InvalidInput("Say why: the person reads it.", code="no_reason")
+        raise InvalidInput("Enter a reason. The person will read it.", code="no_reason")
     rules, title = REJECTIONS[recruitment.channel], TITLES[recruitment.channel]
     if len(text) < rules.least:
         raise InvalidInput(
-            f"{title} wants at least {rules.least} characters that explain a rejection to the "
-            f"person; there are {len(text)}.",
+            f"{title} requires a reason of at least {rules.least} characters for a rejection. "
+            f"Yours has {len(text)}.",
             code="short_reason",
         )
     if rules.categories and category not in rules.categories:
         raise InvalidInput(
-            f"{title} wants one of its own kinds of reason: {', '.join(rules.categories)}.",
+            f"Choose one of {title}'s reason categories: {', '.join(rules.categories)}.",
             code="no_category",
         )
 
@@ -122,7 +122,7 @@ def _require_no_open_call(session: Session, row: Submission) -> None:
         )
     )
     if waiting is not None:
-        raise Conflict("The platform is being told of your last decision: wait for that first.")
+        raise Conflict("Your last decision is still being sent to the platform. Try again later.")
 
 
 def give_bonus(
@@ -144,7 +144,7 @@ def give_bonus(
     require_payer(session, account, recruitment)
     text = _sound(recruitment, amount_cents, reason)
     if row.assignment_id is None:
-        raise Conflict("Nobody with this submission has worked here: there is nobody to pay.")
+        raise Conflict("No work was done here for this submission, so there is nobody to pay.")
     assignment = session.get_one(Assignment, row.assignment_id)
     if part:
         _require_part_unpaid(session, row)
@@ -176,9 +176,11 @@ def _require_part_unpaid(session: Session, row: Submission) -> None:
     earlier = select(Payment.state).where(Payment.submission_id == row.id, Payment.rule == PART)
     state = session.scalar(earlier)
     if state == "cancelled":
-        raise Conflict("The payment for the part done was cancelled: that stays so.")
+        raise Conflict("The payment for the completed part was cancelled. You can't make it again.")
     if state is not None:
-        raise Conflict("The part done is paid, or being paid, already.", code="part_paid")
+        raise Conflict(
+            "The completed part has already been paid or is being paid.", code="part_paid"
+        )
 
 
 def compensate(
@@ -201,7 +203,7 @@ def compensate(
     require_payer(session, account, recruitment)
     text = _sound(recruitment, amount_cents, reason)
     if recruitment.channel != "mturk":
-        raise Conflict("On this platform give a bonus on their submission instead.")
+        raise Conflict("On this platform, pay a bonus on the person's submission instead.")
     _require_uncompensated(session, found)
     last = select(func.max(Posting.number)).where(Posting.recruitment_id == recruitment.id)
     posting = Posting(
@@ -242,7 +244,7 @@ def _require_uncompensated(session: Session, assignment: Assignment) -> None:
         Submission.state.in_(("submitted", "approved")),
     )
     if session.scalar(paid.union(stands, there).limit(1)) is not None:
-        raise Conflict("This work is paid, or being paid, already.")
+        raise Conflict("This work has already been paid or is being paid.")
 
 
 def dismiss(
@@ -253,9 +255,9 @@ def dismiss(
     recruitment, row = get_submission(session, account, campaign_id, submission_id)
     text = _reason(reason)
     if not text:
-        raise InvalidInput("Say why nothing is to be done.", code="no_reason")
+        raise InvalidInput("Say why nothing should be done.", code="no_reason")
     if row.state == "submitted" and row.decision is None:
-        raise Conflict("Somebody waits for the reward of it: approve or reject it.")
+        raise Conflict("Someone is waiting for the reward. Approve or reject this submission.")
     if row.flag == "rejected_there":
         row.decision = "reject"
     row.flag, row.reason = "", text
@@ -300,17 +302,21 @@ def _sound(recruitment: Recruitment, amount_cents: int, reason: str) -> str:
     """The reason of a payment; raises InvalidInput."""
     text = _reason(reason)
     if not text:
-        raise InvalidInput("Say what for: the person reads it.", code="no_reason")
+        raise InvalidInput(
+            "Say what the payment is for. The person will read it.", code="no_reason"
+        )
     if not 1 <= amount_cents <= MOST_BONUS_CENTS:
         most = ledger.in_money(MOST_BONUS_CENTS, recruitment.currency)
-        raise InvalidInput(f"Amounts are from 0.01 to {most}.")
+        raise InvalidInput(f"The amount must be between 0.01 and {most}.")
     return text
 
 
 def _reason(text: str) -> str:
     reason = text.replace("\0", "").strip()
     if len(reason) > LONGEST_REASON:
-        raise InvalidInput(f"At most {LONGEST_REASON} characters; there are {len(reason)}.")
+        raise InvalidInput(
+            f"The reason can have at most {LONGEST_REASON} characters. Yours has {len(reason)}."
+        )
     return reason
 
 

@@ -83,7 +83,7 @@ def recruitment_of_link(session: Session, link: str, channel: str) -> Recruitmen
     )
     if found is None or found.state == "draft":
         raise UnknownRecruitment(
-            "This link leads to no open campaign. Check that it was copied whole."
+            "This link doesn't lead to an open study. Check that you copied the whole link."
         )
     return found
 
@@ -92,7 +92,7 @@ def posting_of_arrival(session: Session, recruitment: Recruitment, arrival: Arri
     """The posting that an address names. Raises EntryRefused."""
     for what, value in vars(arrival).items():
         if not ID.match(value):
-            raise refused(recruitment, arrival, f"the {what} id is malformed", "malformed_entry")
+            raise refused(recruitment, arrival, f"the {what} ID is malformed", "malformed_entry")
     posting = session.scalar(
         select(Posting).where(
             Posting.recruitment_id == recruitment.id, Posting.external_id == arrival.posting
@@ -100,7 +100,7 @@ def posting_of_arrival(session: Session, recruitment: Recruitment, arrival: Arri
     )
     if posting is None:
         _require_none_on_its_way(session, recruitment)
-        raise refused(recruitment, arrival, "it is of another task", "unknown_posting")
+        raise refused(recruitment, arrival, "it belongs to another task", "unknown_posting")
     elsewhere = session.scalar(
         select(Assignment.id).where(
             Assignment.channel == recruitment.channel,
@@ -111,7 +111,10 @@ def posting_of_arrival(session: Session, recruitment: Recruitment, arrival: Arri
     )
     if elsewhere is not None:
         raise refused(
-            recruitment, arrival, "the assignment is of another task", "assignment_of_other_posting"
+            recruitment,
+            arrival,
+            "the assignment belongs to another task",
+            "assignment_of_other_posting",
         )
     return posting
 
@@ -129,7 +132,7 @@ def _require_none_on_its_way(session: Session, recruitment: Recruitment) -> None
         .limit(1)
     )
     if on_its_way is not None:
-        raise NotYet("This task is just being set up. Try again in a minute; your place is kept.")
+        raise NotYet("This task is being set up. Your place is reserved. Try again in a minute.")
 
 
 def is_known(session: Session, recruitment: Recruitment, arrival: Arrival) -> bool:
@@ -154,9 +157,9 @@ def refused(recruitment: Recruitment, arrival: Arrival, why: str, code: str) -> 
         why,
     )
     return EntryRefused(
-        f"This address does not fit what is known of the task: {why}. Open it from the "
-        "platform's own page; if that is where you come from, return the task there, which costs "
-        "you nothing, and tell the requester.",
+        f"This address doesn't match the task: {why}. Open the task from the platform's own page. "
+        "If you came from there, return the task; that doesn't count against you. Please tell "
+        "the requester.",
         code,
     )
 
@@ -230,8 +233,8 @@ def _require_new(
         raise refused(
             recruitment,
             arrival,
-            "you are taking part in this study already, or have done so before, and each person "
-            "may do so once",
+            "you are already taking part in this study or took part before, and each person can "
+            "take part once",
             "took_part_before",
         )
 
@@ -265,7 +268,7 @@ def _take_over(
     )
     if known is not None:
         raise refused(
-            recruitment, arrival, "somebody else has handed in this assignment", "second_person"
+            recruitment, arrival, "someone else has submitted this assignment", "second_person"
         )
     now = datetime.now(UTC)
     # The page is heard of every 20 seconds while it is open.
@@ -274,9 +277,9 @@ def _take_over(
         handing_in = other.handed_in_at is not None and now - other.handed_in_at < HANDING_IN
         present = other.seen_at is not None and now - other.seen_at < silence
         if handing_in or present:
-            refused(recruitment, arrival, "somebody else is at work on it", "assignment_taken")
+            refused(recruitment, arrival, "someone else is working on it", "assignment_taken")
             raise AssignmentTaken(
-                "Somebody else is at work on this assignment. If you have just accepted it, they "
-                "have given it back: try again in a minute."
+                "Someone else is working on this assignment. If you have just accepted it, the "
+                "other person has returned it. Try again in a minute."
             )
         other.state = "returned"

@@ -78,11 +78,11 @@ def forget_person(
     campaign = locked(session, Campaign, campaign_id)
     people = _named(session, platform_id, campaign)
     if not people:
-        raise NotFound("No person of this campaign has that id, or they were forgotten before.")
+        raise NotFound("Nobody in this campaign has that ID, or it has already been deleted.")
     if _unsettled(session, people):
         raise Conflict(
-            "Money or work of this person is not settled yet, and the platform could not be told "
-            "of it without the id. Settle it on the campaign's pages first.",
+            "This person has payments or work that are not settled, and Likewise needs the ID to "
+            "settle them. Settle them on the campaign's Recruit page first.",
             code="not_settled",
         )
     return _forget(session, campaign, account.id, people)

@@ -100,7 +100,7 @@ def take_more(session: Session, who: AnnotatorSession) -> None:
         # Asked twice: the one taken on is not done yet.
         return
     if more_of(session, who) is None:
-        raise Conflict("There are no more grids to be had for this assignment.", code="no_more")
+        raise Conflict("There are no more grids for this assignment.", code="no_more")
     who.assignment.extra = _beyond(who.assignment) + 1
     who.assignment.state, who.assignment.completed_at = "open", None
     # The next grid's claim reads the row anew.
@@ -126,7 +126,7 @@ def hand_in(session: Session, who: AnnotatorSession) -> None:
     session.refresh(who.assignment, with_for_update=True)
     require_held(who.assignment)
     if not who.assignment.n_answered:
-        raise Conflict("Nothing is done yet that could be handed in.", code="nothing_done")
+        raise Conflict("You haven't done anything yet that you could submit.", code="nothing_done")
     if who.assignment.n_answered >= who.assignment.target:
         # An extra grid that was begun may be left.
         complete_assignment(session, who.assignment)

@@ -77,7 +77,7 @@ def make_addresses(
     """So many addresses that are good for one assignment each. Raises InvalidInput, Conflict."""
     link = _personal_link(session, account, campaign_id, link_id, "single_use")
     if n < 1:
-        raise InvalidInput("Ask for at least one address.")
+        raise InvalidInput("Make at least one address.")
     return _make(session, account, link, [""] * min(n, MOST_PEOPLE + 1))
 
 
@@ -86,8 +86,8 @@ def _personal_link(
 ) -> Recruitment:
     link = get_link(session, account, campaign_id, link_id, edit=True)
     if link_settings(link.settings).access != access:
-        what = "a list of people" if access == "listed" else "addresses for one assignment"
-        raise Conflict(f"This link has no {what}. Make another link.", code="other_access")
+        what = "a list of people" if access == "listed" else "single-use addresses"
+        raise Conflict(f"This link doesn't use {what}. Make another link.", code="other_access")
     return link
 
 
@@ -101,7 +101,8 @@ def _make(
     ).one()
     if n + len(people) > MOST_PEOPLE:
         raise InvalidInput(
-            f"A link has at most {MOST_PEOPLE} addresses, and this one has {n}. Make another link.",
+            f"A link can have at most {MOST_PEOPLE} addresses. This one has {n}. Make another "
+            "link.",
             code="long_list",
         )
     base = get_settings().base_url
@@ -144,7 +145,7 @@ def revoke(
         raise NotFound("This link has no such address.")
     found = locked(session, Invitation, found.id)
     if found.revoked_at is not None:
-        raise Conflict("This address was taken back already.")
+        raise Conflict("This address has already been withdrawn.")
     found.revoked_at = datetime.now(UTC)
     at_work = session.scalars(
         select(Assignment)

@@ -215,9 +215,9 @@ def require_room(session: Session, recruitment: Recruitment, sizes: list[int]) -
     cost = cost_of_places(recruitment, sizes)
     if left is not None and cost > left:
         raise OverLimit(
-            f"{sum(sizes)} places cost {in_money(cost, recruitment.currency)} with fees, but "
-            f"of the limit only {in_money(max(0, left), recruitment.currency)} are left. Raise "
-            "the spending limit, or ask for fewer places."
+            f"{sum(sizes)} places cost {in_money(cost, recruitment.currency)} with fees, but only "
+            f"{in_money(max(0, left), recruitment.currency)} of the spending limit is left. Raise "
+            "the limit, or ask for fewer places."
         )
 
 
@@ -306,7 +306,7 @@ def release(session: Session, payment_id: UUID) -> Payment:
     """Let a held or failed payment go on; raises OverLimit, or Conflict when it is neither."""
     payment, recruitment = _with_recruitment(session, payment_id)
     if payment.state not in ("held", "failed"):
-        raise Conflict(f"This payment is {payment.state}: there is nothing to release.")
+        raise Conflict(f"This payment is {payment.state}, so there is nothing to approve.")
     _make_due(session, recruitment, payment)
     if payment.why == OVER_LIMIT:
         raise OverLimit(OVER_LIMIT)
@@ -336,8 +336,8 @@ def cancel(session: Session, payment_id: UUID, why: str) -> Payment:
     payment, _ = _with_recruitment(session, payment_id)
     if payment.state not in ("held", "due", "failed") or payment.unsure or payment.kind == "reward":
         raise Conflict(
-            "Only payments that no platform has been told of can be cancelled, and rewards only by "
-            "rejecting the work."
+            "You can cancel only payments that have not been sent to a platform. To cancel a "
+            "reward, reject the work."
         )
     payment.state, payment.why = "cancelled", why.strip() or "Cancelled."
     campaign_changed(session, payment.campaign_id)
@@ -348,10 +348,13 @@ def settle(session: Session, payment_id: UUID, *, paid: bool, why: str) -> Payme
     """A person's word on a payment whose outcome nobody knows, or that was made outside."""
     payment, _ = _with_recruitment(session, payment_id)
     if payment.state != "parked" and not (payment.kind == "outside" and payment.state == "due"):
-        raise Conflict(f"This payment is {payment.state}: there is nothing to settle by hand.")
+        raise Conflict(
+            f"This payment is {payment.state}. You can record the outcome only of payments whose "
+            "outcome is unknown or that you pay yourself."
+        )
     if paid:
         mark_paid(payment, payment.external_id)
-        payment.why = why.strip() or "Settled by hand."
+        payment.why = why.strip() or "Recorded by hand."
     else:
         payment.state, payment.unsure, payment.why = "held", False, why.strip() or AWAITS_WORD
     campaign_changed(session, payment.campaign_id)

@@ -64,7 +64,7 @@ def arrival_of(session: Session, address: str) -> LinkArrival:
         link = session.get_one(Recruitment, invitation.recruitment_id)
     if link is None:
         raise NotFound(
-            "This link leads to no open campaign. Check that it was copied whole.",
+            "This link doesn't lead to an open study. Check that you copied the whole link.",
             code="unknown_link",
         )
     return LinkArrival(session.get_one(Campaign, link.campaign_id), link, invitation)
@@ -102,14 +102,13 @@ def _require_address(arrival: LinkArrival) -> None:
     if invitation is None and link_settings(arrival.link.settings).access in PERSONAL:
         raise LinkRefused(
             "personal_link",
-            "Everybody who takes part here has an address of their own. Open the one that was "
-            "sent to you.",
+            "In this study everyone has a personal link. Open the link that was sent to you.",
         )
     if invitation is not None and invitation.revoked_at is not None:
         raise LinkRefused(
             "revoked",
-            "This address was taken back by who sent it. If you think that this is a mistake, ask "
-            "them.",
+            "This link was withdrawn. If you think this is a mistake, ask the person who sent it "
+            "to you.",
         )
 
 
@@ -130,9 +129,9 @@ def _require_password(link: Recruitment, password: str | None, client: str) -> N
     if link_settings(link.settings).access != "password":
         return
     if password is None:
-        raise LinkRefused("password_needed", "This link asks for a password.")
+        raise LinkRefused("password_needed", "This link needs a password.")
     if not shared_fits(link.password_hash, password, f"link/{link.id}", client):
-        raise LinkRefused("wrong_password", "This is not the password.")
+        raise LinkRefused("wrong_password", "The password is not correct.")
 
 
 def _bind(session: Session, invitation: Invitation, annotator_id: UUID) -> None:
@@ -154,8 +153,8 @@ def _bind(session: Session, invitation: Invitation, annotator_id: UUID) -> None:
     if bound is None:
         raise LinkRefused(
             "link_used",
-            "Somebody has begun with this address in another browser, and it is good for one "
-            "assignment only. If that was you, go on there.",
+            "Someone has already used this link in another browser, and it allows only one "
+            "assignment. If that was you, continue in that browser.",
         )
 
 
@@ -191,16 +190,16 @@ def _refusal(session: Session, link: Recruitment, annotator: Annotator) -> LinkR
         .order_by(Assignment.created_at.desc())
     ).all()
     if settings.access == "single_use" and done:
-        sentence = "This address was good for one assignment, and that is done. Thank you!"
+        sentence = "This link allows one assignment, and you have completed it. Thank you!"
         return LinkRefused("link_used", _with_code(session, link.campaign_id, sentence, done[0]))
     if settings.per_device and len(done) >= settings.per_device:
-        sentence = "You have done as much as one person may do here. Thank you!"
+        sentence = "You have done as much as one person can do in this study. Thank you!"
         return LinkRefused("device_limit", _with_code(session, link.campaign_id, sentence, done[0]))
     if link.state != "open":
         return LinkRefused(
             "link_closed",
-            "This link lets nobody new in at the moment. Ask who sent it to you, or try again "
-            "later.",
+            "The study is not taking new people at the moment. Try again later, or ask the person "
+            "who sent you the link.",
         )
     return None if has_place(session, link) else _full()
 
@@ -223,6 +222,4 @@ def _require_place_again(session: Session, link: Recruitment, assignment: Assign
 
 
 def _full() -> LinkRefused:
-    return LinkRefused(
-        "link_full", "Enough people have taken part already: there is nothing left to do here."
-    )
+    return LinkRefused("link_full", "Enough people have taken part. There is nothing left to do.")

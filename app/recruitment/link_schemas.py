@@ -18,7 +18,9 @@ from app.recruitment.people_list import BadLine
 from app.recruitment.settings import link_settings
 
 Access = Literal["open", "password", "listed", "single_use"]
-Password = Field(default=None, max_length=1000, description="Kept as a hash; never shown again.")
+Password = Field(
+    default=None, max_length=1000, description="Stored as a hash and never shown again."
+)
 
 
 class NewLink(BaseModel, extra="forbid"):
@@ -110,7 +112,7 @@ class NewInvitations(BaseModel, extra="forbid"):
     @model_validator(mode="after")
     def _one_of_them(self) -> "NewInvitations":
         if (self.people is None) == (self.number is None):
-            raise ValueError("either people or a number of addresses")
+            raise ValueError("give either people or a number of addresses")
         return self
 
 

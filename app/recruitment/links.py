@@ -61,13 +61,15 @@ def make_link(session: Session, account: Account, campaign_id: UUID, plan: LinkP
     """Another link of a campaign that has started, open at once. Raises InvalidInput, Conflict."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
     if campaign.state == "draft":
-        raise Conflict("Start the campaign first: its links open with it.", code="not_ready")
+        raise Conflict("Start the campaign first. You can make more links then.", code="not_ready")
     settings = checked_settings("link", plan.settings or {})
     asks = settings["access"] == "password"
     if asks and plan.password is None:
         raise InvalidInput("Choose a password for the link.", code="bad_password")
     if not asks and plan.password is not None:
-        raise InvalidInput("This link asks for no password: leave it out.", code="bad_password")
+        raise InvalidInput(
+            "This link doesn't use a password. Leave the password out.", code="bad_password"
+        )
     link = Recruitment(
         campaign_id=campaign.id,
         channel="link",
@@ -109,8 +111,7 @@ def change_link(
     access = settings["access"]
     if access != before and {access, before} & set(PERSONAL):
         raise InvalidInput(
-            "A link with addresses for single people stays so, and no other becomes one. Make "
-            "another link.",
+            "You can't change a link from or to personal addresses. Make another link.",
             code="access_stays",
         )
     link.settings = settings
@@ -130,7 +131,7 @@ def act_on_link(
     """Pause, stop, or open again: nobody new begins; those at work go on. Raises Conflict."""
     link = get_link(session, account, campaign_id, link_id, edit=True)
     if link.state not in FROM[deed]:
-        raise Conflict(f"Cannot {deed} this link: it is {link.state}.")
+        raise Conflict(f"You can't {deed} this link because it is {link.state}.")
     link.state = {"pause": "paused", "resume": "open", "stop": "stopped"}[deed]
     link.stopped_at = datetime.now(UTC) if deed == "stop" else None
     return _told(session, account, link, deed)
@@ -199,14 +200,14 @@ def _name(text: str) -> str:
 
 def _places(places: int) -> int:
     if not 0 <= places <= MOST_PLACES:
-        raise InvalidInput(f"Places: from 1 to {MOST_PLACES}, or 0 for any number.")
+        raise InvalidInput(f"Enter 1 to {MOST_PLACES} places, or 0 for no limit.")
     return places
 
 
 def _reward(cents: int) -> int:
     if not 0 <= cents <= MOST_REWARD_CENTS:
         raise InvalidInput(
-            f"The reward is from 0 to {MOST_REWARD_CENTS} hundredths; it is {cents}."
+            f"The reward must be between 0 and {MOST_REWARD_CENTS} cents; it is {cents}."
         )
     return cents
 

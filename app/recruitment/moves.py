@@ -41,7 +41,7 @@ def _withdrawn(session: Session, posting: Posting) -> bool:
     )
     if posting.state != "planned" or call is None or call.attempts or call.state != "due":
         return False
-    call.state, call.ended_at, call.why = "cancelled", datetime.now(UTC), "Stopped before."
+    call.state, call.ended_at, call.why = "cancelled", datetime.now(UTC), "Stopped earlier."
     posting.state, posting.closed_at = "failed", datetime.now(UTC)
     return True
 

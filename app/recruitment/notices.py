@@ -32,7 +32,7 @@ def hook_secret(session: Session, channel_account_id: UUID) -> str:
     sealed = account.hook_secret if account is not None else None
     secret = unseal(HOOK_SEAL, sealed) if sealed is not None else None
     if secret is None:
-        raise NotFound("Nothing is expected at this address.")
+        raise NotFound("No notifications are expected at this address.")
     return secret.decode()
 
 

@@ -128,14 +128,14 @@ def mark_paid(
         .with_for_update()
     ).all()
     if len(found) != len(set(payment_ids)):
-        raise NotFound("Some of these are no payments that are made outside for this campaign.")
+        raise NotFound("Some of these are not payments that you make for this campaign yourself.")
     given_up = [one for one in found if one.state not in ("due", "paid")]
     if given_up:
-        raise Conflict(f"A payment that is {given_up[0].state} cannot be marked as paid.")
+        raise Conflict(f"You can't mark a payment as paid when it is {given_up[0].state}.")
     due = [one for one in found if one.state == "due"]
     for payment in due:
         ledger.mark_paid(payment, "")
-        payment.why = note.strip() or "Paid outside."
+        payment.why = note.strip() or "Paid by you."
     if due:
         record_audit(
             session, account.id, "payment.paid_outside", "campaign", campaign.id,

@@ -20,12 +20,12 @@ pages = APIRouter(include_in_schema=False)
 ADDRESS = "/account/platforms"
 # What the environments are, where people choose one.
 ENVIRONMENTS = {
-    "production": "for real: people are paid real money",
-    "sandbox": "sandbox: play money, to try it out",
+    "production": "production: people are paid real money",
+    "sandbox": "sandbox: play money for testing",
     "custom": "this server's own endpoint",
 }
 FIELDS = {
-    "access_key_id": "Access key id",
+    "access_key_id": "Access key ID",
     "secret_access_key": "Secret access key",
     "token": "API token",
 }

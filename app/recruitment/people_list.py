@@ -47,7 +47,7 @@ def read_people(text: str, known: set[str]) -> PeopleList:
         people.append(person)
         if len(people) > MOST_PEOPLE:
             raise InvalidInput(
-                f"A list has at most {MOST_PEOPLE} people. Make another link for the others.",
+                f"A list can have at most {MOST_PEOPLE} people. Make another link for the others.",
                 code="long_list",
             )
     if not people and not bad:
@@ -62,17 +62,17 @@ def sameness(person: str) -> str:
 
 def _fault(cells: list[str], seen: set[str], known: set[str]) -> str:
     if len(cells) > 1:
-        return f"more columns than expected: name the one with people “{COLUMN}” in the first line"
+        return f"too many columns; in the first line, name the column with people “{COLUMN}”"
     [person] = cells
     if not person:
-        return "nobody in it"
+        return "no person in this line"
     if len(person) > LONGEST:
         return f"more than {LONGEST} characters"
     if any(unicodedata.category(one) in ("Cc", "Cs") for one in person):
-        return "characters that cannot be shown"
+        return "contains characters that can't be displayed"
     if sameness(person) in known:
-        return "has an address already"
-    return "twice in the list" if sameness(person) in seen else ""
+        return "already has an address"
+    return "is in the list twice" if sameness(person) in seen else ""
 
 
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -99,5 +99,5 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
             is_first = False
     except csv.Error as error:
         raise InvalidInput(
-            f"Line {reader.line_num} of the list is no CSV: {error}.", code="bad_list"
+            f"Line {reader.line_num} of the list is not valid CSV: {error}.", code="bad_list"
         ) from error

@@ -37,7 +37,7 @@ def _address(session: Session, recruitment: Recruitment, turk_submit_to: str) ->
     try:
         return submit_address(turk_submit_to, environment_of(session, recruitment))
     except BadSubmitAddress:
-        logger.warning("refused on mturk, recruitment %s: a foreign turkSubmitTo", recruitment.id)
+        logger.warning("refused on mturk, recruitment %s: unknown turkSubmitTo", recruitment.id)
         raise
 
 

@@ -41,11 +41,11 @@ def require_accepted(body: OpenMTurkSession) -> None:
     try:
         at_work = speaker.open().status(ref).at_work
     except ChannelError as error:
-        logger.warning("MTurk could not be asked about recruitment %s: %s", recruitment.id, error)
+        logger.warning("could not ask MTurk about recruitment %s: %s", recruitment.id, error)
         return
     if at_work == 0:
         raise entry.refused(
-            recruitment, arrival, "MTurk says that nobody has accepted it", "not_accepted"
+            recruitment, arrival, "according to MTurk, nobody has accepted it", "not_accepted"
         )
 
 
@@ -70,8 +70,8 @@ def require_participant(body: OpenProlificSession) -> None:
         ) from error
     except ChannelError as error:
         raise PlatformSilent(
-            "Prolific could not be asked who you are just now. Wait a minute and reload this page; "
-            "your place is kept."
+            "Likewise can't check with Prolific who you are at the moment. Your place is reserved. "
+            "Wait a minute and reload this page."
         ) from error
 
 
@@ -82,5 +82,5 @@ def _confirm(channel: Prolific, body: OpenProlificSession, recruitment: Recruitm
         claims = channel.token_claims(body.token, page_address(recruitment))
         said = (claims.session_id, claims.participant, claims.study)
         if said != (body.session, body.participant, body.study):
-            raise ChannelRefused("the signed statement is about somebody else", "another_person")
+            raise ChannelRefused("the signed token belongs to someone else", "another_person")
     channel.confirm_person(body.session, body.participant, body.study)

@@ -130,7 +130,7 @@ def do_poll(attempt: PollAttempt, seconds: float) -> None:
     except Exception as error:
         if is_passing(error):
             raise
-        logger.exception("the postings of recruitment %s are put off", attempt.recruitment_id)
+        logger.exception("checking recruitment %s failed", attempt.recruitment_id)
         with transaction() as session:
             _put_off(session, attempt.recruitment_id, reason_of(error))
 

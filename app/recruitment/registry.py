@@ -56,5 +56,5 @@ _OPENERS: dict[str, Callable[[Credentials], Channel]] = {
 def open_channel(name: str, credentials: Credentials) -> Channel:
     """The channel of these credentials; raises ChannelRefused when they cannot be used."""
     if name not in _OPENERS:
-        raise UnknownChannel(f"There is no channel {name} to recruit on.")
+        raise UnknownChannel(f"You can't recruit on {name}: there is no such channel.")
     return _OPENERS[name](credentials)

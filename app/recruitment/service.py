@@ -76,9 +76,12 @@ def change_draft(
     """Give a draft another plan; raises Conflict once it was opened."""
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state != "draft":
-        raise Conflict("It was opened already: only the limit can be changed, and more asked for.")
+        raise Conflict(
+            "This recruitment is already published. You can only change its spending limit or "
+            "add places."
+        )
     if plan.channel != recruitment.channel:
-        raise InvalidInput("The channel of a recruitment stays. Plan another one.")
+        raise InvalidInput("You can't change a recruitment's channel. Plan another recruitment.")
     campaign = session.get_one(Campaign, recruitment.campaign_id)
     _apply(session, account, campaign, recruitment, plan)
     return recruitment
@@ -92,18 +95,22 @@ def _apply(
     plan: RecruitmentPlan,
 ) -> None:
     if plan.channel not in SETTINGS or plan.channel == "link":
-        raise InvalidInput("People are recruited on mturk or prolific; links need no recruitment.")
+        raise InvalidInput("Choose the channel mturk or prolific. Links need no recruitment.")
     if plan.channel_account_id is None:
-        raise InvalidInput("Choose the account on the platform that pays.", code="no_account")
+        raise InvalidInput("Choose the platform account that pays.", code="no_account")
     channel_account = get_account(session, account, plan.channel_account_id)
     if channel_account.channel != plan.channel:
-        raise InvalidInput(f"That account is on {channel_account.channel}, not on {plan.channel}.")
+        raise InvalidInput(
+            f"That account is for {channel_account.channel}, not for {plan.channel}. Choose "
+            "another account."
+        )
     if not 1 <= plan.places <= MOST_PLACES:
-        raise InvalidInput(f"Places: from 1 to {MOST_PLACES}; found {plan.places}.")
+        raise InvalidInput(f"Enter 1 to {MOST_PLACES} places, not {plan.places}.")
     reward = campaign.reward_cents if plan.reward_cents is None else plan.reward_cents
     if not 1 <= reward <= 1_000_000:
         raise InvalidInput(
-            "Platforms pay a reward for each assignment: enter one above zero.", code="no_reward"
+            "Enter a reward above zero. Platforms require one for each assignment.",
+            code="no_reward",
         )
     recruitment.settings = checked_settings(plan.channel, plan.settings or {})
     recruitment.channel_account_id = channel_account.id
@@ -128,7 +135,7 @@ def open_recruitment(session: Session, account: Account, recruitment_id: UUID) -
     """
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state != "draft":
-        raise Conflict(f"It is {recruitment.state} already.")
+        raise Conflict(f"This recruitment is already {recruitment.state}.")
     require_payer(session, account, recruitment)
     _require_ready(session, recruitment)
     recruitment.state, recruitment.opened_at = "open", datetime.now(UTC)
@@ -145,17 +152,17 @@ def problems_before_opening(session: Session, recruitment: Recruitment) -> list[
     found = []
     campaign = session.get_one(Campaign, recruitment.campaign_id)
     if campaign.state != "running":
-        found.append(f"The campaign is {campaign.state}: start it first, then recruit.")
+        found.append(f"The campaign is {campaign.state}. It must be running to recruit people.")
     is_custom = _environment(session, recruitment) == "custom"
     if not get_settings().base_url.startswith("https://") and not is_custom:
         found.append(
-            "Platforms send people to pages that are served over HTTPS only. Set LIKEWISE_BASE_URL "
-            "to this server's https address (docs/operations.md)."
+            "Platforms send people only to HTTPS pages. Set LIKEWISE_BASE_URL to this server's "
+            "https:// address (docs/operations.md)."
         )
     if recruitment.channel == "prolific" and is_custom and not get_settings().prolific_site:
         found.append(
-            "LIKEWISE_PROLIFIC_SITE is not set: people could not be sent back to where they came "
-            "from."
+            "LIKEWISE_PROLIFIC_SITE is not set, so people could not be sent back to the platform. "
+            "The operator must set it."
         )
     return found
 
@@ -190,11 +197,13 @@ def ask_for_more(
     would cost the higher fee. Raises Conflict, InvalidInput or OverLimit."""
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state != "open":
-        raise Conflict(f"It is {recruitment.state}: more places can be had while it is open.")
+        raise Conflict(
+            f"This recruitment is {recruitment.state}. You can add places only while it is open."
+        )
     require_payer(session, account, recruitment)
     _require_ready(session, recruitment)
     if not 1 <= places <= MOST_PLACES:
-        raise InvalidInput(f"Places: from 1 to {MOST_PLACES}; found {places}.")
+        raise InvalidInput(f"Enter 1 to {MOST_PLACES} places, not {places}.")
     if recruitment.channel == "prolific":
         _extend(session, recruitment, places)
     else:
@@ -231,8 +240,8 @@ def set_limit(
     committed = ledger.commitments(session, recruitment).committed_cents
     if limit_cents < committed:
         raise InvalidInput(
-            f"{in_money(committed, recruitment.currency)} are spent or promised already: the limit "
-            "cannot be below that.",
+            f"The limit can't be below {in_money(committed, recruitment.currency)}, which is "
+            "already spent or promised.",
             code="below_commitments",
         )
     recruitment.spend_limit_cents = limit_cents
@@ -252,14 +261,14 @@ def act(session: Session, account: Account, recruitment_id: UUID, deed: Deed) ->
     if recruitment.state in allowed[deed]:
         move(session, recruitment, deed)
         return _told(session, account, recruitment, deed)
-    raise Conflict(f"Cannot {deed} this recruitment: it is {recruitment.state}.")
+    raise Conflict(f"You can't {deed} this recruitment because it is {recruitment.state}.")
 
 
 def poll_now(session: Session, account: Account, recruitment_id: UUID) -> None:
     """Have the platform asked at once; raises Conflict for a draft."""
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state == "draft":
-        raise Conflict("It was never opened: there is nothing to ask the platform for.")
+        raise Conflict("This recruitment is a draft, so there is nothing to check on the platform.")
     recruitment.poll_at = datetime.now(UTC)
 
 
@@ -267,7 +276,7 @@ def delete_draft(session: Session, account: Account, recruitment_id: UUID) -> No
     """Forget a draft; raises Conflict once it was opened: the books refer to it."""
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state != "draft":
-        raise Conflict("It was opened, and the books refer to it: stop it instead.")
+        raise Conflict("You can delete only drafts. Stop this recruitment instead.")
     session.delete(recruitment)
 
 

@@ -28,7 +28,7 @@ def _country(found: object) -> object:
         return found
     written = found.strip().upper()
     if not re.match(COUNTRY, written):
-        raise ValueError(f"“{found}” is no country's letters, as US, GB, or US-CA are")
+        raise ValueError(f"“{found}” is not a country code such as US, GB or US-CA")
     return written
 
 

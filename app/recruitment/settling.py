@@ -33,7 +33,7 @@ def settle(session: Session, recruitment: Recruitment, row: Submission) -> None:
     elif row.state in ("returned", "timed_out") and assignment is not None:
         if assignment.state == "open":
             assignment.state = "returned"
-        _cancel_reward(session, row, "The platform says that the work was given back.")
+        _cancel_reward(session, row, "The work was returned on the platform.")
         # A reason tells that somebody has looked at it.
         row.flag = "broken_off" if assignment.n_answered and not row.reason else ""
     elif row.state == "rejected" and row.decision != "reject":
@@ -124,7 +124,7 @@ def _settle_approved(
         payment = approve(session, recruitment, row, assignment, "Approved on the platform.")
     if payment.state in ("held", "due", "failed"):
         ledger.mark_paid(payment, row.external_id)
-        payment.why = "The platform says that it is paid."
+        payment.why = "Paid according to the platform."
     is_work = session.get_one(Posting, row.posting_id).compensates is None
     if payment.state == "paid" and is_work:
         owe_bonuses(session, recruitment, row)
@@ -140,12 +140,12 @@ def _settle_screened_out(
     if cents is None:
         row.flag = "" if row.reason else "screened_out_there"
         return
-    owed = Owed("screen_out", "screen_out", cents, "Practice was not passed.")
+    owed = Owed("screen_out", "screen_out", cents, "Failed practice.")
     payment = ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
     row.flag = ""
     if payment.state in ("held", "due", "failed"):
         ledger.mark_paid(payment, row.external_id)
-        payment.why = "The platform says that it is paid."
+        payment.why = "Paid according to the platform."
 
 
 def _cancel_reward(session: Session, row: Submission, why: str) -> None:

@@ -76,7 +76,7 @@ def dry_run_out(session: Session, recruitment: Recruitment) -> RecruitmentDryRun
     total = estimate.places_cents
     problems = problems_before_opening(session, recruitment)
     if recruitment.spend_limit_cents is not None and total > recruitment.spend_limit_cents:
-        problems.append("The spending limit is below what the places cost.")
+        problems.append("The places cost more than the spending limit. Raise it.")
     of_account, warnings = _about_account(account, recruitment, total)
     requests: list[PlannedRequestOut] = []
     try:
@@ -129,16 +129,16 @@ def _about_account(
 ) -> tuple[list[str], list[str]]:
     """Problems and warnings by what the last look at the account found."""
     if not account.checked:
-        return [], ["This account was never checked. Look at it under Account → Platforms first."]
+        return [], ["This account was never checked. Check it under Account → Platforms first."]
     checked = CheckedOut.model_validate(account.checked)
     problems, warnings = list(checked.problems), list(checked.warnings)
     if checked.currency and checked.currency != recruitment.currency:
         problems.append(
-            f"The account pays in {checked.currency}, and the reward is in {recruitment.currency}. "
-            "Set the campaign's currency to that of the account."
+            f"The account pays in {checked.currency}, but the reward is in "
+            f"{recruitment.currency}. Set the campaign's currency to {checked.currency}."
         )
     elif checked.balance_cents is not None and checked.balance_cents < total_cents:
         has = ledger.in_money(checked.balance_cents, checked.currency)
         costs = ledger.in_money(total_cents, recruitment.currency)
-        warnings.append(f"The account had {has} at the last check, and the places cost {costs}.")
+        warnings.append(f"The account had {has} when last checked, but the places cost {costs}.")
     return problems, warnings

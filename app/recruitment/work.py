@@ -273,7 +273,7 @@ def _pay_reward(attempt: RewardAttempt) -> None:
     if known is None:
         raise ChannelUnavailable("The platform does not show this submission yet.")
     if not attempt.is_person(known.person):
-        raise ChannelRefused("The platform says that somebody else handed this in.")
+        raise ChannelRefused("According to the platform, someone else submitted this.")
     if known.state == done:
         return
     ref = replace(attempt.ref, person=known.person)
@@ -282,6 +282,6 @@ def _pay_reward(attempt: RewardAttempt) -> None:
     elif known.state == "rejected" and attempt.reverse:
         channel.reverse(ref, attempt.message)
     elif known.state == "rejected":
-        raise ChannelRefused("It was rejected on the platform. Take that back first.")
+        raise ChannelRefused("This was rejected on the platform. Reverse the rejection first.")
     else:
         channel.approve(ref, attempt.message)

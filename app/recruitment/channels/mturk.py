@@ -81,13 +81,13 @@ class MTurkChannel:
     def planned(self, order: PostingOrder) -> list[PlannedRequest]:
         """The names of what MTurk gives ids to stand for them."""
         settings: MTurkSettings = order.settings
-        task = self._task(order, "has taken part" if settings.exclude_former else "")
+        task = self._task(order, "(has taken part)" if settings.exclude_former else "")
         encrypted = self._api.site.environment != "custom"
         return [
             PlannedRequest("CreateHITType", mturk_tasks.hit_type_body(task)),
             PlannedRequest(
                 "CreateHITWithHITType",
-                mturk_tasks.hit_body(task, "(of the call before)", encrypted=encrypted),
+                mturk_tasks.hit_body(task, "(from the previous call)", encrypted=encrypted),
             ),
         ]
 
@@ -111,11 +111,11 @@ class MTurkChannel:
     def _former(self, campaign: str) -> str:
         """The qualification type of those who took part: one for each campaign and account."""
         if not campaign:
-            raise ValueError("Who took part can be excluded of a named campaign alone.")
+            raise ValueError("Excluding people who took part needs the campaign's name.")
         return mturk_people.qualification_type(
             self._api,
             f"Has taken part ({campaign})",
-            "Given to people who have handed in work for a study that wants each person once.",
+            "Given to people who have submitted work for a study that each person can do once.",
         )
 
     def extend(
@@ -155,7 +155,7 @@ class MTurkChannel:
 
     def screen_out(self, ref: SubmissionRef) -> None:
         raise ChannelRefused(
-            "MTurk knows no screening out. Approve the work, or pay a part of it as a bonus.",
+            "MTurk can't screen people out. Approve the work, or pay part of it as a bonus.",
             "not_on_mturk",
         )
 
@@ -173,7 +173,7 @@ class MTurkChannel:
         """They get the campaign's qualification, which its HITs demand not to have."""
         former = posting.details.get("qualification_type_id")
         if not former:
-            raise ChannelRefused("This task was posted for people who took part before, too.")
+            raise ChannelRefused("This task is also open to people who took part before.")
         refused = mturk_people.grant_to_all(self._api, former, people)
         if refused:
             raise ChannelRefused(

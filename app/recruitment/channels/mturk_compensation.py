@@ -18,7 +18,7 @@ def compensate(api: MTurkApi, order: Compensation) -> tuple[str, dict[str, Any]]
     alone = mturk_people.qualification_type(
         api,
         f"Compensation ({order.token})",
-        "Given to one person who worked on a task but could not hand it in.",
+        "Given to one person who worked on a task but could not submit it.",
     )
     mturk_people.grant(api, alone, order.person)
     task = mturk_tasks.Task(

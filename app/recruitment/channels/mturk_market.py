@@ -50,7 +50,7 @@ def _require_same_fee(has: int, more: int) -> None:
     if has < MANY <= has + more:
         raise ChannelRefused(
             f"This task has {has} places. MTurk does not let it grow to ten or more, because its "
-            "fee would change. Post a further task instead.",
+            "fee would change. Publish another task instead.",
             "AWS.MechanicalTurk.InvalidMaximumAssignmentsIncrease",
         )
 
@@ -86,7 +86,7 @@ def reopen(api: MTurkApi, posting: PostingRef, hit: dict[str, Any], now: datetim
     for minutes in range(10):
         if _set_end(api, posting, min(end, now + FARTHEST) + timedelta(minutes=minutes)):
             return
-    raise ChannelRefused("MTurk does not put this task back on the market.")
+    raise ChannelRefused("MTurk does not open this task again.")
 
 
 def _set_end(api: MTurkApi, posting: PostingRef, end: datetime) -> bool:

@@ -60,7 +60,7 @@ def qualification_type(api: MTurkApi, name: str, description: str) -> str:
             raise
         found = _find_qualification_type(api, name)
         if not found:
-            raise ChannelUnavailable("MTurk does not show its new qualification yet.") from error
+            raise ChannelUnavailable("MTurk does not list its new qualification yet.") from error
         return found
     return str(made["QualificationType"]["QualificationTypeId"])
 

@@ -74,7 +74,7 @@ class MTurkQueue:
         try:
             reply: dict[str, Any] = getattr(self._client, operation)(**parameters)
         except (ClientError, BotoCoreError) as error:
-            raise ChannelUnavailable(f"The queue of notifications: {translated(error)}") from error
+            raise ChannelUnavailable(f"Notification queue: {translated(error)}") from error
         return reply
 
     @cached_property
@@ -106,11 +106,11 @@ def events_of(body: str) -> list[TurkEvent]:
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or not isinstance(document.get("Events"), list):
-        log.warning("a message in MTurk's queue is none of MTurk's; it is dropped")
+        log.warning("dropped a message in MTurk's queue that is not from MTurk")
         return []
     name = document.get("EventDocId")
     if not isinstance(name, str) or not _DOCUMENT.fullmatch(name):
-        log.warning("a message in MTurk's queue has no EventDocId; it is dropped")
+        log.warning("dropped a message in MTurk's queue that has no EventDocId")
         return []
     events = (_event(f"{name}:{n}", one) for n, one in enumerate(document["Events"]))
     return [event for event in events if event is not None]

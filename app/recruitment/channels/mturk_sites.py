@@ -63,8 +63,8 @@ def site_of(environment: str) -> Site:
     origin = _origin(settings.mturk_worker_site)
     if environment != "custom" or not settings.mturk_endpoint or not origin:
         raise ChannelRefused(
-            "This server has no MTurk of its own: its operator has to set LIKEWISE_MTURK_ENDPOINT "
-            "and LIKEWISE_MTURK_WORKER_SITE.",
+            "This server has no custom MTurk endpoint. Its operator must set "
+            "LIKEWISE_MTURK_ENDPOINT and LIKEWISE_MTURK_WORKER_SITE.",
             "no_custom_endpoint",
         )
     return Site("custom", settings.mturk_endpoint, origin, (origin,))
@@ -83,8 +83,8 @@ def submit_address(turk_submit_to: str, environment: str) -> str:
         raise BadSubmitAddress(str(error)) from error
     if turk_submit_to not in (origin, f"{origin}/"):
         raise BadSubmitAddress(
-            "The address of this page says that answers are to be sent elsewhere than to "
-            "Mechanical Turk. Open the task from Mechanical Turk's own list of tasks."
+            "This page's address would send your answers somewhere other than Mechanical Turk. "
+            "Open the task from Mechanical Turk's own list of tasks."
         )
     return origin + SUBMIT_PATH
 

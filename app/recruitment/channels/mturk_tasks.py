@@ -115,7 +115,7 @@ def _hit_named(api: MTurkApi, message: str, token: str) -> dict[str, Any]:
             return hit
     found = find_hit(api, token)
     if found is None:
-        raise ChannelUnavailable("MTurk has this task already, but does not show it yet.")
+        raise ChannelUnavailable("MTurk already has this task, but does not list it yet.")
     return found
 
 

@@ -62,7 +62,7 @@ def approve(api: MTurkApi, ref: SubmissionRef, message: str) -> None:
 def reject(api: MTurkApi, ref: SubmissionRef, message: str) -> None:
     """Refuse the reward; the person reads why."""
     if not clipped(message, MAX_FEEDBACK):
-        raise ChannelRefused("Say why it is rejected: the person reads it.", "no_reason")
+        raise ChannelRefused("Enter a reason. The person will read it.", "no_reason")
     known = submission_of_person(api, ref)
     if known.state == "rejected":
         return
@@ -82,8 +82,8 @@ def reverse(api: MTurkApi, ref: SubmissionRef, message: str, now: datetime) -> N
         if not (old and said(error, "InvalidAssignmentState")):
             raise
         raise ChannelRefused(
-            "MTurk lets a rejection be reversed only within 30 days after the work was handed in. "
-            "Pay the person by a bonus.",
+            "On MTurk, you can reverse a rejection only within 30 days after the work was "
+            "submitted. Pay the person with a bonus instead.",
             error.code,
         ) from error
 
@@ -91,7 +91,7 @@ def reverse(api: MTurkApi, ref: SubmissionRef, message: str, now: datetime) -> N
 def _require_submitted(known: PlatformSubmission) -> None:
     if known.state != "submitted":
         raise ChannelRefused(
-            f"On MTurk this work is {known.state} already.",
+            f"On MTurk, this work is already {known.state}.",
             "AWS.MechanicalTurk.InvalidAssignmentState",
         )
 
@@ -121,11 +121,11 @@ def submission_of_person(api: MTurkApi, ref: SubmissionRef) -> PlatformSubmissio
     known = submission(api, ref)
     if known is None:
         raise ChannelRefused(
-            "MTurk does not know this as work that was handed in.", "unknown_submission"
+            "MTurk has no record that this work was submitted.", "unknown_submission"
         )
     if known.person != ref.person:
         raise ChannelRefused(
-            "MTurk says that somebody else handed this in, so nothing was done.", "other_person"
+            "According to MTurk, someone else submitted this, so nothing was done.", "other_person"
         )
     return known
 

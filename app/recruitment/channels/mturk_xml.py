@@ -40,12 +40,12 @@ def _require_showable(url: str, encrypted: bool) -> None:
     parts = urlsplit(url)
     if encrypted and parts.scheme != "https":
         raise ChannelRefused(
-            f"MTurk shows encrypted pages alone, and this server's address is {url[:60]}. Serve "
-            "Likewise with HTTPS and set LIKEWISE_BASE_URL to its https:// address.",
+            f"MTurk shows only HTTPS pages, and this server's address is {url[:60]}. Serve "
+            "Likewise over HTTPS and set LIKEWISE_BASE_URL to its https:// address.",
             "needs_https",
         )
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
-        raise ChannelRefused(f"MTurk cannot show {url[:60]}: not the address of a page.")
+        raise ChannelRefused(f"MTurk can't show {url[:60]} because it is not a page's address.")
 
 
 def answer_fields(text: str) -> dict[str, str]:
@@ -61,7 +61,7 @@ def answer_fields(text: str) -> dict[str, str]:
     except (ParseError, DefusedXmlException, ValueError) as error:
         raise BadAnswer(f"The answer is not XML: {type(error).__name__}.") from error
     if root.tag != f"{{{ANSWERS}}}QuestionFormAnswers":
-        raise BadAnswer("The answer is XML of another kind.")
+        raise BadAnswer("The answer is not QuestionFormAnswers XML.")
     fields = {}
     for answer in root.iterfind(f"{{{ANSWERS}}}Answer"):
         name = answer.findtext(f"{{{ANSWERS}}}QuestionIdentifier")

@@ -85,7 +85,7 @@ class Prolific:
         wanted = settings.model_dump(
             include={"countries", "min_percent_approved", "min_approved", "exclude_former"}
         )
-        body = study_body(order, settings, "(the workspace's first project)", [wanted])
+        body = study_body(order, settings, "(the first project in the workspace)", [wanted])
         return [
             PlannedRequest("POST /api/v1/studies/", body),
             PlannedRequest("POST /api/v1/studies/…/transition/", {"action": "PUBLISH"}),
@@ -97,7 +97,7 @@ class Prolific:
         """Only by the total: Prolific takes no tokens, and could not tell a repetition from more
         places. A study that had ended is active again by this."""
         if total is None:
-            raise ChannelRefused("Prolific is told how many places there are to be.", "no_total")
+            raise ChannelRefused("Prolific needs the total number of places.", "no_total")
         posting_of.enlarge(self.http, _safe(posting.external_id), total)
 
     def pause(self, posting: PostingRef) -> None:
@@ -146,7 +146,7 @@ class Prolific:
     def reverse(self, ref: SubmissionRef, message: str) -> None:
         found = self._read(ref.external_id)
         if found is None:
-            raise ChannelRefused("Prolific knows no such submission.", "not_found")
+            raise ChannelRefused("Prolific has no such submission.", "not_found")
         if found.status == "REJECTED":
             self._transition(ref, {"action": "UNREJECT"}, {"AWAITING REVIEW", *APPROVED})
         self.approve(ref, message)
@@ -154,7 +154,7 @@ class Prolific:
     def screen_out(self, ref: SubmissionRef) -> None:
         details = ref.posting.details
         if not details.get("screen_out"):
-            raise ChannelRefused("This study pays nothing for being screened out.", "no_screen_out")
+            raise ChannelRefused("This study has no pay for screened-out people.", "no_screen_out")
         body = {"action": "SCREEN_OUT", "completion_code": details["codes"]["screened_out"]}
         self._transition(ref, body, {"SCREENED OUT"})
 
@@ -179,7 +179,7 @@ class Prolific:
         group = posting.details.get("group_id")
         if not group:
             raise ChannelRefused(
-                "This study was published without the limit of one assignment per person.",
+                "This study was published without “One assignment per person”.",
                 "no_group",
             )
         posting_of.keep_out(self.http, _safe(group), list(people))
@@ -192,17 +192,17 @@ class Prolific:
         """
         found = self._read(session_id) if _ID.fullmatch(session_id) else None
         if found is None:
-            raise ChannelRefused("Prolific knows no such submission.", "unknown_submission")
+            raise ChannelRefused("Prolific has no such submission.", "unknown_submission")
         if found.study_id != study:
-            raise ChannelRefused("This submission is of another study.", "another_study")
+            raise ChannelRefused("This submission belongs to another study.", "another_study")
         if not participant or found.person != participant:
-            raise ChannelRefused("This submission is somebody else's.", "another_person")
+            raise ChannelRefused("This submission belongs to someone else.", "another_person")
         if found.status in ("AWAITING REVIEW", *APPROVED):
-            raise ChannelRefused("You have handed this submission in.", "handed_in")
+            raise ChannelRefused("You have already submitted this.", "handed_in")
         if found.status not in AT_WORK:
             raise ChannelRefused(
-                "This submission is not at work any more: it was returned, timed out or was "
-                "decided on. Open the study on Prolific again.",
+                "This submission is no longer active: it was returned, timed out or was reviewed. "
+                "Open the study on Prolific again.",
                 "not_at_work",
             )
         return platform_submission(found)
@@ -236,7 +236,7 @@ class Prolific:
                 raise
             if found.status in AT_WORK:
                 raise ChannelUnavailable(
-                    "Prolific does not show this submission as handed in yet."
+                    "Prolific does not show this as submitted yet."
                 ) from refusal
 
 
@@ -256,8 +256,8 @@ def base_address(environment: str) -> str:
     if environment == "custom" and get_settings().prolific_endpoint:
         return get_settings().prolific_endpoint
     raise ChannelRefused(
-        "Prolific has no sandbox. For trying things out, the operator can set "
-        "LIKEWISE_PROLIFIC_ENDPOINT to an emulator and choose the environment “custom”.",
+        "Prolific has no sandbox. To try things out, the operator can set "
+        "LIKEWISE_PROLIFIC_ENDPOINT to an emulator. Then choose the environment “custom”.",
         "no_environment",
     )
 
@@ -272,7 +272,7 @@ def completion_address(environment: str, code: str) -> str:
 def _safe(external_id: str) -> str:
     """An id that may be part of an address."""
     if not _ID.fullmatch(external_id):
-        raise ChannelRefused("This is no id of Prolific's.", "not_found")
+        raise ChannelRefused("This is not a Prolific ID.", "not_found")
     return external_id
 
 

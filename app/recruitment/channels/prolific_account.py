@@ -7,7 +7,7 @@ from app.recruitment.channels.prolific_http import NotAccepted, ProlificHttp
 from app.recruitment.channels.prolific_replies import Balance, User, Workspace
 
 _NO_SANDBOX = (
-    "Prolific has no sandbox: what is published there is real, and people are paid for it."
+    "Prolific has no sandbox. Everything you publish there is real, and people are paid for it."
 )
 
 
@@ -28,11 +28,11 @@ def look_at_account(http: ProlificHttp, wanted: str, real: bool) -> Checked:
         return Checked(None, "", "", problems=(str(refusal),), warnings=tuple(warnings))
     if len(workspaces) > 1:
         warnings.append(
-            f"The token sees {len(workspaces)} workspaces; studies are made in "
-            f"“{workspace.title}”, and paid from there."
+            f"This token has access to {len(workspaces)} workspaces. Studies are created in "
+            f"“{workspace.title}” and paid from there."
         )
     money = balance.available_balance
-    problems = () if money else ("There is no money in the workspace on Prolific. Add some there.",)
+    problems = () if money else ("Your Prolific workspace has no money. Add some on Prolific.",)
     return Checked(
         balance_cents=money,
         currency=balance.currency_code,
@@ -45,5 +45,5 @@ def look_at_account(http: ProlificHttp, wanted: str, real: bool) -> Checked:
 def _chosen(workspaces: Sequence[Workspace], wanted: str) -> Workspace:
     found = [one for one in workspaces if wanted in ("", one.id)]
     if not found:
-        raise ChannelRefused("The token sees no workspace on Prolific.", "no_workspace")
+        raise ChannelRefused("This token has access to no workspace on Prolific.", "no_workspace")
     return found[0]

@@ -44,14 +44,14 @@ def was_paid(found: SubmissionDetail, order: BonusOrder) -> bool:
 def _problem(order: BonusOrder, batch: list[BonusOrder]) -> ChannelError | None:
     """Why an order cannot be in the list."""
     if order.amount_cents <= 0:
-        return ChannelRefused("A bonus is more than nothing.", "amount")
+        return ChannelRefused("A bonus must be more than 0.", "amount")
     theirs = order.submission.posting.details.get("currency", order.currency)
     if theirs != order.currency:
         return ChannelRefused(f"The study pays in {theirs}, not in {order.currency}.", "currency")
     if batch and order.submission.posting.external_id != batch[0].submission.posting.external_id:
-        return ChannelUnavailable("A list of bonuses is of one study; this one comes later.")
+        return ChannelUnavailable("Bonuses of another study are being paid first.")
     if any(order.submission.person == other.submission.person for other in batch):
-        return ChannelUnavailable("Another bonus for this person is paid first.")
+        return ChannelUnavailable("Another bonus for this person is being paid first.")
     return None
 
 

@@ -76,13 +76,13 @@ def verified(headers: Mapping[str, str], raw_body: bytes, secret: str, now: date
     found = {name.lower(): value for name, value in headers.items()}
     given, stamp, event = (found.get(name, "") for name in (_SIGNATURE, _TIMESTAMP, _EVENT))
     if not (given and stamp and event):
-        raise BadHook("The notification lacks a header of Prolific's.", code="hook_headers")
+        raise BadHook("The notification lacks one of Prolific's headers.", code="hook_headers")
     # Compared as bytes: compare_digest takes no text beyond ASCII.
     if not hmac.compare_digest(signature(secret, stamp, raw_body).encode(), given.encode()):
         raise BadHook("The notification's signature is wrong.", code="hook_signature")
     signed_at = _moment(stamp)
     if abs(now - signed_at) > MOST_SKEW:
-        raise BadHook("The notification is not of the last minutes.", code="hook_time")
+        raise BadHook("The notification is too old or from the future.", code="hook_time")
     return _event(event, given, _moment(found.get(_SENT, stamp)), raw_body)
 
 
@@ -90,7 +90,7 @@ def _event(event: str, given: str, sent_at: datetime, raw_body: bytes) -> HookEv
     try:
         body = _Body.model_validate_json(raw_body)
     except ValidationError as error:
-        raise BadHook("The notification cannot be read.", code="hook_body") from error
+        raise BadHook("The notification's body is not valid.", code="hook_body") from error
     of_submission = body.event_type.startswith("submission.")
     return HookEvent(
         event_id=event[:200],
@@ -112,4 +112,4 @@ def _moment(text: str) -> datetime:
     try:
         return datetime.fromtimestamp(float(text), UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise BadHook("The notification's time cannot be read.", code="hook_time") from error
+        raise BadHook("The notification's time is not valid.", code="hook_time") from error

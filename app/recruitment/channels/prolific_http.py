@@ -73,7 +73,7 @@ class ProlificHttp:
         # A header's other characters would come back in httpx's own error text, and in logs.
         if not _TOKEN.fullmatch(token):
             raise ChannelRefused(
-                "This is no API token of Prolific. Copy it again from Prolific's settings.",
+                "This is not a Prolific API token. Copy it again from Prolific's settings.",
                 "bad_token",
             )
         self.base = base.rstrip("/")
@@ -123,15 +123,13 @@ class ProlificHttp:
         except NeverSent:
             raise
         except ChannelUnavailable as error:
-            raise OutcomeUnknown(
-                "Prolific did not answer whether it pays these bonuses."
-            ) from error
+            raise OutcomeUnknown("Prolific did not say whether it paid these bonuses.") from error
         if response.is_success:
             return
         if 400 <= response.status_code < 500 and response.status_code != 408:
             raise _error_of(response)
         raise OutcomeUnknown(
-            f"Prolific answered {response.status_code} when asked to pay; it may have paid."
+            f"Prolific answered {response.status_code} when asked to pay. It may have paid."
         )
 
     def _asked(
@@ -155,7 +153,7 @@ class ProlificHttp:
                 timeout=self._timeout,
             )
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise NeverSent("Prolific cannot be reached.") from error
+            raise NeverSent("Prolific can't be reached.") from error
         except httpx.TransportError as error:
             raise ChannelUnavailable("Prolific did not answer.") from error
 
@@ -167,7 +165,7 @@ def public_json(address: str) -> object:
         response.raise_for_status()
         found: object = response.json()
     except (httpx.HTTPError, ValueError) as error:
-        raise ChannelUnavailable("Prolific's keys cannot be read now.") from error
+        raise ChannelUnavailable("Prolific's keys can't be read at the moment.") from error
     return found
 
 
@@ -208,18 +206,18 @@ def _error_of(response: httpx.Response) -> ChannelRefused | ChannelUnavailable:
     """What an answer that is no success means."""
     status = response.status_code
     if status in _LATER:
-        return ChannelUnavailable("Prolific asks to slow down; it is tried again later.")
+        return ChannelUnavailable("Prolific asks for fewer requests. It is tried again later.")
     if not 400 <= status < 500:
-        return ChannelUnavailable(f"Prolific answered {status}; it is tried again later.")
+        return ChannelUnavailable(f"Prolific answered {status}. It is tried again later.")
     if status == 401:
         # Nobody's payment fails because a token is being replaced.
         return NotAccepted(
-            "Prolific does not accept the API token. Make a new one in Prolific's settings and "
+            "Prolific does not accept the API token. Create a new one in Prolific's settings and "
             "enter it under Account → Platforms.",
         )
     said = _said(response)
     if status == 403:
-        return NotAccepted(f"The API token may not do this on Prolific. {said}".strip())
+        return NotAccepted(f"The API token lacks permission for this on Prolific. {said}".strip())
     return ChannelRefused(
         said or f"Prolific refused ({status}).", "not_found" if status == 404 else f"http_{status}"
     )

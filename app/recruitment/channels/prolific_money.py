@@ -14,14 +14,14 @@ _ID = re.compile(r"[0-9A-Za-z]{8,64}")
 def major_text(cents: int) -> str:
     """Hundredths as a bonus list wants them: 425 → `4.25`. Raises ValueError unless positive."""
     if cents <= 0:
-        raise ValueError("a bonus is more than nothing")
+        raise ValueError("a bonus must be more than 0")
     return f"{cents // 100}.{cents % 100:02d}"
 
 
 def cents_of(text: str) -> int:
     """The hundredths of `4.25`; raises ValueError for all that `major_text` does not write."""
     if not _AMOUNT.fullmatch(text):
-        raise ValueError(f"no amount of a bonus list: {text!r}")
+        raise ValueError(f"not an amount of a bonus list: {text!r}")
     return int(Decimal(text) * 100)
 
 
@@ -30,6 +30,6 @@ def bonus_list(lines: Iterable[tuple[str, int]]) -> str:
     rows = []
     for submission, cents in lines:
         if not _ID.fullmatch(submission):
-            raise ValueError("a submission's id has letters and digits only")
+            raise ValueError("a submission's ID must contain only letters and digits")
         rows.append(f"{submission},{major_text(cents)}\n")
     return "".join(rows)

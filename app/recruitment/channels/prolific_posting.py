@@ -98,7 +98,7 @@ def move(http: ProlificHttp, study: str, action: str, done: set[State]) -> None:
         raise ChannelUnavailable("Prolific is still publishing the study.")
     if action == "START" and STATES.get(status) == "closed":
         raise ChannelRefused(
-            "The study has ended on Prolific. More places open it again.", "study_ended"
+            "The study has ended on Prolific. To open it again, add places.", "study_ended"
         )
     try:
         http.post(f"{_STUDIES}{study}/transition/", {"action": action}, Nothing)
@@ -134,8 +134,8 @@ def _check_currency(http: ProlificHttp, workspace: str, currency: str) -> None:
     theirs = http.get(f"/api/v1/workspaces/{workspace}/balance/", Balance).currency_code
     if theirs != currency:
         raise ChannelRefused(
-            f"The workspace on Prolific pays in {theirs}, and the reward is in {currency}. "
-            f"Make the recruitment in {theirs}.",
+            f"Your Prolific workspace pays in {theirs}, but the reward is in {currency}. "
+            f"Set the campaign's currency to {theirs} and plan the recruitment again.",
             "currency",
         )
 
@@ -163,7 +163,7 @@ def _drafted(
     project = next(iter(projects), None)
     if project is None:
         raise ChannelRefused(
-            "The workspace on Prolific has no project. Make one there first.", "no_project"
+            "Your Prolific workspace has no project. Create one there first.", "no_project"
         )
     filters = study_filters(http, workspace, settings, group)
     return http.post(_STUDIES, study_body(order, settings, project.id, filters), Study)
@@ -202,7 +202,8 @@ def _new_group(http: ProlificHttp, workspace: str, name: str) -> str:
     body = {
         "workspace_id": workspace,
         "name": name,
-        "description": "Kept by Likewise: people who have done an assignment of this campaign.",
+        "description": "Maintained by Likewise: people who have done an assignment of this "
+        "campaign.",
     }
     return http.post(_GROUPS, body, Group).id
 

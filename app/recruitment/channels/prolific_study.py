@@ -53,14 +53,13 @@ def check_order(order: PostingOrder, settings: ProlificSettings) -> None:
     screened = settings.screen_out_cents
     if screened is not None and screened >= order.reward_cents:
         raise ChannelRefused(
-            "The pay for who fails practice must be less than the reward.", "screen_out_pay"
+            "The pay for failed practice must be less than the reward.", "screen_out_pay"
         )
     least = least_minutes_allowed(settings.minutes_estimated)
     if settings.minutes_allowed is not None and settings.minutes_allowed < least:
         raise ChannelRefused(
-            f"Minutes allowed must be at least {least} for a study of "
-            f"{settings.minutes_estimated} minutes: that is Prolific's rule. Leave it empty for "
-            "the longest that Prolific allows.",
+            f"Prolific requires “Minutes allowed” to be at least {least} for a study of "
+            f"{settings.minutes_estimated} minutes. Leave it empty to use Prolific's default.",
             "minutes_allowed",
         )
 
@@ -158,8 +157,8 @@ def _offered(offered: Mapping[str, FilterChoices], name: str) -> FilterChoices:
     # recruit, and pay, the wrong people.
     if name not in offered:
         raise ChannelRefused(
-            f"Prolific offers no filter {name} any more, so nothing was published. Take this "
-            "condition out of the settings.",
+            f"Prolific no longer offers the filter {name}, so nothing was published. Remove this "
+            "condition from the settings.",
             "no_filter",
         )
     return offered[name]
@@ -173,7 +172,7 @@ def _countries(choices: Mapping[str, Any], wanted: list[str]) -> list[str]:
         found = next((by_name[n.casefold()] for n in names if n.casefold() in by_name), None)
         if found is None:
             raise ChannelRefused(
-                f"Prolific does not offer the country {code}. Countries are two letters, as GB.",
+                f"Prolific does not offer the country {code}. Use two-letter codes such as GB.",
                 "no_country",
             )
         values.append(found)

@@ -20,6 +20,7 @@ from app.recruitment.channel import ChannelUnavailable
 
 ISSUER = "https://www.prolific.com"
 LEEWAY_SECONDS = 10
+REOPEN = "Open the study on Prolific again."
 # "Clients should cache these keys and update them at least daily."
 KEYS_SECONDS = 12 * 3600
 # A token may name a key that was added since; nobody can make us ask more often than this.
@@ -60,7 +61,7 @@ class TokenKeys:
                     found = cast(KeySetSerialization, self._fetch())
                     self._keys = KeySet.import_key_set(found)
                 except (JoseError, KeyError, TypeError, ValueError) as error:
-                    raise ChannelUnavailable("Prolific's keys could not be read.") from error
+                    raise ChannelUnavailable("Prolific's keys can't be read.") from error
                 self._fetched_at = time.monotonic()
             return self._keys
 
@@ -87,7 +88,7 @@ def token_claims(
             sub={"essential": True},
         ).validate(claims)
     except (JoseError, ValueError) as error:
-        raise BadToken("Prolific's signed statement of who you are is not valid.") from error
+        raise BadToken(f"Prolific's signed token is not valid or has expired. {REOPEN}") from error
     return _said(claims, audience)
 
 
@@ -108,11 +109,11 @@ def _said(claims: dict[str, object], audience: str) -> TokenClaims:
         workspace=str(values.get("workspace_id", "")),
     )
     if _page(str(claims.get("aud", ""))) != _page(audience):
-        raise BadToken("Prolific's signed statement is meant for another page.")
+        raise BadToken(f"Prolific's signed token is for another page. {REOPEN}")
     if not (said.session_id and said.participant and said.study):
-        raise BadToken("Prolific's signed statement does not say who you are.")
+        raise BadToken(f"Prolific's signed token does not say who you are. {REOPEN}")
     if claims.get("sub") != said.session_id:
-        raise BadToken("Prolific's signed statement contradicts itself.")
+        raise BadToken(f"Prolific's signed token contradicts itself. {REOPEN}")
     return said
 
 
