@@ -68,7 +68,7 @@ def change_campaign(
     campaign = service.get_campaign(session, account, campaign_id, edit=True)
     unknown = sorted(set(values) - set(PLANNED))
     if unknown:
-        raise InvalidInput(f"A campaign has no {', '.join(unknown)}.")
+        raise InvalidInput(f"Campaigns have no field {', '.join(unknown)}.")
     if campaign.state == "draft":
         _change_draft(session, account, campaign, values)
     else:
@@ -94,7 +94,7 @@ def _change_draft(
         merged[name] = {**before, **values.get(name, {})}
     moves = values.get("collection_id", campaign.collection_id) != campaign.collection_id
     if moves and campaign.owner_id != account.id:
-        raise MayNotChange("Only the campaign's owner may choose its collection.")
+        raise MayNotChange("Only the campaign's owner can change its collection.")
     _keep_known_answers(session, campaign, merged)
     plan = replace(plan_of(campaign), **{**defaults, **merged})
     service.apply_plan(session, account, campaign, plan)
@@ -110,8 +110,8 @@ def _keep_known_answers(session: Session, campaign: Campaign, values: dict[str, 
     known = select(func.count()).where(Grid.campaign_id == campaign.id, Grid.truth.is_not(None))
     if changed and (n_known := session.scalar(known)):
         raise Conflict(
-            f"{n_known} known answers from a list belong to the collection and grids as they are. "
-            f"Delete them on the annotators' pages before you change {', '.join(changed)}.",
+            f"This campaign has {n_known} known answers from a list, which would no longer fit. "
+            f"Delete them before you change {', '.join(changed)}.",
             code="known_answers",
         )
 
@@ -124,8 +124,8 @@ def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]
     ]
     if frozen:
         raise Frozen(
-            f"This campaign has started: {', '.join(frozen)} cannot change any more, since answers "
-            "so far were given to the old. Clone the campaign to ask anew."
+            f"You can't change {', '.join(frozen)} because the campaign has started. Clone the "
+            "campaign to ask again with other settings."
         )
     if "settings" in values:
         strategy = get_strategy(campaign.strategy)
@@ -160,21 +160,22 @@ def _change_budget(session: Session, campaign: Campaign, budget: int, rounds: in
         rounds = max(campaign.rounds, len(stood) + 1) if needs_more else campaign.rounds
     if budget < laid_out:
         raise InvalidInput(
-            f"The rounds made so far ask for {laid_out} answers: the budget cannot be less. "
+            f"The budget can't be below {laid_out} answers, which the existing rounds ask for. "
             "Finish the campaign to stop earlier.",
             code="bad_budget",
         )
     left = (budget - laid_out) // campaign.answers_per_grid
     if rounds < len(stood) or left < rounds - len(stood):
         raise InvalidInput(
-            f"{len(stood)} rounds with {laid_out} answers have been made. {rounds} rounds and a "
-            f"budget of {budget} do not leave a grid for every round after them.",
+            f"{len(stood)} rounds with {laid_out} answers already exist. With {rounds} rounds and "
+            f"a budget of {budget}, the later rounds would not get a grid each. Raise the budget "
+            "or choose another number of rounds.",
             code="bad_rounds",
         )
     if rounds == len(stood) and left:
         raise InvalidInput(
-            f"All {rounds} rounds have been made, with {laid_out} answers. Add a round for the "
-            f"other {budget - laid_out}.",
+            f"All {rounds} rounds already exist, with {laid_out} answers. Add a round for the "
+            f"remaining {budget - laid_out} answers.",
             code="bad_rounds",
         )
     campaign.budget, campaign.rounds, campaign.laid_out = budget, rounds, stood
@@ -231,14 +232,14 @@ def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Ca
     all_made = n_rounds_made(session, campaign) == campaign.rounds
     if all_made and n_full_rounds(session, campaign) == campaign.rounds:
         raise Conflict(
-            f"All {campaign.n_answers} answers that the budget has room for are there. Raise the "
+            f"The campaign already has all {campaign.n_answers} answers of its budget. Raise the "
             "budget first.",
             code="budget_spent",
         )
     if (reason := _reason_to_end(session, campaign)) is not None:
         raise Conflict(
-            f"It would end again at once. {reason} Change in its settings what is good enough "
-            "first.",
+            f"The campaign would end again immediately. {reason} Change the target in its "
+            "settings first.",
             code="good_enough",
         )
     campaign.finished_at = campaign.archived_at = None
@@ -274,8 +275,8 @@ def delete_draft(session: Session, account: Account, campaign_id: UUID) -> None:
     campaign = service.get_campaign(session, account, campaign_id, edit=True)
     if campaign.state != "draft":
         raise BadState(
-            f"This campaign is {campaign.state}: it holds answers. Only drafts can be deleted; "
-            "archive it instead."
+            f"This campaign is {campaign.state}. You can delete only drafts. Finish and archive "
+            "it instead."
         )
     record_audit(session, account.id, "campaign.deleted", "campaign", campaign.id)
     session.delete(campaign)

@@ -44,7 +44,7 @@ KINDS = {
 def get_kind(name: str) -> Kind:
     """Raises InvalidInput for an unknown kind."""
     if name not in KINDS:
-        raise InvalidInput(f"The kind is one of {', '.join(KINDS)}, not {name!r}.")
+        raise InvalidInput(f"The kind must be one of {', '.join(KINDS)}, not {name!r}.")
     return KINDS[name]
 
 
@@ -54,7 +54,7 @@ def checked_max_groups(name: str, wanted: int | None) -> int:
     kind = get_kind(name)
     if kind.votes and wanted not in (None, kind.max_groups):
         raise InvalidInput(
-            f"A {name} campaign has {kind.max_groups} choices, {', '.join(CHOICES)}; "
-            f"max_groups cannot be {wanted}."
+            f"A {name} campaign always has the {kind.max_groups} choices {', '.join(CHOICES)}, so "
+            f"max_groups can't be {wanted}. Leave it out."
         )
     return kind.max_groups if wanted is None else wanted

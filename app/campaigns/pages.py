@@ -188,7 +188,7 @@ def section_page(
 ) -> Response:
     campaign = service.get_campaign(session, account, campaign_id)
     if section not in sections_of(campaign):
-        raise NotFound("A campaign has no such page.")
+        raise NotFound("This campaign has no such page.")
     context = {
         **frame_context(session, account, campaign, section),
         "section": SECTIONS[section],

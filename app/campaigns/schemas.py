@@ -21,7 +21,7 @@ class NewCampaign(BaseModel):
         json_schema_extra={
             "examples": [
                 {
-                    "name": "Which birds are alike?",
+                    "name": "Which birds look similar?",
                     "collection_id": "019a8e8e-8a64-7ccc-a1b2-0242ac120002",
                     "kind": "bins",
                     "strategy": "crowdster",
@@ -50,13 +50,13 @@ class NewCampaign(BaseModel):
         "so that nobody waits. 0 makes annotators wait for the newest model.",
     )
     annotation: dict[str, Any] = Field(
-        default_factory=dict, description="The annotators' pages: see AnnotationSettings."
+        default_factory=dict, description="Settings of the annotators' pages: AnnotationSettings."
     )
     plan: dict[str, Any] = Field(
-        default_factory=dict, description="Assumptions of the planner: see PlanSettings."
+        default_factory=dict, description="Assumptions for planning: PlanSettings."
     )
     reward_cents: Whole = Field(
-        default=0, description="For a whole assignment, in minor units of the currency (cents)."
+        default=0, description="Payment for a whole assignment, in cents (minor units)."
     )
     currency: str = "USD"
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -128,7 +128,7 @@ class CampaignOut(BaseModel):
     settings: dict[str, Any]
     seed: int
     n_answers: int
-    n_imported: int = Field(description="Answers imported from elsewhere, outside the budget.")
+    n_imported: int = Field(description="Imported answers. They don't count toward the budget.")
     created_at: datetime
     archived_at: datetime | None
     annotator_link: str

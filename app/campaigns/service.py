@@ -86,8 +86,8 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
     kind = get_kind(plan.kind)
     if plan.kind not in strategy.kinds:
         raise InvalidInput(
-            f"{strategy.title} cannot learn from answers of kind {plan.kind!r}, only from "
-            f"{' or '.join(strategy.kinds)}."
+            f"The strategy {strategy.title} can't learn from answers of kind {plan.kind!r}. "
+            f"Choose the kind {' or '.join(strategy.kinds)}."
         )
     values = {
         "collection_id": collection.id,
@@ -146,7 +146,8 @@ def check_ranges(campaign: Campaign) -> None:
             )
     if not (len(campaign.currency) == 3 and campaign.currency.isalpha()):
         raise InvalidInput(
-            f"The currency is a code of three letters such as USD, not {campaign.currency[:10]!r}.",
+            "The currency must be a three-letter code such as USD, not "
+            f"{campaign.currency[:10]!r}.",
             code="bad_currency",
         )
 
@@ -155,8 +156,9 @@ def check_budget(campaign: Campaign) -> None:
     """Raises InvalidInput when there is not a grid for every round."""
     if campaign.budget < campaign.rounds * campaign.answers_per_grid:
         raise InvalidInput(
-            f"A budget of {campaign.budget} answers is too small for {campaign.rounds} rounds of "
-            f"grids with {campaign.answers_per_grid} answers each.",
+            f"A budget of {campaign.budget} answers is too small for {campaign.rounds} rounds with "
+            f"{campaign.answers_per_grid} answers per grid. Raise the budget or choose fewer "
+            "rounds.",
             code="bad_budget",
         )
 
@@ -190,7 +192,7 @@ def get_campaign(
     if access is None:
         campaign = None
     if edit and access == "view":
-        raise MayNotChange("This campaign is shared with you to look at, not to change.")
+        raise MayNotChange("You can view this campaign but not change it.")
     if edit and campaign is not None:
         # Who may not change a row cannot lock it either (app/core/wall.py).
         lock = {"key_share": True}
@@ -263,8 +265,8 @@ def admit_new_images(session: Session, owner: Account, campaign_id: UUID) -> Cam
     collection = locked(session, Collection, campaign.collection_id)
     if collection.n_images <= campaign.n_images:
         raise Conflict(
-            f"All {campaign.n_images} images of the collection take part already. Add images to "
-            "it first.",
+            f"All {campaign.n_images} images of the collection already take part. Add images to "
+            "the collection first.",
             code="no_new_images",
         )
     campaign.n_images = collection.n_images
@@ -304,7 +306,8 @@ def in_state(
     campaign = get_campaign(session, owner, campaign_id, edit=True)
     if campaign.state not in states:
         raise BadState(
-            f"Cannot {verb} this campaign: it is {campaign.state}, not {' or '.join(states)}."
+            f"You can't {verb} this campaign because it is {campaign.state}. Its state must be "
+            f"{' or '.join(states)}."
         )
     return campaign
 

@@ -63,12 +63,14 @@ def share_campaign(
     MayNotChange for anybody but the owner."""
     _require_owner(owner, campaign)
     if access not in ACCESS:
-        raise InvalidInput(f"Access is one of {', '.join(ACCESS)}, not {access!r}.")
+        raise InvalidInput(f"Access must be one of {', '.join(ACCESS)}, not {access!r}.")
     # Somebody with whom nothing is shared yet.
     with beyond_the_wall(session):
         account = account_by_email(session, email)
     if account.id == owner.id:
-        raise InvalidInput("The campaign is yours already.", code="already_yours")
+        raise InvalidInput(
+            "You own this campaign. Enter someone else's address.", code="already_yours"
+        )
     share = session.scalar(
         select(Share).where(Share.campaign_id == campaign.id, Share.account_id == account.id)
     )
@@ -91,7 +93,7 @@ def end_share(session: Session, owner: Account, campaign: Campaign, account_id: 
         select(Share).where(Share.campaign_id == campaign.id, Share.account_id == account_id)
     )
     if share is None:
-        raise NotFound("The campaign is not shared with this account.")
+        raise NotFound("This campaign is not shared with that account.")
     session.delete(share)
     stop_all(session, campaign.id, payer=account_id)
     record_audit(
@@ -102,4 +104,4 @@ def end_share(session: Session, owner: Account, campaign: Campaign, account_id: 
 
 def _require_owner(account: Account, campaign: Campaign) -> None:
     if campaign.owner_id != account.id:
-        raise MayNotChange("Only the owner of a campaign shares it.")
+        raise MayNotChange("Only the campaign's owner can share it.")

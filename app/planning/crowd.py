@@ -173,7 +173,8 @@ def make_crowd(table: ImageTable, by: list[str], traits: CrowdTraits, kind: str 
         )
     if not by:
         raise InvalidInput(
-            f"Say by what to group: --by with one or more of {', '.join([*known, FEATURES])}."
+            "Choose what the crowd groups by: --by with one or more of "
+            f"{', '.join([*known, FEATURES])}."
         )
     if by == [IMAGINED]:
         points = np.random.default_rng(traits.seed).random((len(table), IMAGINED_DIMENSIONS))
@@ -201,14 +202,14 @@ def _shown(table: ImageTable, by: list[str], known: list[str], seed: int) -> NDA
         return np.random.default_rng(seed).random(len(table)) < IMAGINED_SHARE
     if len(by) != 1 or "=" not in by[0]:
         raise InvalidInput(
-            f"People vote on one thing: --by with an attribute and a value, such as category=food. "
-            f"Attributes: {', '.join(known) or 'none'}."
+            "Choose one thing to vote on: --by with an attribute and a value, such as "
+            f"category=food. Attributes: {', '.join(known) or 'none'}."
         )
     name, _, value = by[0].partition("=")
     column = np.array(_column(table, name, known))
     if not 0 < (column == value).sum() < len(column):
         raise InvalidInput(
-            f"Some images must have {name} {value!r}, and some not; values are "
+            f"Some images must have {name} {value!r} and others must not. Existing values: "
             f"{', '.join(sorted(set(column.tolist())))[:200]}."
         )
     return np.asarray(column == value)
@@ -220,7 +221,7 @@ def _column(table: ImageTable, name: str, known: list[str]) -> list[str]:
     if missing:
         raise InvalidInput(
             f"{len(missing)} of {len(table)} images have no attribute {name!r} "
-            f"({missing[0]} for one). Attributes: {', '.join(known) or 'none'}."
+            f"(for example {missing[0]}). Attributes: {', '.join(known) or 'none'}."
         )
     return [str(attributes[name]) for attributes in table.attributes]
 
@@ -230,9 +231,11 @@ def _features(table: ImageTable) -> NDArray[np.float64]:
     missing = [filename for filename, features in pairs if not features]
     if missing:
         raise InvalidInput(
-            f"{len(missing)} of {len(table)} images have no features ({missing[0]} for one)."
+            f"{len(missing)} of {len(table)} images have no features (for example {missing[0]})."
         )
     lengths = {len(features or []) for features in table.features}
     if len(lengths) > 1:
-        raise InvalidInput(f"The images have differently many features: {sorted(lengths)}.")
+        raise InvalidInput(
+            f"All images must have the same number of features, not {sorted(lengths)}."
+        )
     return np.array(table.features, dtype=np.float64)

@@ -22,7 +22,7 @@ class DryRunIn(BaseModel, extra="forbid"):
     by: list[str] | None = Field(default=None, max_length=10)
     annotators: Whole = Field(default=8, ge=1, le=1000)
     noise: float = Field(
-        default=0.1, ge=0, le=1, description="Share of images put into a random group."
+        default=0.1, ge=0, le=1, description="Share of images that are put into a random group."
     )
 
 

@@ -181,16 +181,21 @@ def request_dry_run(
     """
     campaign = get_campaign(session, account, campaign_id)
     if not (1 <= annotators <= 1000 and 0 <= noise <= 1):
-        raise InvalidInput("A crowd has 1 to 1000 annotators, and noise between 0 and 1.")
+        raise InvalidInput("A crowd must have 1 to 1000 annotators and noise between 0 and 1.")
     chosen = by or read_groupings(session, campaign).usual
     if len(chosen) > 1 and {FEATURES, IMAGINED} & set(chosen):
-        raise InvalidInput("A crowd groups by attributes, by features, or by what is imagined.")
+        raise InvalidInput(
+            f"A crowd groups either by attributes, by {FEATURES!r} or by {IMAGINED!r}. Choose one."
+        )
     table = sample_images(session, campaign, MOST_IMAGES, chosen)
     make_crowd(table, chosen, CrowdTraits(annotators, noise), campaign.kind)
     # Only now under its lock, which answers need, too.
     campaign = get_campaign(session, account, campaign_id, edit=True)
     if active_job(session, campaign.id, DRY_RUN) is not None:
-        raise Conflict("A dry run of this campaign is going on. Wait for it.", code="dry_run_runs")
+        raise Conflict(
+            "A dry run of this campaign is already running. Wait until it has finished.",
+            code="dry_run_runs",
+        )
     job = request_job(session, campaign.id, 0, DRY_RUN)
     run = DryRun(
         campaign_id=campaign.id,

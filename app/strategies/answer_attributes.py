@@ -76,13 +76,13 @@ class AnswerAttributes:
             arrays = load(data)
             rows = cls(**{column: arrays[column] for column in COLUMNS})
         except (SafetensorError, KeyError) as error:
-            raise ValueError(f"no attributes of answers: {error}") from error
+            raise ValueError(f"not a file of answers' attributes: {error}") from error
         for column, kind in zip(COLUMNS, "uif", strict=True):
             values = getattr(rows, column)
             if values.shape != (len(rows),) or values.dtype.kind != kind:
                 raise ValueError(f"{column} is {values.dtype} of shape {values.shape}")
         if not ((rows.probability >= 0) & (rows.probability <= 1)).all():
-            raise ValueError("probabilities lie between 0 and 1")
+            raise ValueError("probabilities must be between 0 and 1")
         return rows
 
 

@@ -155,7 +155,7 @@ def get_strategy(name: str) -> Strategy:
     """The strategy called `name`; raises InvalidInput."""
     if name not in _strategies:
         known = ", ".join(sorted(_strategies))
-        raise InvalidInput(f"There is no strategy {name!r}; choose one of: {known}.")
+        raise InvalidInput(f"There is no strategy {name!r}. Choose one of: {known}.")
     return _strategies[name]
 
 

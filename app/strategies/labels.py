@@ -67,7 +67,7 @@ class Labels:
             arrays = load(data)
             told = cls(**{one.name: arrays[one.name] for one in COLUMNS})
         except (SafetensorError, KeyError) as error:
-            raise ValueError(f"no labels: {error}") from error
+            raise ValueError(f"not a file of labels: {error}") from error
         for one in COLUMNS:
             array = getattr(told, one.name)
             kind = "i" if one.name in ("yes", "no", "unsure") else "f"

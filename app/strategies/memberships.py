@@ -49,7 +49,7 @@ class Memberships:
             arrays = load(data)
             told = cls(**{one.name: arrays[one.name] for one in COLUMNS})
         except (SafetensorError, KeyError) as error:
-            raise ValueError(f"no memberships: {error}") from error
+            raise ValueError(f"not a file of memberships: {error}") from error
         told._check()
         return told
 
@@ -60,7 +60,7 @@ class Memberships:
             if array.shape != (len(self),) or array.dtype.kind != kinds.get(one.name, "f"):
                 raise ValueError(f"{one.name} is {array.dtype} of shape {array.shape}")
         if len(self) and (self.cluster.min() < 0 or not np.isfinite(self.probability).all()):
-            raise ValueError("clusters are numbered from 0, and probabilities finite")
+            raise ValueError("clusters must be numbered from 0 and probabilities be finite")
 
 
 COLUMNS = fields(Memberships)

@@ -65,7 +65,7 @@ class NeuCrowdStrategy:
 
         chosen = NeuCrowdSettings.model_validate(settings)
         if data.features is None:
-            raise ValueError("Labels by votes need features of the images.")
+            raise ValueError("Labels by votes needs features of the images.")
         votes = votes_of(data.all_answers)
         features = np.asarray(data.features, np.float64).reshape(data.n_images, -1)
         model = CrowdLabels(classifier=_EFFORTS[chosen.effort], random_state=data.seed)
@@ -132,15 +132,15 @@ def _enough(
     right = min(metrics["expected_right"], metrics["expected_balanced"])
     if settings.target < 1 and right >= settings.target:
         return (
-            f"{right:.1%} of the labels, yes as well as no, are expected to be right; "
-            f"{settings.target:.1%} were asked for."
+            f"{right:.1%} of the labels are expected to be right, for yes and for no. The target "
+            f"is {settings.target:.1%}."
         )
     # Of what was never shown, and no classifier knows, a small gain says only that it is rare.
     is_known = model.classifier_ is not None or bool((labels.n_votes + labels.unsure > 0).all())
     if is_known and metrics["gain_of_next_grid"] < settings.least_gain:
         return (
             f"The most informative grid is expected to correct {metrics['gain_of_next_grid']:.2f} "
-            f"labels; at least {settings.least_gain:g} were asked for."
+            f"labels. The minimum is {settings.least_gain:g}."
         )
     return None
 

@@ -36,5 +36,5 @@ class PreviousModel:
                 return kind.load(folder)
         except Exception:
             # Storage and formats have errors of their own: none of them is worth a failed job.
-            logger.warning("model %d cannot be gone on from", self.version, exc_info=True)
+            logger.warning("cannot continue from model %d", self.version, exc_info=True)
             return None

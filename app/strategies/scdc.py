@@ -142,7 +142,7 @@ def _fitted(
             model.fit(features, pairs, progress=lambda done, total, _: progress(done / total))
         except FloatingPointError as error:
             # It would again: a fit repeats with its seed.
-            raise ValueError(f"These features cannot be learned from: {error}.") from error
+            raise ValueError(f"The model can't learn from these features: {error}.") from error
     return model
 
 

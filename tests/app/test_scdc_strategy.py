@@ -189,7 +189,7 @@ def test_memberships_number_clusters_from_the_largest_on() -> None:
     assert told.uncertain_first().tolist() == [2, 1, 0]
     again = Memberships.from_bytes(told.to_bytes())
     assert np.array_equal(again.probability, told.probability)
-    with pytest.raises(ValueError, match="no memberships"):
+    with pytest.raises(ValueError, match="not a file of memberships"):
         Memberships.from_bytes(b"nothing")
 
 
