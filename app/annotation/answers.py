@@ -107,33 +107,36 @@ def submit_answer(
 
 def _check_repeat(answer: Answer, submission: Submission, idempotency_key: str) -> None:
     if answer.idempotency_key != idempotency_key:
-        raise AlreadySubmitted("This grid was submitted already; nothing was changed.")
+        raise AlreadySubmitted("This grid was already submitted. Nothing was changed.")
     if answer.request_hash != submission.digest():
-        raise IdempotencyMismatch("This Idempotency-Key was used with another answer before.")
+        raise IdempotencyMismatch(
+            "This Idempotency-Key was already used for another answer. Use a new key."
+        )
 
 
 def aligned_groups(grid: Grid, submission: Submission, max_groups: int) -> list[int]:
     """Groups in the order of the grid's images; raises UnknownImages or BadGroups."""
     if len(submission.images) != len(submission.groups):
         raise BadGroups(
-            f"{len(submission.images)} images came with {len(submission.groups)} groups; "
-            "there must be one for each."
+            f"The answer has {len(submission.images)} images and {len(submission.groups)} groups. "
+            "It needs one group for each image."
         )
     unknown = sorted(set(submission.images) - set(grid.images))
     if unknown or len(submission.images) != len(grid.images):
-        extra = f"; not in it: {unknown[:5]}" if unknown else ""
-        raise UnknownImages(f"The answer must name each image of this grid exactly once{extra}.")
+        extra = f" These are not in it: {unknown[:5]}." if unknown else ""
+        raise UnknownImages(f"The answer must name each image of this grid exactly once.{extra}")
     if len(set(submission.images)) != len(grid.images):
         raise UnknownImages("The answer names an image twice.")
     bad = sorted({group for group in submission.groups if not -1 <= group < max_groups})
     if bad:
         raise BadGroups(
-            f"Groups are numbered 0 to {max_groups - 1}, −1 for a leftover; found {bad[:5]}."
+            f"Groups must be numbers from 0 to {max_groups - 1}, or −1 for a leftover, not "
+            f"{bad[:5]}."
         )
     if len(submission.descriptions) > max_groups:
-        raise BadGroups(f"At most {max_groups} group descriptions are allowed.")
+        raise BadGroups(f"An answer can have at most {max_groups} group descriptions.")
     if not set(submission.unseen) <= set(grid.images):
-        raise UnknownImages("Only images of this grid can be reported as broken.")
+        raise UnknownImages("You can report only images of this grid as broken.")
     group_of = dict(zip(submission.images, submission.groups, strict=True))
     return [group_of[image] for image in grid.images]
 

@@ -119,5 +119,5 @@ def _mine(session: Session, query: _Query, who: AnnotatorSession, lease_id: UUID
     mine = query.where(Answer.id == lease_id, Answer.annotator_id == who.annotator_id)
     row = session.execute(mine).one_or_none()
     if row is None:
-        raise LeaseNotFound("This grid was not handed to you. Ask for the next one.")
+        raise LeaseNotFound("This grid is not assigned to you. Request the next one.")
     return row

@@ -58,8 +58,8 @@ def require_known(session: Session, campaign: Campaign) -> None:
         needed = settings.practice + bool(settings.gold_share)
         if not n_usable or n_usable < needed:
             raise BadKnownAnswers(
-                "Practice and gold grids need known answers: choose an attribute of the "
-                f"collection, or add a list of at least {needed} that nobody has seen yet."
+                "Practice and gold grids need known answers. Choose a collection attribute, or "
+                f"add a list of at least {needed} known answers that nobody has seen yet."
             )
 
 
@@ -67,7 +67,10 @@ def prepare_practice(session: Session, campaign: Campaign) -> None:
     """Make or set aside all practice grids; the caller holds the campaign's row lock."""
     for number in range(annotation_of(campaign.annotation).practice):
         if practice_grid(session, campaign, number) is None:
-            raise BadKnownAnswers(f"There is no known answer for practice grid {number + 1}.")
+            raise BadKnownAnswers(
+                f"There is no known answer for practice grid {number + 1}. Add known answers, or "
+                "choose fewer practice grids."
+            )
 
 
 def known_grid(session: Session, campaign: Campaign, role: str, number: int) -> Grid | None:

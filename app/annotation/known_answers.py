@@ -43,7 +43,8 @@ def known_from_values(
     most = min(max_groups, len(usable), size // 2)
     if most < 2:
         raise BadKnownAnswers(
-            "Known answers need an attribute with two values or more, each of two images or more."
+            "Known answers need an attribute with at least two values that have at least two "
+            "images each."
         )
     n_groups = int(rng.integers(2, min(MOST_GROUPS, most) + 1))
     order_of = rng.permutation(len(usable))
@@ -68,8 +69,8 @@ def _shares(available: list[int], size: int) -> list[int]:
     """How many images of each value, as evenly as there are enough; raises BadKnownAnswers."""
     if sum(available) < size:
         raise BadKnownAnswers(
-            f"Known answers need {size} images with the attribute's largest values; there are "
-            f"{sum(available)}."
+            f"Known answers need {size} images with the attribute's most frequent values. There "
+            f"are only {sum(available)}."
         )
     shares = [0] * len(available)
     while sum(shares) < size:
@@ -92,8 +93,8 @@ def known_votes(
     others = [image for value, images in values.items() if value != yes for image in images]
     if not shown or not others or len(shown) + len(others) < size:
         raise BadKnownAnswers(
-            f"Known answers need {size} images with the attribute, some of them with the value "
-            f"{yes!r} and some without; there are {len(shown)} and {len(others)}. Its values are "
+            f"Known answers need {size} images with the attribute, some with the value {yes!r} "
+            f"and some with others. There are {len(shown)} and {len(others)}. Its values are "
             f"{', '.join(map(repr, sorted(values)))[:200]}."
         )
     wanted = int(rng.integers(max(1, size // 4), max(1, size // 2) + 1))
@@ -121,7 +122,7 @@ def _read_table(table: bytes, position_of: dict[str, int], is_vote: bool) -> dic
         names = tuple(lines.fieldnames or ())
         if not set(COLUMNS) <= set(names):
             raise BadKnownAnswers(
-                f"The table needs the columns {', '.join(COLUMNS)}; it has "
+                f"The table needs the columns {', '.join(COLUMNS)}. It has "
                 f"{', '.join(names)[:200] or 'none'}."
             )
         found: dict[str, KnownAnswer] = {}
@@ -130,7 +131,7 @@ def _read_table(table: bytes, position_of: dict[str, int], is_vote: bool) -> dic
             grid, filename, group = (str(line[name] or "").strip() for name in COLUMNS)
             if filename not in position_of:
                 raise BadKnownAnswers(
-                    f"Line {lines.line_num}: the collection has no image {filename[:200]!r}."
+                    f"Line {lines.line_num}: The collection has no image {filename[:200]!r}."
                 )
             number = (
                 _vote(group, lines.line_num)
@@ -141,15 +142,15 @@ def _read_table(table: bytes, position_of: dict[str, int], is_vote: bool) -> dic
             known.images.append(position_of[filename])
             known.truth.append(number)
     except (UnicodeDecodeError, csv.Error) as error:
-        raise BadKnownAnswers(f"The table is not CSV in UTF-8: {error}.") from error
+        raise BadKnownAnswers(f"The table is not valid CSV in UTF-8: {error}.") from error
     if not found:
-        raise BadKnownAnswers("The table has no lines.")
+        raise BadKnownAnswers("The table is empty.")
     return found
 
 
 def _vote(said: str, line: int) -> int:
     if said.lower() not in CHOICES[:2]:
-        raise BadKnownAnswers(f"Line {line}: the group is yes or no, not {said[:200]!r}.")
+        raise BadKnownAnswers(f"Line {line}: The group must be yes or no, not {said[:200]!r}.")
     return CHOICES.index(said.lower())
 
 
@@ -158,16 +159,16 @@ def _check_size(name: str, known: KnownAnswer, campaign: Campaign) -> None:
         raise BadKnownAnswers(f"Grid {name!r} names an image twice.")
     if len(known.images) != campaign.grid_size:
         raise BadKnownAnswers(
-            f"Grid {name!r} has {len(known.images)} images; it must have {campaign.grid_size}, as "
-            "all grids of this campaign, or annotators would know it for a check."
+            f"Grid {name!r} has {len(known.images)} images. It must have {campaign.grid_size} "
+            "like all grids of this campaign, so that annotators don't recognize it as a check."
         )
 
 
 def _check_votes(name: str, known: KnownAnswer) -> None:
     if len(set(known.truth)) < 2:
         raise BadKnownAnswers(
-            f"Grid {name!r} needs images to be ticked and others: who says the same of all would "
-            "be right, too."
+            f"Grid {name!r} needs images with the group yes and images with the group no. "
+            "Otherwise the same answer for all images would be right."
         )
 
 
@@ -175,6 +176,6 @@ def _check_groups(name: str, known: KnownAnswer, campaign: Campaign) -> None:
     n_groups = max(known.truth) + 1
     if not 2 <= n_groups <= campaign.max_groups or n_groups == len(known.images):
         raise BadKnownAnswers(
-            f"Grid {name!r} has {n_groups} groups of {len(known.images)} images; it needs 2 to "
-            f"{campaign.max_groups} groups, one of them with two images or more."
+            f"Grid {name!r} has {n_groups} groups of {len(known.images)} images. It needs 2 to "
+            f"{campaign.max_groups} groups, one of them with at least two images."
         )

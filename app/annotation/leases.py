@@ -289,10 +289,10 @@ def save_draft(
     """
     grid, lease = locked_with_grid(session, who, lease_id)
     if lease.state != "leased":
-        raise Conflict("This grid is finished already.", code="already_submitted")
+        raise Conflict("This grid is already finished.", code="already_submitted")
     if version <= lease.draft_version and draft != lease.draft:
         raise StaleDraft(
-            f"Draft {lease.draft_version} is stored already; this one is number {version}."
+            f"A newer draft is already saved: number {lease.draft_version}, not {version}."
         )
     lease.draft, lease.draft_version = draft, max(version, lease.draft_version)
     is_live = lease.lease_expires_at > datetime.now(UTC)

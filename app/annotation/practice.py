@@ -14,11 +14,11 @@ from app.recruitment.extras import screen_out_if_failed
 def current_practice(session: Session, who: AnnotatorSession) -> tuple[int, Grid, int]:
     """Number, grid and earlier tries of the annotator's practice grid; raises Conflict."""
     if stage(who) != "practice":
-        raise Conflict("There is nothing to practise.", code="no_practice")
+        raise Conflict("There are no practice grids to do.", code="no_practice")
     number = practice_number(who)
     grid = practice_grid(session, who.campaign, number)
     if grid is None:
-        raise NotFound("This campaign has no more known answers to practise with.")
+        raise NotFound("This campaign has no more known answers for practice.")
     return number, grid, len(_tries(who, number))
 
 
@@ -43,7 +43,7 @@ def try_practice(
     if told is not None and told[1] < len(_tries(who, told[0])):
         grid = practice_grid(session, who.campaign, told[0])
         if grid is None:
-            raise Conflict("There is nothing to practise.", code="no_practice")
+            raise Conflict("There are no practice grids to do.", code="no_practice")
         return _compared(who, grid, images, groups)
     number, grid, _ = current_practice(session, who)
     value, truth = _compared(who, grid, images, groups)
@@ -60,7 +60,10 @@ def _compared(
     if sorted(images) != sorted(grid.images):
         raise UnknownImages("The answer must name each image of this grid exactly once.")
     if len(groups) != len(images):
-        raise BadGroups(f"{len(images)} images came with {len(groups)} groups.")
+        raise BadGroups(
+            f"The answer has {len(images)} images and {len(groups)} groups. It needs one group "
+            "for each image."
+        )
     known = dict(zip(grid.images, grid.truth or [], strict=True))
     truth = [known[image] for image in images]
     found = comparing(who.campaign).agreement(truth, groups)

@@ -40,7 +40,7 @@ from learning.quality import (
     verdict,
 )
 
-_BY_RULE = "By rule: the checks of quality look random."
+_BY_RULE = "Applied automatically: answers to quality checks look random."
 Decision = Literal["warn", "stop", "leave_out", "restore"]
 
 

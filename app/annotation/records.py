@@ -38,19 +38,25 @@ class AnswerRecord(BaseModel):
     id: UUID
     annotator: int = Field(description="Number of the annotator in this campaign.")
     grid: int
-    role: Role = Field(description="`ask` is learned from; the others check the annotator.")
-    round: int | None = Field(description="Null for a check, 0 for an imported answer.")
+    role: Role = Field(
+        description="Models learn from the role `ask`. The others check the annotator."
+    )
+    round: int | None = Field(
+        description="Number of the round. Null for a check, 0 for an imported answer."
+    )
     state: Literal["submitted", "surplus"]
     submitted_at: datetime
     elapsed_ms: int | None
     left_out: bool = Field(description="The annotator's answers are left out of learning.")
-    images: list[int] = Field(description="Positions in the collection.")
+    images: list[int] = Field(description="Positions of the images in the collection.")
     groups: list[int]
     descriptions: list[str]
-    unseen: list[int] = Field(description="Images that the annotator could not see.")
-    truth: list[int] | None = Field(description="Known groups, of a gold grid.")
-    agreement: float | None = Field(description="With what is known: 1 perfect, 0 chance.")
-    replay: Replay | None = Field(description="Only when asked for.")
+    unseen: list[int] = Field(description="Images that were not displayed to the annotator.")
+    truth: list[int] | None = Field(description="Known groups of a gold grid.")
+    agreement: float | None = Field(
+        description="Agreement with the known or earlier answer: 1 is perfect, 0 is chance."
+    )
+    replay: Replay | None = Field(description="Only when you request it.")
 
     @classmethod
     def of(

@@ -150,7 +150,9 @@ def list_answers(
     round: Number = None,
     role: Role | None = None,
     order: Literal["oldest", "newest"] = "oldest",
-    replay: Annotated[bool, Query(description="With traces and addresses of images.")] = False,
+    replay: Annotated[
+        bool, Query(description="Include traces and the addresses of images.")
+    ] = False,
 ) -> Page[AnswerRecord]:
     """Finished answers, checks of quality too, in the order in which they came."""
     campaign = get_campaign(session, account, campaign_id)
@@ -212,7 +214,9 @@ def delete_known_answers(
 @takes(uploads)
 def add_known_answers(
     campaign_id: UUID,
-    file: Annotated[UploadFile, File(description="CSV: grid, filename, group")],
+    file: Annotated[
+        UploadFile, File(description="CSV file with the columns grid, filename and group.")
+    ],
     session: DatabaseSession,
     account: SignedIn,
 ) -> KnownAnswersOut:

@@ -54,7 +54,7 @@ AssignmentId = Annotated[UUID, Depends(_assignment_id)]
 @api.post(
     "/sessions",
     status_code=201,
-    responses={429: openapi.problem("Too many wrong passwords of links from this address.")},
+    responses={429: openapi.problem("Too many wrong link passwords from this address.")},
 )
 def open_session(body: OpenSession, request: Request, session: AnnotatorsSession) -> SessionOut:
     """Begin or go on behind a link; the same key is the same annotator. Refused with 403 where the
@@ -149,7 +149,7 @@ def lease_images(
     """All images of a grid in one reply, so that a slow line waits once (docs/annotator-api.md)."""
     who = session_of(session, assignment_id)
     if size not in SIZES:
-        raise NotFound(f"Sizes are {', '.join(SIZES)}.")
+        raise NotFound(f"There is no such size. Choose one of {', '.join(SIZES)}.")
     lease = held.own_lease(session, who, lease_id)
     found = images_at(session, who.campaign, session.get_one(Grid, lease.grid_id).images)
     headers = {"Cache-Control": "private, max-age=86400"}

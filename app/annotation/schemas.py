@@ -114,10 +114,14 @@ class DraftOut(BaseModel):
 
 class LeaseOut(BaseModel):
     id: UUID
-    grid_id: str = Field(description="The same for all who get the grid; tells nothing else.")
+    grid_id: str = Field(
+        description="A random-looking id. Everyone who gets the grid sees the same id."
+    )
     images: list[LeasedImage]
     expires_at: datetime
-    first_colour: int = Field(description="Colour of the first group: colours change places.")
+    first_colour: int = Field(
+        description="Colour of the first group. The order of colours differs between leases."
+    )
     draft: DraftOut | None
     draft_version: int
 
@@ -183,7 +187,7 @@ class AnswerIn(BaseModel):
     trace: list[Any] = Field(default_factory=list, max_length=5000)
     device: "Device | None" = None
     unseen: list[Whole] = Field(
-        default_factory=list, max_length=100, description="Images that could not be seen."
+        default_factory=list, max_length=100, description="Images that were not displayed."
     )
 
 
@@ -218,9 +222,9 @@ class RemarkIn(BaseModel):
     @model_validator(mode="after")
     def _fits_its_kind(self) -> "RemarkIn":
         if self.kind == "broken_image" and (self.image is None or self.lease_id is None):
-            raise ValueError("a broken image needs its number and its lease")
+            raise ValueError("a broken image needs its image number and lease")
         if self.kind == "comment" and self.image is not None:
-            raise ValueError("a comment is about no image")
+            raise ValueError("a comment can't have an image")
         return self
 
     kind: Literal["comment", "broken_image"]

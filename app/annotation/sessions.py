@@ -175,7 +175,7 @@ def session_of(session: Session, assignment_id: UUID) -> AnnotatorSession:
 
 
 def _run_out() -> BadToken:
-    return BadToken("Your session has run out. Open the link again to go on where you were.")
+    return BadToken("Your session has expired. Open the link again to continue.")
 
 
 class AssignmentReturned(Conflict):
@@ -193,8 +193,8 @@ def require_held(assignment: Assignment) -> None:
     """Raises AssignmentReturned when it is the annotator's no more; what they did is kept."""
     if assignment.state == "returned":
         raise AssignmentReturned(
-            "This assignment was given back on the platform, so there are no more grids for it. "
-            "What you have done is kept; accept the task again to go on."
+            "This task was returned on the platform, so there are no more grids for it. Your work "
+            "is saved. To continue, accept the task again."
         )
 
 
@@ -244,7 +244,7 @@ def require_prepared(who: AnnotatorSession) -> None:
     """Raises NotPrepared while consent or practice is missing; the rest is the page's concern."""
     now = stage(who)
     if now == "screened_out":
-        raise NotPrepared("Practice was not passed: there are no grids for this assignment.")
+        raise NotPrepared("You did not pass practice, so there are no grids for this assignment.")
     if now == "consent":
         raise NotPrepared("Agree to the consent text first.")
     unpractised = practice_number(who) < who.settings.practice and not is_at_work(who)

@@ -187,7 +187,7 @@ def test_an_estimate_has_fees_and_bonuses_apart_and_keeps_nothing(
     for country, status in (("us", 200), ("Germany", 422)):
         found = client.post(address, json={**body, "settings": {"countries": [country]}})
         assert found.status_code == status
-    assert "“Germany” is no country's letters, as US" in found.json()["detail"]
+    assert "“Germany” is not a country code such as US" in found.json()["detail"]
 
 
 def test_estimate_dry_run_and_opening_agree_on_what_screen_outs_cost(

@@ -159,7 +159,7 @@ def test_training_that_diverges_is_no_reason_to_try_again(monkeypatch: pytest.Mo
         raise FloatingPointError("training diverged")
 
     monkeypatch.setattr("learning.semicrowd.BayesianSemiCrowdClustering.fit", diverged)
-    with pytest.raises(ValueError, match="cannot be learned from: training diverged"):
+    with pytest.raises(ValueError, match="can't learn from these features: training diverged"):
         get_strategy("scdc").learn(data(), SETTINGS, lambda _: None)
 
 

@@ -334,9 +334,9 @@ def test_a_list_of_known_votes_is_read_and_checked() -> None:
     table = b"grid,filename,group\n1,a.png,Yes\n1,b.png,no\n"
     (known,) = read_known(table, places, campaign)
     assert (known.images, known.truth) == ([0, 1], [YES, NO])
-    with pytest.raises(BadKnownAnswers, match="Line 2: the group is yes or no, not 'maybe'"):
+    with pytest.raises(BadKnownAnswers, match="Line 2: The group must be yes or no, not 'maybe'"):
         read_known(b"grid,filename,group\n1,a.png,maybe\n", places, campaign)
-    with pytest.raises(BadKnownAnswers, match="needs images to be ticked and others"):
+    with pytest.raises(BadKnownAnswers, match="needs images with the group yes and images"):
         read_known(b"grid,filename,group\n1,a.png,no\n1,b.png,no\n", places, campaign)
 
 

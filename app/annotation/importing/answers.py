@@ -107,7 +107,7 @@ def _usable_lines(
 
 
 def _other_content(line: AnswerLine, earlier: int) -> str:
-    return f"Its id {shown(line.id)} is that of line {earlier:,}, which is another answer."
+    return f"Line {earlier:,} has the same id {shown(line.id)}, but it is a different answer."
 
 
 class _Identities:

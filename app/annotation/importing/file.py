@@ -28,12 +28,12 @@ def read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         if len(line) > MOST_LINE_BYTES:
             raise BadAnswerFile(
                 f"Nothing was imported. Line {number:,} is longer than {MOST_LINE_BYTES:,} bytes. "
-                "The file needs one JSON object a line."
+                "The file must have one JSON object per line."
             )
         if size > MOST_BYTES:
             raise BadAnswerFile(
                 f"Nothing was imported. The file is larger than {MOST_BYTES // 2**20} MiB. Split "
-                "it, and import the parts one after the other."
+                "it and import the parts one by one."
             )
         content = line.removeprefix(_BYTE_ORDER_MARK).strip()
         if not content:
@@ -41,8 +41,8 @@ def read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         found += 1
         if found > MOST_LINES:
             raise BadAnswerFile(
-                f"Nothing was imported. The file has more than {MOST_LINES:,} answers. Split it, "
-                "and import the parts one after the other."
+                f"Nothing was imported. The file has more than {MOST_LINES:,} answers. Split it "
+                "and import the parts one by one."
             )
         yield number, content
     if not found:
@@ -61,5 +61,5 @@ def _next_line(file: BinaryIO | gzip.GzipFile) -> bytes:
         return file.readline(MOST_LINE_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise BadAnswerFile(
-            f"Nothing was imported. The file is damaged or was cut off ({error})."
+            f"Nothing was imported. The file is damaged or incomplete ({error})."
         ) from error

@@ -71,12 +71,12 @@ def _json_object(content: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise BadLine(f"It is not JSON ({str(error)[:100]}).") from error
     if not isinstance(found, dict):
-        raise BadLine("It is not a JSON object; the file needs one object a line.")
+        raise BadLine("It is not a JSON object. The file must have one object per line.")
     return found
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _quoted(name: str) -> str:
@@ -106,7 +106,7 @@ def _text(value: str, field: str, most: int) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise BadLine(f'"{field}" has half of a surrogate pair: {shown(value)}.') from error
+        raise BadLine(f'"{field}" has an incomplete surrogate pair: {shown(value)}.') from error
     return value
 
 
@@ -127,8 +127,8 @@ def _groups(value: object, n_images: int, n_groups: int) -> list[int]:
         raise BadLine(f'"groups" must be a list of whole numbers, not {shown(value)}.')
     if len(value) != n_images:
         raise BadLine(
-            f'"images" has {n_images} entries and "groups" {len(value):,}; both need one for '
-            "each image."
+            f'"images" has {n_images} entries and "groups" has {len(value):,}. Both need one '
+            "entry for each image."
         )
     for group in value:
         if isinstance(group, bool) or not isinstance(group, int) or not -1 <= group < n_groups:
@@ -147,13 +147,13 @@ def _words(value: object, groups: list[int]) -> list[str]:
         return [_word(word) for word in value]
     if not isinstance(value, dict):
         raise BadLine(
-            '"words" must be a list with a text for each group, or an object of texts by group, '
-            f"not {shown(value)}."
+            '"words" must be a list with one text per group, or an object with texts by group '
+            f"number, not {shown(value)}."
         )
     used = {str(group): group for group in groups if group >= 0}
     unused = next((key for key in value if key not in used), None)
     if unused is not None:
-        raise BadLine(f'"words" names a group that no image is in: {shown(unused)}.')
+        raise BadLine(f'"words" names a group without images: {shown(unused)}.')
     words = [""] * (1 + max((used[key] for key in value), default=-1))
     for key, word in value.items():
         words[used[key]] = _word(word)
@@ -190,5 +190,5 @@ def _moment(value: object) -> datetime | None:
             f'"answered_at" must be a time such as "2024-05-17T09:30:00Z", not {shown(value)}.'
         ) from error
     if not _EARLIEST <= moment <= datetime.now(UTC) + _AHEAD:
-        raise BadLine(f'"answered_at" must be a time after 1970 that has passed, not {value}.')
+        raise BadLine(f'"answered_at" must be between 1970 and now, not {value}.')
     return moment

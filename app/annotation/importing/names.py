@@ -56,7 +56,7 @@ class ImageNames:
     def _by_position(self, image: str | int) -> int | None:
         if not isinstance(image, int):
             raise BadLine(
-                f'"images" holds the name {shown(image)}; with --by position, it must hold whole '
+                f'"images" holds the name {shown(image)}. With --by position, it must hold whole '
                 "numbers from 0."
             )
         return image if 0 <= image < self.n_images else None
@@ -64,8 +64,8 @@ class ImageNames:
     def _by_name(self, image: str | int) -> int | None:
         if not isinstance(image, str):
             raise BadLine(
-                f'"images" holds the number {image}. Name images by their file names, or say '
-                "--by position if they are positions in the collection."
+                f'"images" holds the number {image}. Use file names, or use --by position if the '
+                "numbers are positions in the collection."
             )
         position = self._exact.get(image, self._stems.get(image))
         if position == _SEVERAL:
@@ -74,8 +74,8 @@ class ImageNames:
             )
         if position is not None and position >= self.n_images:
             raise BadLine(
-                f"The image {shown(image)} joined the collection after the campaign's start. "
-                "Admit new images to the campaign first."
+                f"The image {shown(image)} was added to the collection after the campaign "
+                "started. Admit new images to the campaign first."
             )
         return position
 

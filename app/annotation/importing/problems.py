@@ -59,7 +59,7 @@ class Problems:
             parts += _first(named, "image")
         if self._lines:
             n = len(self._lines)
-            parts.append(f"{n:,} line{' is' if n == 1 else 's are'} not as required:")
+            parts.append(f"{n:,} line{' has a problem' if n == 1 else 's have problems'}:")
             parts += _first([f"  Line {line:,}: {text}" for line, text in self._lines], "line")
         return "\n".join(parts)
 

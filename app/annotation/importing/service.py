@@ -105,11 +105,11 @@ def _importing_campaign(session: Session, account: Account, campaign_id: UUID) -
     fixes which images a campaign has."""
     campaign = get_campaign(session, account, campaign_id)
     if access_of(session, account, campaign) == "view":
-        raise MayNotChange("This campaign is shared with you to look at, not to change.")
+        raise MayNotChange("You can view this campaign but not change it.")
     if campaign.state == "draft":
         raise BadState(
-            "This campaign is a draft. Start it before you import answers; finish or pause it "
-            "afterwards if you do not want others."
+            "This campaign is a draft. Start it before you import answers. If you don't want "
+            "other answers, pause or finish it afterwards."
         )
     return campaign
 
@@ -134,7 +134,7 @@ def _new_answers(
             if not answer.is_same_as(person, images, groups):
                 problems.add_line(
                     answer.number,
-                    f"Its id {shown(answer.id)} was imported before, with another answer.",
+                    f"Its id {shown(answer.id)} was already imported with a different answer.",
                 )
     return list(by_identity.values())
 

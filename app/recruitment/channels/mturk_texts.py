@@ -21,4 +21,4 @@ def clipped(text: str, most: int) -> str:
 def require_dollars(currency: str) -> None:
     """Raises ChannelRefused."""
     if currency != "USD":
-        raise ChannelRefused(f"MTurk pays in US dollars (USD), not in {currency}.", "bad_currency")
+        raise ChannelRefused(f"MTurk pays in US dollars, not in {currency}.", "bad_currency")
