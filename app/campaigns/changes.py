@@ -1,4 +1,4 @@
-"""Changing campaigns, also running ones; copying, putting away, opening again."""
+"""Changing, copying, archiving and reopening campaigns, including running ones."""
 
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -47,23 +47,23 @@ DECIDE_GRIDS = ("collection_id", "kind", "grid_size", "max_groups")
 
 
 class Frozen(Conflict):
-    """It cannot be changed any more once the campaign has started."""
+    """The value can't be changed because the campaign has started."""
 
     code = "frozen"
 
 
 def plan_of(campaign: Campaign) -> CampaignPlan:
-    """The plan that would make this campaign."""
+    """Return the plan that would create this campaign."""
     return CampaignPlan(**{name: getattr(campaign, name) for name in PLANNED})
 
 
 def change_campaign(
     session: Session, account: Account, campaign_id: UUID, values: dict[str, Any]
 ) -> Campaign:
-    """Change what is named in `values` (fields of CampaignPlan); all else stays.
+    """Change the fields in `values` (fields of CampaignPlan). All other fields stay as they are.
 
-    Another kind or strategy brings its own defaults for what is not named. Raises InvalidInput for
-    a wrong value, Frozen for what a campaign that has started cannot change.
+    A new kind or strategy brings its own defaults for fields that `values` does not set. Raises
+    InvalidInput for a wrong value, and Frozen for a value that a started campaign can't change.
     """
     campaign = service.get_campaign(session, account, campaign_id, edit=True)
     unknown = sorted(set(values) - set(PLANNED))
@@ -101,7 +101,8 @@ def _change_draft(
 
 
 def _keep_known_answers(session: Session, campaign: Campaign, values: dict[str, Any]) -> None:
-    """Raises Conflict when known answers from a list would be about other images or groups."""
+    """Raise Conflict if known answers from a list would no longer fit the campaign's images or
+    groups."""
     changed = [
         name
         for name in DECIDE_GRIDS
@@ -149,7 +150,7 @@ def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]
 
 
 def _change_budget(session: Session, campaign: Campaign, budget: int, rounds: int | None) -> None:
-    """Rounds that stand keep their grids; those to come share what is left."""
+    """Existing rounds keep their grids. Later rounds share what is left of the budget."""
     asked = (Round.campaign_id == campaign.id, Round.number != IMPORTED_ROUND)
     query = select(Round.n_wanted).where(*asked).order_by(Round.number)
     stood = [wanted // campaign.answers_per_grid for wanted in session.scalars(query)]
@@ -185,7 +186,8 @@ def _change_budget(session: Session, campaign: Campaign, budget: int, rounds: in
 
 
 def clone_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
-    """A draft with the same plan, of this account; known answers from a list are not copied."""
+    """Create a draft with the same plan for this account. Known answers from a list are not
+    copied."""
     campaign = service.get_campaign(session, account, campaign_id)
     plan = replace(plan_of(campaign), name=_name_of_copy(session, account, campaign), seed=None)
     settings = {
@@ -203,7 +205,8 @@ def clone_campaign(session: Session, account: Account, campaign_id: UUID) -> Cam
 
 
 def _name_of_copy(session: Session, account: Account, campaign: Campaign) -> str:
-    """`Name (copy)`, then `Name (copy 2)`: commands and people choose campaigns by their names."""
+    """Return `Name (copy)`, then `Name (copy 2)`. Names must differ because commands and people
+    choose campaigns by name."""
     owned = select(Campaign.name).where(Campaign.owner_id == account.id)
     taken = set(session.scalars(owned))
     wanted = (f"{campaign.name[:190]} (copy{f' {n}' if n > 1 else ''})" for n in count(1))
@@ -211,7 +214,7 @@ def _name_of_copy(session: Session, account: Account, campaign: Campaign) -> str
 
 
 def archive_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
-    """Hide a campaign that is a draft or finished from the list."""
+    """Hide a draft or finished campaign from the list."""
     campaign = service.in_state(session, account, campaign_id, "archive", "draft", "finished")
     campaign.archived_at = campaign.archived_at or datetime.now(UTC)
     return service.moved(session, account, campaign, campaign.state, "archived")
@@ -224,9 +227,9 @@ def unarchive_campaign(session: Session, account: Account, campaign_id: UUID) ->
 
 
 def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
-    """From finished to running: for what is left of the budget, or was added to it.
+    """Set a finished campaign to running, to use the rest of its budget or an increased budget.
 
-    Raises Conflict when nothing is left, or it would end by itself at once again.
+    Raises Conflict if no budget is left, or if the campaign would end again immediately.
     """
     campaign = service.in_state(session, account, campaign_id, "reopen", "finished")
     all_made = n_rounds_made(session, campaign) == campaign.rounds
@@ -251,7 +254,8 @@ def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Ca
 
 
 def _reason_to_end(session: Session, campaign: Campaign) -> str | None:
-    """What makes the newest model good enough by the settings as they are, if it is."""
+    """Return why the newest model meets the targets of the current settings, or None if it does
+    not."""
     query = select(Model.insight["enough"].astext, Model.settings)
     newest = query.where(Model.campaign_id == campaign.id).order_by(Model.version.desc()).limit(1)
     found = session.execute(newest).first()
@@ -259,7 +263,8 @@ def _reason_to_end(session: Session, campaign: Campaign) -> str | None:
 
 
 def delete_known_list(session: Session, account: Account, campaign_id: UUID) -> int:
-    """Delete the known answers of a draft; returns how many. Raises BadState for another."""
+    """Delete the known answers of a draft and return how many there were. Raises BadState if it is
+    not a draft."""
     campaign = service.in_state(session, account, campaign_id, "delete known answers of", "draft")
     deleted = session.scalars(
         delete(Grid)
@@ -271,7 +276,7 @@ def delete_known_list(session: Session, account: Account, campaign_id: UUID) -> 
 
 
 def delete_draft(session: Session, account: Account, campaign_id: UUID) -> None:
-    """Delete a campaign that never started; raises BadState for another."""
+    """Delete a campaign that never started. Raises BadState if it has started."""
     campaign = service.get_campaign(session, account, campaign_id, edit=True)
     if campaign.state != "draft":
         raise BadState(

@@ -1,6 +1,6 @@
-"""The campaign form: text fields in, a plan out.
+"""The campaign form: it turns the text fields of a page into a plan.
 
-A strategy's own fields are named `STRATEGY.FIELD` and come from its pydantic model.
+Fields of a strategy are named `STRATEGY.FIELD` and come from the strategy's pydantic model.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,8 @@ class CampaignForm:
         return self.fields.get(name, default)
 
     def plan(self) -> CampaignPlan:
-        """The plan; an empty field means the default. Raises InvalidInput naming the field."""
+        """Return the plan, with defaults for empty fields. Raises InvalidInput with the name of the
+        wrong field."""
         try:
             collection_id = UUID(self.get("collection_id"))
         except ValueError as error:

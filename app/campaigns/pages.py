@@ -1,4 +1,4 @@
-"""Campaigns: pages."""
+"""Pages of campaigns."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -40,7 +40,8 @@ SentForm = Annotated[CampaignForm, Depends(_sent_form)]
 
 @dataclass(frozen=True)
 class Section:
-    """A page of a campaign that is one island; `island` is its name in dashboard.ts."""
+    """A campaign's page that consists of one island. `island` is the island's name in
+    dashboard.ts."""
 
     title: str
     island: str
@@ -69,7 +70,7 @@ def share_from_form(
     session: DatabaseSession,
     account: SignedIn,
 ) -> Response:
-    """`none` ends sharing."""
+    """The access `none` ends sharing."""
     campaign = service.get_campaign(session, account, campaign_id)
     if access == "none":
         end_share(session, account, campaign, account_by_email(session, email).id)
@@ -105,7 +106,7 @@ def new_campaign_page(
 
 @pages.get("/campaigns")
 def to_all_campaigns() -> Response:
-    """Where the forms are sent to; the list is the home page's."""
+    """Redirect to the home page, which has the list. Forms are posted to this address."""
     return RedirectResponse("/")
 
 
@@ -113,7 +114,8 @@ def to_all_campaigns() -> Response:
 def create_campaign_from_form(
     request: Request, session: DatabaseSession, account: SignedIn, form: SentForm
 ) -> Response:
-    """A mistake shows the form again, filled in, with what is wrong."""
+    """Create a campaign. After a mistake, the form is shown again with the entered values and what
+    is wrong."""
     try:
         with session.begin_nested():
             campaign = service.create_campaign(session, account, form.plan())
@@ -159,7 +161,7 @@ def campaign_page(
 def edit_page(
     request: Request, campaign_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
-    """The wizard over a draft; a campaign that has started is changed in its settings."""
+    """Show the wizard for a draft. A started campaign is changed on its settings page."""
     campaign = service.get_campaign(session, account, campaign_id)
     if campaign.state != "draft":
         return RedirectResponse(f"/campaigns/{campaign_id}", status_code=303)
@@ -198,7 +200,7 @@ def section_page(
 
 
 def sections_of(campaign: Campaign) -> dict[str, Section]:
-    """The pages that a campaign of its kind has, besides the monitor."""
+    """Return the pages of a campaign of its kind, apart from the monitor."""
     without = ("attributes", "clusters") if KINDS[campaign.kind].votes else ("labels",)
     return {name: one for name, one in SECTIONS.items() if name not in without}
 
@@ -206,7 +208,8 @@ def sections_of(campaign: Campaign) -> dict[str, Section]:
 def frame_context(
     session: Session, account: Account, campaign: Campaign, here: str
 ) -> dict[str, Any]:
-    """What `campaigns/frame.html` shows around every page of a campaign; `here` is the page."""
+    """Return what `campaigns/frame.html` needs around every page of a campaign. `here` is the
+    page."""
     return {
         "account": account,
         "campaign": campaign,

@@ -1,4 +1,4 @@
-"""Bodies of the campaigns API."""
+"""Request and response bodies of the campaigns API."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from app.planning.settings import PlanSettings
 
 
 class NewCampaign(BaseModel):
-    """Left out: the default of the kind or the strategy."""
+    """A campaign to create. Fields that you leave out get the default of the kind or strategy."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -67,8 +67,9 @@ class NewCampaign(BaseModel):
 
 
 class CampaignChanges(BaseModel, extra="forbid"):
-    """What is left out stays. Once a campaign has started, only name, budget, rounds, settings,
-    grids_per_assignment, learn_every, ready_share, reward_cents and plan can change.
+    """Fields that you leave out don't change. Once a campaign has started, you can change only
+    name, budget, rounds, settings, grids_per_assignment, learn_every, ready_share, reward_cents and
+    plan.
 
     `settings`, `annotation` and `plan` are changed field by field.
     """

@@ -40,7 +40,7 @@ class BadState(Conflict):
 
 @dataclass(frozen=True)
 class CampaignPlan:
-    """What a requester decides; None means the default of the kind or the strategy."""
+    """What a requester decides about a campaign. None means the default of the kind or strategy."""
 
     name: str
     collection_id: UUID
@@ -64,7 +64,7 @@ class CampaignPlan:
 
 
 def create_campaign(session: Session, owner: Account, plan: CampaignPlan) -> Campaign:
-    """A draft campaign; raises InvalidInput, NotFound or Conflict with what is wrong."""
+    """Create a draft. Raises InvalidInput, NotFound or Conflict with what is wrong."""
     campaign = Campaign(owner_id=owner.id, link_token=new_token(), state="draft")
     apply_plan(session, owner, campaign, plan)
     record_audit(session, owner.id, "campaign.created", "campaign", campaign.id)
@@ -72,9 +72,9 @@ def create_campaign(session: Session, owner: Account, plan: CampaignPlan) -> Cam
 
 
 def apply_plan(session: Session, account: Account, campaign: Campaign, plan: CampaignPlan) -> None:
-    """Give a draft all that a plan says; raises as `create_campaign` does.
+    """Set all fields of a draft from a plan. Raises the same errors as `create_campaign`.
 
-    After an error the campaign is half changed: the caller's transaction must not be committed.
+    After an error, the campaign is partly changed, so the caller must not commit its transaction.
     """
     # Who works on a shared draft need not own its collection, but cannot choose another's.
     collection = (
@@ -122,7 +122,7 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
 
 
 def check_ranges(campaign: Campaign) -> None:
-    """Raises InvalidInput naming the field that is out of its range."""
+    """Raise InvalidInput with the name of a field whose value is out of range."""
     ranges = {
         "name": (len(campaign.name), 1, 200, "characters"),
         "question": (len(campaign.question), 1, 2000, "characters"),
@@ -153,7 +153,7 @@ def check_ranges(campaign: Campaign) -> None:
 
 
 def check_budget(campaign: Campaign) -> None:
-    """Raises InvalidInput when there is not a grid for every round."""
+    """Raise InvalidInput if the budget is too small for one grid per round."""
     if campaign.budget < campaign.rounds * campaign.answers_per_grid:
         raise InvalidInput(
             f"A budget of {campaign.budget} answers is too small for {campaign.rounds} rounds with "
@@ -164,8 +164,8 @@ def check_budget(campaign: Campaign) -> None:
 
 
 def campaigns_of(account: Account, *, archived: bool = False) -> Select[Campaign]:
-    """Campaigns of this account, and those shared with it: those that were archived alone, or
-    the others."""
+    """Select the campaigns that the account owns or that are shared with it: either the archived
+    ones or the others."""
     shared = select(Share.campaign_id).where(Share.account_id == account.id)
     return select(Campaign).where(
         or_(Campaign.owner_id == account.id, Campaign.id.in_(shared)),
@@ -174,7 +174,7 @@ def campaigns_of(account: Account, *, archived: bool = False) -> Select[Campaign
 
 
 def list_campaigns(session: Session, owner: Account, *, archived: bool = False) -> list[Campaign]:
-    """The same, the newest first."""
+    """List the campaigns of `campaigns_of`, the newest first."""
     return list(
         session.scalars(campaigns_of(owner, archived=archived).order_by(Campaign.created_at.desc()))
     )
@@ -183,9 +183,11 @@ def list_campaigns(session: Session, owner: Account, *, archived: bool = False) 
 def get_campaign(
     session: Session, account: Account, campaign_id: UUID, *, edit: bool = False
 ) -> Campaign:
-    """A campaign of this account's, or shared with it; under its row lock to `edit` it.
+    """Return a campaign that the account owns or that is shared with it. With `edit`, its row is
+    locked.
 
-    Raises NotFound, also for somebody else's; MayNotChange for one that may only be looked at.
+    Raises NotFound if the account has no access, and MayNotChange if `edit` is set but the account
+    can only view the campaign.
     """
     campaign = session.get(Campaign, campaign_id)
     access = access_of(session, account, campaign) if campaign is not None else None
@@ -203,12 +205,13 @@ def get_campaign(
 
 
 def annotator_link(campaign: Campaign, base_url: str) -> str:
-    """The public address for annotators, the same for ever; other links have their own."""
+    """Return the address of the campaign's first link, which never changes. Other links have their
+    own."""
     return link_address(campaign.link_token, base_url)
 
 
 def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
-    """From draft to running: freeze the number of images and make the first round."""
+    """Set a draft to running: fix its number of images and create the first round."""
     campaign = in_state(session, owner, campaign_id, "start", "draft")
     # Locked: its images may not be deleted between being counted and being used.
     collection = locked(session, Collection, campaign.collection_id)
@@ -227,7 +230,7 @@ def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campa
 
 
 def pause_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
-    """No new grids are handed out; answers in progress are still taken."""
+    """Stop assigning new grids. Answers in progress are still accepted."""
     campaign = in_state(session, owner, campaign_id, "pause", "running")
     pause_all(session, campaign.id)
     return moved(session, owner, campaign, "paused")
@@ -239,7 +242,7 @@ def resume_campaign(session: Session, owner: Account, campaign_id: UUID) -> Camp
 
 
 def finish_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
-    """End before the budget is spent; what came in so far is learned once more."""
+    """End the campaign before its budget is spent, and train once more on the answers so far."""
     campaign = in_state(session, owner, campaign_id, "finish", "running", "paused")
     rounds.end_campaign(session, campaign)
     if campaign.n_finished:
@@ -248,7 +251,7 @@ def finish_campaign(session: Session, owner: Account, campaign_id: UUID) -> Camp
 
 
 def retry_learning(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
-    """Queue a failed learning job again; raises Conflict when the last one did not fail."""
+    """Queue a failed training again. Raises Conflict if the last training did not fail."""
     campaign = get_campaign(session, owner, campaign_id, edit=True)
     retry_failed_job(session, campaign.id, campaign.n_answers)
     record_audit(session, owner.id, "campaign.retried", "campaign", campaign.id)
@@ -256,10 +259,10 @@ def retry_learning(session: Session, owner: Account, campaign_id: UUID) -> Campa
 
 
 def admit_new_images(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
-    """Let images that joined the collection after the start take part: the next model knows them,
-    and grids show them from the next full round's model on.
+    """Let images that were added to the collection after the start take part. The next model
+    includes them, and grids show them once a full round's model has been trained.
 
-    Raises Conflict when there are none.
+    Raises Conflict if there are no such images.
     """
     campaign = in_state(session, owner, campaign_id, "admit images to", "running", "paused")
     collection = locked(session, Collection, campaign.collection_id)
@@ -276,7 +279,8 @@ def admit_new_images(session: Session, owner: Account, campaign_id: UUID) -> Cam
 def set_annotation(
     session: Session, owner: Account, campaign_id: UUID, values: dict[str, Any]
 ) -> Campaign:
-    """Change the annotators' pages, also of a running campaign; what is not named stays.
+    """Change settings of the annotators' pages, even while the campaign runs. Other settings stay
+    as they are.
 
     Raises InvalidInput with what is wrong; then nothing changes.
     """
@@ -292,7 +296,7 @@ def set_annotation(
 
 
 def add_known_list(session: Session, owner: Account, campaign_id: UUID, table: bytes) -> int:
-    """Known answers from a CSV (see add_known_answers); returns how many grids."""
+    """Add known answers from a CSV file (see add_known_answers) and return the number of grids."""
     campaign = get_campaign(session, owner, campaign_id, edit=True)
     n_grids = add_known_answers(session, campaign, table)
     record_audit(session, owner.id, "campaign.known_answers", "campaign", campaign.id)
@@ -302,7 +306,7 @@ def add_known_list(session: Session, owner: Account, campaign_id: UUID, table: b
 def in_state(
     session: Session, owner: Account, campaign_id: UUID, verb: str, *states: str
 ) -> Campaign:
-    """The campaign under its row lock; raises BadState when it is in none of these states."""
+    """Return the campaign with its row locked. Raises BadState if it is in none of these states."""
     campaign = get_campaign(session, owner, campaign_id, edit=True)
     if campaign.state not in states:
         raise BadState(
@@ -315,7 +319,7 @@ def in_state(
 def moved(
     session: Session, owner: Account, campaign: Campaign, state: str, event: str = ""
 ) -> Campaign:
-    """Bring a campaign into a state, on record; `event` is the state unless told."""
+    """Set a campaign's state and record it in the audit log. `event` is the state by default."""
     campaign.state = state
     record_audit(session, owner.id, f"campaign.{event or state}", "campaign", campaign.id)
     campaign_changed(session, campaign.id)

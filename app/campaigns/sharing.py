@@ -1,4 +1,4 @@
-"""Who may see and change a campaign besides its owner."""
+"""Sharing: which other accounts can view or edit a campaign."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -17,7 +17,7 @@ ACCESS = ("view", "edit")
 
 
 class MayNotChange(LikewiseError):
-    """The campaign is shared for looking at only, or the deed is its owner's alone."""
+    """The account can only view the campaign, or only the owner can do this."""
 
     code = "may_not_change"
     status = 403
@@ -35,7 +35,7 @@ class SharedWith:
 
 
 def access_of(session: Session, account: Account, campaign: Campaign) -> str | None:
-    """ "own", "edit", "view", or None for a campaign that does not exist for this account."""
+    """Return "own", "edit" or "view", or None if the account has no access to the campaign."""
     if campaign.owner_id == account.id:
         return "own"
     return session.scalar(
@@ -59,8 +59,10 @@ def list_shares(session: Session, campaign: Campaign) -> list[SharedWith]:
 def share_campaign(
     session: Session, owner: Account, campaign: Campaign, email: str, access: str
 ) -> None:
-    """Share with the account of this address, or change how. Raises InvalidInput, NotFound,
-    MayNotChange for anybody but the owner."""
+    """Share a campaign with the account that has this e-mail address, or change its access.
+
+    Raises InvalidInput, NotFound, and MayNotChange if `owner` does not own the campaign.
+    """
     _require_owner(owner, campaign)
     if access not in ACCESS:
         raise InvalidInput(f"Access must be one of {', '.join(ACCESS)}, not {access!r}.")
@@ -87,7 +89,7 @@ def share_campaign(
 
 
 def end_share(session: Session, owner: Account, campaign: Campaign, account_id: UUID) -> None:
-    """Raises NotFound when it is not shared with this account, MayNotChange."""
+    """Stop sharing with an account. Raises NotFound if it had no access, and MayNotChange."""
     _require_owner(owner, campaign)
     share = session.scalar(
         select(Share).where(Share.campaign_id == campaign.id, Share.account_id == account_id)

@@ -1,4 +1,4 @@
-"""What a requester should think of before the launch, in sentences."""
+"""Warnings about a campaign's plan, for the requester to read before the launch."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ LONG_MINUTES = 45.0
 
 
 def warnings_of(campaign: Campaign, plan: "Plan") -> list[str]:
-    """One sentence for each thing that is likely to be regretted."""
+    """Return one warning for each part of the plan that is likely to cause problems."""
     return [*_of_quality(campaign, plan), *_of_pay(campaign, plan)]
 
 

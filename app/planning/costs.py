@@ -1,4 +1,4 @@
-"""What a campaign asks of people and of the purse: arithmetic, no simulation."""
+"""How much work and money a campaign needs. This is arithmetic; nothing is simulated."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -16,11 +16,12 @@ LEAST_HOURLY_CENTS, FAIR_HOURLY_CENTS = 800, 1200
 
 @dataclass(frozen=True)
 class Effort:
-    """The size of a campaign in people's work.
+    """How much work a campaign is for people.
 
-    grids: different ones; checks: gold grids and repeats on top of the answers;
-    views_per_image: how often an image is shown, on average;
-    minutes_per_assignment: with practice, checks and the pages around.
+    grids: number of different grids.
+    checks: gold grids and repeats, which come on top of the answers.
+    views_per_image: how often an image is shown on average.
+    minutes_per_assignment: includes practice, checks and the pages around the grids.
     """
 
     grids: int
@@ -35,8 +36,8 @@ class Effort:
 
 @dataclass(frozen=True)
 class Costs:
-    """In cents. fee_percent: of the rewards, rounded; hourly_cents: what an annotator earns, None
-    without a reward."""
+    """What a campaign costs, in cents. `fee_percent` is the share of the rewards, rounded.
+    `hourly_cents` is what an annotator earns per hour, or None without a reward."""
 
     rewards_cents: int
     fees_cents: int
@@ -55,7 +56,7 @@ def effort_of(
     annotation: AnnotationSettings,
     seconds_per_grid: float,
 ) -> Effort:
-    """Work for `answers` answers. Checks are part of what one assignment holds."""
+    """Return the work for `answers` answers. Checks are part of the grids of an assignment."""
     checked = min(annotation.gold_share + annotation.repeat_share, 0.9)
     shown = answers / (1 - checked)
     assignments = ceil(shown / grids_per_assignment)
@@ -75,8 +76,8 @@ def effort_of(
 
 
 def costs_of(effort: Effort, reward_cents: int, plan: PlanSettings) -> Costs:
-    """The price of that work at `reward_cents` an assignment: what recruiting would reckon with,
-    unless the requester knows a fee."""
+    """Return the price of this work at `reward_cents` per assignment. Fees are the same as in
+    recruiting, unless the requester entered a percentage."""
     rewards = reward_cents * effort.assignments
     if plan.fee_percent is None:
         fees = platform_fees(plan.platform, reward_cents, effort.assignments)
@@ -89,7 +90,8 @@ def costs_of(effort: Effort, reward_cents: int, plan: PlanSettings) -> Costs:
 
 
 def platform_fees(platform: str, reward_cents: int, assignments: int) -> int:
-    """By the one table of fees, of postings as recruiting plans them by default."""
+    """Return the platform's fees, from the same table that recruiting uses and with its default
+    postings."""
     low = bool(MTurkSettings.model_fields["keep_low_fee"].default)
     sizes = split_places(platform, assignments, low)
     return sum(posting_cost(platform, reward_cents, places).fee_cents for places in sizes)

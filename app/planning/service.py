@@ -1,4 +1,5 @@
-"""Foretelling a campaign: its work and price, and by a dry run what it will find."""
+"""Planning a campaign: it estimates work and costs, and predicts by a dry run what answers will
+find."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -40,9 +41,13 @@ DESIGN = ("kind", "strategy", "settings", "rounds", "grid_size", "max_groups", "
 
 @dataclass(frozen=True)
 class Plan:
-    """seconds_from: where the time per grid comes from; needed: answers for the wanted quality,
-    None while unknown; beyond: even the largest budget tried falls short of it; picture: some
-    images with their places (x, y) in what the dry run found."""
+    """Everything that the planner knows about a campaign.
+
+    seconds_from: where the time per grid comes from.
+    needed: answers for the target quality; None if unknown.
+    beyond: whether even the largest simulated budget misses the target quality.
+    picture: some images with their map positions (x, y) in the dry run's model.
+    """
 
     settings: PlanSettings
     effort: Effort
@@ -58,7 +63,7 @@ class Plan:
 
 
 def read_plan(session: Session, campaign: Campaign) -> Plan:
-    """Everything the planner can say of a campaign now."""
+    """Return everything that the planner knows about a campaign now."""
     settings = PlanSettings.model_validate(campaign.plan)
     seconds, seconds_from = seconds_per_grid(session, campaign, settings)
     effort = effort_for(session, campaign, seconds)
@@ -82,7 +87,7 @@ def read_plan(session: Session, campaign: Campaign) -> Plan:
 
 
 def effort_for(session: Session, campaign: Campaign, seconds: float) -> Effort:
-    """The work of the whole budget when a grid takes `seconds`."""
+    """Return the work of the whole budget if a grid takes `seconds`."""
     # A strategy may ask about some of the images only.
     n_images, asked = n_images_of(session, campaign), campaign.settings.get("n_annotated")
     return effort_of(
@@ -99,8 +104,9 @@ def effort_for(session: Session, campaign: Campaign, seconds: float) -> Effort:
 def seconds_per_grid(
     session: Session, campaign: Campaign, settings: PlanSettings
 ) -> tuple[float, str]:
-    """Seconds a grid takes, and where that comes from: what the requester said, the median of
-    this campaign's answers, of the requester's campaigns of this kind, or a usual value."""
+    """Return the seconds that a grid takes, and where the number comes from: the requester's
+    setting, the median of this campaign's answers, the median of the requester's campaigns of this
+    kind, or a usual value."""
     if settings.seconds_per_grid is not None:
         return settings.seconds_per_grid, "yours"
     own = Answer.campaign_id == campaign.id
@@ -143,7 +149,7 @@ def ends_of(run: DryRun) -> list[Point]:
 
 
 def design_of(campaign: Campaign) -> Design:
-    """What decides how much answers find; what is asked about belongs to real models."""
+    """Return what determines how much answers find. Settings about real models are left out."""
     settings = {
         name: value
         for name, value in campaign.settings.items()
@@ -162,7 +168,7 @@ def _asked(session: Session, campaign: Campaign) -> dict[str, Any]:
 
 
 def _is_of(run: DryRun, session: Session, campaign: Campaign) -> bool:
-    """Whether nothing has changed since that decides what answers find."""
+    """Return whether nothing that determines what answers find has changed since the dry run."""
     now = _asked(session, campaign)
     return all(run.asked.get(name) == value for name, value in now.items())
 
@@ -175,9 +181,9 @@ def request_dry_run(
     annotators: int = 8,
     noise: float = 0.1,
 ) -> DryRun:
-    """Ask for a dry run by a crowd that groups by attributes, "features" or "imagined".
+    """Request a dry run with a crowd that groups by attributes, "features" or "imagined".
 
-    Raises InvalidInput for a crowd that cannot be made, Conflict while another one runs.
+    Raises InvalidInput if the crowd can't be made, and Conflict while another dry run is running.
     """
     campaign = get_campaign(session, account, campaign_id)
     if not (1 <= annotators <= 1000 and 0 <= noise <= 1):

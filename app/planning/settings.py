@@ -1,4 +1,4 @@
-"""What a requester assumes about people and prices while planning a campaign."""
+"""A requester's assumptions about people and prices while planning a campaign."""
 
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ SECONDS_PER_GRID = {"grid": 75.0, "bins": 60.0, "select": 30.0}
 
 
 class PlanSettings(BaseModel):
-    """Prices are estimates: the platform's own invoice counts."""
+    """Settings for planning. Prices are estimates; the platform's invoice counts."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -49,7 +49,8 @@ class PlanSettings(BaseModel):
 
 
 def checked_plan(values: dict[str, Any]) -> dict[str, Any]:
-    """The settings with defaults filled in; raises InvalidInput with the field that is wrong."""
+    """Return the settings with defaults filled in. Raises InvalidInput with the field that is
+    wrong."""
     try:
         return PlanSettings.model_validate(values).model_dump()
     except ValidationError as error:
