@@ -1,8 +1,8 @@
-"""Taking in finished groupings.
+"""Accepting finished groupings.
 
-One transaction stores the answer, counts it, goes on to the next round when this one is full, and
-decides whether learning is due. A finished answer
-is never lost: if its grid has all it wanted, it is stored as surplus and counted for pay alike.
+One transaction stores the answer, counts it, moves on to the next round if this one is full, and
+decides whether a training is due. A finished answer is never lost: if its grid already had enough
+answers, it is stored as surplus and counts for pay like any other.
 """
 
 import hashlib
@@ -31,25 +31,25 @@ from app.jobs.service import request_job
 
 
 class UnknownImages(InvalidInput):
-    """The answer is about other images than the grid's."""
+    """The answer names other images than the grid has."""
 
     code = "unknown_images"
 
 
 class BadGroups(InvalidInput):
-    """The groups do not fit the grid or the campaign."""
+    """The groups do not match the grid or the campaign."""
 
     code = "bad_groups"
 
 
 class IdempotencyMismatch(InvalidInput):
-    """The same Idempotency-Key came with another body."""
+    """The same Idempotency-Key was sent with a different body."""
 
     code = "idempotency_mismatch"
 
 
 class AlreadySubmitted(Conflict):
-    """The grid was submitted before, by another request."""
+    """Another request has already submitted the grid."""
 
     code = "already_submitted"
 
@@ -67,7 +67,7 @@ class Submission:
     unseen: list[int] = field(default_factory=list)
 
     def digest(self) -> str:
-        """Hash of the content, to tell a retry from another answer."""
+        """Return a hash of the content, which tells a retry from a different answer."""
         text = json.dumps(vars(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -79,7 +79,7 @@ def submit_answer(
     submission: Submission,
     idempotency_key: str,
 ) -> tuple[Answer, Assignment]:
-    """Store a finished grouping once; the same request again gives the same result.
+    """Store a finished grouping once. The same request again returns the same result.
 
     Raises LeaseNotFound, UnknownImages, BadGroups, IdempotencyMismatch, AlreadySubmitted.
     """
@@ -115,7 +115,7 @@ def _check_repeat(answer: Answer, submission: Submission, idempotency_key: str) 
 
 
 def aligned_groups(grid: Grid, submission: Submission, max_groups: int) -> list[int]:
-    """Groups in the order of the grid's images; raises UnknownImages or BadGroups."""
+    """Return the groups in the order of the grid's images. Raises UnknownImages or BadGroups."""
     if len(submission.images) != len(submission.groups):
         raise BadGroups(
             f"The answer has {len(submission.images)} images and {len(submission.groups)} groups. "
@@ -165,7 +165,8 @@ def _store(
 
 
 def _reported(session: Session, who: AnnotatorSession, lease_id: UUID) -> list[int]:
-    """Images that a remark of theirs reported as broken before, whatever the page kept."""
+    """Return the images that this annotator has reported as broken, even if the page no longer
+    knows."""
     query = (
         select(Remark.image)
         .join(Answer, Answer.grid_id == Remark.grid_id)
@@ -175,7 +176,7 @@ def _reported(session: Session, who: AnnotatorSession, lease_id: UUID) -> list[i
 
 
 def _check(session: Session, campaign: Campaign, grid: Grid, answer: Answer) -> None:
-    """A gold grid or a repeat: it tells about the annotator and fills no place."""
+    """Score a gold grid or a repeat. It tells about the annotator and counts toward no round."""
     found = compare(session, campaign, grid, answer)
     if found is not None:
         answer.agreement, answer.chance = found.value, found.chance
@@ -202,7 +203,7 @@ def _count(
 
 
 def _add_one(session: Session, campaign: Campaign, current: Round, grid: Grid) -> None:
-    """One statement for the three rows, which others wait for."""
+    """Count the answer in three rows with one statement, because others wait for these rows."""
     in_campaign = update(Campaign).where(Campaign.id == campaign.id)
     in_round = update(Round).where(Round.id == current.id)
     in_grid = update(Grid).where(Grid.id == grid.id)

@@ -1,7 +1,8 @@
-"""Leases in somebody's hands, and the row locks under which they change.
+"""Leases that annotators hold, and the row locks under which they change.
 
-Lock order: campaign, round, grid, answer, assignment. Each lock is one statement, as others wait
-for the rows meanwhile; PostgreSQL locks the tables of one in the order in which they stand in it.
+The lock order is campaign, round, grid, answer, assignment. Each lock is one statement, because
+others wait for the rows. PostgreSQL locks the tables of one statement in the order in which they
+appear in it.
 """
 
 from dataclasses import dataclass
@@ -21,15 +22,15 @@ _Query = Select[*tuple[Any, ...]]
 
 
 class LeaseNotFound(NotFound):
-    """No such lease, or not this annotator's."""
+    """There is no such lease, or it belongs to another annotator."""
 
     code = "lease_not_found"
 
 
 @dataclass(frozen=True)
 class Held:
-    """What an annotator holds: the live lease, the live one ahead of it, and the last that was
-    begun, live or not."""
+    """An annotator's leases: the live one, the prefetched one, and the last one that was started,
+    whether live or not."""
 
     live: Answer | None
     ahead: Answer | None
@@ -37,7 +38,7 @@ class Held:
 
 
 def held_by(session: Session, who: AnnotatorSession) -> Held:
-    """The annotator's leases of this assignment."""
+    """Return the annotator's leases of this assignment."""
     is_live = Answer.lease_expires_at > func.now()
     rows = session.execute(
         select(Answer, is_live)
@@ -59,7 +60,7 @@ def held_by(session: Session, who: AnnotatorSession) -> Held:
 def own_lease(
     session: Session, who: AnnotatorSession, lease_id: UUID, *, lock: bool = False
 ) -> Answer:
-    """The annotator's lease or answer with this id; raises LeaseNotFound."""
+    """Return the annotator's lease or answer with this id. Raises LeaseNotFound."""
     query = select(Answer)
     lease: Answer = _mine(session, _locking(query) if lock else query, who, lease_id)[0]
     return lease
@@ -67,7 +68,7 @@ def own_lease(
 
 @dataclass(frozen=True)
 class Locked:
-    """A lease or answer and all that its submission counts in; `round`: None for checks."""
+    """A lease or answer and all rows that its submission changes. `round` is None for checks."""
 
     campaign: Campaign
     round: Round | None
@@ -77,7 +78,8 @@ class Locked:
 
 
 def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> Locked:
-    """The annotator's lease or answer and all above it, read afresh under their row locks.
+    """Return the annotator's lease or answer and all rows above it, freshly read with their rows
+    locked.
 
     Raises LeaseNotFound.
     """
@@ -101,7 +103,7 @@ def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> 
 def locked_with_grid(
     session: Session, who: AnnotatorSession, lease_id: UUID
 ) -> tuple[Grid, Answer]:
-    """The annotator's lease or answer and its grid, read afresh under their row locks.
+    """Return the grid and the annotator's lease or answer, freshly read with their rows locked.
 
     Raises LeaseNotFound.
     """
@@ -115,7 +117,7 @@ def _locking(query: _Query) -> Select[Any]:
 
 
 def _mine(session: Session, query: _Query, who: AnnotatorSession, lease_id: UUID) -> Any:
-    """The one row of this annotator's lease or answer; raises LeaseNotFound."""
+    """Return the row of this annotator's lease or answer. Raises LeaseNotFound."""
     mine = query.where(Answer.id == lease_id, Answer.annotator_id == who.annotator_id)
     row = session.execute(mine).one_or_none()
     if row is None:

@@ -1,7 +1,7 @@
-"""Known answers: grids whose groups everybody should find, for practice and for gold grids.
+"""Known answers: grids with groups that everyone should find, for practice and for gold grids.
 
-They come from an attribute of the collection (images with the same value belong together) or from
-a requester's own list.
+They are made from an attribute of the collection (images with the same value belong together) or
+come from a requester's own list.
 """
 
 from collections import defaultdict
@@ -29,7 +29,8 @@ PRACTICE_SIZE = 12
 
 
 def values_of(session: Session, campaign: Campaign, attribute: str) -> dict[str, list[int]]:
-    """Positions of the campaign's images by value of an attribute; those without it left out."""
+    """Return the positions of the campaign's images by value of an attribute, without images that
+    lack it."""
     query = select(Image.position, Image.attributes[attribute].astext).where(
         Image.collection_id == campaign.collection_id, Image.attributes.has_key(attribute)
     )
@@ -41,7 +42,8 @@ def values_of(session: Session, campaign: Campaign, attribute: str) -> dict[str,
 
 
 def require_known(session: Session, campaign: Campaign) -> None:
-    """Raises BadKnownAnswers when practice or gold grids are wanted and nothing is known."""
+    """Raise BadKnownAnswers if practice or gold grids are wanted but there are too few known
+    answers."""
     settings = annotation_of(campaign.annotation)
     if settings.known_attribute:
         values = values_of(session, campaign, settings.known_attribute)
@@ -64,7 +66,7 @@ def require_known(session: Session, campaign: Campaign) -> None:
 
 
 def prepare_practice(session: Session, campaign: Campaign) -> None:
-    """Make or set aside all practice grids; the caller holds the campaign's row lock."""
+    """Create or reserve all practice grids. The caller must hold the campaign's row lock."""
     for number in range(annotation_of(campaign.annotation).practice):
         if practice_grid(session, campaign, number) is None:
             raise BadKnownAnswers(
@@ -74,7 +76,7 @@ def prepare_practice(session: Session, campaign: Campaign) -> None:
 
 
 def known_grid(session: Session, campaign: Campaign, role: str, number: int) -> Grid | None:
-    """A new grid made from the campaign's attribute, or None if it has none."""
+    """Create a grid from the campaign's attribute, or return None if it has none."""
     settings = annotation_of(campaign.annotation)
     if not settings.known_attribute:
         return None
@@ -95,7 +97,8 @@ def _from_values(
 
 
 def _add(session: Session, campaign: Campaign, role: str, number: int, known: KnownAnswer) -> Grid:
-    """The grid with this number: new, or the one that somebody else made at the same moment."""
+    """Return the grid with this number: a new one, or the one that another request created at the
+    same moment."""
     row = {
         "campaign_id": campaign.id,
         "role": role,
@@ -112,7 +115,8 @@ def _add(session: Session, campaign: Campaign, role: str, number: int, known: Kn
 
 
 def practice_grid(session: Session, campaign: Campaign, number: int) -> Grid | None:
-    """Practice grid `number`, the same for everybody; None when no known answer is left."""
+    """Return practice grid `number`, which is the same for everyone, or None if no known answer is
+    left."""
     query = select(Grid).where(
         Grid.campaign_id == campaign.id, Grid.role == "practice", Grid.number == number
     )
@@ -129,7 +133,7 @@ def practice_grid(session: Session, campaign: Campaign, number: int) -> Grid | N
 
 
 def _next_listed(session: Session, campaign: Campaign) -> Grid | None:
-    """The first grid of the requester's list that nobody has seen, locked."""
+    """Return the first grid of the requester's list that nobody has seen, locked."""
     shown = select(Answer.id).where(Answer.grid_id == Grid.id)
     unused = select(Grid).where(
         Grid.campaign_id == campaign.id, Grid.role == "gold", ~shown.exists()
@@ -138,9 +142,10 @@ def _next_listed(session: Session, campaign: Campaign) -> Grid | None:
 
 
 def add_known_answers(session: Session, campaign: Campaign, table: bytes) -> int:
-    """Take in a CSV with columns grid, filename, group: one line per image; returns how many grids.
+    """Read a CSV file with the columns grid, filename and group and one line per image. Return the
+    number of grids.
 
-    Raises BadKnownAnswers naming the line or grid that is wrong; then nothing is taken in.
+    Raises BadKnownAnswers with the line or grid that is wrong; then nothing is added.
     """
     # Locked: positions move when images are deleted.
     collection = locked(session, Collection, campaign.collection_id)

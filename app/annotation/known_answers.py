@@ -1,4 +1,4 @@
-"""Known answers as such: grids made from values of an attribute, or read from a table."""
+"""Making known answers from the values of an attribute, or reading them from a table."""
 
 import csv
 import io
@@ -17,14 +17,15 @@ COLUMNS = ("grid", "filename", "group")
 
 
 class BadKnownAnswers(InvalidInput):
-    """Known answers that cannot be used."""
+    """The known answers cannot be used."""
 
     code = "bad_known_answers"
 
 
 @dataclass(frozen=True)
 class KnownAnswer:
-    """images: dense positions; truth: the group of each."""
+    """A grid with its known answer: `images` are positions in the campaign, and `truth` is the
+    group of each."""
 
     images: list[int]
     truth: list[int]
@@ -33,11 +34,11 @@ class KnownAnswer:
 def known_from_values(
     values: dict[str, list[int]], size: int, max_groups: int, rng: np.random.Generator
 ) -> KnownAnswer:
-    """A grid of `size` images with a few values of an attribute, in random places.
+    """Return a grid of `size` images with a few values of an attribute, in random places.
 
-    As many values as it takes to fill the grid, two to four where these suffice.
-    values: positions of the images with each value. Raises BadKnownAnswers when fewer than two
-    values have two images or more, or all together have too few.
+    It uses as many values as it needs to fill the grid: two to four if they are enough. `values`
+    has the positions of the images with each value. Raises BadKnownAnswers if fewer than two values
+    have at least two images, or if there are too few images in all.
     """
     usable = [value for value, images in sorted(values.items()) if len(images) > 1]
     most = min(max_groups, len(usable), size // 2)
@@ -66,7 +67,7 @@ def known_from_values(
 
 
 def _shares(available: list[int], size: int) -> list[int]:
-    """How many images of each value, as evenly as there are enough; raises BadKnownAnswers."""
+    """Return how many images each value gets, as evenly as possible. Raises BadKnownAnswers."""
     if sum(available) < size:
         raise BadKnownAnswers(
             f"Known answers need {size} images with the attribute's most frequent values. There "
@@ -83,11 +84,11 @@ def _shares(available: list[int], size: int) -> list[int]:
 def known_votes(
     values: dict[str, list[int]], yes: str, size: int, rng: np.random.Generator
 ) -> KnownAnswer:
-    """A grid of `size` images, a quarter to a half of which have the value `yes` of an attribute
-    and so are to be ticked, where there are so many; in random places.
+    """Return a grid of `size` images in random places. If possible, a quarter to a half of them
+    have the value `yes` of an attribute and should be ticked.
 
-    values: positions of the images with each value. Raises BadKnownAnswers when no image has the
-    value, none has another, or all together are too few.
+    `values` has the positions of the images with each value. Raises BadKnownAnswers if no image has
+    the value, no image has another value, or there are too few images in all.
     """
     shown = values.get(yes, [])
     others = [image for value, images in values.items() if value != yes for image in images]
@@ -106,8 +107,9 @@ def known_votes(
 
 
 def read_known(table: bytes, position_of: dict[str, int], campaign: Campaign) -> list[KnownAnswer]:
-    """The grids of a CSV with columns grid, filename, group: one line per image. For votes the
-    group is yes or no. Raises BadKnownAnswers naming the line or grid that is wrong."""
+    """Return the grids of a CSV file with the columns grid, filename and group and one line per
+    image. For votes, the group is yes or no. Raises BadKnownAnswers with the line or grid that is
+    wrong."""
     is_vote = KINDS[campaign.kind].votes
     found = _read_table(table, position_of, is_vote)
     for name, known in found.items():

@@ -1,10 +1,10 @@
-"""Handing out grids.
+"""Assigning grids to annotators.
 
-A lease is an answer row in state `leased` with a future `lease_expires_at`. An expired lease counts
-as free inside the claim query itself, so nothing depends on a sweeper having run.
+A lease is an answer row in state `leased` with a future `lease_expires_at`. The claim query itself
+treats an expired lease as free, so nothing depends on a cleanup job having run.
 
-Lock order: app/annotation/held.py. A claim locks the assignment first, but then waits for no other
-lock (grids are taken with SKIP LOCKED), so it cannot close a cycle.
+The lock order is in app/annotation/held.py. A claim locks the assignment first, but then waits for
+no other lock (grids are taken with SKIP LOCKED), so it cannot cause a deadlock.
 """
 
 from dataclasses import dataclass
@@ -42,14 +42,15 @@ RANKED = 200
 
 
 class StaleDraft(Conflict):
-    """A newer draft is stored already (another tab or device)."""
+    """A newer draft is already stored, from another tab or device."""
 
     code = "stale_draft"
 
 
 @dataclass(frozen=True)
 class Handout:
-    """What an annotator who asks for work gets; `lease` and `grid` only when leased."""
+    """What an annotator who requests a grid gets. `lease` and `grid` are set only if `status` is
+    leased."""
 
     status: Literal["leased", "wait", "done", "paused", "stopped", "warning"]
     lease: Answer | None = None
@@ -58,7 +59,7 @@ class Handout:
 
 
 def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
-    """The annotator's grid at work, the one leased ahead, or a new one, or why there is none.
+    """Return the annotator's current grid, the prefetched one or a new one, or why there is none.
 
     Raises NotPrepared.
     """
@@ -90,10 +91,10 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
 
 
 def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
-    """Lease the grid after the one at work, so that its images can be fetched meanwhile.
+    """Lease the grid after the current one, so that the page can prefetch its images.
 
-    Only while there are plenty: near the end of a round nobody should wait for a grid that
-    somebody else has not begun. "wait" when there is none to have.
+    This happens only while many grids are free: near the end of a round, nobody should wait for a
+    grid that someone else has not started. The status is "wait" if there is none.
     """
     require_prepared(who)
     session.refresh(who.assignment, with_for_update=True)
@@ -112,7 +113,7 @@ def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
 
 
 def _handed_ahead(session: Session, ahead: Answer) -> Handout:
-    """The lease ahead becomes the one at work."""
+    """Make the prefetched lease the current one."""
     query = select(Answer).where(Answer.id == ahead.id, Answer.state == "leased")
     query = query.with_for_update(skip_locked=True, key_share=True)
     lease = session.scalar(query.execution_options(populate_existing=True))
@@ -124,9 +125,10 @@ def _handed_ahead(session: Session, ahead: Answer) -> Handout:
 
 
 def _revived(session: Session, begun: Answer | None) -> Answer | None:
-    """An expired lease with work in it: the annotator goes on where they were.
+    """Return an expired lease that contains work, so that the annotator can continue it.
 
-    It lives again if its grid still has a free place; else its answer will be surplus, paid alike.
+    The lease becomes live again if its grid still needs an answer. Otherwise the answer will be
+    surplus, which is paid like any other.
     """
     if begun is None:
         return None
@@ -142,7 +144,7 @@ def _revived(session: Session, begun: Answer | None) -> Answer | None:
 
 
 def live_leases_of(grid_id: ColumnElement[int]) -> ColumnElement[int]:
-    """SQL: number of live leases of a grid."""
+    """SQL: the number of live leases of a grid."""
     return (
         select(func.count())
         .where(
@@ -178,9 +180,9 @@ def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> H
 
 
 def _is_at_hand(session: Session, who: AnnotatorSession, check: Grid) -> bool:
-    """Whether nobody else has locked what the annotator has of a check, as another tab of theirs
-    that is about to submit it has, and will then wait for the assignment: others' checks are
-    handed out under no lock of the grid."""
+    """Return whether nobody else has locked this annotator's row of a check. Another of their tabs
+    that is about to submit it holds this lock and then waits for the assignment. Checks of other
+    annotators are assigned without a lock on the grid."""
     own = select(Answer.id).where(
         Answer.grid_id == check.id, Answer.annotator_id == who.annotator_id
     )
@@ -192,8 +194,8 @@ def _is_at_hand(session: Session, who: AnnotatorSession, check: Grid) -> bool:
 
 
 def is_more_to_come(session: Session, who: AnnotatorSession) -> bool:
-    """Whether there is, or may yet be, a grid for this annotator: one that others may leave, or of
-    a round to come."""
+    """Return whether there is, or may later be, a grid for this annotator: one that someone else
+    may leave, or one of a later round."""
     at_work = rounds_at_work(session, who.campaign)
     if not at_work:
         return n_full_rounds(session, who.campaign) != who.campaign.rounds
@@ -205,8 +207,8 @@ def is_more_to_come(session: Session, who: AnnotatorSession) -> bool:
 
 
 def _unfilled(who: AnnotatorSession, one: Round) -> ColumnElement[bool]:
-    """SQL: grids of a round that want an answer, and one of this annotator's, who neither has
-    answered them nor works on them."""
+    """SQL: grids of a round that need an answer and that this annotator has neither answered nor is
+    working on."""
     answered_by_me = select(Answer.id).where(
         Answer.grid_id == Grid.id,
         Answer.annotator_id == who.annotator_id,
@@ -216,7 +218,7 @@ def _unfilled(who: AnnotatorSession, one: Round) -> ColumnElement[bool]:
 
 
 def _take_free_grid(session: Session, who: AnnotatorSession, one: Round) -> Grid | None:
-    """A grid of the round that nobody works on, under its row lock."""
+    """Return a grid of the round that nobody is working on, with its row locked."""
     free = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
     candidates = select(Grid).where(_unfilled(who, one), free)
     if KINDS[who.campaign.kind].votes:
@@ -237,8 +239,8 @@ def _take_free_grid(session: Session, who: AnnotatorSession, one: Round) -> Grid
 
 
 def _order(who: AnnotatorSession) -> list[ColumnElement[Any]]:
-    """SQL: the order in which grids are handed out. A second vote of one person on an image takes
-    the place of the first, so votes go to whom most images of the grid are new."""
+    """SQL: the order in which grids are assigned. A person's second vote on an image replaces the
+    first, so a grid of votes goes to an annotator for whom most of its images are new."""
     if not KINDS[who.campaign.kind].votes:
         return [Grid.number.expression]
     seen = aliased(Grid)
@@ -282,10 +284,10 @@ def _lease_end() -> datetime:
 def save_draft(
     session: Session, who: AnnotatorSession, lease_id: UUID, version: int, draft: dict[str, object]
 ) -> Answer:
-    """Keep the state of an unfinished grid and extend its lease.
+    """Store the state of an unfinished grid and extend its lease.
 
     Raises StaleDraft, LeaseNotFound, Conflict (already submitted). A draft for an expired lease is
-    kept too; the lease comes to life again only if the place is still free.
+    stored as well, but the lease becomes live again only if the grid still needs an answer.
     """
     grid, lease = locked_with_grid(session, who, lease_id)
     if lease.state != "leased":
@@ -302,14 +304,14 @@ def save_draft(
 
 
 def live_leases(session: Session, grid: Grid) -> int:
-    """Number of live leases of a grid, whose row the caller has locked."""
+    """Return the number of live leases of a grid. The caller must hold the grid's row lock."""
     return (
         session.scalar(select(live_leases_of(Grid.__table__.c.id)).where(Grid.id == grid.id)) or 0
     )
 
 
 def return_lease(session: Session, who: AnnotatorSession, lease_id: UUID, why: str = "") -> None:
-    """Give a grid back: it goes to somebody else, never to this annotator again."""
+    """Return a grid, so that someone else gets it and this annotator never gets it again."""
     lease = own_lease(session, who, lease_id, lock=True)
     if lease.state == "leased":
         lease.state = "returned"
@@ -325,9 +327,9 @@ def remark(
     grid_id: int | None = None,
     image: int | None = None,
 ) -> None:
-    """Keep what an annotator tells, for the requester; empty comments are passed over.
+    """Store a remark of an annotator for the requester. Empty comments are ignored.
 
-    Raises InvalidInput for a broken image that the grid does not show.
+    Raises InvalidInput for a broken image that is not in the grid.
     """
     if kind == "comment" and not text.strip():
         return
@@ -358,5 +360,5 @@ def count_live_leases(session: Session, campaign: Campaign) -> int:
 
 
 def assignment_progress(assignment: Assignment) -> tuple[int, int]:
-    """Grids answered, and how many the annotator has taken on."""
+    """Return how many grids are answered, and how many the annotator has taken on."""
     return assignment.n_answered, grids_of(assignment)

@@ -1,4 +1,4 @@
-"""Practice grids: known answers with feedback, before the first grid that counts."""
+"""Practice grids: grids with known answers and feedback, before the first grid that counts."""
 
 from sqlalchemy.orm import Session
 
@@ -12,7 +12,8 @@ from app.recruitment.extras import screen_out_if_failed
 
 
 def current_practice(session: Session, who: AnnotatorSession) -> tuple[int, Grid, int]:
-    """Number, grid and earlier tries of the annotator's practice grid; raises Conflict."""
+    """Return the number, the grid and the earlier tries of the annotator's practice grid. Raises
+    Conflict."""
     if stage(who) != "practice":
         raise Conflict("There are no practice grids to do.", code="no_practice")
     number = practice_number(who)
@@ -34,10 +35,12 @@ def try_practice(
     groups: list[int],
     told: tuple[int, int] | None = None,
 ) -> tuple[float, list[int]]:
-    """Agreement with the known answer, and the known group of each image as sent.
+    """Return the agreement with the known answer, and the known group of each image in the order
+    sent.
 
-    told: number and earlier tries of the grid as the page knows them; a try that is sent again
-    because its reply was lost is not counted again. Raises Conflict, UnknownImages, BadGroups.
+    `told` is the number of the grid and its earlier tries as the page knows them. A try that is
+    sent again because its response was lost is not counted again. Raises Conflict, UnknownImages,
+    BadGroups.
     """
     session.refresh(who.annotator, with_for_update={"key_share": True})
     if told is not None and told[1] < len(_tries(who, told[0])):

@@ -1,4 +1,4 @@
-"""Finished answers as the API lists them; with what was done when, they can be played back."""
+"""Finished answers as the API lists them. With their traces, they can be played back."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -21,9 +21,10 @@ Role = Literal["ask", "gold", "repeat"]
 
 
 class Replay(BaseModel):
-    """How an answer came about; the trace as the page sent it (docs/annotator-api.md).
+    """How an answer was made, with the trace as the page sent it (docs/annotator-api.md).
 
-    `urls[k]` is the address of `images[k]`; `choices` names the groups where they are votes.
+    `urls[k]` is the address of `images[k]`. `choices` has the names of the groups if they are
+    votes.
     """
 
     urls: list[str]
@@ -33,7 +34,7 @@ class Replay(BaseModel):
 
 
 class AnswerRecord(BaseModel):
-    """One finished answer; `groups[k]` is the group of `images[k]`, −1 for a leftover."""
+    """A finished answer. `groups[k]` is the group of `images[k]`, −1 for a leftover."""
 
     id: UUID
     annotator: int = Field(description="Number of the annotator in this campaign.")
@@ -90,7 +91,7 @@ def answers_of(
     round_number: int | None = None,
     role: Role | None = None,
 ) -> Select[Answer, Grid, int, Annotator]:
-    """Finished answers of a campaign, of one annotator, round or role if told."""
+    """Select the finished answers of a campaign, or only those of one annotator, round or role."""
     query = (
         select(Answer, Grid, Round.number, Annotator)
         .join(Grid, Answer.grid_id == Grid.id)
@@ -117,7 +118,7 @@ def replay_of(session: Session, campaign: Campaign, answer: Answer, grid: Grid) 
 
 
 def answer_with_replay(session: Session, campaign: Campaign, answer_id: UUID) -> AnswerRecord:
-    """One finished answer of this campaign; raises NotFound."""
+    """Return one finished answer of this campaign. Raises NotFound."""
     query = answers_of(campaign).where(Answer.id == answer_id)
     found = session.execute(query).one_or_none()
     if found is None:

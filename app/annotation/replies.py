@@ -1,4 +1,4 @@
-"""Replies of the annotation API, made from what the services found."""
+"""Responses of the annotation API, made from what the services return."""
 
 from sqlalchemy.orm import Session
 
@@ -26,8 +26,8 @@ N_COLOURS = 10
 def session_out(
     session: Session, who: AnnotatorSession, ways_out: dict[str, HandIn] | None = None
 ) -> SessionOut:
-    """A session that was opened, with the first grid where work can begin; `ways_out`: hand_in,
-    declined and screened_out of SessionOut."""
+    """Return an opened session, with the first grid if work can begin. `ways_out` has `hand_in`,
+    `declined` and `screened_out` of SessionOut."""
     state = stage_out(who)
     ready = state.stage == "work"
     handout = handout_out(session, who, leases.lease_next_grid(session, who)) if ready else None
@@ -48,7 +48,7 @@ def session_out(
 
 
 def stage_out(who: AnnotatorSession) -> StageOut:
-    """Where the annotator stands."""
+    """Return what the annotator's page shows next."""
     progress = PracticeProgress(
         done=min(sessions.practice_number(who), who.settings.practice), total=who.settings.practice
     )
@@ -56,7 +56,7 @@ def stage_out(who: AnnotatorSession) -> StageOut:
 
 
 def handout_out(session: Session, who: AnnotatorSession, handout: leases.Handout) -> HandoutOut:
-    """What an annotator who asked for a grid got."""
+    """Return what an annotator who requested a grid gets."""
     answered, target = leases.assignment_progress(who.assignment)
     has_ended = handout.status in ("done", "stopped")
     link = _recruitment_of(session, who) if has_ended and who.assignment.channel == "link" else None
@@ -77,7 +77,7 @@ def handout_out(session: Session, who: AnnotatorSession, handout: leases.Handout
 def _may_go_on(
     session: Session, who: AnnotatorSession, handout: leases.Handout, link: Recruitment
 ) -> bool:
-    """Whether somebody who is done could do another assignment."""
+    """Return whether an annotator who is done could take on another assignment."""
     is_over = handout.status == "stopped" or who.campaign.state == "finished"
     if is_over or not link_entry.may_take_on(session, link, who.annotator):
         return False

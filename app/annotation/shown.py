@@ -1,4 +1,4 @@
-"""What annotators are shown of a campaign and its images, as the API says it."""
+"""What annotators see of a campaign and its images, in the form of the API."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -18,7 +18,8 @@ from app.recruitment.models import Recruitment
 def for_annotators(
     campaign: Campaign, recruitment: Recruitment | None = None
 ) -> CampaignForAnnotators:
-    """With the reward of the recruitment that somebody came by."""
+    """Return what annotators see of a campaign, with the reward of the recruitment that they came
+    through."""
     paying = recruitment or campaign
     settings = annotation_of(campaign.annotation)
     kind = KINDS[campaign.kind]
@@ -47,7 +48,7 @@ def for_annotators(
 def leased_images(
     session: Session, campaign: Campaign, positions: Sequence[int]
 ) -> list[LeasedImage]:
-    """The images at these positions with signed addresses, in this order."""
+    """Return the images at these positions in this order, with signed addresses."""
     return [
         LeasedImage(image=image.position, url=image_url(image), large_url=image_url(image, "large"))
         for image in images_at(session, campaign, positions)

@@ -1,4 +1,4 @@
-"""The lines of a file of answers, plain or packed with gzip, within bounds."""
+"""The lines of a file of answers, plain or compressed with gzip, within limits."""
 
 import gzip
 import zlib
@@ -16,10 +16,11 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """(number from 1, content) of each line that is not blank; gzip is recognised by content.
+    """Yield (number from 1, content) of each line that is not blank. gzip is recognised by its
+    content.
 
-    file: seekable, read from its beginning. No more than MOST_LINE_BYTES are held at a time, so
-    that neither a line without an end nor a gzip bomb fills the memory. Raises BadAnswerFile.
+    `file` must be seekable and is read from its beginning. At most MOST_LINE_BYTES are held at a
+    time, so that neither an endless line nor a gzip bomb fills the memory. Raises BadAnswerFile.
     """
     unpacked = gzip.GzipFile(fileobj=file) if _is_packed(file) else file
     size, number, found = 0, 0, 0

@@ -1,4 +1,4 @@
-"""One line of a file of answers: what it may hold, checked without the database."""
+"""One line of a file of answers: its contents are checked here without the database."""
 
 import json
 import math
@@ -21,13 +21,13 @@ _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class AnswerLine:
-    """An answer as the file gives it.
+    """An answer as it is in the file.
 
-    images:     file names, or positions where they are whole numbers
-    groups:     aligned with images; −1 is a leftover
-    words:      the annotator's words for each group, by its number
-    id:         what the file calls the answer; None: it is known by its content
-    ignored:    names of fields that mean nothing here
+    images: file names, or positions if they are whole numbers.
+    groups: aligned with images; −1 is a leftover.
+    words: the annotator's words for each group, by group number.
+    id: the file's id of the answer; None if it has none.
+    ignored: names of fields that have no meaning here.
     """
 
     number: int
@@ -42,7 +42,8 @@ class AnswerLine:
 
 
 def read_line(number: int, content: bytes, n_choices: int | None) -> AnswerLine:
-    """Raises BadLine with what is wrong. n_choices: of a kind whose groups are votes."""
+    """Read one line. Raises BadLine with what is wrong. `n_choices` is set for a kind whose groups
+    are votes."""
     fields = _json_object(content)
     missing = [name for name in FIELDS[:3] if fields.get(name) is None]
     if missing:
@@ -84,13 +85,13 @@ def _quoted(name: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it: short, and on one line."""
+    """Return a value as a message shows it: short and on one line."""
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:97]}…"
 
 
 def _name(value: object, field: str) -> str:
-    """What an annotator or an answer is called: text, or a number as text."""
+    """Return the name of an annotator or an answer: text, or a number as text."""
     if isinstance(value, float) and math.isfinite(value) and value == int(value):
         value = int(value)
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
@@ -140,7 +141,7 @@ def _groups(value: object, n_images: int, n_groups: int) -> list[int]:
 
 
 def _words(value: object, groups: list[int]) -> list[str]:
-    """By group: a list, or an object whose keys are numbers of groups."""
+    """Return the words by group, from a list or from an object whose keys are group numbers."""
     if value is None:
         return []
     if isinstance(value, list) and len(value) <= MOST_GROUPS:
@@ -179,7 +180,7 @@ def _milliseconds(value: object) -> int | None:
 
 
 def _moment(value: object) -> datetime | None:
-    """A time without a zone is UTC."""
+    """Read a time. Without a time zone, it is UTC."""
     if value is None:
         return None
     try:

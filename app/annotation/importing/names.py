@@ -40,8 +40,8 @@ class ImageNames:
                 known[key] = _SEVERAL if key in known else position
 
     def positions_of(self, images: list[str | int]) -> list[int]:
-        """Raises UnknownNames, or BadLine for names that several images have, images that are
-        named twice, and numbers where names are wanted."""
+        """Return the positions of images. Raises UnknownNames, and BadLine for ambiguous names,
+        repeated images, and numbers instead of names."""
         find = self._by_position if self.by_position else self._by_name
         found = [find(image) for image in images]
         unknown = [shown(image) for image, at in zip(images, found, strict=True) if at is None]
@@ -81,7 +81,7 @@ class ImageNames:
 
 
 def image_names(session: Session, campaign: Campaign, *, by_position: bool) -> ImageNames:
-    """The names of the campaign's collection."""
+    """Return the image names of the campaign's collection."""
     query = select(Image.filename, Image.position)
     rows = session.execute(query.where(Image.collection_id == campaign.collection_id))
     names = [(name, position) for name, position in rows]
