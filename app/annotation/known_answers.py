@@ -162,7 +162,7 @@ def _check_size(name: str, known: KnownAnswer, campaign: Campaign) -> None:
     if len(known.images) != campaign.grid_size:
         raise BadKnownAnswers(
             f"Grid {name!r} has {len(known.images)} images. It must have {campaign.grid_size} "
-            "like all grids of this campaign, so that annotators don't recognize it as a check."
+            "like all grids of this campaign, so that annotators don't recognise it as a check."
         )
 
 

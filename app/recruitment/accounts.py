@@ -1,4 +1,4 @@
-"""Accounts on platforms: their credentials are sealed, and leave only towards the platform."""
+"""Platform accounts. Their credentials are encrypted and sent only to the platform."""
 
 import json
 from dataclasses import asdict
@@ -25,19 +25,19 @@ SECRETS = {"mturk": ("access_key_id", "secret_access_key"), "prolific": ("token"
 
 
 class BadAccount(InvalidInput):
-    """The account cannot be made as asked."""
+    """The account cannot be added with these values."""
 
     code = "bad_channel_account"
 
 
 class SealedElsewhere(Conflict):
-    """The credentials were sealed under another LIKEWISE_SECRET_KEY."""
+    """The credentials were encrypted with another LIKEWISE_SECRET_KEY."""
 
     code = "sealed_elsewhere"
 
 
 def environments(channel: str) -> list[str]:
-    """Which environments an account on this channel may be for."""
+    """Return the environments that an account on this channel can have."""
     settings = get_settings()
     if channel == "mturk":
         custom = ["custom"] if settings.mturk_endpoint else []
@@ -55,7 +55,8 @@ def add_account(
     secret: dict[str, str] | None,
     profile: str = "",
 ) -> ChannelAccount:
-    """Keep credentials; `secret` None: those of the server's environment, for admins alone.
+    """Store credentials. If `secret` is None, the server's own credentials are used, which only
+    admins can do.
 
     Raises BadAccount.
     """
@@ -105,7 +106,7 @@ def list_accounts(session: Session, account: Account) -> list[ChannelAccount]:
 
 
 def get_account(session: Session, account: Account, channel_account_id: UUID) -> ChannelAccount:
-    """The requester's own; raises NotFound for anybody else's."""
+    """Return the requester's own account. Raises NotFound for anyone else's."""
     found = session.get(ChannelAccount, channel_account_id)
     if found is None or found.account_id != account.id:
         raise NotFound("You have no such platform account.")
@@ -113,15 +114,16 @@ def get_account(session: Session, account: Account, channel_account_id: UUID) ->
 
 
 class NotYourMoney(LikewiseError):
-    """Somebody else's account on the platform would pay."""
+    """Someone else's platform account would pay."""
 
     code = "not_your_money"
     status = 403
 
 
 def require_payer(session: Session, account: Account, recruitment: Recruitment) -> None:
-    """Whoever may change a campaign may stop its recruiting; spending is for the one whose account
-    on the platform pays. Raises NotYourMoney."""
+    """Raise NotYourMoney unless the recruitment is paid from this requester's platform account.
+    Everyone who can edit a campaign can stop its recruiting, but only the owner of the paying
+    account can spend money."""
     if recruitment.channel_account_id is None:
         return
     payer = session.get_one(ChannelAccount, recruitment.channel_account_id).account_id
@@ -133,7 +135,7 @@ def require_payer(session: Session, account: Account, recruitment: Recruitment) 
 
 
 def remove_account(session: Session, account: Account, channel_account_id: UUID) -> None:
-    """Forget credentials; raises Conflict while a recruitment needs them."""
+    """Delete credentials. Raises Conflict if a recruitment refers to the account."""
     found = get_account(session, account, channel_account_id)
     query = select(Recruitment.id).where(Recruitment.channel_account_id == found.id).limit(1)
     # Also of campaigns that are not shared any more.
@@ -152,7 +154,7 @@ def remove_account(session: Session, account: Account, channel_account_id: UUID)
 def renew_secret(
     session: Session, account: Account, channel_account_id: UUID, secret: dict[str, str]
 ) -> ChannelAccount:
-    """Put new credentials in the place of the old ones. Raises BadAccount."""
+    """Replace the credentials of an account. Raises BadAccount."""
     found = get_account(session, account, channel_account_id)
     _require_sound(account, found.channel, found.environment, secret)
     found.source, found.profile, found.secret = "stored", "", _sealed(found.channel, secret)
@@ -165,7 +167,7 @@ def renew_secret(
 
 
 def _try_again(session: Session, found: ChannelAccount) -> None:
-    """What waited for credentials that work goes on at once."""
+    """Make everything that was waiting for working credentials due now."""
     mine = select(Recruitment.id).where(Recruitment.channel_account_id == found.id)
     now = datetime.now(UTC)
     for table in (ChannelCall, Payment):
@@ -182,7 +184,7 @@ def _try_again(session: Session, found: ChannelAccount) -> None:
 
 
 def credentials_of(found: ChannelAccount) -> Credentials:
-    """What the channel needs; raises SealedElsewhere."""
+    """Return the credentials that the channel needs. Raises SealedElsewhere."""
     if found.secret is None:
         return Credentials(found.environment, None, found.profile)
     opened = unseal(SEAL, found.secret)
@@ -195,7 +197,7 @@ def credentials_of(found: ChannelAccount) -> Credentials:
 
 
 def check_account(account_id: UUID, channel_account_id: UUID) -> dict[str, Any]:
-    """Ask the platform whether the account works, between two transactions; what it said.
+    """Ask the platform whether the account works, between two transactions, and return the result.
 
     Raises NotFound, SealedElsewhere.
     """

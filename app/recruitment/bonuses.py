@@ -1,4 +1,4 @@
-"""Bonuses that follow from the rules of a recruitment, once the reward is paid."""
+"""Bonuses that a recruitment's settings promise, once the reward is paid."""
 
 from collections.abc import Iterable
 
@@ -18,8 +18,8 @@ LATE = f"{ledger.EXTRA}:late"
 
 
 def owe_bonuses(session: Session, recruitment: Recruitment, row: Submission) -> None:
-    """Write down what the person of a paid submission has earned beyond the reward. The caller
-    holds the recruitment's row lock."""
+    """Record what the person of a paid submission has earned on top of the reward. The caller must
+    hold the recruitment's row lock."""
     if row.assignment_id is None:
         return
     assignment = session.get_one(Assignment, row.assignment_id)
@@ -30,7 +30,7 @@ def owe_bonuses(session: Session, recruitment: Recruitment, row: Submission) -> 
 def bonuses_of(
     session: Session, recruitment: Recruitment, assignment: Assignment
 ) -> Iterable[Owed]:
-    """Bonuses that follow from the rules of the recruitment."""
+    """Yield the bonuses that follow from the recruitment's settings."""
     settings = paid_settings(recruitment)
     beyond = min(max(0, assignment.n_answered - assignment.target), settings.extra_grids)
     promised = min(beyond, assignment.extra)

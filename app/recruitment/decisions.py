@@ -1,6 +1,6 @@
-"""A requester's word on submissions and payments: approve, reject or not after all, pay more.
+"""A requester's decisions about submissions and payments: approve, reject, reverse, pay a bonus.
 
-Nobody is rejected by a rule. Whatever is decided has a reason, which the person reads.
+No rule rejects anyone automatically. Every decision has a reason, and the person can read it.
 """
 
 from uuid import UUID, uuid4
@@ -30,7 +30,8 @@ PART = "part"
 def get_submission(
     session: Session, account: Account, campaign_id: UUID, submission_id: UUID
 ) -> tuple[Recruitment, Submission]:
-    """Both under their row locks; raises NotFound for strangers."""
+    """Return the recruitment and the submission with their rows locked. Raises NotFound if the
+    account has no access."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
     found = session.get(Submission, submission_id)
     if found is not None:
@@ -43,9 +44,9 @@ def get_submission(
 def approve(
     session: Session, account: Account, campaign_id: UUID, submission_id: UUID, message: str
 ) -> Payment:
-    """Pay the reward of what was handed in; also of what was rejected, which takes that back.
+    """Pay the reward of submitted work. If the work was rejected, this reverses the rejection.
 
-    Raises Conflict when there is nothing to pay, or the money for it is not there.
+    Raises Conflict if there is nothing to pay or not enough money.
     """
     recruitment, row = get_submission(session, account, campaign_id, submission_id)
     require_payer(session, account, recruitment)
@@ -71,7 +72,8 @@ def reject(
     category: str,
     message: str,
 ) -> Submission:
-    """Refuse the reward. Raises InvalidInput without a reason, Conflict when it is too late."""
+    """Reject submitted work. Raises InvalidInput without a valid reason, and Conflict if it is too
+    late."""
     recruitment, row = get_submission(session, account, campaign_id, submission_id)
     text = _reason(message)
     _require_reason(recruitment, category, text)
@@ -98,7 +100,7 @@ def reject(
 
 
 def _require_reason(recruitment: Recruitment, category: str, text: str) -> None:
-    """What the platform would refuse later is said at once."""
+    """Check at once what the platform would refuse later."""
     if not text:
         raise InvalidInput("Enter a reason. The person will read it.", code="no_reason")
     rules, title = REJECTIONS[recruitment.channel], TITLES[recruitment.channel]
@@ -135,10 +137,10 @@ def give_bonus(
     *,
     part: bool = False,
 ) -> Payment:
-    """Pay something beyond the reward, or part of it for work that broke off or is not whole; that
-    once, however many click.
+    """Pay an amount on top of the reward. With `part`, pay for the completed part of unfinished
+    work, which is possible once.
 
-    Raises InvalidInput, Conflict, or OverLimit; then nothing is owed.
+    Raises InvalidInput, Conflict or OverLimit; then nothing is owed.
     """
     recruitment, row = get_submission(session, account, campaign_id, submission_id)
     require_payer(session, account, recruitment)
@@ -159,7 +161,7 @@ def give_bonus(
 
 
 def is_part_paid() -> ColumnElement[bool]:
-    """SQL: the part that was done of a submission is paid, or being paid."""
+    """SQL: the completed part of a submission has been paid or is being paid."""
     return (
         select(Payment.id)
         .where(
@@ -172,7 +174,7 @@ def is_part_paid() -> ColumnElement[bool]:
 
 
 def _require_part_unpaid(session: Session, row: Submission) -> None:
-    """The caller holds the recruitment's row lock."""
+    """The caller must hold the recruitment's row lock."""
     earlier = select(Payment.state).where(Payment.submission_id == row.id, Payment.rule == PART)
     state = session.scalar(earlier)
     if state == "cancelled":
@@ -191,9 +193,10 @@ def compensate(
     amount_cents: int,
     reason: str,
 ) -> Posting:
-    """Pay somebody who worked here but could not hand in on MTurk: by a task for them alone.
+    """Pay someone who did the work but could not submit it on MTurk, through a task that only they
+    can see.
 
-    Raises InvalidInput, Conflict, or OverLimit; then nothing is owed.
+    Raises InvalidInput, Conflict or OverLimit; then nothing is owed.
     """
     campaign = get_campaign(session, account, campaign_id, edit=True)
     found = session.get(Assignment, assignment_id)
@@ -250,8 +253,8 @@ def _require_uncompensated(session: Session, assignment: Assignment) -> None:
 def dismiss(
     session: Session, account: Account, campaign_id: UUID, submission_id: UUID, reason: str
 ) -> Submission:
-    """Take a flag away: it was looked at. Raises InvalidInput without a reason, Conflict for what
-    waits for a decision."""
+    """Remove a flag because no action is needed. Raises InvalidInput without a reason, and Conflict
+    if the submission waits for a decision."""
     recruitment, row = get_submission(session, account, campaign_id, submission_id)
     text = _reason(reason)
     if not text:
@@ -266,7 +269,7 @@ def dismiss(
 
 
 def get_payment(session: Session, account: Account, campaign_id: UUID, payment_id: UUID) -> Payment:
-    """Raises NotFound for strangers."""
+    """Return a payment of the campaign. Raises NotFound if the account has no access."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
     found = session.get(Payment, payment_id)
     if found is None or found.campaign_id != campaign.id:
@@ -282,7 +285,8 @@ def decide_payment(
     decision: str,
     reason: str,
 ) -> Payment:
-    """release (a held or failed one), cancel, paid or unpaid (a parked one, or one outside)."""
+    """Apply a decision: release (a held or failed payment), cancel, paid or unpaid (a parked
+    payment, or one that the requester makes)."""
     found = get_payment(session, account, campaign_id, payment_id)
     if decision == "release":
         require_payer(session, account, session.get_one(Recruitment, found.recruitment_id))
@@ -299,7 +303,7 @@ def decide_payment(
 
 
 def _sound(recruitment: Recruitment, amount_cents: int, reason: str) -> str:
-    """The reason of a payment; raises InvalidInput."""
+    """Return the cleaned reason of a payment. Raises InvalidInput."""
     text = _reason(reason)
     if not text:
         raise InvalidInput(

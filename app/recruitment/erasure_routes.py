@@ -1,4 +1,4 @@
-"""What is kept of who people were, and forgetting it: API."""
+"""API for people's identities: how many are stored, and deleting them."""
 
 from datetime import datetime
 from uuid import UUID

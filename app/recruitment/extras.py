@@ -1,4 +1,4 @@
-"""What annotators on platforms may do beyond their assignment, and handing it in."""
+"""What annotators on platforms can do after their assignment: extra grids, and submitting."""
 
 from datetime import UTC, datetime
 
@@ -22,7 +22,7 @@ from app.recruitment.settings import SETTINGS, Paid, ProlificSettings
 
 
 def more_of(session: Session, who: AnnotatorSession) -> MoreOut | None:
-    """Extra grids that are still to be had; None where there are none."""
+    """Return the extra grids that are still available, or None if there are none."""
     assignment = who.assignment
     if assignment.recruitment_id is None or assignment.handed_in_at is not None:
         return None
@@ -40,13 +40,14 @@ def more_of(session: Session, who: AnnotatorSession) -> MoreOut | None:
 
 
 def _beyond(assignment: Assignment) -> int:
-    """Grids done beyond the assignment's own: those taken on, and what came late."""
+    """Return the grids done beyond the assignment's own: extra grids, and answers that came
+    late."""
     return assignment.n_answered - assignment.target
 
 
 def _is_out_of_hand(session: Session, assignment: Assignment) -> bool:
-    """Whether it was handed in or given back on the platform, though the page told nothing of it:
-    what is done from then on is paid by nothing."""
+    """Return whether the assignment was submitted or returned on the platform without the page
+    reporting it. Nothing would pay for later work."""
     query = select(Submission.id).where(
         Submission.assignment_id == assignment.id, Submission.state != "accepted"
     )
@@ -56,7 +57,8 @@ def _is_out_of_hand(session: Session, assignment: Assignment) -> bool:
 def _affordable(
     session: Session, recruitment: Recruitment, settings: Paid, assignment: Assignment
 ) -> int:
-    """How many more one person may do: nobody is promised what the spending limit cannot pay."""
+    """Return how many more grids one person can do. Nobody is promised more than the spending limit
+    can pay."""
     room = ledger.commitments(session, recruitment).left_to_promise_cents
     done = _beyond(assignment)
     most = settings.extra_grids - done
@@ -77,7 +79,7 @@ def _settings_of(recruitment: Recruitment) -> Paid | None:
 
 
 def bonus_of(session: Session, who: AnnotatorSession) -> BonusOut | None:
-    """What extra grids come to so far; None for who has taken on none."""
+    """Return what extra grids have earned so far, or None for someone who has taken on none."""
     assignment = who.assignment
     if assignment.recruitment_id is None or not assignment.extra:
         return None
@@ -90,7 +92,7 @@ def bonus_of(session: Session, who: AnnotatorSession) -> BonusOut | None:
 
 
 def take_more(session: Session, who: AnnotatorSession) -> None:
-    """Take on one grid more. Raises Conflict when none is offered."""
+    """Take on one extra grid. Raises Conflict if none is available."""
     if who.assignment.recruitment_id is not None:
         # Before the assignment's, as everywhere: two at once must not pass the limit.
         locked(session, Recruitment, who.assignment.recruitment_id)
@@ -108,8 +110,8 @@ def take_more(session: Session, who: AnnotatorSession) -> None:
 
 
 def screen_out_if_failed(session: Session, who: AnnotatorSession) -> None:
-    """After practice: who has passed none of it is sent back, where the recruitment pays for
-    that."""
+    """After practice, mark someone who passed none of it to be sent back, if the recruitment pays
+    for that."""
     assignment, settings = who.assignment, who.settings
     if assignment.recruitment_id is None or practice_number(who) < settings.practice:
         return
@@ -122,7 +124,7 @@ def screen_out_if_failed(session: Session, who: AnnotatorSession) -> None:
 
 
 def hand_in(session: Session, who: AnnotatorSession) -> None:
-    """Note that the browser is about to hand the work in; once more is harmless."""
+    """Record that the browser is about to submit the work. Repeating this is harmless."""
     session.refresh(who.assignment, with_for_update=True)
     require_held(who.assignment)
     if not who.assignment.n_answered:

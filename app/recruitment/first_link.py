@@ -1,4 +1,4 @@
-"""The link that every campaign has from its start. Its address is the campaign's own for ever."""
+"""The link that every campaign gets when it starts. Its address never changes."""
 
 from datetime import UTC, datetime
 
@@ -14,12 +14,14 @@ ADDRESS = "annotator-link"
 
 
 def link_address(token: str, base_url: str) -> str:
-    """The public address of a link, or of one person of it: unguessable and signed."""
+    """Return the public address of a link, or of one person on its list. It is signed and
+    unguessable."""
     return f"{base_url.rstrip('/')}/a/{sign(ADDRESS, token)}"
 
 
 def make_first_link(session: Session, campaign: Campaign) -> Recruitment:
-    """Open to whoever has it, for any number of people; the caller holds the campaign's row."""
+    """Create a link that is open to everyone who has it, for any number of people. The caller must
+    hold the campaign's row lock."""
     link = Recruitment(
         campaign_id=campaign.id,
         channel="link",
@@ -38,7 +40,8 @@ def make_first_link(session: Session, campaign: Campaign) -> Recruitment:
 
 
 def follow_reward(session: Session, campaign: Campaign, before: int) -> None:
-    """The campaign's reward has changed: so does the first link's, unless it was given its own."""
+    """Update the first link's reward after the campaign's reward has changed, unless the link has
+    its own."""
     link = session.scalar(
         select(Recruitment)
         .where(Recruitment.link_token == campaign.link_token)

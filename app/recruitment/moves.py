@@ -1,4 +1,4 @@
-"""Pausing, resuming and stopping all that stands on a platform for a recruitment."""
+"""Pausing, resuming and stopping all postings of a recruitment."""
 
 from datetime import UTC, datetime
 from typing import Literal
@@ -15,7 +15,8 @@ Deed = Literal["pause", "resume", "stop"]
 
 
 def move(session: Session, recruitment: Recruitment, deed: Deed) -> None:
-    """Have all postings paused, resumed or stopped. The caller holds the recruitment."""
+    """Have all postings paused, resumed or stopped. The caller must hold the recruitment's row
+    lock."""
     recruitment.state = {"pause": "paused", "resume": "open", "stop": "stopped"}[deed]
     if deed == "stop":
         recruitment.stopped_at = datetime.now(UTC)
@@ -33,7 +34,7 @@ def move(session: Session, recruitment: Recruitment, deed: Deed) -> None:
 
 
 def _withdrawn(session: Session, posting: Posting) -> bool:
-    """Whether a posting that no platform has heard of could be given up."""
+    """Withdraw a posting that was not sent to a platform. Return whether that was possible."""
     call = session.scalar(
         select(ChannelCall)
         .where(ChannelCall.posting_id == posting.id, ChannelCall.deed == "publish")
@@ -47,8 +48,8 @@ def _withdrawn(session: Session, posting: Posting) -> bool:
 
 
 def pause_all(session: Session, campaign_id: UUID) -> None:
-    """The campaign is paused: platforms send nobody new to it until its recruiting is resumed.
-    Links tell people themselves."""
+    """Pause recruiting because the campaign is paused. Platforms send no new people until
+    recruiting is resumed. Links tell people themselves."""
     query = select(Recruitment.id).where(
         Recruitment.campaign_id == campaign_id,
         Recruitment.channel != "link",
@@ -61,8 +62,8 @@ def pause_all(session: Session, campaign_id: UUID) -> None:
 
 
 def stop_all(session: Session, campaign_id: UUID, payer: UUID | None = None) -> None:
-    """The campaign has ended, or the account that pays has left it (`payer`): platforms send nobody
-    new to it. Its links are as they were when it is opened again."""
+    """Stop recruiting because the campaign has ended, or because the account that pays (`payer`)
+    has lost access. Links keep their state for when the campaign is reopened."""
     query = select(Recruitment.id).where(
         Recruitment.campaign_id == campaign_id,
         Recruitment.channel != "link",

@@ -1,4 +1,4 @@
-"""A requester's list of people: a CSV with a column `person`, or one person in each line."""
+"""A requester's list of people: a CSV file with a column `person`, or one person per line."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ COLUMN = "person"
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line that nobody was taken from, and why. `line` counts from 1."""
+    """A line without a usable person, and why. `line` counts from 1."""
 
     line: int
     text: str
@@ -30,9 +30,9 @@ class PeopleList:
 
 
 def read_people(text: str, known: set[str]) -> PeopleList:
-    """Everybody in the list who is not in `known` (see `sameness`), each once.
+    """Return everyone on the list who is not in `known` (see `sameness`), each once.
 
-    Raises InvalidInput for what is no list, an empty one, or too long a one.
+    Raises InvalidInput if the text is not a list, or the list is empty or too long.
     """
     people: list[str] = []
     bad: list[BadLine] = []
@@ -56,7 +56,7 @@ def read_people(text: str, known: set[str]) -> PeopleList:
 
 
 def sameness(person: str) -> str:
-    """Equal for two ways to write the same name or address."""
+    """Return a value that is equal for two spellings of the same name or address."""
     return unicodedata.normalize("NFKC", person).casefold()
 
 
@@ -76,7 +76,8 @@ def _fault(cells: list[str], seen: set[str], known: set[str]) -> str:
 
 
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Number of the line, and the person alone, or all cells where it is not clear which is one."""
+    """Yield the line number and the person alone, or all cells if it is not clear which of them is
+    the person."""
     text = text.removeprefix("\ufeff")
     first = text.lstrip().partition("\n")[0]
     delimiter = next((one for one in ",;\t" if one in first), ",")

@@ -1,5 +1,5 @@
-"""Asking the platform about somebody who comes, before anything is written: the platform's own
-record against what an address says. No transaction is open meanwhile."""
+"""Checking with the platform who arrives, before anything is written: its own record is compared
+with the address. No transaction is open in the meantime."""
 
 import logging
 
@@ -26,10 +26,10 @@ class PlatformSilent(LikewiseError):
 
 
 def require_accepted(body: OpenMTurkSession) -> None:
-    """MTurk tells how many people are at work on a HIT, not who: with none, nobody has accepted
-    it. When MTurk cannot be asked, people are let in: they are paid by MTurk's record alone.
+    """Raise EntryRefused if MTurk says that nobody is working on the HIT.
 
-    Raises EntryRefused.
+    MTurk reports how many people are working on a HIT, but not who. If MTurk cannot be asked,
+    people are let in, because only MTurk's record decides whether they are paid.
     """
     arrival = Arrival(body.assignment_id, body.hit_id, body.worker_id)
     with transaction() as session:
@@ -50,10 +50,10 @@ def require_accepted(body: OpenMTurkSession) -> None:
 
 
 def require_participant(body: OpenProlificSession) -> None:
-    """Prolific's signed token, or its record of the submission, says who comes.
+    """Check with Prolific's signed token and its record of the submission who arrives.
 
-    Raises EntryRefused, and PlatformSilent when Prolific cannot be asked: without it nothing is
-    known of who this is.
+    Raises EntryRefused, and PlatformSilent if Prolific cannot be asked, because otherwise nothing
+    is known about the person.
     """
     arrival = Arrival(body.session, body.study, body.participant)
     with transaction() as session:
@@ -76,8 +76,8 @@ def require_participant(body: OpenProlificSession) -> None:
 
 
 def _confirm(channel: Prolific, body: OpenProlificSession, recruitment: Recruitment) -> None:
-    """A signed statement is checked where one comes; then Prolific's record is asked all the same:
-    it alone tells whether the submission is at work still."""
+    """Check the signed token if there is one. Prolific's record is read in any case, because only
+    it tells whether the submission is still active."""
     if body.token:
         claims = channel.token_claims(body.token, page_address(recruitment))
         said = (claims.session_id, claims.participant, claims.study)

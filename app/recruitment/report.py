@@ -1,4 +1,4 @@
-"""The books against the platform: what agrees, and what somebody must look at."""
+"""The ledger compared with the platform: what agrees, and what needs attention."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ PATIENCE = timedelta(minutes=15)
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that does not agree. `what`: paid_not_booked, booked_not_paid, amount,
-    ours_only, theirs_only, incomplete, parked, failed, held."""
+    """Something that does not agree. `what` is paid_not_booked, booked_not_paid, amount, ours_only,
+    theirs_only, incomplete, parked, failed or held."""
 
     what: str
     sentence: str
@@ -34,7 +34,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """Counts and money of a recruitment, in hundredths of the currency."""
+    """Counts and money of a recruitment, in cents."""
 
     recruitment_id: UUID
     submissions: dict[str, int]
@@ -48,7 +48,7 @@ class Reconciliation:
 
 
 def reconcile(session: Session, recruitment: Recruitment) -> Reconciliation:
-    """Compare the ledger with what the platform told last."""
+    """Compare the ledger with what the platform last reported."""
     return Reconciliation(
         recruitment_id=recruitment.id,
         submissions=_counts(session, Submission, recruitment),
@@ -131,7 +131,8 @@ def _of_payments(session: Session, recruitment: Recruitment) -> Iterator[Differe
 
 
 def _of_bonuses(session: Session, recruitment: Recruitment) -> Iterator[Difference]:
-    """Bonuses that the platform shows against those in the books; it may take a while to show."""
+    """Compare the platform's bonuses with those in the ledger. The platform may show them with a
+    delay."""
     booked = (
         select(
             Payment.submission_id,
@@ -197,7 +198,7 @@ def _of_flags(session: Session, recruitment: Recruitment) -> Iterator[Difference
 
 
 def _ours_only(session: Session, recruitment: Recruitment) -> Iterator[Difference]:
-    """Work that was finished here, and that the platform knows nothing of."""
+    """Yield work that was finished here but that the platform does not know."""
     known = (
         select(Submission.id)
         .where(

@@ -1,4 +1,4 @@
-"""Recruiting for a campaign: planning it, opening it, asking for more, pausing, stopping."""
+"""Recruiting for a campaign: planning it, opening it, adding places, pausing and stopping."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -36,8 +36,8 @@ class NotReady(Conflict):
 
 @dataclass(frozen=True)
 class RecruitmentPlan:
-    """What a requester decides. None: the campaign's reward, or no limit of their own (what places
-    and bonuses cost at most, with fees)."""
+    """What a requester decides about a recruitment. None means the campaign's reward, or a limit of
+    what places and bonuses cost at most, with fees."""
 
     channel: str
     places: int
@@ -51,7 +51,7 @@ class RecruitmentPlan:
 def plan_recruitment(
     session: Session, account: Account, campaign_id: UUID, plan: RecruitmentPlan
 ) -> Recruitment:
-    """A draft that tells nobody anything yet. Raises NotFound or InvalidInput."""
+    """Create a draft. The platform is not contacted yet. Raises NotFound or InvalidInput."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
     recruitment = Recruitment(
         campaign_id=campaign.id,
@@ -73,7 +73,7 @@ def plan_recruitment(
 def change_draft(
     session: Session, account: Account, recruitment_id: UUID, plan: RecruitmentPlan
 ) -> Recruitment:
-    """Give a draft another plan; raises Conflict once it was opened."""
+    """Replace a draft's plan. Raises Conflict if it was already opened."""
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state != "draft":
         raise Conflict(
@@ -124,14 +124,14 @@ def _apply(
 
 
 def currency_of(campaign: Campaign, channel: str) -> str:
-    """MTurk pays in US dollars alone."""
+    """Return the currency of payments. MTurk pays only in US dollars."""
     return "USD" if channel == "mturk" else campaign.currency
 
 
 def open_recruitment(session: Session, account: Account, recruitment_id: UUID) -> Recruitment:
-    """Put the postings on the platform, with the money for them reserved.
+    """Publish the postings on the platform and reserve the money for them.
 
-    Raises Conflict, NotReady or OverLimit; then nothing is told to anybody.
+    Raises Conflict, NotReady or OverLimit; then the platform is not contacted.
     """
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state != "draft":
@@ -148,7 +148,7 @@ def open_recruitment(session: Session, account: Account, recruitment_id: UUID) -
 
 
 def problems_before_opening(session: Session, recruitment: Recruitment) -> list[str]:
-    """What must be put right before people can be recruited, in plain sentences."""
+    """Return what must be fixed before people can be recruited, in plain sentences."""
     found = []
     campaign = session.get_one(Campaign, recruitment.campaign_id)
     if campaign.state != "running":
@@ -177,7 +177,7 @@ def _environment(session: Session, recruitment: Recruitment) -> str:
 
 
 def _put_up(session: Session, recruitment: Recruitment, places: int) -> None:
-    """Plan postings for so many places and have them published; the money is reserved."""
+    """Create postings for so many places, reserve the money and have the postings published."""
     last = select(func.max(Posting.number)).where(Posting.recruitment_id == recruitment.id)
     number = session.scalar(last) or 0
     sizes = sizes_of(recruitment, places)
@@ -193,7 +193,7 @@ def _put_up(session: Session, recruitment: Recruitment, places: int) -> None:
 def ask_for_more(
     session: Session, account: Account, recruitment_id: UUID, places: int
 ) -> Recruitment:
-    """So many more places: on Prolific in the same study, on MTurk in new HITs where more in one
+    """Add places: on Prolific in the same study, on MTurk in new HITs if more places in one HIT
     would cost the higher fee. Raises Conflict, InvalidInput or OverLimit."""
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state != "open":
@@ -231,9 +231,9 @@ def _extend(session: Session, recruitment: Recruitment, places: int) -> None:
 def set_limit(
     session: Session, account: Account, recruitment_id: UUID, limit_cents: int
 ) -> Recruitment:
-    """Change the spending limit; payments that the old one held go on if there is room now.
+    """Change the spending limit. Payments that the old limit held continue if there is room now.
 
-    Raises InvalidInput below what is committed already.
+    Raises InvalidInput below what is already committed.
     """
     recruitment = _under_lock(session, account, recruitment_id)
     require_payer(session, account, recruitment)
@@ -251,7 +251,8 @@ def set_limit(
 
 
 def act(session: Session, account: Account, recruitment_id: UUID, deed: Deed) -> Recruitment:
-    """Pause, resume or stop: nobody new may take part; those at work hand in and are paid."""
+    """Pause, resume or stop. While recruiting is paused or stopped, no new people can take part,
+    and people at work can submit and are paid."""
     recruitment = _under_lock(session, account, recruitment_id)
     if deed == "resume":
         require_payer(session, account, recruitment)
@@ -265,7 +266,7 @@ def act(session: Session, account: Account, recruitment_id: UUID, deed: Deed) ->
 
 
 def poll_now(session: Session, account: Account, recruitment_id: UUID) -> None:
-    """Have the platform asked at once; raises Conflict for a draft."""
+    """Have the platform checked now. Raises Conflict for a draft."""
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state == "draft":
         raise Conflict("This recruitment is a draft, so there is nothing to check on the platform.")
@@ -273,7 +274,7 @@ def poll_now(session: Session, account: Account, recruitment_id: UUID) -> None:
 
 
 def delete_draft(session: Session, account: Account, recruitment_id: UUID) -> None:
-    """Forget a draft; raises Conflict once it was opened: the books refer to it."""
+    """Delete a draft. Raises Conflict once it was opened, because the ledger refers to it."""
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state != "draft":
         raise Conflict("You can delete only drafts. Stop this recruitment instead.")
@@ -283,7 +284,8 @@ def delete_draft(session: Session, account: Account, recruitment_id: UUID) -> No
 def get_recruitment(
     session: Session, account: Account, recruitment_id: UUID, *, edit: bool = False
 ) -> Recruitment:
-    """On a platform, of a campaign that the account may see (or change); raises NotFound."""
+    """Return a recruitment on a platform of a campaign that the account can see, or change if
+    `edit` is set. Raises NotFound."""
     found = session.get(Recruitment, recruitment_id)
     if found is None or found.channel == "link":
         raise NotFound("There is no such recruitment.")

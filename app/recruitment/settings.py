@@ -1,4 +1,4 @@
-"""What a requester decides about recruiting on a channel; forms are made from these models."""
+"""What a requester decides about recruiting on a channel. Forms are made from these models."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -23,7 +23,7 @@ COUNTRY = r"^[A-Z]{2}(-[A-Z0-9]{1,3})?$"
 
 
 def _country(found: object) -> object:
-    """As platforms write it; raises ValueError with what to write instead."""
+    """Return a country code as platforms write it. Raises ValueError with examples."""
     if not isinstance(found, str):
         return found
     written = found.strip().upper()
@@ -36,10 +36,10 @@ Country = Annotated[str, StringConstraints(pattern=COUNTRY), BeforeValidator(_co
 
 
 class Paid(BaseModel):
-    """What all channels that pay have in common.
+    """Settings that all channels that pay have in common.
 
-    approve: `automatic`, as soon as the work is complete here and handed in there, or `review`,
-    after the requester's word.
+    `approve` is `automatic`, as soon as the work is complete here and submitted on the platform, or
+    `review`, after the requester has approved it.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -225,7 +225,7 @@ PERSONAL = ("listed", "single_use")
 
 
 class LinkSettings(BaseModel):
-    """Likewise pays nobody on this channel; it writes down what is owed."""
+    """Settings of a link. Likewise does not pay on this channel; it records what is owed."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -253,7 +253,8 @@ SETTINGS: dict[str, type[BaseModel]] = {
 
 
 def checked_settings(channel: str, values: dict[str, Any]) -> dict[str, Any]:
-    """The settings with defaults filled in; raises InvalidInput with the field that is wrong."""
+    """Return the settings with defaults filled in. Raises InvalidInput with the field that is
+    wrong."""
     model = SETTINGS[channel]
     try:
         return model.model_validate(values).model_dump()

@@ -1,7 +1,8 @@
-"""What follows from where a submission stands: who is paid, and what somebody must look at.
+"""What follows from the state of a submission: who is paid, and what needs attention.
 
-Both sides fit and the work is complete: the reward is owed. Theirs alone, or incomplete: flagged,
-never rejected by itself. Approved there: the reward is in the books, and bonuses are owed.
+If the platform's record matches ours and the work is complete, the reward is owed. If only the
+platform has it, or it is incomplete, it is flagged but never rejected automatically. If it was
+approved on the platform, the reward is recorded and bonuses are owed.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,8 @@ COMPENSATION = "compensation"
 
 
 def settle(session: Session, recruitment: Recruitment, row: Submission) -> None:
-    """Decide what follows from a submission's state. The caller holds the recruitment."""
+    """Decide what follows from a submission's state. The caller must hold the recruitment's row
+    lock."""
     assignment = session.get(Assignment, row.assignment_id) if row.assignment_id else None
     if row.state == "submitted":
         _settle_submitted(session, recruitment, row, assignment)
@@ -69,8 +71,8 @@ def _settle_submitted(
 
 
 def _ending_of(session: Session, row: Submission) -> str:
-    """What the completion code says: `complete`, `no_consent`, `screened_out`, or `unknown`; on
-    platforms without codes everything that is handed in is `complete`."""
+    """Return what the completion code means: `complete`, `no_consent`, `screened_out` or `unknown`.
+    On platforms without codes, everything that is submitted is `complete`."""
     codes = session.get_one(Posting, row.posting_id).details.get("codes", {})
     if not codes:
         return "complete"
@@ -78,14 +80,14 @@ def _ending_of(session: Session, row: Submission) -> str:
 
 
 def _is_complete(session: Session, assignment: Assignment) -> bool:
-    """Whether all was done that there was to do: the target, or what was left of the campaign."""
+    """Return whether everything was done: the target, or what was left of the campaign."""
     if assignment.n_answered >= assignment.target:
         return True
     return assignment.state == "completed" and assignment.n_answered > 0
 
 
 def _is_compensated(session: Session, assignment: Assignment) -> bool:
-    """Whether pay for lost work was put up for it, or paid."""
+    """Return whether a task to pay for lost work was published for the assignment, or paid."""
     query = select(Posting.id).where(
         Posting.compensates == assignment.id, Posting.state != "failed"
     )
@@ -99,7 +101,7 @@ def approve(
     assignment: Assignment | None,
     message: str,
 ) -> Payment:
-    """Owe the reward of a submission; the platform is told by the payment."""
+    """Record the reward of a submission as owed. The payment then approves it on the platform."""
     row.decision, row.flag, row.reason = "approve", "", message
     posting = session.get_one(Posting, row.posting_id)
     rule = "reward" if posting.compensates is None else COMPENSATION
@@ -110,7 +112,8 @@ def approve(
 def _settle_approved(
     session: Session, recruitment: Recruitment, row: Submission, assignment: Assignment | None
 ) -> None:
-    """Approved by us, by the platform after its delay, or on its pages: the books follow."""
+    """Record a submission that was approved here, on the platform, or automatically after a
+    delay."""
     payment = session.scalar(
         select(Payment)
         .where(
@@ -133,7 +136,7 @@ def _settle_approved(
 def _settle_screened_out(
     session: Session, recruitment: Recruitment, row: Submission, assignment: Assignment | None
 ) -> None:
-    """The platform has paid the fixed amount for it: the books follow."""
+    """Record the fixed amount that the platform has paid for a screen-out."""
     _cancel_reward(session, row, "Screened out instead.")
     settings = paid_settings(recruitment)
     cents = settings.screen_out_cents if isinstance(settings, ProlificSettings) else None

@@ -1,9 +1,9 @@
-"""Doing what is due on platforms: claimed in one transaction, done outside of any, recorded in
-another.
+"""Work that is due on platforms. It is claimed in one transaction, done outside any, and recorded
+in another.
 
-A claim lasts longer than any request may take; who dies in between leaves the work due again, with
-the same token. The number of attempts is the fence: an outcome is recorded only by the attempt
-that is the newest. Payments whose outcome is not known are looked for before they are paid again.
+A claim lasts longer than any request may take. If the process dies in between, the work becomes due
+again with the same token. The number of attempts is the fence: only the newest attempt can record
+an outcome. Payments with an unknown outcome are looked for before they are paid again.
 """
 
 from collections.abc import Callable, Collection
@@ -51,7 +51,7 @@ from app.recruitment.models import Submission as Row
 
 @dataclass(frozen=True)
 class CallAttempt:
-    """request: or why it cannot be made any more."""
+    """An attempt at a call. `request` is the request, or why it can no longer be made."""
 
     call_id: UUID
     recruitment_id: UUID
@@ -86,9 +86,9 @@ class RewardAttempt:
 
 
 def claim_call(session: Session, busy: Collection[UUID] = ()) -> CallAttempt | None:
-    """The next call that is due, after all earlier ones of the same posting or submission.
+    """Claim the next call that is due, after all earlier ones of the same posting or submission.
 
-    busy: accounts whose calls are left for now
+    busy: accounts whose calls are left for later.
     """
     earlier = aliased(ChannelCall)
     blocked = (
@@ -184,7 +184,7 @@ def _record_call(
 
 
 def claim_reward(session: Session, busy: Collection[UUID] = ()) -> RewardAttempt | None:
-    """The next reward or screen-out that is due."""
+    """Claim the next reward or screen-out that is due."""
     payment = session.scalar(
         due_payments(busy)
         .where(Payment.kind.in_(("reward", "screen_out")))
@@ -223,7 +223,7 @@ def _begin_reward(session: Session, payment_id: UUID) -> RewardAttempt | None:
 
 
 def do_reward(attempt: RewardAttempt) -> None:
-    """Approve, after a look at the platform's own record; write down how it went."""
+    """Approve a submission after checking the platform's own record, and record the result."""
     error: ChannelError | None = None
     with kept(Payment, {attempt.payment_id: attempt.number}):
         try:
