@@ -1,7 +1,7 @@
 """Strategy `cen`: Context Embedding Networks on grid or bins answers.
 
-Rounds ask random grids. Grids about one attribute (paper 4.6) and grids of the images that are
-known least can be mixed in: at equal answers neither predicted better than random ones
+Rounds use random grids. Grids about one attribute (paper 4.6) and grids of the least-known images
+can be mixed in. With the same number of answers, neither predicted better than random grids
 (`bench.cen.loop`).
 """
 
@@ -141,8 +141,8 @@ def _network(chosen: CenSettings, seed: int) -> "Network":
 def _fit(
     model: "Network", answers: "Groupings", data: LearningData, progress: Progress
 ) -> tuple["Network", dict[str, Any]]:
-    """A fit whose attributes keep the numbers they have in the previous model, and notes for
-    the next one. Raises what `fit` raises."""
+    """Return a trained model whose attributes keep the numbers of the previous model, and notes for
+    the next training. Raises what `fit` raises."""
     from learning.baselines import PaperContextEmbedding
 
     def listen(done: int, total: int, metrics: Any) -> None:
@@ -162,9 +162,9 @@ def _fit(
 def _scores(
     model: "Network", answers: "Groupings", seed: int, progress: Progress
 ) -> dict[str, float]:
-    """Of grids that the model had not seen. The default is judged by those its own fit held
-    out before it learned from them, too; the published network, which holds none out, by
-    another fit of 85 % of the grids."""
+    """Return scores on grids that the model has not seen. The default model uses the grids that its
+    own fit held out before it learned from them as well. The published network holds out none, so
+    it is scored by a second fit on 85 % of the grids."""
     from learning.baselines import PaperContextEmbedding
 
     if isinstance(model, PaperContextEmbedding):
@@ -193,9 +193,9 @@ def next_grids(
     n: int,
     number: int,
 ) -> NextGrids:
-    """n grids for round `number` in the shares of the settings.
+    """Return n grids for round `number` in the shares of the settings.
 
-    attributes: those in use with their words.
+    `attributes` are those in use, with their words.
     """
     from learning.baselines import PaperContextEmbedding
 
@@ -241,8 +241,8 @@ def _relative_spread(
     attributes: dict[int, dict[str, Any]],
     rng: np.random.Generator,
 ) -> list[dict[str, Any]]:
-    """How far grids about each attribute spread on it and, on average, on the others in use
-    (None when there are none); 1 is an ordinary grid."""
+    """Return how far grids about each attribute spread along it and, on average, along the other
+    attributes in use (None if there are none). An ordinary grid has 1."""
     about = [(attribute, grids) for _, attribute, grids in parts if attribute is not None]
     if not about:
         return []

@@ -1,4 +1,4 @@
-"""Strategy `crowdster`: the progressive query generator, grids that become more local."""
+"""Strategy `crowdster`: a progressive query generator whose grids become more and more local."""
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -118,8 +118,8 @@ class CrowdsterStrategy(StartsAtRandom):
 
 
 def _learn_all(model: "CrowdSter", data: LearningData, progress: Progress) -> None:
-    """From the first answer on: the result depends on the answers alone, not on which of the
-    jobs before this one came through."""
+    """Learn from the first answer on, so that the result depends only on the answers and not on
+    which earlier trainings succeeded."""
     n = len(data.rounds)
     if model.algorithm == "likelihood":
         model.update(
@@ -136,7 +136,7 @@ def _learn_all(model: "CrowdSter", data: LearningData, progress: Progress) -> No
 
 
 def _as_table(features: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """(N, F): small images row by row."""
+    """Return features as (N, F), with small images row by row."""
     return features.reshape(len(features), -1).astype(np.float64)
 
 

@@ -1,7 +1,7 @@
-"""Strategy `neucrowd`: labels of a whole collection from votes, as few of them as it takes.
+"""Strategy `neucrowd`: labels of a whole collection from as few votes as possible.
 
-Votes go where they change most: an image that people agree on, and that looks like others of its
-label, is asked about once; a contested one again and again.
+Votes go to images where they change most. An image that people agree on, and that looks like others
+with its label, is asked about once. A contested image is asked about several times.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,12 +49,12 @@ class NeuCrowdStrategy:
     features_setting: ClassVar[str | None] = "features"
 
     def first_grids(self, n: int, first: FirstRound, settings: dict[str, Any]) -> NextGrids:
-        """Each image once before any is shown twice."""
+        """Return grids that show each image once before any is shown twice."""
         grids = queries.covering_selections(n, first.grid_size, first.n_images, first.rng)
         return NextGrids.alike(grids, "random")
 
     def settings_of_part(self, settings: dict[str, Any], share: float) -> dict[str, Any]:
-        """With little effort, to the end of the budget."""
+        """Return settings with little effort that use the whole budget."""
         return {**settings, "effort": "quick", "target": 1.0, "least_gain": 0.0}
 
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
@@ -105,7 +105,8 @@ def _labels(
 
 
 def _gain(model: "CrowdLabels", labels: Labels, settings: NeuCrowdSettings) -> NDArray[np.float64]:
-    """(N,) what a vote sets right; less than any of an image that has had its votes."""
+    """Return (N,) how many labels a vote is expected to correct. Images that already have the
+    maximum number of votes come last."""
     from learning.redundancy import gain_per_vote
 
     gain = gain_per_vote(labels.probability, *model.mean_annotator_)

@@ -1,7 +1,7 @@
-"""Amazon Mechanical Turk: tasks are HITs with an ExternalQuestion, submissions are assignments.
+"""Amazon Mechanical Turk. Tasks are HITs with an ExternalQuestion, and submissions are assignments.
 
-Whatever the environment, the same requests are made; only the endpoint differs. AWS has announced
-that MTurk closes on 30 September 2026: this serves those whose endpoint still answers.
+The requests are the same in every environment; only the endpoint differs. AWS has announced that
+MTurk closes on 30 September 2026, so this serves people whose endpoint still answers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -46,7 +46,7 @@ def _now() -> datetime:
 
 
 class MTurkChannel:
-    """See app.recruitment.channel.Channel. `now`: for tests with a clock of their own."""
+    """See app.recruitment.channel.Channel. Tests can pass their own clock as `now`."""
 
     bonuses_repeatable = True
     # One request each, so each outcome is written down before the next.
@@ -60,10 +60,10 @@ class MTurkChannel:
         return mturk_check.check(self._api)
 
     def publish(self, order: PostingOrder) -> tuple[str, dict[str, Any]]:
-        """A HIT. Details: `hit_type_id`, `hit_group_id`, `preview_url`, `expires_at` (ISO),
-        `qualification_type_id` (who has it may not take part; or empty), `not_excluded`: how many
-        of the order's excluded people MTurk did not take, `notifications`: what went wrong with
-        the queue, if anything did."""
+        """Publish a HIT. The details are `hit_type_id`, `hit_group_id`, `preview_url`, `expires_at`
+        (ISO), `qualification_type_id` (people who have it may not take part; or empty),
+        `not_excluded` (how many of the order's excluded people MTurk did not accept), and
+        `notifications` (what went wrong with the queue, if anything)."""
         settings: MTurkSettings = order.settings
         require_dollars(order.currency)
         former, not_excluded = "", 0
@@ -79,7 +79,7 @@ class MTurkChannel:
         }
 
     def planned(self, order: PostingOrder) -> list[PlannedRequest]:
-        """The names of what MTurk gives ids to stand for them."""
+        """Return the requests, with placeholders instead of ids that MTurk assigns."""
         settings: MTurkSettings = order.settings
         task = self._task(order, "(has taken part)" if settings.exclude_former else "")
         encrypted = self._api.site.environment != "custom"
@@ -109,7 +109,8 @@ class MTurkChannel:
         )
 
     def _former(self, campaign: str) -> str:
-        """The qualification type of those who took part: one for each campaign and account."""
+        """Return the qualification type of people who took part. There is one for each campaign and
+        account."""
         if not campaign:
             raise ValueError("Excluding people who took part needs the campaign's name.")
         return mturk_people.qualification_type(
@@ -121,7 +122,8 @@ class MTurkChannel:
     def extend(
         self, posting: PostingRef, places: int, token: str, total: int | None = None
     ) -> None:
-        """MTurk remembers tokens for 24 hours; with `total` it can be asked again at any time."""
+        """Add places. MTurk remembers tokens for 24 hours; with `total`, the request can be
+        repeated at any time."""
         mturk_market.extend(self._api, posting, places, token, total, self._now())
 
     def pause(self, posting: PostingRef) -> None:
@@ -147,7 +149,7 @@ class MTurkChannel:
         mturk_work.approve(self._api, ref, message)
 
     def reject(self, ref: SubmissionRef, rejection: Rejection) -> None:
-        """MTurk knows no categories."""
+        """Reject the work. MTurk has no rejection categories."""
         mturk_work.reject(self._api, ref, rejection.message)
 
     def reverse(self, ref: SubmissionRef, message: str) -> None:
@@ -170,7 +172,7 @@ class MTurkChannel:
         return {one: paid.get(one, 0) for one in submissions}
 
     def exclude(self, posting: PostingRef, people: Sequence[str]) -> None:
-        """They get the campaign's qualification, which its HITs demand not to have."""
+        """Give people the campaign's qualification. Its HITs require that people do not have it."""
         former = posting.details.get("qualification_type_id")
         if not former:
             raise ChannelRefused("This task is also open to people who took part before.")
@@ -187,7 +189,8 @@ class MTurkChannel:
 
 
 def open_mturk(credentials: "Credentials") -> MTurkChannel:
-    """Asks nothing of MTurk yet; raises ChannelRefused for an environment that is not set up."""
+    """Return the channel without contacting MTurk. Raises ChannelRefused for an environment that is
+    not set up."""
     secret = credentials.secret or {}
     api = api_of(
         site_of(credentials.environment),

@@ -1,4 +1,5 @@
-"""Requests to MTurk by boto3: two clients, because only reading may be repeated blindly."""
+"""Requests to MTurk with boto3. There are two clients, because only reads may be repeated
+blindly."""
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
@@ -22,10 +23,10 @@ making_clients = Lock()
 
 
 class MTurkApi:
-    """One account on one MTurk. Clients are made when first used and may be shared by threads.
+    """One account on one MTurk. Clients are created when first used and can be shared by threads.
 
-    access_key_id and secret_access_key: both, or neither: then AWS's own rules find credentials in
-    the server's environment, or in the profile of that name.
+    `access_key_id` and `secret_access_key` are either both set or both empty. If they are empty,
+    AWS's own rules find credentials in the server's environment or in the named profile.
     """
 
     def __init__(
@@ -43,25 +44,26 @@ class MTurkApi:
 
     @property
     def who(self) -> str:
-        """Whose credentials these are, without telling them."""
+        """Describe whose credentials these are without revealing them."""
         if self._keys[0]:
             return f"access key …{self._keys[0][-4:]}"
         named = f"profile {self._profile}" if self._profile else "AWS credentials"
         return f"the server's own {named}"
 
     def tell(self, operation: str, **parameters: object) -> dict[str, Any]:
-        """Ask for something that changes things, once, and may be asked again; raises ChannelError.
+        """Send a request that changes something, once; it can be sent again. Raises ChannelError.
 
-        operation: boto3's name of it
+        operation: its name in boto3.
         """
         return self._ask(lambda: self._teller, operation, False, parameters)
 
     def pay(self, operation: str, **parameters: object) -> dict[str, Any]:
-        """As `tell`, where money moves: raises OutcomeUnknown when it may have moved."""
+        """Send a request as `tell` does, if money moves. Raises OutcomeUnknown if it may have
+        moved."""
         return self._ask(lambda: self._teller, operation, True, parameters)
 
     def read(self, operation: str, **parameters: object) -> dict[str, Any]:
-        """Ask for something that changes nothing, up to three times; raises ChannelError."""
+        """Send a request that changes nothing, up to three times. Raises ChannelError."""
         return self._ask(lambda: self._reader, operation, False, parameters)
 
     @staticmethod
@@ -76,7 +78,7 @@ class MTurkApi:
         return reply
 
     def every(self, operation: str, key: str, **parameters: object) -> Iterator[dict[str, Any]]:
-        """All things of a list, page by page; `key` is where a page has them."""
+        """Yield all entries of a list, page by page. `key` names the entries in a page."""
         more: dict[str, object] = {}
         while True:
             page = self.read(operation, MaxResults=PAGE, **parameters, **more)
@@ -115,5 +117,5 @@ class MTurkApi:
 # Making a client takes a tenth of a second, and channels are opened for each thing that is due.
 @lru_cache(maxsize=64)
 def api_of(site: Site, access_key_id: str, secret_access_key: str, profile: str) -> MTurkApi:
-    """The same object for the same credentials."""
+    """Return the same object for the same credentials."""
     return MTurkApi(site, access_key_id, secret_access_key, profile)

@@ -1,4 +1,4 @@
-"""A look at an MTurk account: balance, permissions, and what a requester has to know."""
+"""The check of an MTurk account: its balance, its permissions and what a requester has to know."""
 
 from decimal import Decimal
 
@@ -40,7 +40,7 @@ NEEDED: dict[str, tuple[str, dict[str, object]]] = {
 
 
 def check(api: MTurkApi) -> Checked:
-    """Never raises: what went wrong is among the problems."""
+    """Check the account. This never raises: what went wrong is listed under problems."""
     problems: list[str] = []
     balance: int | None = None
     try:

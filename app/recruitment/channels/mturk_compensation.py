@@ -1,4 +1,5 @@
-"""Money for somebody who worked but could not hand in: a HIT that this person alone sees."""
+"""Payment for someone who did the work but could not submit it: a HIT that only this person can
+see."""
 
 from datetime import timedelta
 from typing import Any
@@ -10,10 +11,10 @@ from app.recruitment.channels.mturk_texts import clipped
 
 
 def compensate(api: MTurkApi, order: Compensation) -> tuple[str, dict[str, Any]]:
-    """One place, paid as soon as it is handed in. Repeatable.
+    """Publish a HIT with one place that is paid as soon as it is submitted. Repeatable.
 
-    Details as of a posting, and `told`: whether MTurk wrote the person, which it does for people
-    whose work was approved or rejected before.
+    The details are those of a posting, and `told`: whether MTurk wrote to the person. It does so
+    only for people whose work was approved or rejected before.
     """
     alone = mturk_people.qualification_type(
         api,

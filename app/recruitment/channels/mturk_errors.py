@@ -1,7 +1,7 @@
-"""What a failed request to MTurk means: refused, not now, or nobody knows.
+"""What a failed request to MTurk means: refused, not now, or unknown.
 
-MTurk has two errors of its own, RequestError and ServiceFault, with the real code beside them
-(`TurkErrorCode`); AWS adds those of signatures, permissions and throttling.
+MTurk has two errors of its own, RequestError and ServiceFault, with the real code in
+`TurkErrorCode`. AWS adds errors about signatures, permissions and throttling.
 """
 
 import re
@@ -75,17 +75,18 @@ _PLAIN = {
 
 
 class BadKeys(ChannelUnavailable):
-    """MTurk does not accept the credentials; everything waits until they are put right."""
+    """MTurk does not accept the credentials. Everything waits until they are corrected."""
 
 
 class NotAllowed(ChannelUnavailable):
-    """The credentials are right but may not do this; it waits until they may."""
+    """The credentials are valid but lack a permission. The request waits until they have it."""
 
 
 def translated(error: ClientError | BotoCoreError, *, pays: bool = False) -> ChannelError:
-    """What to tell the core of a failed request.
+    """Return the channel error for a failed request.
 
-    pays: money moves if the request had its effect, and repeating it is not known to be harmless
+    pays: whether money moves if the request took effect, and repeating it is not known to be
+        harmless.
     """
     if isinstance(error, ClientError):
         return _of_reply(error, pays)
@@ -139,21 +140,23 @@ def _of_reply(error: ClientError, pays: bool) -> ChannelError:
 
 
 def plain(message: str) -> str:
-    """MTurk's sentence without its time stamp and without ids of people, because it is kept."""
+    """Return MTurk's sentence without its timestamp and without ids of people, because it is
+    stored."""
     message = re.sub(r"\s*\(\d{10,}(?: s)?\)\s*$", "", message)
     return re.sub(r"\bA[A-Z0-9]{9,}\b", "…", message)[:500]
 
 
 def said(error: ChannelRefused, *codes: str) -> bool:
-    """Whether MTurk's code is one of these, whatever its prefix and case."""
+    """Return whether MTurk's code is one of these, whatever its prefix and case."""
     told = error.code.removeprefix(PREFIX).lower()
     return told in {code.lower() for code in codes}
 
 
 def token_known(error: ChannelRefused, token: str) -> bool:
-    """Whether MTurk refused because it has done this already, under the same UniqueRequestToken.
+    """Return whether MTurk refused because it has already done this under the same
+    UniqueRequestToken.
 
-    Documented is only "an error with a message containing the request ID"; our tokens are long and
-    random, and sound ones, so that no other refusal has a reason to quote one.
+    The documentation only promises "an error with a message containing the request ID". Our tokens
+    are long and random, so no other refusal has a reason to quote one.
     """
     return token in str(error) or said(error, "DuplicateRequest")

@@ -1,4 +1,4 @@
-"""What people handed in, and the word on it."""
+"""Submitted work on MTurk, and decisions about it."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _STATES: dict[str, SubmissionState] = {
 
 
 def submissions(api: MTurkApi, posting: PostingRef) -> Iterator[PlatformSubmission]:
-    """What was handed in: MTurk lists neither who is at work nor who gave up."""
+    """Yield the submitted work. MTurk lists neither who is working nor who gave up."""
     found = api.every(
         "list_assignments_for_hit",
         "Assignments",
@@ -40,7 +40,7 @@ def submissions(api: MTurkApi, posting: PostingRef) -> Iterator[PlatformSubmissi
 
 
 def submission(api: MTurkApi, ref: SubmissionRef) -> PlatformSubmission | None:
-    """None also for an assignment of another HIT, and while it is not handed in."""
+    """Return the submission, or None if it belongs to another HIT or is not submitted yet."""
     try:
         one = api.read("get_assignment", AssignmentId=ref.external_id)["Assignment"]
     except ChannelRefused as error:
@@ -51,7 +51,7 @@ def submission(api: MTurkApi, ref: SubmissionRef) -> PlatformSubmission | None:
 
 
 def approve(api: MTurkApi, ref: SubmissionRef, message: str) -> None:
-    """Pay the reward; what is approved stays so."""
+    """Pay the reward. Approved work stays approved."""
     known = submission_of_person(api, ref)
     if known.state == "approved":
         return
@@ -60,7 +60,7 @@ def approve(api: MTurkApi, ref: SubmissionRef, message: str) -> None:
 
 
 def reject(api: MTurkApi, ref: SubmissionRef, message: str) -> None:
-    """Refuse the reward; the person reads why."""
+    """Reject the work. The person can read why."""
     if not clipped(message, MAX_FEEDBACK):
         raise ChannelRefused("Enter a reason. The person will read it.", "no_reason")
     known = submission_of_person(api, ref)
@@ -71,7 +71,8 @@ def reject(api: MTurkApi, ref: SubmissionRef, message: str) -> None:
 
 
 def reverse(api: MTurkApi, ref: SubmissionRef, message: str, now: datetime) -> None:
-    """Approve what was rejected: within 30 days of handing in, while the HIT stands."""
+    """Approve work that was rejected. This is possible within 30 days of submitting, while the HIT
+    exists."""
     known = submission_of_person(api, ref)
     if known.state == "approved":
         return
@@ -116,8 +117,8 @@ def _judge(
 
 
 def submission_of_person(api: MTurkApi, ref: SubmissionRef) -> PlatformSubmission:
-    """MTurk gives a returned assignment's id to the next person, and pays whoever has it: whose
-    it is is looked at before anything is said about it. Raises ChannelRefused."""
+    """Return the submission after checking whose it is. MTurk gives a returned assignment's id to
+    the next person and pays whoever has it. Raises ChannelRefused."""
     known = submission(api, ref)
     if known is None:
         raise ChannelRefused(
@@ -143,7 +144,7 @@ def _submission(one: dict[str, Any]) -> PlatformSubmission:
 
 
 def _code(answer: str) -> str:
-    """What our page posted as its code; nothing where somebody posted something else."""
+    """Return what our page posted as its code, or an empty text if something else was posted."""
     try:
         code = answer_fields(answer).get(CODE_FIELD, "") if answer else ""
     except BadAnswer:

@@ -1,4 +1,4 @@
-"""MTurk's two kinds of XML: the question that we send, the answers that come back."""
+"""MTurk's two kinds of XML: the question that we send, and the answers that come back."""
 
 from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element, ParseError, SubElement, tostring
@@ -17,14 +17,15 @@ FRAME_HEIGHT = 0
 
 
 class BadAnswer(ValueError):
-    """An answer is not QuestionFormAnswers XML, or more than that."""
+    """An answer is not QuestionFormAnswers XML, or contains more than that."""
 
 
 def external_question(url: str, *, encrypted: bool = True) -> str:
-    """An ExternalQuestion that shows `url` in a frame; MTurk adds its parameters to the query.
+    """Return an ExternalQuestion that shows `url` in a frame. MTurk adds its parameters to the
+    query.
 
-    encrypted: whether the page has to be https, as MTurk itself demands.
-    Raises ChannelRefused when the address cannot be shown.
+    `encrypted` requires that the page uses HTTPS, as MTurk itself does. Raises ChannelRefused if
+    the address cannot be shown.
     """
     _require_showable(url, encrypted)
     root = Element(f"{{{QUESTION}}}ExternalQuestion")
@@ -49,10 +50,11 @@ def _require_showable(url: str, encrypted: bool) -> None:
 
 
 def answer_fields(text: str) -> dict[str, str]:
-    """The posted form's fields by name; only free text, which is all that a form makes.
+    """Return the posted form's fields by name. Only free text is read, because a form produces
+    nothing else.
 
-    Whoever accepts a task decides what is posted: no entities and no DTD are read.
-    Raises BadAnswer.
+    Anyone who accepts a task decides what is posted, so no entities and no DTD are read. Raises
+    BadAnswer.
     """
     if len(text) > 4 * MAX_BYTES:
         raise BadAnswer("The answer is too long.")

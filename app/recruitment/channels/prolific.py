@@ -1,4 +1,4 @@
-"""Prolific, by its API v1 (reliability.md §1b, docs.prolific.com)."""
+"""Prolific, through its API v1 (reliability.md §1b, docs.prolific.com)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -53,9 +53,10 @@ _ID = re.compile(r"[0-9A-Za-z]{8,64}")
 class Prolific:
     """One researcher's account.
 
-    A stop of a full study is nothing on Prolific: it is active again as soon as somebody gives a
-    place back, and must be stopped then. Who came back with the code of `no_consent` (or, without
-    pay for it, `screened_out`) is `submitted`: Prolific has asked them to return the submission.
+    Stopping a full study has no effect on Prolific: it becomes active again as soon as someone
+    returns a place, and must be stopped then. People who came back with the code of `no_consent`
+    (or, without pay for it, `screened_out`) are `submitted`, because Prolific has asked them to
+    return the submission.
     """
 
     bonuses_repeatable = False
@@ -71,15 +72,16 @@ class Prolific:
         return look_at_account(self.http, self._workspace, self._real)
 
     def publish(self, order: PostingOrder) -> tuple[str, dict[str, Any]]:
-        """A study, published. Details: study_id, workspace_id, group_id (of those who may not come
-        again, or None), codes (complete, screened_out, no_consent), cost_cents of all places with
-        fees, currency, screen_out ({cents, slots} that may be paid beside the places, or None).
-        """
+        """Create and publish a study. The details are study_id, workspace_id, group_id (of people
+        who may not take part again, or None), codes (complete, screened_out, no_consent),
+        cost_cents of all places with fees, currency, and screen_out ({cents, slots} that may be
+        paid in addition to the places, or None)."""
         settings = ProlificSettings.model_validate(order.settings)
         return posting_of.publish(self.http, order, settings, self._workspace)
 
     def planned(self, order: PostingOrder) -> list[PlannedRequest]:
-        """Filters stand as settings: Prolific says only when asked how it names them."""
+        """Return the requests. Filters are shown as settings, because Prolific tells their names
+        only when it is asked."""
         settings = ProlificSettings.model_validate(order.settings)
         check_order(order, settings)
         wanted = settings.model_dump(
@@ -94,8 +96,8 @@ class Prolific:
     def extend(
         self, posting: PostingRef, places: int, token: str, total: int | None = None
     ) -> None:
-        """Only by the total: Prolific takes no tokens, and could not tell a repetition from more
-        places. A study that had ended is active again by this."""
+        """Add places, only by the total, because Prolific takes no tokens and could not tell a
+        repetition from more places. A study that had ended becomes active again."""
         if total is None:
             raise ChannelRefused("Prolific needs the total number of places.", "no_total")
         posting_of.enlarge(self.http, _safe(posting.external_id), total)
@@ -129,12 +131,12 @@ class Prolific:
         return platform_submission(found)
 
     def approve(self, ref: SubmissionRef, message: str) -> None:
-        """Prolific keeps no message with an approval."""
+        """Approve the work. Prolific stores no message with an approval."""
         self._transition(ref, {"action": "APPROVE"}, APPROVED)
 
     def reject(self, ref: SubmissionRef, rejection: Rejection) -> None:
-        """Raises ChannelRefused before asking for a category that is none of
-        `REJECTION_CATEGORIES`, and a message that is too short."""
+        """Reject the work. Raises ChannelRefused without contacting Prolific if the category is not
+        in `REJECTION_CATEGORIES` or the message is too short."""
         check_rejection(rejection)
         body = {
             "action": "REJECT",
@@ -162,8 +164,9 @@ class Prolific:
         return pay_all(self.http, orders)
 
     def find_bonus(self, order: BonusOrder) -> str | None:
-        """Prolific shows amounts only, some minutes after paying: a bonus of the same amount that
-        was paid to the same submission on Prolific's own pages looks the same."""
+        """Look for a bonus by its amount, because Prolific shows only amounts, some minutes after
+        paying. A bonus of the same amount that was paid to the same submission on Prolific itself
+        looks the same."""
         found = self._read(order.submission.external_id)
         return "" if found is not None and was_paid(found, order) else None
 
@@ -185,7 +188,7 @@ class Prolific:
         posting_of.keep_out(self.http, _safe(group), list(people))
 
     def confirm_person(self, session_id: str, participant: str, study: str) -> PlatformSubmission:
-        """Who comes with these three is at work on this study, says Prolific.
+        """Confirm with Prolific that this person is working on this study.
 
         Raises ChannelRefused with code `unknown_submission`, `another_person`, `another_study`,
         `handed_in` or `not_at_work`.
@@ -208,11 +211,12 @@ class Prolific:
         return platform_submission(found)
 
     def token_claims(self, token: str, audience: str) -> TokenClaims:
-        """What a `prolific_token` says; raises BadToken (see prolific_token.py)."""
+        """Return the claims of a `prolific_token`. Raises BadToken (see prolific_token.py)."""
         return token_claims(token, audience, _keys(self.http.base))
 
     def ensure_hooks(self, url: str) -> str:
-        """Have notifications sent to `url`; the secret that signs them, to be kept sealed."""
+        """Have notifications sent to `url`, and return the secret that signs them. Store it
+        encrypted."""
         workspace = workspace_of(self.http, self._workspace)
         return ensure_hooks(self.http, workspace.id, url)
 
@@ -225,8 +229,9 @@ class Prolific:
             raise
 
     def _transition(self, ref: SubmissionRef, body: dict[str, str], reached: set[str]) -> None:
-        """Move a submission. Prolific passes over what is so already; where it does not, or where
-        the submission has not arrived, its state tells."""
+        """Change the state of a submission. Prolific ignores a change to the current state. If
+        it refuses, or if the submission has not arrived yet, the submission's state tells what
+        to do."""
         address = f"/api/v1/submissions/{_safe(ref.external_id)}/transition/"
         try:
             self.http.post(address, body, Nothing)
@@ -241,7 +246,8 @@ class Prolific:
 
 
 def open_prolific(credentials: "Credentials", answer_seconds: float = ANSWER_SECONDS) -> Prolific:
-    """An account's channel. `secret`: token, and workspace (an id) where there are several."""
+    """Return the channel of an account. `secret` has the token, and the id of a workspace if there
+    are several."""
     secret = credentials.secret or {}
     http = ProlificHttp(
         base_address(credentials.environment), secret.get("token", "").strip(), answer_seconds
@@ -250,7 +256,7 @@ def open_prolific(credentials: "Credentials", answer_seconds: float = ANSWER_SEC
 
 
 def base_address(environment: str) -> str:
-    """Where an environment's API is; raises ChannelRefused where there is none."""
+    """Return the address of an environment's API. Raises ChannelRefused if it has none."""
     if environment == "production":
         return PRODUCTION
     if environment == "custom" and get_settings().prolific_endpoint:
@@ -263,14 +269,14 @@ def base_address(environment: str) -> str:
 
 
 def completion_address(environment: str, code: str) -> str:
-    """Where a person goes with a completion code, as the page's top address."""
+    """Return where a person goes with a completion code, as the top address of the page."""
     custom = environment == "custom" and get_settings().prolific_site
     site = get_settings().prolific_site.rstrip("/") if custom else SITE
     return f"{site}/submissions/complete?cc={quote(code, safe='')}"
 
 
 def _safe(external_id: str) -> str:
-    """An id that may be part of an address."""
+    """Return an id that is safe to use in an address. Raises ChannelRefused."""
     if not _ID.fullmatch(external_id):
         raise ChannelRefused("This is not a Prolific ID.", "not_found")
     return external_id

@@ -1,4 +1,4 @@
-"""Whose token this is, and what it may spend."""
+"""The check of a Prolific account: whose token it is, and what it can spend."""
 
 from collections.abc import Sequence
 
@@ -12,12 +12,12 @@ _NO_SANDBOX = (
 
 
 def workspace_of(http: ProlificHttp, wanted: str = "") -> Workspace:
-    """The workspace that pays: `wanted` by id, or the account's first."""
+    """Return the workspace that pays: the one with the id `wanted`, or the account's first."""
     return _chosen(list(http.pages("/api/v1/workspaces/", Workspace)), wanted)
 
 
 def look_at_account(http: ProlificHttp, wanted: str, real: bool) -> Checked:
-    """Whether one could recruit now. real: money that is spent is real money."""
+    """Check whether the account can recruit now. `real` means that real money is spent."""
     warnings = [_NO_SANDBOX] if real else []
     try:
         who = http.get("/api/v1/users/me/", User)

@@ -1,7 +1,8 @@
-"""Prolific's signed notifications: is this one real, fresh, and what does it tell?
+"""Prolific's signed notifications: checking that they are genuine and recent, and reading them.
 
-They are hints: what is so is read from Prolific by who receives one. docs.prolific.com, Webhooks:
-the signature is base64(HMAC-SHA256(secret, X-Prolific-Request-Timestamp + body)).
+Notifications only tell that something changed. The receiver reads the actual state from Prolific.
+From docs.prolific.com, Webhooks: the signature is base64(HMAC-SHA256(secret,
+X-Prolific-Request-Timestamp + body)).
 """
 
 import base64
@@ -25,7 +26,7 @@ _SENT = "x-timestamp"
 
 
 class BadHook(LikewiseError):
-    """The notification is not Prolific's, or not of now: nothing is done."""
+    """The notification is not from Prolific or not recent, so nothing is done."""
 
     code = "bad_hook"
     status = 401
@@ -42,13 +43,13 @@ class _Body(BaseModel):
 
 @dataclass(frozen=True)
 class HookEvent:
-    """What a notification tells.
+    """The content of a notification.
 
-    seen_keys: remember both and take no second notification with either. Prolific sends an event
-    again under the same id with a new signature; who replays a body under another id, which is not
-    signed, repeats the signature.
-    sent_at: for telling which of two is the newer one
-    submission, study: the id of what changed; "" for the one that it is not
+    seen_keys: remember both, and ignore later notifications with either. Prolific sends an event
+        again under the same id with a new signature. Someone who replays a body under another id,
+        which is not signed, repeats the signature.
+    sent_at: tells which of two notifications is newer.
+    submission, study: the id of what changed; the other one is "".
     """
 
     event_id: str
@@ -62,16 +63,16 @@ class HookEvent:
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
-    """The value of `X-Prolific-Request-Signature`."""
+    """Return the value of `X-Prolific-Request-Signature`."""
     digest = hmac.new(secret.encode(), timestamp.encode() + body, hashlib.sha256).digest()
     return base64.b64encode(digest).decode()
 
 
 def verified(headers: Mapping[str, str], raw_body: bytes, secret: str, now: datetime) -> HookEvent:
-    """The event of a request. raw_body: its bytes as they came, before any parsing.
+    """Return the event of a request. `raw_body` must be its bytes as they came, before any parsing.
 
-    Raises BadHook for a wrong signature, one that is older or newer than five minutes, or missing
-    headers.
+    Raises BadHook for a wrong signature, for one that is more than five minutes old or in the
+    future, or for missing headers.
     """
     found = {name.lower(): value for name, value in headers.items()}
     given, stamp, event = (found.get(name, "") for name in (_SIGNATURE, _TIMESTAMP, _EVENT))
@@ -108,7 +109,7 @@ def _event(event: str, given: str, sent_at: datetime, raw_body: bytes) -> HookEv
 
 
 def _moment(text: str) -> datetime:
-    """Of seconds since 1970; raises BadHook for anything else."""
+    """Convert seconds since 1970. Raises BadHook for anything else."""
     try:
         return datetime.fromtimestamp(float(text), UTC)
     except (ValueError, OverflowError, OSError) as error:

@@ -1,4 +1,4 @@
-"""What Prolific calls the states of a submission and the reasons to reject one."""
+"""Prolific's names for the states of a submission and for rejection categories."""
 
 from datetime import timedelta
 
@@ -43,7 +43,7 @@ _STATES: dict[str, SubmissionState] = {
 
 
 def check_rejection(rejection: Rejection) -> None:
-    """Raises ChannelRefused for what Prolific would not take."""
+    """Raise ChannelRefused for what Prolific would not accept."""
     if rejection.category not in REJECTION_CATEGORIES:
         raise ChannelRefused(
             f"Prolific has no rejection category {rejection.category}.", "category"

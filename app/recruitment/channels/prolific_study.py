@@ -1,4 +1,4 @@
-"""What a study on Prolific is made of: address, completion codes, filters, times."""
+"""The parts of a study on Prolific: address, completion codes, filters and times."""
 
 import html
 import math
@@ -24,7 +24,7 @@ _PLACEHOLDERS = "&".join(
 
 
 class Codes(TypedDict, total=False):
-    """Completion codes by what they say."""
+    """Completion codes by their meaning."""
 
     complete: str
     screened_out: str
@@ -32,22 +32,23 @@ class Codes(TypedDict, total=False):
 
 
 def study_address(url: str) -> str:
-    """Our page with Prolific's three placeholders, which must not be percent-encoded."""
+    """Return our page's address with Prolific's three placeholders, which must not be
+    percent-encoded."""
     return f"{url}{'&' if '?' in url else '?'}{_PLACEHOLDERS}"
 
 
 def mark(token: str) -> str:
-    """What a study is found again by, should the answer that names it be lost."""
+    """Return the text by which a study is found again if the response with its id is lost."""
     return f"[likewise {token}]"
 
 
 def least_minutes_allowed(estimated: int) -> int:
-    """Prolific's own rule for `maximum_allowed_time`: 2 + 2 t + 2 √t minutes."""
+    """Return Prolific's own minimum for `maximum_allowed_time`: 2 + 2 t + 2 √t minutes."""
     return math.ceil(2 + 2 * estimated + 2 * math.sqrt(estimated))
 
 
 def check_order(order: PostingOrder, settings: ProlificSettings) -> None:
-    """Raises ChannelRefused for what Prolific would not take, before anything is made."""
+    """Raise ChannelRefused for what Prolific would not accept, before anything is created."""
     if order.reward_cents < 1:
         raise ChannelRefused("A study on Prolific needs a reward.", "no_reward")
     screened = settings.screen_out_cents
@@ -70,7 +71,7 @@ def study_body(
     project: str,
     filters: list[dict[str, object]],
 ) -> dict[str, object]:
-    """The body of `POST /studies/`."""
+    """Return the body of `POST /studies/`."""
     body: dict[str, object] = {
         "name": order.title,
         "internal_name": f"{order.title[:60]} {mark(order.token)}",
@@ -93,9 +94,9 @@ def study_body(
 
 
 def completion_codes(places: int, settings: ProlificSettings) -> list[dict[str, object]]:
-    """Codes of random text: a participant who guesses one would be paid for nothing.
+    """Return codes of random text, because a participant who guesses one would be paid for nothing.
 
-    No code pays the reward: a code leaks, so complete work is looked at here first.
+    No code pays the reward, because codes leak. Instead, complete work is checked here first.
     """
     codes = [
         _code("COMPLETED", {"action": "MANUALLY_REVIEW"}),
@@ -112,7 +113,7 @@ def completion_codes(places: int, settings: ProlificSettings) -> list[dict[str, 
 
 
 def codes_of(study: Study) -> Codes:
-    """The codes of a study that stands, by what they say."""
+    """Return the codes of an existing study by their meaning."""
     found: Codes = {}
     for code in study.completion_codes or ():
         if code.code is None:
@@ -129,7 +130,8 @@ def codes_of(study: Study) -> Codes:
 def study_filters(
     http: ProlificHttp, workspace: str, settings: ProlificSettings, group: str | None
 ) -> list[dict[str, object]]:
-    """Who may take part. Raises ChannelRefused for what Prolific has no filter for."""
+    """Return the filters that decide who can take part. Raises ChannelRefused if Prolific has no
+    such filter."""
     filters: list[dict[str, object]] = []
     if group is not None:
         filters.append({"filter_id": EXCLUDED_GROUP, "selected_values": [group]})
@@ -189,6 +191,6 @@ def _return(reason: str) -> dict[str, object]:
 
 
 def _paragraphs(text: str) -> str:
-    """Plain text as the HTML that Prolific shows."""
+    """Return plain text as the HTML that Prolific shows."""
     lines = [html.escape(line.strip(), quote=False) for line in text.splitlines()]
     return "".join(f"<p>{line}</p>" for line in lines if line)

@@ -1,7 +1,7 @@
-"""`prolific_token`: the signed statement of who comes, in workspaces that have it switched on.
+"""`prolific_token`: a signed token that tells who arrives, in workspaces that have it switched on.
 
-An RS256 JWT by Prolific's published keys, valid for two minutes (docs.prolific.com, Create a draft
-study, `is_external_study_url_secure`).
+It is an RS256 JWT signed with Prolific's published keys and valid for two minutes
+(docs.prolific.com, Create a draft study, `is_external_study_url_secure`).
 """
 
 import threading
@@ -28,7 +28,7 @@ KEYS_AGAIN_SECONDS = 60
 
 
 class BadToken(LikewiseError):
-    """The signed statement is forged, too old, or meant for somebody else."""
+    """The signed token is forged, expired, or meant for someone else."""
 
     code = "bad_prolific_token"
     status = 403
@@ -36,7 +36,7 @@ class BadToken(LikewiseError):
 
 @dataclass(frozen=True)
 class TokenClaims:
-    """Who comes, in Prolific's signed words."""
+    """The identity of the person, signed by Prolific."""
 
     session_id: str
     participant: str
@@ -45,7 +45,7 @@ class TokenClaims:
 
 
 class TokenKeys:
-    """Prolific's public keys, fetched when needed. Safe to share between threads."""
+    """Prolific's public keys, fetched when needed. Threads can share them."""
 
     def __init__(self, fetch: Callable[[], object]) -> None:
         self._fetch = fetch
@@ -54,7 +54,8 @@ class TokenKeys:
         self._fetched_at = 0.0
 
     def newer_than(self, seconds: float) -> KeySet:
-        """Keys that were fetched so recently; raises ChannelUnavailable when they cannot be."""
+        """Return keys that were fetched within so many seconds. Raises ChannelUnavailable if that
+        is impossible."""
         with self._lock:
             if self._keys is None or time.monotonic() - self._fetched_at > seconds:
                 try:
@@ -69,12 +70,12 @@ class TokenKeys:
 def token_claims(
     token: str, audience: str, keys: TokenKeys, now: float | None = None
 ) -> TokenClaims:
-    """What a `prolific_token` says, once it is known to be Prolific's and of now.
+    """Return the claims of a `prolific_token` after checking its signature and time.
 
-    audience: the address of our page; Prolific adds the parameters that it filled in
-    now: seconds since 1970
+    audience: the address of our page; Prolific adds the parameters that it filled in.
+    now: seconds since 1970.
 
-    Raises BadToken, and ChannelUnavailable when Prolific's keys cannot be had.
+    Raises BadToken, and ChannelUnavailable if Prolific's keys cannot be fetched.
     """
     try:
         claims = _decoded(token, keys)
