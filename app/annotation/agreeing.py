@@ -24,8 +24,8 @@ class Comparing:
 
 
 _GROUPS = Comparing(agreement, consistency, is_one_group)
-# That an honest answer says no, or yes, to all is usual where something is rare, or common: only
-# gold grids tell.
+# If something is rare or common, an honest answer often says no or yes to all images, so only gold
+# grids show whether someone looks.
 _VOTES = Comparing(ballot_agreement, ballot_consistency, lambda groups: False)
 
 

@@ -99,7 +99,7 @@ def submit_answer(
     else:
         _count(session, campaign, current, grid, answer)
     assignment.n_answered += 1
-    # What comes late, after the assignment has ended, is booked as well.
+    # Answers that arrive late, after the assignment has ended, are recorded as well.
     if assignment.state == "completed" or assignment.n_answered >= grids_of(assignment):
         complete_assignment(session, assignment)
     return answer, assignment

@@ -20,7 +20,7 @@ from learning.quality import Agreement
 FINISHED = ("submitted", "surplus")
 # A repeat comes after other grids, so that it is not answered from memory.
 GRIDS_BETWEEN = 3
-# Checks come early in their stretch, so that one that is put off still falls into it.
+# Checks come early in their stretch, so that a delayed one still falls into it.
 EARLY = 0.8
 
 
@@ -37,7 +37,8 @@ def due(annotator_id: UUID, kind: str, share: float, index: int) -> int:
 
 def _place(annotator_id: UUID, kind: str, share: float, stretch: int) -> int:
     first, last = ceil(stretch / share), ceil((stretch + 1) / share)
-    # Keyed: whoever reads this code and learns the id can still not tell the places.
+    # The hash is keyed, so that someone who reads this code and knows the id can't predict the
+    # places.
     digest = pseudonym("places of checks", f"{annotator_id}/{kind}/{stretch}")
     return first + int(digest[:8], 16) % max(1, floor(EARLY * (last - first)))
 
@@ -48,7 +49,7 @@ def next_check(session: Session, who: AnnotatorSession) -> Grid | None:
     if not settings.gold_share and not settings.repeat_share:
         return None
     had = _grids_had(session, who)
-    # A check that was given back is not made up for: that would tell what it was.
+    # A returned check is not replaced, because that would reveal that it was a check.
     n_returned = had.pop("returned", 0)
     index = sum(had.values()) - n_returned
     if due(who.annotator_id, "gold", settings.gold_share, index) > had.get("gold", 0):

@@ -94,8 +94,8 @@ def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> 
         query = query.join(Grid, Grid.round_id == Round.id)
     query = query.join(Answer, Answer.grid_id == Grid.id)
     campaign, grid, answer, *rest = _mine(session, _locking(query), who, lease_id)
-    # Not in the join: a lease may pass to another assignment while it is waited for, and the row
-    # that was joined before would be gone.
+    # The assignment is not joined: a lease may move to another assignment while this waits for it,
+    # and the joined row would then be the wrong one.
     assignment = locked(session, Assignment, answer.assignment_id)
     return Locked(campaign, rest[0] if rest else None, grid, answer, assignment)
 

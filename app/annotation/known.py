@@ -124,10 +124,10 @@ def practice_grid(session: Session, campaign: Campaign, number: int) -> Grid | N
     if found is not None:
         return found
     listed = _next_listed(session, campaign)
-    # Whoever came at the same moment may have set one aside while this waited for its lock.
+    # Another request may have reserved one while this one waited for its lock.
     found = session.scalar(query)
     if found is None and listed is not None:
-        # No gold grid any more.
+        # The grid is no longer a gold grid.
         listed.role, listed.number, found = "practice", number, listed
     return found
 
@@ -147,7 +147,7 @@ def add_known_answers(session: Session, campaign: Campaign, table: bytes) -> int
 
     Raises BadKnownAnswers with the line or grid that is wrong; then nothing is added.
     """
-    # Locked: positions move when images are deleted.
+    # The collection is locked because positions change when images are deleted.
     collection = locked(session, Collection, campaign.collection_id)
     rows = session.execute(
         select(Image.filename, Image.position).where(Image.collection_id == collection.id)

@@ -35,9 +35,9 @@ from app.core.events import campaign_changed
 from app.core.settings import get_settings
 
 PAUSED_SECONDS = 20
-# Free places that stay for others before a grid is leased ahead.
+# How many free grids must remain for others before a grid is leased ahead.
 SPARE_GRIDS = 4
-# Free grids of votes among which the one is looked for that shows a person most new images.
+# How many free grids of votes are searched for the one that shows a person most new images.
 RANKED = 200
 
 
@@ -64,14 +64,14 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
     Raises NotPrepared.
     """
     require_prepared(who)
-    # Two tabs of one annotator take turns here, so they share one lease.
+    # Two tabs of one annotator wait for each other here, so that they share one lease.
     session.refresh(who.assignment, with_for_update=True)
     require_held(who.assignment)
     if who.assignment.state == "completed":
         return Handout("done" if who.annotator.stopped_at is None else "stopped")
     held = held_by(session, who)
     live = held.live
-    # What is begun is finished first, whatever has happened meanwhile: it is somebody's work.
+    # Work that was started is finished first, whatever has happened in the meantime.
     begun = live if live is not None and live.draft else _revived(session, held.begun)
     if begun is not None:
         return Handout("leased", begun, session.get_one(Grid, begun.grid_id))
@@ -118,7 +118,7 @@ def _handed_ahead(session: Session, ahead: Answer) -> Handout:
     query = query.with_for_update(skip_locked=True, key_share=True)
     lease = session.scalar(query.execution_options(populate_existing=True))
     if lease is None:
-        # Another tab of theirs is about to submit it, and will then wait for the assignment.
+        # Another tab of this annotator is about to submit it, and then waits for the assignment.
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     lease.ahead, lease.leased_at, lease.lease_expires_at = False, datetime.now(UTC), _lease_end()
     return Handout("leased", lease, session.get_one(Grid, lease.grid_id))
@@ -137,7 +137,7 @@ def _revived(session: Session, begun: Answer | None) -> Answer | None:
     is_locked = (
         session.scalar(place.with_for_update(of=Grid, skip_locked=True, key_share=True)) is not None
     )
-    # Counted again under the lock: see _take_free_grid.
+    # The count is repeated under the lock: see _take_free_grid.
     if is_locked and session.scalar(place) is not None:
         begun.lease_expires_at = _lease_end()
     return begun
@@ -173,7 +173,7 @@ def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> H
         return Handout(
             "wait", retry_after_seconds=turns.seconds_until(who.campaign.id, who.assignment.id)
         )
-    # Nothing will ever be left for this person: what they did is their whole assignment.
+    # There will never be another grid for this person, so their answers are the whole assignment.
     if who.assignment.n_answered:
         complete_assignment(session, who.assignment)
     return Handout("done")
@@ -222,7 +222,8 @@ def _take_free_grid(session: Session, who: AnnotatorSession, one: Round) -> Grid
     free = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
     candidates = select(Grid).where(_unfilled(who, one), free)
     if KINDS[who.campaign.kind].votes:
-        # Whom most images are new to: looked for among the first, or every claim reads the round.
+        # Only the first grids are searched for one with most new images, because every claim would
+        # otherwise read the whole round.
         first = select(Grid.id).where(_unfilled(who, one), free).order_by(Grid.number)
         candidates = candidates.where(Grid.id.in_(first.limit(RANKED)))
     candidates = candidates.order_by(*_order(who)).limit(1)
@@ -270,7 +271,7 @@ def _lease(session: Session, who: AnnotatorSession, grid: Grid, ahead: bool) -> 
         )
         session.add(own)
     else:
-        # The annotator's own expired lease: the same row, with its draft, goes on.
+        # This is the annotator's own expired lease, so the same row continues with its draft.
         own.lease_expires_at, own.assignment_id = expires, who.assignment.id
         own.leased_at, own.ahead = datetime.now(UTC), ahead
     session.flush()

@@ -89,7 +89,7 @@ class Assignment(Identified, Base):
         CheckConstraint("n_answered >= 0 AND extra >= 0", name="answered"),
         # A platform may hand the same assignment id to another person, so the person is in the key.
         UniqueConstraint("channel", "external_id", "annotator_id"),
-        # On platforms a person may hold several at once, and each has its own id there.
+        # On platforms a person may hold several at once, each with its own id there.
         Index(
             "uq_assignment_open",
             "annotator_id",

@@ -81,7 +81,7 @@ def judge(session: Session, campaign: Campaign, annotator: Annotator) -> None:
         return
     work = list(_work(session, campaign, annotator.id))
     if annotator.warned_at is not None:
-        # Who has taken a warning to heart is judged by what came after it.
+        # An annotator who was warned is judged by the work after the warning.
         since = annotator.warning_seen_at or annotator.warned_at
         work = [one for one in work if one.submitted_at >= since]
     n_one_group = _n_flat(campaign, work)
@@ -137,7 +137,8 @@ def read_scores(session: Session, campaign: Campaign) -> list[Score]:
     """Return the scores of all annotators with a finished answer, by number."""
     by = comparing(campaign)
     tallies: dict[UUID, _Tallies] = defaultdict(_Tallies)
-    # Grid by grid, for answers are compared within one; so millions of them need no memory.
+    # Answers are read grid by grid, because they are compared within a grid, so that millions of
+    # them need no memory.
     for _, answers in groupby(_work(session, campaign), lambda one: one.grid_id):
         work = list(answers)
         for one in work:
@@ -226,7 +227,8 @@ def _take(session: Session, campaign: Campaign, annotator: Annotator, measure: M
     if measure == "leave_out":
         _learn_anew(session, campaign)
     if measure == "stop":
-        # What was leased ahead and will not be begun is free for others at once.
+        # A grid that was leased ahead will not be started, so it becomes free for others
+        # immediately.
         session.execute(
             update(Answer)
             .where(Answer.annotator_id == annotator.id, Answer.state == "leased", Answer.ahead)

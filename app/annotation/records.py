@@ -98,7 +98,8 @@ def answers_of(
         .outerjoin(Round, Grid.round_id == Round.id)
         .join(Annotator, Answer.annotator_id == Annotator.id)
         .where(Answer.campaign_id == campaign.id, Answer.state.in_(FINISHED))
-        # Says what the states imply, so that the index of finished answers serves.
+        # This follows from the states, but the condition lets the index of finished answers be
+        # used.
         .where(Answer.submitted_at.is_not(None))
     )
     if annotator is not None:

@@ -98,7 +98,7 @@ def _lease_out(session: Session, campaign: Campaign, handout: leases.Handout) ->
         grid_id=pseudonym("grid", str(grid.id))[:16],
         images=leased_images(session, campaign, grid.images),
         expires_at=lease.lease_expires_at,
-        # Votes keep their colours.
+        # Votes always have the same colours.
         first_colour=0 if KINDS[campaign.kind].votes else lease.id.int % N_COLOURS,
         draft=DraftOut.model_validate(lease.draft) if lease.draft else None,
         draft_version=lease.draft_version,

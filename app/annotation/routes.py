@@ -47,7 +47,8 @@ async def _assignment_id(
     return assignment_of_token(credentials.credentials if credentials else "")
 
 
-# Of the bearer token. Who that is the route itself looks up, in its thread: see app.core.web.
+# The assignment of the bearer token. The route itself reads it from the database, in its thread:
+# see app.core.web.
 AssignmentId = Annotated[UUID, Depends(_assignment_id)]
 
 
@@ -185,7 +186,7 @@ def submit_answer(
     who = session_of(session, assignment_id)
     keep_even_pace(request, who)
     submission = answers.Submission(**body.model_dump())
-    # Read before, as others wait while an answer is stored.
+    # This is read before, because others wait while an answer is stored.
     seconds_before = sessions.seconds_spent_beside(session, lease_id)
     answer, assignment = answers.submit_answer(session, who, lease_id, submission, idempotency_key)
     session.flush()

@@ -17,7 +17,7 @@ Descriptions = Literal["required", "optional", "none"]
 class OpenSession(BaseModel):
     link: str = Field(max_length=500)
     annotator_key: str = Field(min_length=16, max_length=128)
-    # Of the link, from who comes for the first time.
+    # The link's password, sent by people who come for the first time.
     password: str | None = Field(default=None, max_length=1000)
 
 

@@ -30,7 +30,7 @@ CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 Stage = Literal["consent", "instructions", "practice", "warning", "work", "screened_out"]
 PRACTICE_TRIES = 2
-# The line of a campaign in which newcomers wait.
+# The queue of a campaign in which newcomers wait (app.core.database.turn_for).
 NEWCOMERS = 1
 
 
@@ -76,7 +76,7 @@ def current_assignment(session: Session, annotator: Annotator) -> Assignment | N
     query = select(Assignment).where(Assignment.annotator_id == annotator.id)
     assignment = session.scalar(query.where(Assignment.state == "open"))
     if assignment is None and annotator.stopped_at is not None:
-        # Nothing more to take on: the last one tells its code.
+        # There is nothing more to take on, so the last assignment shows its code.
         assignment = session.scalar(query.order_by(Assignment.created_at.desc()).limit(1))
     return assignment
 
@@ -124,8 +124,9 @@ def _annotator(session: Session, campaign: Campaign, key: str, channel: str) -> 
     known = session.scalar(query.with_for_update())
     if known is not None:
         return known
-    # One newcomer at a time, for dense positions and to settle who of two was first. Not by the
-    # campaign's row lock: a newcomer is handed a grid as well, and submissions wait for the row.
+    # Newcomers are handled one at a time, so that positions have no gaps and it is clear who of two
+    # was first. The campaign's row lock is not used for this, because a newcomer also gets a grid
+    # and submissions wait for the row.
     session.execute(select(turn_for(campaign.id, NEWCOMERS)))
     known = session.scalar(query)
     if known is not None:
@@ -165,7 +166,7 @@ def assignment_of_token(token: str) -> UUID:
 
 def session_of(session: Session, assignment_id: UUID) -> AnnotatorSession:
     """Return the annotator session of a bearer token's assignment. Raises BadToken."""
-    # Every request of theirs begins here: one statement, not three.
+    # Every request of an annotator begins here, so this is one statement and not three.
     query = (
         select(Campaign, Annotator, Assignment)
         .join(Annotator, Annotator.campaign_id == Campaign.id)

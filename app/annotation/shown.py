@@ -33,7 +33,7 @@ def for_annotators(
         max_groups=campaign.max_groups,
         grid_size=campaign.grid_size,
         columns=kind.columns,
-        # Votes have their names.
+        # Votes have fixed names.
         descriptions="none" if kind.votes else chosen,
         consent_html=render_markdown(settings.consent),
         instructions_html=render_markdown(settings.instructions),

@@ -10,10 +10,11 @@ import time
 from math import ceil
 from uuid import UUID
 
-# A page asks again after as long, if not many do.
+# A page asks again after this time, if not many pages do.
 WAIT_SECONDS = 2
-# Of one campaign and web server: as many as hundreds at work ask for grids anyway. Once there are
-# grids again, all who waited begin at this pace, and save and submit at it, too.
+# The limit for one campaign and web server: as many requests as hundreds of people at work make
+# anyway. Once there are grids again, everyone who waited starts at this pace, and saves and submits
+# at it as well.
 ASKED_PER_SECOND = 10.0
 LONGEST_SECONDS = 30
 KEPT = 1000

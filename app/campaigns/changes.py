@@ -26,7 +26,7 @@ from app.strategies import get_strategy
 from app.strategies.base import check_settings
 
 PLANNED = tuple(field.name for field in fields(CampaignPlan))
-# Of a campaign that has started. Everything else decides what its answers mean.
+# The fields that a started campaign can change. All others decide what its answers mean.
 CHANGEABLE = (
     "name",
     "budget",
@@ -40,9 +40,9 @@ CHANGEABLE = (
 )
 
 
-# Changed field by field.
+# These are changed field by field.
 NESTED = ("annotation", "plan", "settings")
-# What known answers from a list are about.
+# Known answers from a list depend on these fields.
 DECIDE_GRIDS = ("collection_id", "kind", "grid_size", "max_groups")
 
 
@@ -156,7 +156,7 @@ def _change_budget(session: Session, campaign: Campaign, budget: int, rounds: in
     stood = [wanted // campaign.answers_per_grid for wanted in session.scalars(query)]
     laid_out = sum(stood) * campaign.answers_per_grid
     if rounds is None:
-        # More answers than the rounds that stand have room for need one more.
+        # If the existing rounds have no room for the additional answers, one more round is needed.
         needs_more = budget - laid_out >= campaign.answers_per_grid
         rounds = max(campaign.rounds, len(stood) + 1) if needs_more else campaign.rounds
     if budget < laid_out:
@@ -181,7 +181,7 @@ def _change_budget(session: Session, campaign: Campaign, budget: int, rounds: in
         )
     campaign.budget, campaign.rounds, campaign.laid_out = budget, rounds, stood
     if active_job(session, campaign.id) is not None:
-        # It makes grids for the rounds as they were: another one is to look again.
+        # The running job makes grids for the old rounds, so another job is needed.
         request_job(session, campaign.id, campaign.n_answers, anew=True)
 
 
@@ -191,7 +191,7 @@ def clone_campaign(session: Session, account: Account, campaign_id: UUID) -> Cam
     campaign = service.get_campaign(session, account, campaign_id)
     plan = replace(plan_of(campaign), name=_name_of_copy(session, account, campaign), seed=None)
     settings = {
-        # What was asked about belongs to the models of the old campaign.
+        # What later rounds ask about refers to models of the old campaign.
         name: value
         for name, value in plan.settings.items()
         if name not in ("focus", "focus_images")
@@ -248,7 +248,7 @@ def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Ca
     campaign.finished_at = campaign.archived_at = None
     service.moved(session, account, campaign, "running", "reopened")
     if campaign.n_finished:
-        # The next round's grids come from a job that knows the campaign as running.
+        # The next round's grids are made by a job that sees the campaign as running.
         request_job(session, campaign.id, campaign.n_answers, anew=True)
     return campaign
 

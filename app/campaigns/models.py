@@ -25,8 +25,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from app.core.database import Base, Identified
 
 STATES = ("draft", "running", "paused", "finished")
-# The number of the round that holds answers imported from elsewhere; rounds that are asked count
-# from 1.
+# The number of the round that holds imported answers. Other rounds count from 1.
 IMPORTED_ROUND = 0
 
 
@@ -86,7 +85,7 @@ class Campaign(Identified, Base):
     n_answers: Mapped[int] = mapped_column(default=0)
     n_surplus: Mapped[int] = mapped_column(default=0)
     n_imported: Mapped[int] = mapped_column(default=0, server_default="0")
-    # Positions of annotators who have answered are below it.
+    # The positions of annotators who have answered are below this number.
     n_annotators: Mapped[int] = mapped_column(default=0)
     learn_at: Mapped[int] = mapped_column(default=0)
     started_at: Mapped[datetime | None]
@@ -113,7 +112,7 @@ class Round(Identified, Base):
         UniqueConstraint("campaign_id", "number"),
         CheckConstraint("state IN ('ready', 'open', 'closed')", name="state"),
         CheckConstraint("n_answers >= 0 AND n_answers <= n_wanted", name="answers"),
-        # One open round a campaign: the claim query and the learning job rest on it.
+        # A campaign has at most one open round; the claim query and the learning job rely on it.
         Index("uq_round_open", "campaign_id", unique=True, postgresql_where=text("state = 'open'")),
     )
 
@@ -125,7 +124,7 @@ class Round(Identified, Base):
     locality: Mapped[float | None]
     model_version: Mapped[int | None]
     basis: Mapped[int] = mapped_column(default=0, server_default="0")
-    # How many grids are for what, and how far they spread; null for the first round.
+    # How many grids have which purpose, and how far they spread; null for the first round.
     contents: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     closed_at: Mapped[datetime | None]
 
@@ -150,7 +149,7 @@ class Grid(Base):
         CheckConstraint("(role = 'ask') = (round_id IS NOT NULL)", name="of_a_round"),
         CheckConstraint("(role IN ('practice', 'gold')) = (truth IS NOT NULL)", name="known"),
         CheckConstraint("(role = 'repeat') = (repeats IS NOT NULL)", name="repeat"),
-        # Numbered once each, so that two who make one at the same moment make the same.
+        # Each number exists once, so that two requests at the same moment create the same grid.
         Index(
             "uq_grid_known",
             "campaign_id",
@@ -159,7 +158,7 @@ class Grid(Base):
             unique=True,
             postgresql_where=text("role IN ('practice', 'gold')"),
         ),
-        # The answers that saw an image: evidence for its neighbours.
+        # Finds the answers that saw an image, as evidence for its neighbours.
         Index("ix_grid_images", "images", postgresql_using="gin"),
         Index(
             "ix_grid_unfilled",

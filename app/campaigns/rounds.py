@@ -142,10 +142,11 @@ def lay_out(session: Session, campaign: Campaign, batch: Batch) -> Round:
         return one
     n_kept = _drop_untouched(session, one)
     grids = batch.grids.first(max(0, one.n_wanted // wanted - n_kept))
-    # With too few grids, as the budget grew meanwhile, it waits for those of a job to come.
+    # If the budget grew in the meantime, there are too few grids, and the round waits for those of
+    # a later job.
     lacks = one.number == batch.basis + 1 and n_kept + len(grids.images) < one.n_wanted // wanted
     one.basis = batch.basis - 1 if lacks else batch.basis
-    # A round whose grids are all begun keeps the locality of these.
+    # If all grids of a round are started, it keeps their locality.
     one.locality = batch.locality if len(grids.images) else one.locality
     one.contents = {**grids.contents, "earlier": n_kept} if n_kept else grids.contents
     _add_grids(session, one, grids, wanted)
@@ -157,7 +158,7 @@ def _drop_untouched(session: Session, one: Round) -> int:
     """Delete the grids of a round that nobody has started. Return how many are left."""
     begun = select(Answer.id).where(Answer.grid_id == Grid.id)
     untouched = select(Grid.id).where(Grid.round_id == one.id, ~begun.exists())
-    # A grid handed out meanwhile is locked, or has a lease that the second look sees.
+    # A grid that was assigned in the meantime is locked, or has a lease that the second query sees.
     locked = session.scalars(untouched.with_for_update(of=Grid, skip_locked=True)).all()
     session.execute(
         delete(Grid)
@@ -178,7 +179,8 @@ def _add_grids(session: Session, one: Round, grids: NextGrids, wanted: int) -> N
             zip(grids.images.tolist(), grids.purposes, grids.attributes, strict=True)
         )
     ]
-    # One statement for all: annotators wait meanwhile, and rows one by one take four times as long.
+    # All rows are inserted with one statement, because annotators wait in the meantime and single
+    # rows take four times as long.
     new = (
         func.jsonb_to_recordset(literal(rows, JSONB))
         .table_valued(

@@ -76,7 +76,8 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
 
     After an error, the campaign is partly changed, so the caller must not commit its transaction.
     """
-    # Who works on a shared draft need not own its collection, but cannot choose another's.
+    # Someone who edits a shared draft need not own its collection, but can't choose one that
+    # belongs to someone else.
     collection = (
         session.get_one(Collection, plan.collection_id)
         if plan.collection_id == campaign.collection_id
@@ -196,7 +197,7 @@ def get_campaign(
     if edit and access == "view":
         raise MayNotChange("You can view this campaign but not change it.")
     if edit and campaign is not None:
-        # Who may not change a row cannot lock it either (app/core/wall.py).
+        # An account that can't change a row can't lock it either (app/core/wall.py).
         lock = {"key_share": True}
         campaign = session.get(Campaign, campaign_id, with_for_update=lock, populate_existing=True)
     if campaign is None:
@@ -213,7 +214,8 @@ def annotator_link(campaign: Campaign, base_url: str) -> str:
 def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
     """Set a draft to running: fix its number of images and create the first round."""
     campaign = in_state(session, owner, campaign_id, "start", "draft")
-    # Locked: its images may not be deleted between being counted and being used.
+    # The collection is locked, so that images can't be deleted between being counted and being
+    # used.
     collection = locked(session, Collection, campaign.collection_id)
     require_images(collection, campaign.grid_size)
     campaign.n_images = collection.n_images

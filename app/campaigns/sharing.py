@@ -66,7 +66,7 @@ def share_campaign(
     _require_owner(owner, campaign)
     if access not in ACCESS:
         raise InvalidInput(f"Access must be one of {', '.join(ACCESS)}, not {access!r}.")
-    # Somebody with whom nothing is shared yet.
+    # Nothing may be shared with this account yet, so row security would hide it.
     with beyond_the_wall(session):
         account = account_by_email(session, email)
     if account.id == owner.id:

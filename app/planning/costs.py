@@ -8,9 +8,9 @@ from app.planning.settings import PlanSettings
 from app.recruitment.fees import posting_cost, split_places
 from app.recruitment.settings import MTurkSettings
 
-# Consent, instructions and the last page.
+# Time for consent, instructions and the last page.
 SECONDS_AROUND = 60.0
-# What Prolific asks for at least, and advises, in hundredths of a US dollar an hour.
+# What Prolific requires at least, and what it recommends, in cents (US dollars) per hour.
 LEAST_HOURLY_CENTS, FAIR_HOURLY_CENTS = 800, 1200
 
 

@@ -17,12 +17,13 @@ from learning.simulation import AttributeCrowd, Crowd, FeatureCrowd, VoteCrowd
 
 FEATURES = "features"
 IMAGINED = "imagined"
-# An attribute with one value parts nothing; one with a value for every image is a name.
+# An attribute with one value separates nothing, and one with a different value for every image is a
+# name.
 FEWEST_VALUES, MOST_VALUES = 2, 30
 MOST_ATTRIBUTES = 3
 IMAGINED_DIMENSIONS = 3
 IMAGINED_SHARE = 0.3
-# Images that show what is voted on, in a sample where it is rarer.
+# The minimum number of images in a sample that show what is voted on, if it is rare.
 RAREST = 3
 
 

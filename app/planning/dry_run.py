@@ -22,10 +22,10 @@ from learning.groupings import Groupings
 from learning.simulation import Crowd, VoteCrowd, neighbours_right, true_distances
 
 NEIGHBOURS = 10
-# A larger collection is simulated on so many of its images: answers needed grow with the images,
-# and neighbours are then counted on a coarser scale.
+# For a larger collection, this many of its images are simulated. The answers needed grow with the
+# number of images, and neighbours are then counted on a coarser scale.
 MOST_IMAGES = 500
-# How often each image is shown, of the budgets that are tried.
+# How often each image is shown, for the budgets that are tried.
 LADDER = (4, 8, 16, 32, 64)
 VOTES_LADDER = (1, 2, 3, 5, 8)
 MOST_ANSWERS = 4_000
@@ -127,7 +127,7 @@ def _answer(
     enough."""
     n_bins = design.max_groups if design.kind == "bins" else None
     images = np.repeat(grids, design.answers_per_grid, axis=0)
-    # As many as wanted, in turn: a person answers a grid once.
+    # Annotators take turns, because a person answers a grid only once.
     who = np.concatenate(
         [
             np.resize(rng.permutation(crowd.n_annotators), design.answers_per_grid)
@@ -184,7 +184,7 @@ def answers_needed(points: Sequence[Point], target: float) -> float | None:
     answers, fitted to the ends of the simulated campaigns."""
     if not points:
         return None
-    # Imported here: servers and commands start without it, in a second less.
+    # This is imported here so that servers and commands start a second faster.
     from sklearn.isotonic import IsotonicRegression
 
     answers = np.array([point.answers for point in points], np.float64)

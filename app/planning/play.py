@@ -20,7 +20,7 @@ from app.results.learn import map_of
 from app.strategies import get_strategy
 from app.strategies.base import features_named
 
-# Each budget is played by so many crowds: one alone is a matter of luck.
+# How many crowds simulate each budget, because the result of one alone depends on luck.
 CROWDS = 2
 
 
@@ -31,7 +31,7 @@ def run_dry_run(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     with transaction() as session:
         campaign = session.get_one(Campaign, campaign_id)
         run = session.scalars(select(DryRun).where(DryRun.job_id == job_id)).one()
-        # What an attempt before this one left would count twice.
+        # Results of an earlier attempt would be counted twice.
         report_progress(session, job_id, epoch, 0.0)
         run.ends, run.rounds, run.picture = [], [], None
         asked, budget = run.asked, campaign.budget

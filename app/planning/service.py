@@ -32,9 +32,9 @@ from app.planning.dry_run import MOST_IMAGES, Design, Point, answers_needed
 from app.planning.models import DryRun
 from app.planning.settings import SECONDS_PER_GRID, PlanSettings
 
-# As many as can be told apart on a small map.
+# More images could not be distinguished on a small map.
 MOST_PICTURED = 150
-# Fewer answers say little of how long a grid takes.
+# Fewer answers say little about how long a grid takes.
 ENOUGH_TIMES = 30
 DESIGN = ("kind", "strategy", "settings", "rounds", "grid_size", "max_groups", "answers_per_grid")
 
@@ -88,7 +88,7 @@ def read_plan(session: Session, campaign: Campaign) -> Plan:
 
 def effort_for(session: Session, campaign: Campaign, seconds: float) -> Effort:
     """Return the work of the whole budget if a grid takes `seconds`."""
-    # A strategy may ask about some of the images only.
+    # A strategy may ask about only some of the images.
     n_images, asked = n_images_of(session, campaign), campaign.settings.get("n_annotated")
     return effort_of(
         answers=campaign.budget,
@@ -195,7 +195,7 @@ def request_dry_run(
         )
     table = sample_images(session, campaign, MOST_IMAGES, chosen)
     make_crowd(table, chosen, CrowdTraits(annotators, noise), campaign.kind)
-    # Only now under its lock, which answers need, too.
+    # The campaign is locked only now, because answers need this lock as well.
     campaign = get_campaign(session, account, campaign_id, edit=True)
     if active_job(session, campaign.id, DRY_RUN) is not None:
         raise Conflict(

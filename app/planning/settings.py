@@ -8,8 +8,8 @@ from app.core.errors import InvalidInput
 from app.core.fields import field_title
 
 Platform = Literal["link", "prolific", "mturk"]
-# Seconds an unhurried person takes for one grid, by kind; what one's own campaigns have shown is
-# better and takes their place.
+# Seconds that an unhurried person takes for one grid, by kind. Times measured in the requester's
+# own campaigns are better and replace these.
 SECONDS_PER_GRID = {"grid": 75.0, "bins": 60.0, "select": 30.0}
 
 

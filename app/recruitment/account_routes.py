@@ -75,6 +75,6 @@ def check_channel_account(
     """Ask the platform whether the account works: its balance, its permissions and what is
     missing."""
     accounts.get_account(session, account, channel_account_id)
-    # The platform may take its time: nothing of the database is held meanwhile.
+    # The platform may respond slowly, so no database connection is held in the meantime.
     session.close()
     return CheckedOut.model_validate(accounts.check_account(account.id, channel_account_id))

@@ -138,7 +138,7 @@ def remove_account(session: Session, account: Account, channel_account_id: UUID)
     """Delete credentials. Raises Conflict if a recruitment refers to the account."""
     found = get_account(session, account, channel_account_id)
     query = select(Recruitment.id).where(Recruitment.channel_account_id == found.id).limit(1)
-    # Also of campaigns that are not shared any more.
+    # This includes campaigns that are no longer shared with the account.
     with beyond_the_wall(session):
         used = session.scalar(query)
     if used is not None:
@@ -159,7 +159,7 @@ def renew_secret(
     _require_sound(account, found.channel, found.environment, secret)
     found.source, found.profile, found.secret = "stored", "", _sealed(found.channel, secret)
     found.checked = found.checked_at = None
-    # Also for campaigns that are not shared any more, where money is owed yet.
+    # This includes campaigns that are no longer shared, because money may still be owed there.
     with beyond_the_wall(session):
         _try_again(session, found)
     record_audit(session, account.id, "channel_account.renewed", "channel_account", found.id)

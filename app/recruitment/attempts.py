@@ -28,10 +28,10 @@ from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruit
 from app.recruitment.registry import Credentials, open_channel
 
 logger = logging.getLogger(__name__)
-# Seconds after so many attempts; the last is repeated.
+# Seconds to wait after the first, second, … failed attempt; the last one is repeated.
 WAITS = (1, 2, 5, 15, 60, 300, 900, 1_800, 3_600)
 WRONG_KEYS_SECONDS = 60.0
-# Seconds, of what nobody expected: somebody may have to mend it.
+# Seconds to wait after an error that nobody expected, because somebody may have to fix it.
 LEAST_PUT_OFF = 60.0
 _MOST_ATTEMPTS = 1_000_000
 KEPT_HISTORY = 20

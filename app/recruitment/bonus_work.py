@@ -40,7 +40,7 @@ from app.recruitment.channel import (
 from app.recruitment.models import Payment, Recruitment
 from app.recruitment.models import Submission as Row
 
-# How often, and for how long, a payment is looked for that a platform may have made.
+# How often a payment that a platform may have made is looked for before a person must decide.
 LOOKS = 15
 
 
@@ -222,7 +222,7 @@ def _pay(channel: Channel, orders: list[BonusOrder]) -> list[BonusOutcome]:
     except ChannelError as error:
         return [BonusOutcome(order.token, error=error) for order in orders]
     except Exception as error:
-        # It may have been paid before whatever went wrong.
+        # The payment may have been made before the error.
         told = OutcomeUnknown(str(unexpected(error)))
         return [BonusOutcome(order.token, error=told) for order in orders]
 
@@ -240,7 +240,7 @@ def _record_bonus(
         payment.state, payment.unsure, payment.why = "failed", False, said_by(outcome.error)
     elif isinstance(outcome.error, OutcomeUnknown):
         payment.unsure = True
-        # Where nothing is repeated, the platform gets time to show what it has paid.
+        # If a payment can't be repeated, the platform gets time to show what it has paid.
         again(payment, outcome.error, None if repeatable else get_settings().look_seconds)
     else:
         payment.unsure = False

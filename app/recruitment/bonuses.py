@@ -12,8 +12,8 @@ from app.recruitment.ledger import Owed
 from app.recruitment.models import Recruitment, Submission
 from app.recruitment.settings import SETTINGS, Paid
 
-# The rule of the bonus for grids beyond the assignment that nobody had asked for: their time was
-# over when they came.
+# The rule of the bonus for grids beyond the assignment that were not requested as extra grids:
+# their answers arrived after the assignment had ended.
 LATE = f"{ledger.EXTRA}:late"
 
 
@@ -34,7 +34,7 @@ def bonuses_of(
     settings = paid_settings(recruitment)
     beyond = min(max(0, assignment.n_answered - assignment.target), settings.extra_grids)
     promised = min(beyond, assignment.extra)
-    # What came late was promised to nobody: it must not hold back what was.
+    # Late answers were promised to nobody, so their bonus must not hold back the promised one.
     for rule, grids in ((ledger.EXTRA, promised), (LATE, beyond - promised)):
         if grids and settings.extra_cents:
             noun = "grid" if grids == 1 else "grids"

@@ -263,7 +263,7 @@ def finish(session: Session, call: ChannelCall, reply: dict[str, Any]) -> None:
             posting.state = AFTER[call.deed]
             posting.closed_at = call.ended_at if posting.state == "closed" else None
             if posting.state == "closed":
-                # Who is at work there is not known until it is looked at again.
+                # It is not known who is at work there until the next check.
                 posting.taken, posting.at_work = posting.places, 1
         recruitment.poll_at = call.ended_at
     if call.submission_id is not None:
@@ -285,7 +285,7 @@ def fail(session: Session, call: ChannelCall, why: str) -> None:
             _give_up_places(session, recruitment, posting)
     if call.deed == "extend" and call.posting_id is not None:
         posting = session.get_one(Posting, call.posting_id, with_for_update=True)
-        # Where publishing was refused, these places were given up with the others.
+        # If publishing was refused, these places were removed together with the others.
         if posting.state != "failed":
             _take_back(session, recruitment, posting, call)
     if call.submission_id is not None:

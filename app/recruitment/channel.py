@@ -25,7 +25,7 @@ class ChannelError(Exception):
     """A request to a platform failed. The message is written for the requester."""
 
 
-# Prolific's ids, and MTurk's of workers.
+# Matches Prolific's ids and MTurk's worker ids.
 _IDS = re.compile(r"\b(?:[0-9a-f]{24}|A[A-Z0-9]{9,20})\b")
 
 

@@ -23,7 +23,7 @@ from app.recruitment.registry import REJECTIONS, TITLES
 
 MOST_BONUS_CENTS = 10_000_00
 LONGEST_REASON = 1000
-# The rule of a payment for the part that was done: a submission has one at most.
+# The rule of a payment for the completed part. A submission has at most one.
 PART = "part"
 
 

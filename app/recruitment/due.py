@@ -13,7 +13,8 @@ from app.recruitment import bonus_work, reconcile, work
 from app.recruitment.channels.mturk_queue import MTurkQueue, TurkEvent
 from app.recruitment.notices import take_turk_events
 
-# Of the threads in workers/recruiter.py: an account's platform may be slow, and its payments many.
+# Limits how many of the threads in workers/recruiter.py one account can use, because its platform
+# may be slow and its payments many.
 AT_ONCE = 2
 POLLS_AT_ONCE = 1
 _shares, _polls = Shares(AT_ONCE), Shares(POLLS_AT_ONCE)

@@ -26,7 +26,7 @@ from app.recruitment.models import ChannelCall, Posting, Recruitment, Submission
 from app.recruitment.people import annotator_of, person_hash
 
 logger = logging.getLogger(__name__)
-# How long a submission may take to be seen on the platform.
+# How long it may take until the platform shows a submission.
 HANDING_IN = timedelta(minutes=10)
 ID = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
 HANDED_IN = ("submitted", "approved", "rejected", "screened_out")
@@ -217,8 +217,8 @@ def _require_new(
         return
     now = datetime.now(UTC)
     silence = timedelta(seconds=get_settings().presence_seconds)
-    # What the platform has not told yet; but whoever uses another's id shuts them out for minutes
-    # only.
+    # This covers what the platform has not reported yet. Someone who uses another person's id shuts
+    # them out for minutes only.
     at_it = select(Assignment.id).where(
         Assignment.annotator_id == annotator_id,
         Assignment.external_id != arrival.assignment,
@@ -274,7 +274,7 @@ def _take_over(
             recruitment, arrival, "someone else has submitted this assignment", "second_person"
         )
     now = datetime.now(UTC)
-    # The page is heard of every 20 seconds while it is open.
+    # The page reports every 20 seconds while it is open.
     silence = timedelta(seconds=get_settings().presence_seconds)
     for other in others:
         handing_in = other.handed_in_at is not None and now - other.handed_in_at < HANDING_IN

@@ -20,9 +20,9 @@ from app.core.errors import Conflict, NotFound
 from app.core.settings import get_settings
 from app.recruitment.models import Invitation, Payment, Recruitment
 
-# What is not known to have come to an end: it may need the person's id yet.
+# These payments are not finished, so they may still need the person's id.
 UNSETTLED = ("held", "due", "running", "failed", "parked")
-# Campaigns in one sweep: each is locked while its people are forgotten.
+# The number of campaigns in one sweep. Each is locked while its identities are deleted.
 AT_ONCE = 20
 
 
@@ -140,7 +140,7 @@ def _forget(
     labels = update(Invitation).where(Invitation.label != "").values(label="")
     session.execute(labels.where(Invitation.annotator_id.in_(settled)))
     if people is None and campaign.state == "finished":
-        # Nobody can come by an address any more that was never used.
+        # Nobody can use an address any more that was never used.
         mine = select(Recruitment.id).where(Recruitment.campaign_id == campaign.id)
         unused = and_(Invitation.annotator_id.is_(None), Invitation.recruitment_id.in_(mine))
         session.execute(labels.where(unused))

@@ -68,7 +68,7 @@ def _affordable(
     def cost(n: int) -> int:
         return ledger.cost_of_bonus(recruitment, n * settings.extra_cents)
 
-    # What came late is promised with the next one, so that both are paid.
+    # Late answers are promised together with the next extra grid, so that both are paid.
     promised = cost(assignment.extra)
     return sum(cost(done + more) - promised <= room for more in range(1, most + 1))
 
@@ -94,18 +94,19 @@ def bonus_of(session: Session, who: AnnotatorSession) -> BonusOut | None:
 def take_more(session: Session, who: AnnotatorSession) -> None:
     """Take on one extra grid. Raises Conflict if none is available."""
     if who.assignment.recruitment_id is not None:
-        # Before the assignment's, as everywhere: two at once must not pass the limit.
+        # The recruitment is locked before the assignment, as everywhere, so that two requests at
+        # once can't exceed the limit.
         locked(session, Recruitment, who.assignment.recruitment_id)
     session.refresh(who.assignment, with_for_update=True)
     require_held(who.assignment)
     if who.assignment.state == "open" and who.assignment.extra:
-        # Asked twice: the one taken on is not done yet.
+        # This was requested twice; the extra grid that was taken on is not done yet.
         return
     if more_of(session, who) is None:
         raise Conflict("There are no more grids for this assignment.", code="no_more")
     who.assignment.extra = _beyond(who.assignment) + 1
     who.assignment.state, who.assignment.completed_at = "open", None
-    # The next grid's claim reads the row anew.
+    # The claim of the next grid reads the row again.
     session.flush()
 
 
@@ -130,6 +131,6 @@ def hand_in(session: Session, who: AnnotatorSession) -> None:
     if not who.assignment.n_answered:
         raise Conflict("You haven't done anything yet that you could submit.", code="nothing_done")
     if who.assignment.n_answered >= who.assignment.target:
-        # An extra grid that was begun may be left.
+        # An extra grid that was started can be left unfinished.
         complete_assignment(session, who.assignment)
     who.assignment.handed_in_at = who.assignment.handed_in_at or datetime.now(UTC)

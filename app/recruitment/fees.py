@@ -13,7 +13,7 @@ from app.recruitment.channel import Cost
 MTURK_PERCENT = 20
 MTURK_MANY = 10
 # Companies pay 42.8 %, universities and charities 33.3 %, and in the United Kingdom VAT on that
-# (researcher-help.prolific.com): the dearest is reckoned with, so that a limit holds for all.
+# (researcher-help.prolific.com). The highest fee is assumed, so that a limit holds for everyone.
 PROLIFIC_PERCENT = Decimal("42.8")
 VAT_PERCENT = 20
 MTURK_LOW_FEE_PLACES = 9

@@ -138,7 +138,7 @@ def revoke(
 ) -> Invitation:
     """Withdraw an address so that it can no longer be used. Work that was started ends, and its
     completed part is owed. Raises NotFound, Conflict."""
-    # Not the link's row: who comes in takes the address before the link.
+    # The link's row is not locked here, because people who arrive lock the address before the link.
     campaign = get_campaign(session, account, campaign_id, edit=True)
     link = get_link(session, account, campaign.id, link_id)
     found = session.get(Invitation, invitation_id)

@@ -22,13 +22,13 @@ from app.recruitment.fees import bonus_fee, posting_cost, reward_fee
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 
 Kind = Literal["reward", "bonus", "screen_out", "outside"]
-# A platform has been, or will be, told to pay it.
+# A platform has been, or will be, asked to make these payments.
 COMMITTED = ("due", "running", "paid", "parked")
 OVER_LIMIT = "The spending limit would be passed. Raise it, or cancel this payment."
 AWAITS_WORD = "Awaits your word."
 # The rule of the bonus for extra grids.
 EXTRA = "extra"
-# After so long, what a platform does not list was not handed in.
+# After this time, work that a platform does not list was not submitted.
 LISTED_WITHIN = timedelta(days=1)
 
 
@@ -125,7 +125,7 @@ def _places_cents(session: Session, recruitment: Recruitment) -> int:
     screened = dict(session.execute(by_posting.where(_is_owed("screen_out"))).all())
     cents = 0
     for one in postings:
-        # Nobody new comes to a closed posting: who is there already is all there is to pay.
+        # No new people come to a closed posting, so only the places that are taken are paid.
         places = one.taken if one.state == "closed" else one.places
         n = max(places, payable.get(one.id, 0))
         reward = reward_of(recruitment, one)
@@ -143,7 +143,7 @@ def _extras_at_work_cents(session: Session, recruitment: Recruitment) -> int:
     if not cents:
         return 0
     decided = select(Payment.id).where(
-        # By this, rows are found by an index.
+        # With this condition, rows are found by an index.
         Payment.recruitment_id == recruitment.id,
         Payment.assignment_id == Assignment.id,
         or_(Payment.rule == EXTRA, and_(Payment.kind == "reward", Payment.state == "paid")),
@@ -281,7 +281,7 @@ def _earlier(
                 select(Payment).where(
                     column == row.id,
                     Payment.rule == rule,
-                    # A bonus that was given up stays so; a reward may be owed again.
+                    # A cancelled bonus stays cancelled, but a reward can be owed again.
                     or_(Payment.state != "cancelled", Payment.kind == "bonus"),
                 )
             )
@@ -299,7 +299,7 @@ def _make_due(session: Session, recruitment: Recruitment, payment: Payment) -> N
     payment.state, payment.due_at, payment.why = "due", datetime.now(UTC), ""
     session.flush()
     found = commitments(session, recruitment)
-    # What is done is paid before what others may still do.
+    # Finished work is paid before what others may still do.
     ahead = found.at_work_cents if payment.kind in ("reward", "screen_out") else 0
     if found.left_cents is not None and found.left_cents + ahead < 0:
         payment.state, payment.why = "held", OVER_LIMIT

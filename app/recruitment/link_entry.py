@@ -118,7 +118,7 @@ def _key_of(arrival: LinkArrival, browser: str) -> str:
     in any browser. Otherwise the browser does, separately for each link."""
     link, invitation = arrival.link, arrival.invitation
     if link.link_token == arrival.campaign.link_token:
-        # As it was before campaigns had several links.
+        # The first link uses the same key as before campaigns had several links.
         return browser
     if invitation is None:
         return pseudonym(f"link:{link.id}", browser)
@@ -163,7 +163,7 @@ def _take_on(session: Session, arrival: LinkArrival, annotator: Annotator) -> As
     """Take on another assignment if the link has one for this person. Raises LinkRefused."""
     link = arrival.link
     if link.places:
-        # Of two who come for the last place, one waits here for the other.
+        # If two people come for the last place, one waits here for the other.
         link = locked(session, Recruitment, link.id)
     refusal = _refusal(session, link, annotator)
     if refusal is not None:

@@ -62,7 +62,7 @@ class ChannelAccount(Identified, Base):
     source: Mapped[str] = mapped_column(String(20))
     profile: Mapped[str] = mapped_column(String(100), default="", server_default="")
     secret: Mapped[bytes | None] = mapped_column(LargeBinary)
-    # Of the platform's signed notifications; sealed.
+    # The secret of the platform's signed notifications, encrypted.
     hook_secret: Mapped[bytes | None] = mapped_column(LargeBinary)
     checked: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     checked_at: Mapped[datetime | None]
@@ -119,7 +119,7 @@ class Recruitment(Identified, Base):
     spend_limit_cents: Mapped[int | None]
     opened_at: Mapped[datetime | None]
     stopped_at: Mapped[datetime | None]
-    # When the platform is asked next; null: nothing more is to come.
+    # When the platform is checked next; null if nothing more will come.
     poll_at: Mapped[datetime | None]
     polled_at: Mapped[datetime | None]
     poll_failures: Mapped[int] = mapped_column(default=0, server_default="0")
@@ -254,7 +254,8 @@ class Payment(Identified, Base):
     attempts: Mapped[int] = mapped_column(default=0, server_default="0")
     due_at: Mapped[datetime] = mapped_column(server_default=func.now())
     first_tried_at: Mapped[datetime | None]
-    # The outcome of an attempt is not known: looked for, never repeated blindly; so many times.
+    # If `unsure`, the outcome of an attempt is not known, so the payment is looked for and never
+    # repeated blindly. `looks` counts how often.
     unsure: Mapped[bool] = mapped_column(default=False, server_default="false")
     looks: Mapped[int] = mapped_column(default=0, server_default="0")
     external_id: Mapped[str] = mapped_column(String(100), default="", server_default="")

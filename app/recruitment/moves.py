@@ -24,7 +24,7 @@ def move(session: Session, recruitment: Recruitment, deed: Deed) -> None:
         select(Posting).where(
             Posting.recruitment_id == recruitment.id,
             Posting.state.in_(("planned", "open", "paused")),
-            # Who was promised pay for lost work is paid, whatever becomes of the rest.
+            # Promised pay for lost work is paid, whatever happens to the other postings.
             Posting.compensates.is_(None),
         )
     ):

@@ -85,7 +85,7 @@ def _take_turk_event(session: Session, event: TurkEvent) -> None:
         .values(poll_at=datetime.now(UTC))
     )
     if event.event_type in GIVEN_BACK and event.at is not None:
-        # Not of somebody who accepted it again since.
+        # An assignment that someone has accepted again since is not released.
         session.execute(
             update(Assignment)
             .where(

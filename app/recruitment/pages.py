@@ -18,7 +18,7 @@ from app.recruitment.schemas import Platform
 
 pages = APIRouter(include_in_schema=False)
 ADDRESS = "/account/platforms"
-# What the environments are, where people choose one.
+# Descriptions of the environments, for the form where people choose one.
 ENVIRONMENTS = {
     "production": "production: people are paid real money",
     "sandbox": "sandbox: play money for testing",

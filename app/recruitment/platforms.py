@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=BriefRoute)
 pages = APIRouter(include_in_schema=False)
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
-# Parts of what an address says that tell one assignment of one person from all others.
+# The parts of an address that identify one person's assignment.
 TELLING = {"mturk": ("assignment_id", "worker_id"), "prolific": ("session", "participant")}
 
 

@@ -39,12 +39,12 @@ from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, S
 from app.recruitment.settling import settle
 
 logger = logging.getLogger(__name__)
-# How far a submission has come. A listing that is older than what we know never takes it back.
+# Final states. A listing that is older than what is known never changes them.
 _FINAL = ("approved", "screened_out")
-# What nobody will hear more of.
+# States after which the platform reports nothing more.
 SETTLED = ("approved", "rejected", "returned", "timed_out", "screened_out")
 HANDED_IN = ("submitted", "approved", "rejected", "screened_out")
-# Submissions of a posting whose bonuses are compared at a time.
+# How many submissions of a posting have their bonuses compared at once.
 COMPARED = 50
 LONGEST_WAIT = 600.0
 
@@ -150,14 +150,14 @@ def _poll(attempt: PollAttempt, seconds: float) -> None:
             if not error.code.endswith("HITDoesNotExist"):
                 problems.append(said_by(error))
                 continue
-            # Platforms forget what ended long ago.
+            # Platforms delete what ended long ago.
             seen = Seen(posting_id, PostingStatus("closed", 0, 0, 0), [], asked)
         except ChannelError as error:
             problems.append(said_by(error))
             continue
         with transaction() as session:
             take_in(session, attempt.recruitment_id, seen)
-            # Hundreds of postings take longer than one claim lasts.
+            # Checking hundreds of postings takes longer than one claim lasts.
             session.get_one(Recruitment, attempt.recruitment_id).poll_at = claimed_until()
             unsure = bonuses_to_compare(session, posting_id)
         try:
@@ -168,7 +168,7 @@ def _poll(attempt: PollAttempt, seconds: float) -> None:
         with transaction() as session:
             for row_id, external_id in ((unsure[name], name) for name in found):
                 session.get_one(Submission, row_id).bonus_cents = found[external_id]
-    # One posting that cannot be read does not keep the others waiting.
+    # A posting that cannot be read does not delay the others.
     silent = bool(attempt.postings) and len(problems) == len(attempt.postings)
     with transaction() as session:
         recruitment = locked(session, Recruitment, attempt.recruitment_id)
@@ -234,7 +234,8 @@ def is_settled(session: Session, recruitment: Recruitment, looked: datetime) -> 
             Posting.state.in_(("planned", "open", "paused")),
             Posting.at_work > 0,
             _lacks_some(),
-            # Ended while it was looked at: who is at work there has to be seen first.
+            # The posting ended during this check, so the next check must see who is still at work
+            # there.
             Posting.closed_at > looked,
         ),
     )
@@ -277,10 +278,10 @@ def take_in(session: Session, recruitment_id: UUID, seen: Seen) -> None:
         is_new = _bring_up_to_date(session, recruitment, row, told) or is_new
         changed |= is_new
         session.flush()
-        # What is decided on stays so; what awaits something is looked at again.
+        # Decisions are final, but a submission that waits for something is looked at again.
         if is_new or row.state == "submitted":
             settle(session, recruitment, row)
-    # A task that pays for lost work is for one person alone: there is nobody to keep from it.
+    # A task that pays for lost work is for one person only, so nobody needs to be excluded from it.
     is_for_all = posting.compensates is None
     if handed_in and is_for_all and paid_settings(recruitment).exclude_former:
         ids = [str(row.id) for row in handed_in]

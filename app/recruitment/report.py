@@ -12,7 +12,7 @@ from app.annotation.models import Annotator, Assignment
 from app.recruitment import ledger
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 
-# A submission takes this long to be seen there, at most, before it is missing.
+# How long the platform may take to show a bonus before it counts as missing.
 SHOWN_WITHIN = timedelta(hours=1)
 PATIENCE = timedelta(minutes=15)
 
@@ -71,7 +71,7 @@ def _counts(
 
 def _differences(session: Session, recruitment: Recruitment) -> Iterator[Difference]:
     if recruitment.channel == "link":
-        # No platform keeps books that these could differ from.
+        # No platform has records that could differ from ours.
         return
     yield from _of_rewards(session, recruitment)
     yield from _of_payments(session, recruitment)

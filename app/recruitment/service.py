@@ -257,7 +257,7 @@ def act(session: Session, account: Account, recruitment_id: UUID, deed: Deed) ->
     if deed == "resume":
         require_payer(session, account, recruitment)
         _require_ready(session, recruitment)
-    # Stopped again: where the platform refused it the first time.
+    # It can be stopped again in case the platform refused the first time.
     allowed = {"pause": ("open",), "resume": ("paused",), "stop": ("open", "paused", "stopped")}
     if recruitment.state in allowed[deed]:
         move(session, recruitment, deed)

@@ -16,7 +16,7 @@ from pydantic import (
 from app.core.errors import InvalidInput
 from app.core.fields import field_title
 
-# Amounts are whole hundredths of the currency; forms show them with two decimals.
+# Amounts are whole cents; forms show them with two decimals.
 MONEY: dict[str, JsonValue] = {"unit": "hundredths of the currency"}
 ChannelName = Literal["link", "mturk", "prolific"]
 COUNTRY = r"^[A-Z]{2}(-[A-Z0-9]{1,3})?$"
@@ -220,7 +220,8 @@ class ProlificSettings(Paid):
     )
 
 
-# Addresses are made for single people: the link's own lets nobody in.
+# With these kinds of access, people use personal addresses, and the link's own address lets nobody
+# in.
 PERSONAL = ("listed", "single_use")
 
 

@@ -17,7 +17,7 @@ from app.recruitment.ledger import Owed
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 from app.recruitment.settings import ProlificSettings
 
-# Who is asked to return a submission and does not is paid by the platform in the end.
+# The platform eventually pays people who were asked to return a submission and did not.
 TO_RETURN = timedelta(days=3)
 COMPENSATION = "compensation"
 
@@ -36,7 +36,7 @@ def settle(session: Session, recruitment: Recruitment, row: Submission) -> None:
         if assignment.state == "open":
             assignment.state = "returned"
         _cancel_reward(session, row, "The work was returned on the platform.")
-        # A reason tells that somebody has looked at it.
+        # A reason means that someone has already looked at the submission.
         row.flag = "broken_off" if assignment.n_answered and not row.reason else ""
     elif row.state == "rejected" and row.decision != "reject":
         row.flag = row.flag or "rejected_there"
@@ -52,7 +52,7 @@ def _settle_submitted(
     if assignment is None:
         row.flag = "unknown_person"
     elif (ending := _ending_of(session, row)) in ("no_consent", "screened_out"):
-        # The platform has asked them to return it, or pays them by itself.
+        # The platform has asked them to return it, or pays them automatically.
         late = row.submitted_at is not None and datetime.now(UTC) - row.submitted_at > TO_RETURN
         row.flag = "asked_to_return" if late else ""
     elif ending == "unknown":
@@ -62,7 +62,7 @@ def _settle_submitted(
     elif not _is_complete(session, assignment):
         row.flag = "incomplete"
     elif _is_compensated(session, assignment):
-        # The form has arrived after all: somebody decides, so that it is not paid twice.
+        # The work was submitted after all, so a person decides and it is not paid twice.
         row.flag = "compensated"
     elif settings.approve == "review":
         row.flag = "awaits_review"

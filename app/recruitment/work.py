@@ -74,7 +74,7 @@ class RewardAttempt:
     kind: str
     message: str
     is_person: Callable[[str], bool]
-    # The requester has taken a rejection back.
+    # Whether the requester has reversed a rejection.
     reverse: bool
 
     @property
@@ -97,7 +97,7 @@ def claim_call(session: Session, busy: Collection[UUID] = ()) -> CallAttempt | N
             earlier.recruitment_id == ChannelCall.recruitment_id,
             earlier.id < ChannelCall.id,
             earlier.state.in_(UNFINISHED),
-            # Marking former people may take long, and nothing depends on it.
+            # Excluding former people may take long, and nothing depends on it.
             earlier.deed != "exclude",
             earlier.posting_id.is_not_distinct_from(ChannelCall.posting_id),
             earlier.submission_id.is_not_distinct_from(ChannelCall.submission_id),
@@ -129,7 +129,7 @@ def _begin_call(session: Session, call_id: UUID) -> CallAttempt | None:
         speaker = speaker_of(session, recruitment)
         request = calls.request_of(session, recruitment, call)
     except ChannelRefused as error:
-        # Written down by `do_call`: here the recruitment's lock would be taken after the call's.
+        # `do_call` records this, because the recruitment would be locked after the call here.
         request = error
     except ChannelError as error:
         call.state, call.why = "due", said_by(error)
@@ -150,10 +150,10 @@ def do_call(attempt: CallAttempt) -> None:
         except ChannelError as raised:
             error = raised
         except Exception as raised:
-            # Its token makes another attempt harmless.
+            # The call's token makes another attempt harmless.
             error = unexpected(raised)
     with transaction() as session:
-        # The recruitment first, as everywhere.
+        # The recruitment is locked first, as everywhere.
         locked(session, Recruitment, attempt.recruitment_id)
         apart(
             session,
@@ -231,10 +231,11 @@ def do_reward(attempt: RewardAttempt) -> None:
         except ChannelError as raised:
             error = raised
         except Exception as raised:
-            # The next attempt looks at the platform's own record first.
+            # The next attempt checks the platform's own record first.
             error = unexpected(raised)
     with transaction() as session:
-        # The recruitment first, as everywhere: bonuses may follow, and they ask for its limit.
+        # The recruitment is locked first, as everywhere, because bonuses may follow that need its
+        # limit.
         recruitment = locked(session, Recruitment, attempt.recruitment_id)
         apart(
             session,

@@ -23,7 +23,7 @@ def _share(name: str, counts: np.ndarray) -> dict[str, float]:
     if answers < 2:
         return {}
     share = counts[:, 0].sum() / asked
-    # Placements of one answer hang together: the error is that of a ratio over answers.
+    # Placements of one answer are dependent, so the error is that of a ratio over answers.
     residual = counts[:, 0] - share * counts[:, 1]
     error = np.sqrt((residual**2).sum() * answers / (answers - 1)) / asked
     return {name: float(share), f"{name}_error": float(error)}

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 FILE = "answer_attributes.safetensors"
 NONE = -1
 _KEY_BYTES = 8
-# Eight bytes of a million answers: two have the same key with odds of one in ten millions.
+# With eight bytes, two of a million answers have the same key with a probability of one in ten
+# million.
 _KEY = np.dtype("<u8")
 
 

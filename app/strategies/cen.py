@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
     Network = ContextEmbeddingNetwork | PaperContextEmbedding
 
-# Of the later rounds' grids, about the attribute that a requester asks for where the settings
-# leave none.
+# The share of the later rounds' grids about the attribute that a requester asks about, if the
+# settings leave none for it.
 _FOCUS_SHARE = 0.3
-# Of the progress shown; scoring takes the rest.
+# The share of the progress bar for training; scoring takes the rest.
 _FIT_SHARE = 0.6
-# Exchanges of images tried per grid about one attribute.
+# How many exchanges of images are tried per grid about one attribute.
 _CANDIDATES = 4_000
 
 
@@ -130,7 +130,7 @@ class CenStrategy(StartsAtRandom):
 
 
 def _network(chosen: CenSettings, seed: int) -> "Network":
-    # Imported here: the web server lists strategies without loading torch.
+    # This is imported here so that the web server can list strategies without loading torch.
     from learning.baselines import PaperContextEmbedding
     from learning.cen import ContextEmbeddingNetwork
 
@@ -202,11 +202,12 @@ def next_grids(
     seed = data.seed + number
     size, n_images = data.grid_size, data.n_images
     published = isinstance(model, PaperContextEmbedding)
-    # Without a context encoder the published network cannot say what a grid is about.
+    # Without a context encoder, the published network can't tell what a grid is about.
     in_use = [] if published and settings.variant == "annotator" else list(attributes)
     n_uncertain = 0 if published else round(n * settings.uncertain_share)
     share = settings.attribute_share
-    # An attribute that later answers do not support cannot be asked about: all in turn.
+    # An attribute that later answers do not support can't be asked about. Then all attributes are
+    # asked about in turn.
     wanted = in_use
     if settings.focus in in_use:
         wanted = [settings.focus]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 HELD_OUT_FROM = 20
 TEST_SHARE = 0.15
 _GRIDS_FOR_ERRORS = 300
-# Those that are read as curves.
+# The scores that are shown as curves have errors.
 _WITH_ERRORS = ("accuracy", "balanced_accuracy", "auc")
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-# An attribute that fewer answers are about is no attribute of the crowd's.
+# Fewer answers than this do not make an attribute of the crowd.
 MIN_ANSWERS = 3
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _attributes(
     words: list[list[str]],
     in_use: list[int],
 ) -> list[dict[str, Any]]:
-    # Imported here: the web server lists strategies without loading the numerics.
+    # This is imported here so that the web server can list strategies without loading the numerics.
     from learning.attribute_insight import attribute_insight
     from learning.words import attribute_words
 

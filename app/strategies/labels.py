@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 FILE = "labels.safetensors"
-# Contested: less sure than this of its label.
+# An image is contested if the probability of its label is below this.
 SURE = 0.9
 
 

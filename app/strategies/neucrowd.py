@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from learning.crowd_labels import CrowdLabels
     from learning.votes import Votes
 
-# Parameters of NeuCrowdClassifier: what is tried, and how many networks answer together.
+# Parameters of NeuCrowdClassifier: what is tried, and how many networks are averaged.
 _EFFORTS: dict[Effort, dict[str, Any]] = {
     "quick": {"candidates": [{}], "n_networks": 1, "parameters": {"n_epochs": 12}},
     "normal": {
@@ -58,7 +58,7 @@ class NeuCrowdStrategy:
         return {**settings, "effort": "quick", "target": 1.0, "least_gain": 0.0}
 
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
-        # Imported here: the web server lists strategies without loading torch.
+        # This is imported here so that the web server can list strategies without loading torch.
         from learning.aggregation import METHODS, aggregate
         from learning.ballots import counts_of, votes_of
         from learning.crowd_labels import CrowdLabels
@@ -136,7 +136,8 @@ def _enough(
             f"{right:.1%} of the labels are expected to be right, for yes and for no. The target "
             f"is {settings.target:.1%}."
         )
-    # Of what was never shown, and no classifier knows, a small gain says only that it is rare.
+    # If an image was never shown and there is no classifier, a small gain only means that yes is
+    # rare.
     is_known = model.classifier_ is not None or bool((labels.n_votes + labels.unsure > 0).all())
     if is_known and metrics["gain_of_next_grid"] < settings.least_gain:
         return (

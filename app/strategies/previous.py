@@ -36,6 +36,7 @@ class PreviousModel:
                     (Path(folder) / name).write_bytes(data)
                 return kind.load(folder)
         except Exception:
-            # Storage and formats have errors of their own: none of them is worth a failed job.
+            # Storage and file formats raise errors of their own, and none of them should make the
+            # job fail.
             logger.warning("cannot continue from model %d", self.version, exc_info=True)
             return None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Model: TypeAlias = BayesianSemiCrowdClustering | SemiCrowdClustering
 
 
-# Hidden layers, steps of pretraining and of training; minibatches of _BATCH images.
+# Hidden layers, pretraining steps and training steps, in minibatches of _BATCH images.
 _EFFORTS: dict[Effort, tuple[tuple[int, ...], int, int]] = {
     "quick": ((128,), 150, 300),
     "normal": ((256, 256), 500, 1_000),
@@ -114,7 +114,7 @@ def _fitted(
     seed: int,
     progress: Progress,
 ) -> "Model":
-    # Imported here: the web server lists strategies without loading torch.
+    # This is imported here so that the web server can list strategies without loading torch.
     from learning.semicrowd import BayesianSemiCrowdClustering, SemiCrowdClustering
 
     n_clusters = min(settings.max_clusters, len(features))
@@ -137,12 +137,13 @@ def _fitted(
     pairs = answers.pairs()
     with warnings.catch_warnings():
         if not len(pairs):
-            # Nobody has grouped anything yet: features alone, as the metrics show.
+            # Nobody has grouped anything yet, so the model uses features alone, as the metrics
+            # show.
             warnings.simplefilter("ignore", UserWarning)
         try:
             model.fit(features, pairs, progress=lambda done, total, _: progress(done / total))
         except FloatingPointError as error:
-            # It would again: a fit repeats with its seed.
+            # A repeated training would fail again, because it uses the same seed.
             raise ValueError(f"The model can't learn from these features: {error}.") from error
     return model
 

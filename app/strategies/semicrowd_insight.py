@@ -11,7 +11,7 @@ from learning.groupings import Pairs
 
 N_SHOWN = 8
 CERTAIN = 0.9
-# Away from certainty, which no finite number of answers gives.
+# Keeps values away from certainty, which no finite number of answers gives.
 _EDGE = 1e-3
 
 
@@ -54,7 +54,7 @@ def _shown(told: Memberships, embedding: NDArray[np.float64], index: int) -> dic
     sure = told.probability[mine]
     centre = np.average(embedding[mine], axis=0, weights=np.maximum(sure, _EDGE))
     far = np.linalg.norm(embedding[mine] - centre, axis=1)
-    # Of many that are all but certain, those in the middle stand for the cluster.
+    # If many images are almost certain, those nearest the centre represent the cluster.
     best = np.lexsort((mine, far, -np.round(sure, 2)))[:N_SHOWN]
     worst = np.lexsort((mine, sure))[:N_SHOWN]
     return {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from learning.votes import Votes
 
 
-# Of votes that tell less than this of what is true, errors cannot be taken out.
+# If votes tell less than this about the truth, their errors cannot be removed.
 LEAST_TOLD = 0.1
 
 

@@ -17,7 +17,8 @@ from app.campaigns.models import Grid, Round
 
 ROWS_AT_ONCE = 2_000
 Shown = tuple[int, ...]
-# Images, and the how manieth grid that shows them: an annotator's second answer is to the second.
+# Images, and the number of the grid that shows them. An annotator's second answer to the same
+# images goes to the second such grid.
 Place = tuple[Shown, int]
 
 

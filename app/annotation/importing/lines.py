@@ -10,7 +10,7 @@ from app.annotation.importing.problems import BadLine
 
 FIELDS = ("annotator", "images", "groups", "seconds", "words", "answered_at", "id")
 MOST_IMAGES = 100
-# The same bound as for archives (app/archive/checks.py), which must be able to hold them.
+# This limit is the same as for archives (app/archive/checks.py), which must be able to hold them.
 MOST_GROUPS = 100
 MOST_NAME, MOST_WORDS = 500, 500
 MOST_SECONDS = 1_000_000
@@ -166,7 +166,7 @@ def _word(value: object) -> str:
         return ""
     if not isinstance(value, str):
         raise BadLine(f'"words" must hold texts, not {shown(value)}.')
-    # PostgreSQL's text cannot hold the character 0.
+    # PostgreSQL's text can't contain the character 0.
     return _text(value.replace("\0", ""), "words", MOST_WORDS)
 
 

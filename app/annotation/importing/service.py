@@ -86,7 +86,7 @@ def import_answers(
     report = _report(session, campaign, found, new, is_learning=learn and bool(new) and not dry_run)
     if new and not dry_run:
         store_answers(session, campaign, new)
-        # The queue in which submissions wait, too.
+        # Submissions wait in this queue as well.
         session.execute(select(turn_for(campaign.id)))
         campaign = get_campaign(session, account, campaign_id, edit=True)
         count_answers(session, campaign, len(new))

@@ -67,7 +67,7 @@ def store_answers(session: Session, campaign: Campaign, answers: Sequence[Import
 def count_answers(session: Session, campaign: Campaign, n_new: int) -> None:
     """Count `n_new` stored answers and number their annotators. The caller must hold the campaign's
     row lock."""
-    # Positions are dense: people who come by links in the same moment wait.
+    # Positions have no gaps, so people who use links at the same moment wait.
     session.execute(select(turn_for(campaign.id, NEWCOMERS)))
     of_campaign = Annotator.campaign_id == campaign.id
     highest = session.scalar(select(func.max(Annotator.position)).where(of_campaign))

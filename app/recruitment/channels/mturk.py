@@ -49,7 +49,7 @@ class MTurkChannel:
     """See app.recruitment.channel.Channel. Tests can pass their own clock as `now`."""
 
     bonuses_repeatable = True
-    # One request each, so each outcome is written down before the next.
+    # Each bonus is one request, so that its outcome is recorded before the next one.
     bonus_batch = 1
 
     def __init__(self, api: MTurkApi, now: Callable[[], datetime] = _now) -> None:

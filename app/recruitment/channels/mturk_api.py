@@ -13,12 +13,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from app.recruitment.channels.mturk_errors import translated
 from app.recruitment.channels.mturk_sites import Site
 
-# MTurk stands in one region alone.
+# MTurk exists in one region only.
 REGION = "us-east-1"
 PAGE = 100
 CONNECT_SECONDS = 5
 READ_SECONDS = 20
-# boto3's session is no safe place for several threads to make clients at a time.
+# boto3's session can't be used by several threads at once to create clients.
 making_clients = Lock()
 
 
@@ -71,7 +71,7 @@ class MTurkApi:
         client: Callable[[], Any], operation: str, pays: bool, parameters: dict[str, object]
     ) -> dict[str, Any]:
         try:
-            # Making the client already fails where the profile is unknown.
+            # Creating the client already fails if the profile is unknown.
             reply: dict[str, Any] = getattr(client(), operation)(**parameters)
         except (ClientError, BotoCoreError) as error:
             raise translated(error, pays=pays) from error
@@ -83,7 +83,7 @@ class MTurkApi:
         while True:
             page = self.read(operation, MaxResults=PAGE, **parameters, **more)
             yield from page.get(key, [])
-            # MTurk may name a next page that turns out to be empty.
+            # MTurk may announce a next page that turns out to be empty.
             if not page.get("NextToken") or not page.get(key):
                 return
             more = {"NextToken": page["NextToken"]}
@@ -114,7 +114,7 @@ class MTurkApi:
         )
 
 
-# Making a client takes a tenth of a second, and channels are opened for each thing that is due.
+# Creating a client takes a tenth of a second, and a channel is opened for each request.
 @lru_cache(maxsize=64)
 def api_of(site: Site, access_key_id: str, secret_access_key: str, profile: str) -> MTurkApi:
     """Return the same object for the same credentials."""

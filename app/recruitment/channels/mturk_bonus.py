@@ -23,7 +23,7 @@ def pay(api: MTurkApi, order: BonusOrder) -> BonusOutcome:
             UniqueRequestToken=order.token,
         )
     except ChannelRefused as error:
-        # MTurk has paid this token before.
+        # MTurk has already paid this token.
         paid = token_known(error, order.token)
         return BonusOutcome(order.token, error=None if paid else error)
     except ChannelError as error:

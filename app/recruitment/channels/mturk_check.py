@@ -12,8 +12,8 @@ CLOSING = (
     "requesters from 30 July 2026."
 )
 PLAY_MONEY = "This is MTurk's sandbox. It uses play money, and almost nobody works there."
-# No HIT type, person or assignment has such an id, so these requests can have no effect: without
-# the permission AWS refuses them before it looks whether there is such a thing.
+# No HIT type, person or assignment has such an id, so these requests have no effect. Without the
+# permission, AWS refuses them before it checks whether the id exists.
 NOTHING = "LIKEWISE" + "0" * 22
 NOBODY = "ALIKEWISE0000"
 NEEDED: dict[str, tuple[str, dict[str, object]]] = {

@@ -55,6 +55,6 @@ def _tell(api: MTurkApi, order: Compensation, address: str) -> bool:
             WorkerIds=[order.person],
         )
     except ChannelError:
-        # The task stands all the same; the requester reads in `told` that nobody wrote.
+        # The task exists anyway, and `told` shows the requester that nobody was notified.
         return False
     return not reply.get("NotifyWorkersFailureStatuses")

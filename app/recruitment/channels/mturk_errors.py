@@ -62,7 +62,7 @@ _NOT_ALLOWED = {
 }
 _NOT_LINKED = {"AWS.AccountNotLinked", "AccountNotLinked", "OptInRequired", "SubscriptionRequired"}
 _NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError, ProfileNotFound)
-# Our own words for what requesters can do something about.
+# These are our own words for errors that requesters can fix.
 _PLAIN = {
     "InsufficientFunds": "The MTurk account does not have enough money for this. Add money on "
     "MTurk (Account settings, Prepaid HITs), then try again.",

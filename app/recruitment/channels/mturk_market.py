@@ -9,7 +9,7 @@ from app.recruitment.channels.mturk_errors import said, token_known
 from app.recruitment.settings import MTurkSettings
 
 MANY = 10
-# MTurk refuses an end farther away than 365 days, by its own clock.
+# MTurk refuses an end more than 365 days ahead by its own clock.
 FARTHEST = timedelta(days=364)
 
 
@@ -84,8 +84,8 @@ def reopen(api: MTurkApi, posting: PostingRef, hit: dict[str, Any], now: datetim
     end = datetime.fromisoformat(posting.details["expires_at"])
     if end < now + timedelta(hours=1):
         end = now + timedelta(hours=settings.lifetime_hours)
-    # MTurk takes the same end, told again within a day, for a repetition, and does nothing: also
-    # when a pause came in between (Dallinger's issue 3109).
+    # If MTurk receives the same end again within a day, it treats it as a repetition and does
+    # nothing, even after a pause in between (Dallinger's issue 3109).
     for minutes in range(10):
         if _set_end(api, posting, min(end, now + FARTHEST) + timedelta(minutes=minutes)):
             return

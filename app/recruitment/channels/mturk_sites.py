@@ -10,7 +10,7 @@ from app.recruitment.channel import ChannelRefused
 
 PRODUCTION_SITE = "https://www.mturk.com"
 SANDBOX_SITE = "https://workersandbox.mturk.com"
-# Production's list of tasks stands elsewhere than where answers are posted.
+# In production, the list of tasks has another address than the one answers are posted to.
 PRODUCTION_LIST = "https://worker.mturk.com"
 SUBMIT_PATH = "/mturk/externalSubmit"
 

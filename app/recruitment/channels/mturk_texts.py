@@ -3,7 +3,7 @@
 from app.recruitment.channel import ChannelRefused
 
 MAX_FEEDBACK = 1024
-# Of a bonus; undocumented, so the same.
+# The limit of a bonus's reason is not documented, so the same limit is used.
 MAX_REASON = 1024
 
 

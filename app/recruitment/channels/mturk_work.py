@@ -17,7 +17,7 @@ from app.recruitment.channels.mturk_errors import said
 from app.recruitment.channels.mturk_texts import MAX_FEEDBACK, clipped
 from app.recruitment.channels.mturk_xml import BadAnswer, answer_fields
 
-# The form field in which the annotators' page hands in the id of our assignment.
+# The form field in which the annotators' page submits the id of our assignment.
 CODE_FIELD = "likewise"
 REVERSIBLE = timedelta(days=30)
 _STATES: dict[str, SubmissionState] = {
@@ -110,7 +110,7 @@ def _judge(
     try:
         api.tell(operation, AssignmentId=ref.external_id, **feedback, **options)
     except ChannelRefused as error:
-        # MTurk may have approved it by itself since it was looked at.
+        # MTurk may have approved it automatically since the last check.
         refused = said(error, "InvalidAssignmentState")
         if not refused or submission_of_person(api, ref).state != wanted:
             raise

@@ -12,7 +12,7 @@ _SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/"
 QUESTION = _SCHEMAS + "2006-07-14/ExternalQuestion.xsd"
 ANSWERS = _SCHEMAS + "2005-10-01/QuestionFormAnswers.xsd"
 MAX_BYTES = 65_535
-# Pixels; 0: as tall as the worker's window.
+# Height in pixels; 0 means as tall as the worker's window.
 FRAME_HEIGHT = 0
 
 

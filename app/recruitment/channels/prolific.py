@@ -118,7 +118,7 @@ class Prolific:
         params: dict[str, str | int] = {
             "study": _safe(posting.external_id),
             "page_size": 100,
-            # New ones come last, so that no page moves while the pages are read.
+            # New submissions come last, so that pages don't shift while they are read.
             "ordering": "started_at",
         }
         for found in self.http.pages("/api/v1/submissions/", SubmissionShort, params):

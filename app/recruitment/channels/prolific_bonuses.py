@@ -64,7 +64,7 @@ def _paid(http: ProlificHttp, batch: list[BonusOrder]) -> list[BonusOutcome]:
     except ChannelRefused as refusal:
         return _without_the_named(http, batch, refusal)
     except ChannelUnavailable as error:
-        # Nothing is paid by what is only set up.
+        # A list that is only set up pays nothing.
         return _failed(batch, error)
     try:
         http.pay(f"/api/v1/bulk-bonus-payments/{bulk}/pay/")

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from app.core.errors import LikewiseError
 
 EVENT_TYPES = ("submission.status.change", "study.status.change")
-# [reliability.md §1b, judgement] Prolific names no limit.
+# Prolific documents no limit; this one is our judgement (reliability.md §1b).
 MOST_SKEW = timedelta(minutes=5)
 _SIGNATURE = "x-prolific-request-signature"
 _TIMESTAMP = "x-prolific-request-timestamp"
@@ -78,7 +78,7 @@ def verified(headers: Mapping[str, str], raw_body: bytes, secret: str, now: date
     given, stamp, event = (found.get(name, "") for name in (_SIGNATURE, _TIMESTAMP, _EVENT))
     if not (given and stamp and event):
         raise BadHook("The notification lacks one of Prolific's headers.", code="hook_headers")
-    # Compared as bytes: compare_digest takes no text beyond ASCII.
+    # Bytes are compared, because compare_digest accepts only ASCII text.
     if not hmac.compare_digest(signature(secret, stamp, raw_body).encode(), given.encode()):
         raise BadHook("The notification's signature is wrong.", code="hook_signature")
     signed_at = _moment(stamp)

@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from app.recruitment.channel import ChannelRefused, ChannelUnavailable, OutcomeUnknown
 
-# One answer may take long, but none may hold a thread for ever.
+# A response may take long, but must not block a thread forever.
 ANSWER_SECONDS = 30.0
 MOST_PAGES = 2_000
-# Says no now, and perhaps yes later; nothing has happened.
+# The request is refused now but may succeed later; nothing has happened.
 _LATER = {408, 425, 429}
 _TOKEN = re.compile(r"[!-~]{8,500}")
 _API = "/api/v1/"
@@ -70,7 +70,7 @@ class ProlificHttp:
     """
 
     def __init__(self, base: str, token: str, answer_seconds: float = ANSWER_SECONDS) -> None:
-        # A header's other characters would come back in httpx's own error text, and in logs.
+        # Other characters in the header would appear in httpx's own error text, and in logs.
         if not _TOKEN.fullmatch(token):
             raise ChannelRefused(
                 "This is not a Prolific API token. Copy it again from Prolific's settings.",
@@ -118,8 +118,8 @@ class ProlificHttp:
         sent.
         """
         try:
-            # A connection of its own: on one kept open, a server that has hung up meanwhile would
-            # look like one that took the request and died.
+            # The payment uses its own connection. On one that was kept open, a server that has hung
+            # up in the meantime would look like one that received the request and failed.
             response = self._sent("POST", path, None, None, keep_open=False)
         except NeverSent:
             raise
@@ -212,7 +212,7 @@ def _error_of(response: httpx.Response) -> ChannelRefused | ChannelUnavailable:
     if not 400 <= status < 500:
         return ChannelUnavailable(f"Prolific answered {status}. It is tried again later.")
     if status == 401:
-        # Nobody's payment fails because a token is being replaced.
+        # Requests wait, so that no payment fails because a token is being replaced.
         return NotAccepted(
             "Prolific does not accept the API token. Create a new one in Prolific's settings and "
             "enter it under Account → Platforms.",

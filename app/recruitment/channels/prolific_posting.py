@@ -37,7 +37,7 @@ from app.recruitment.channels.prolific_study import (
 from app.recruitment.settings import ProlificSettings
 
 State = Literal["open", "paused", "closed"]
-# A full study waits for review; should somebody give a place back, it is active again.
+# A full study waits for review. If someone returns a place, it becomes active again.
 STATES: dict[str, State] = {
     "ACTIVE": "open",
     "PUBLISHING": "open",
@@ -105,7 +105,7 @@ def move(http: ProlificHttp, study: str, action: str, done: set[State]) -> None:
     try:
         http.post(f"{_STUDIES}{study}/transition/", {"action": action}, Nothing)
     except ChannelRefused:
-        # Prolific may have moved it meanwhile: the last place was taken.
+        # Prolific may have changed the state in the meantime because the last place was taken.
         if STATES.get(read(http, study).status) not in done:
             raise
 
@@ -113,7 +113,7 @@ def move(http: ProlificHttp, study: str, action: str, done: set[State]) -> None:
 def status(http: ProlificHttp, study: str) -> PostingStatus:
     found = read(http, study)
     counts = http.get(f"{_STUDIES}{study}/submissions/counts/", Counts)
-    # Returned, timed out, rejected and screened out ones give their place to somebody else.
+    # Submissions that were returned, timed out, rejected or screened out free their place.
     at_work = counts.reserved + counts.active
     decided = counts.approved + counts.partially_approved
     return PostingStatus(
@@ -146,7 +146,7 @@ def _check_currency(http: ProlificHttp, workspace: str, currency: str) -> None:
 def _standing(http: ProlificHttp, order: PostingOrder) -> Study | None:
     """Return the study of an earlier attempt whose response was lost, preferring a published one to
     a draft."""
-    # By the mark alone: the title may have changed since.
+    # Only the mark is compared, because the title may have changed since.
     found = [
         one
         for one in http.pages(_STUDIES, StudyShort)

@@ -62,7 +62,7 @@ def platform_submission(found: SubmissionShort | SubmissionDetail) -> PlatformSu
     return PlatformSubmission(
         external_id=found.id,
         person=found.person,
-        # A state that Prolific does not describe: nothing follows from it.
+        # Prolific does not document this state, so nothing follows from it.
         state=_STATES.get(found.status, "accepted"),
         accepted_at=found.started_at,
         submitted_at=found.completed_at,

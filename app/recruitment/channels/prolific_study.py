@@ -16,7 +16,7 @@ COUNTRY = "current-country-of-residence"
 APPROVAL_RATE = "approval_rate"
 APPROVALS = "approval_numbers"
 EXCLUDED_GROUP = "participant_group_blocklist"
-# No letters or digits that are mistaken for each other when a person types the code.
+# Letters and digits that people mistake for each other when they type the code are left out.
 _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 _PLACEHOLDERS = "&".join(
     f"{name}={{{{%{name}%}}}}" for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
@@ -85,7 +85,7 @@ def study_body(
         "device_compatibility": list(settings.devices),
         "filters": filters,
         "project": project,
-        # Who comes again, comes by another study of the campaign.
+        # People who take part again do so in another study of the campaign.
         "submissions_config": {"max_submissions_per_participant": 1},
     }
     if settings.minutes_allowed is not None:
@@ -155,8 +155,8 @@ def study_filters(
 
 
 def _offered(offered: Mapping[str, FilterChoices], name: str) -> FilterChoices:
-    # Prolific renames filters now and then; a study without a filter that was asked for would
-    # recruit, and pay, the wrong people.
+    # Prolific renames filters now and then. A study without a requested filter would recruit, and
+    # pay, the wrong people.
     if name not in offered:
         raise ChannelRefused(
             f"Prolific no longer offers the filter {name}, so nothing was published. Remove this "

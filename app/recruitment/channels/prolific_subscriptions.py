@@ -22,8 +22,8 @@ def ensure_hooks(http: ProlificHttp, workspace: str, url: str) -> str:
     for event_type in EVENT_TYPES:
         if event_type in {one.event_type for one in on}:
             continue
-        # Never confirmed, or switched off after days of failures: the word that confirms it is
-        # told once, when it is made.
+        # The subscription was never confirmed, or was switched off after days of failures. Prolific
+        # sends the secret that confirms it only once, when it is created.
         for one in off:
             if one.event_type == event_type:
                 http.delete(f"{_SUBSCRIPTIONS}{one.id}/")

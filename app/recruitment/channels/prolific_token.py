@@ -23,7 +23,7 @@ LEEWAY_SECONDS = 10
 REOPEN = "Open the study on Prolific again."
 # "Clients should cache these keys and update them at least daily."
 KEYS_SECONDS = 12 * 3600
-# A token may name a key that was added since; nobody can make us ask more often than this.
+# A token may name a key that was added since. This limits how often someone can make us fetch keys.
 KEYS_AGAIN_SECONDS = 60
 
 
