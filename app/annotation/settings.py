@@ -14,7 +14,8 @@ LONGEST_TEXT = 20_000
 
 
 class AnnotationSettings(BaseModel):
-    """Texts are Markdown; the form of the settings page is made from titles and descriptions."""
+    """Settings of the annotators' pages. Texts are Markdown. The form of the settings page is made
+    from titles and descriptions."""
 
     model_config = ConfigDict(extra="forbid")
 

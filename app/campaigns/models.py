@@ -94,7 +94,7 @@ class Campaign(Identified, Base):
 
     @property
     def n_finished(self) -> int:
-        """All answers that models learn from."""
+        """Return the number of all answers that models learn from."""
         return self.n_answers + self.n_surplus + self.n_imported
 
 

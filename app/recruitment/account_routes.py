@@ -1,4 +1,4 @@
-"""Accounts on platforms: API."""
+"""API of a requester's platform accounts."""
 
 from uuid import UUID
 

@@ -300,7 +300,7 @@ class ChannelCall(Identified, Base):
 
 
 class SeenEvent(Base):
-    """A platform's notification that was taken in; it may come again."""
+    """A platform's notification that was processed. The platform may send it again."""
 
     __tablename__ = "channel_event"
 

@@ -12,7 +12,7 @@ from app.recruitment.models import Recruitment
 
 
 def is_finished() -> ColumnElement[bool]:
-    """SQL: an assignment that is done, as far as there was anything left to do."""
+    """SQL: an assignment that is done, with at least one answer."""
     return and_(Assignment.state == "completed", Assignment.n_answered > 0)
 
 

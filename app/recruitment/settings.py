@@ -93,15 +93,17 @@ class Paid(BaseModel):
 
     @property
     def most_bonuses_cents(self) -> tuple[int, int]:
-        """What one person can earn by extra grids, and by good work."""
+        """Return the most that one person can earn from extra grids and from the bonus for good
+        work."""
         return self.extra_grids * self.extra_cents, self.quality_cents
 
 
 class MTurkSettings(Paid):
-    """Limits are MTurk's own.
+    """Settings of a recruitment on MTurk. The limits are MTurk's own.
 
-    guard: what people may do who do not qualify: `Accept`: see it but not accept;
-    `PreviewAndAccept`: find it in the list alone; `DiscoverPreviewAndAccept`: not even that.
+    guard: what people who don't qualify can do. `Accept`: they can see the task but not accept it.
+        `PreviewAndAccept`: they can only find it in the list. `DiscoverPreviewAndAccept`: they
+        can't see it at all.
     """
 
     keywords: str = Field(
@@ -167,7 +169,7 @@ class MTurkSettings(Paid):
 
 
 class ProlificSettings(Paid):
-    """Limits are Prolific's own."""
+    """Settings of a recruitment on Prolific. The limits are Prolific's own."""
 
     minutes_estimated: int = Field(
         default=15,

@@ -139,7 +139,7 @@ def _begin_call(session: Session, call_id: UUID) -> CallAttempt | None:
 
 
 def do_call(attempt: CallAttempt) -> None:
-    """Perform a call and write down how it went."""
+    """Perform a call and record the result."""
     reply: dict[str, Any] = {}
     error: ChannelError | None = None
     with kept(ChannelCall, {attempt.call_id: attempt.number}):

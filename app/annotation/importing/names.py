@@ -15,7 +15,7 @@ _SEVERAL = -1
 
 
 class UnknownNames(Exception):
-    """`names` are in no image of the campaign, as a message shows them."""
+    """The campaign has no images with these `names`, which are shown in the message."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__(", ".join(names))
@@ -25,8 +25,9 @@ class UnknownNames(Exception):
 class ImageNames:
     """Finds images by file name, with or without its extension, or by position.
 
-    names:    (file name, position) of each image of the collection
-    n_images: of the campaign; images at later positions joined the collection after its start
+    names: (file name, position) of each image of the collection.
+    n_images: the campaign's number of images; images at later positions were added to the
+        collection after its start.
     """
 
     def __init__(
