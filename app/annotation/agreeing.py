@@ -1,4 +1,5 @@
-"""How answers are compared, by the kind of task: groups by what is together, votes one by one."""
+"""How answers are compared in each kind of task: groups by which images are together, votes one by
+one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ Groups = Sequence[int]
 
 @dataclass(frozen=True)
 class Comparing:
-    """agreement: with a known answer; consistency: with an own earlier one; is_flat: whether an
-    answer tells nothing apart, as one who does not look would give it."""
+    """How to compare answers: `agreement` with a known answer, `consistency` with the annotator's
+    own earlier answer, and `is_flat` for an answer that distinguishes nothing, as if given without
+    looking."""
 
     agreement: Callable[[Groups, Groups], Agreement | None]
     consistency: Callable[[Groups, Groups], Agreement | None]
@@ -22,8 +24,8 @@ class Comparing:
 
 
 _GROUPS = Comparing(agreement, consistency, is_one_group)
-# That an honest answer says no, or yes, to all is usual where something is rare, or common: only
-# gold grids tell.
+# If something is rare or common, an honest answer often says no or yes to all images, so only gold
+# grids show whether someone looks.
 _VOTES = Comparing(ballot_agreement, ballot_consistency, lambda groups: False)
 
 

@@ -1,8 +1,8 @@
-"""Taking in finished groupings.
+"""Accepting finished groupings.
 
-One transaction stores the answer, counts it, goes on to the next round when this one is full, and
-decides whether learning is due. A finished answer
-is never lost: if its grid has all it wanted, it is stored as surplus and counted for pay alike.
+One transaction stores the answer, counts it, moves on to the next round if this one is full, and
+decides whether a training is due. A finished answer is never lost: if its grid already had enough
+answers, it is stored as surplus and counts for pay like any other.
 """
 
 import hashlib
@@ -31,25 +31,25 @@ from app.jobs.service import request_job
 
 
 class UnknownImages(InvalidInput):
-    """The answer is about other images than the grid's."""
+    """The answer names other images than the grid has."""
 
     code = "unknown_images"
 
 
 class BadGroups(InvalidInput):
-    """The groups do not fit the grid or the campaign."""
+    """The groups do not match the grid or the campaign."""
 
     code = "bad_groups"
 
 
 class IdempotencyMismatch(InvalidInput):
-    """The same Idempotency-Key came with another body."""
+    """The same Idempotency-Key was sent with a different body."""
 
     code = "idempotency_mismatch"
 
 
 class AlreadySubmitted(Conflict):
-    """The grid was submitted before, by another request."""
+    """Another request has already submitted the grid."""
 
     code = "already_submitted"
 
@@ -67,7 +67,7 @@ class Submission:
     unseen: list[int] = field(default_factory=list)
 
     def digest(self) -> str:
-        """Hash of the content, to tell a retry from another answer."""
+        """Return a hash of the content, which tells a retry from a different answer."""
         text = json.dumps(vars(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -79,7 +79,7 @@ def submit_answer(
     submission: Submission,
     idempotency_key: str,
 ) -> tuple[Answer, Assignment]:
-    """Store a finished grouping once; the same request again gives the same result.
+    """Store a finished grouping once. The same request again returns the same result.
 
     Raises LeaseNotFound, UnknownImages, BadGroups, IdempotencyMismatch, AlreadySubmitted.
     """
@@ -99,7 +99,7 @@ def submit_answer(
     else:
         _count(session, campaign, current, grid, answer)
     assignment.n_answered += 1
-    # What comes late, after the assignment has ended, is booked as well.
+    # Answers that arrive late, after the assignment has ended, are recorded as well.
     if assignment.state == "completed" or assignment.n_answered >= grids_of(assignment):
         complete_assignment(session, assignment)
     return answer, assignment
@@ -107,33 +107,36 @@ def submit_answer(
 
 def _check_repeat(answer: Answer, submission: Submission, idempotency_key: str) -> None:
     if answer.idempotency_key != idempotency_key:
-        raise AlreadySubmitted("This grid was submitted already; nothing was changed.")
+        raise AlreadySubmitted("This grid was already submitted. Nothing was changed.")
     if answer.request_hash != submission.digest():
-        raise IdempotencyMismatch("This Idempotency-Key was used with another answer before.")
+        raise IdempotencyMismatch(
+            "This Idempotency-Key was already used for another answer. Use a new key."
+        )
 
 
 def aligned_groups(grid: Grid, submission: Submission, max_groups: int) -> list[int]:
-    """Groups in the order of the grid's images; raises UnknownImages or BadGroups."""
+    """Return the groups in the order of the grid's images. Raises UnknownImages or BadGroups."""
     if len(submission.images) != len(submission.groups):
         raise BadGroups(
-            f"{len(submission.images)} images came with {len(submission.groups)} groups; "
-            "there must be one for each."
+            f"The answer has {len(submission.images)} images and {len(submission.groups)} groups. "
+            "It needs one group for each image."
         )
     unknown = sorted(set(submission.images) - set(grid.images))
     if unknown or len(submission.images) != len(grid.images):
-        extra = f"; not in it: {unknown[:5]}" if unknown else ""
-        raise UnknownImages(f"The answer must name each image of this grid exactly once{extra}.")
+        extra = f" These are not in it: {unknown[:5]}." if unknown else ""
+        raise UnknownImages(f"The answer must name each image of this grid exactly once.{extra}")
     if len(set(submission.images)) != len(grid.images):
         raise UnknownImages("The answer names an image twice.")
     bad = sorted({group for group in submission.groups if not -1 <= group < max_groups})
     if bad:
         raise BadGroups(
-            f"Groups are numbered 0 to {max_groups - 1}, −1 for a leftover; found {bad[:5]}."
+            f"Groups must be numbers from 0 to {max_groups - 1}, or −1 for a leftover, not "
+            f"{bad[:5]}."
         )
     if len(submission.descriptions) > max_groups:
-        raise BadGroups(f"At most {max_groups} group descriptions are allowed.")
+        raise BadGroups(f"An answer can have at most {max_groups} group descriptions.")
     if not set(submission.unseen) <= set(grid.images):
-        raise UnknownImages("Only images of this grid can be reported as broken.")
+        raise UnknownImages("You can report only images of this grid as broken.")
     group_of = dict(zip(submission.images, submission.groups, strict=True))
     return [group_of[image] for image in grid.images]
 
@@ -162,7 +165,8 @@ def _store(
 
 
 def _reported(session: Session, who: AnnotatorSession, lease_id: UUID) -> list[int]:
-    """Images that a remark of theirs reported as broken before, whatever the page kept."""
+    """Return the images that this annotator has reported as broken, even if the page no longer
+    knows."""
     query = (
         select(Remark.image)
         .join(Answer, Answer.grid_id == Remark.grid_id)
@@ -172,7 +176,7 @@ def _reported(session: Session, who: AnnotatorSession, lease_id: UUID) -> list[i
 
 
 def _check(session: Session, campaign: Campaign, grid: Grid, answer: Answer) -> None:
-    """A gold grid or a repeat: it tells about the annotator and fills no place."""
+    """Score a gold grid or a repeat. It tells about the annotator and counts toward no round."""
     found = compare(session, campaign, grid, answer)
     if found is not None:
         answer.agreement, answer.chance = found.value, found.chance
@@ -199,7 +203,7 @@ def _count(
 
 
 def _add_one(session: Session, campaign: Campaign, current: Round, grid: Grid) -> None:
-    """One statement for the three rows, which others wait for."""
+    """Count the answer in three rows with one statement, because others wait for these rows."""
     in_campaign = update(Campaign).where(Campaign.id == campaign.id)
     in_round = update(Round).where(Round.id == current.id)
     in_grid = update(Grid).where(Grid.id == grid.id)

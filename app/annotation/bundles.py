@@ -1,7 +1,8 @@
-"""All images of a grid in one reply.
+"""All images of a grid in one response.
 
-For each image in the grid's order: its length as four bytes, little-endian, then its WebP bytes;
-length 0 where an image is missing from storage, so that the rest can still be shown.
+For each image in the grid's order, it contains the length as four little-endian bytes and then the
+WebP bytes. The length is 0 if an image is missing from storage, so that the others can still be
+shown.
 """
 
 import logging
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 def images_at(session: Session, campaign: Campaign, positions: Sequence[int]) -> list[Image]:
-    """The images at these positions, in this order."""
+    """Return the images at these positions, in this order."""
     rows = session.scalars(
         select(Image).where(
             Image.collection_id == campaign.collection_id, Image.position.in_(positions)

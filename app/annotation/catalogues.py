@@ -1,6 +1,6 @@
 """Texts of the annotators' page by language: `app/messages/LANGUAGE.json`.
 
-A text is a string with {placeholders}, or one for each plural form (CLDR) of {n}.
+A text is a string with {placeholders}, or has one string for each plural form (CLDR) of {n}.
 """
 
 import json
@@ -15,14 +15,15 @@ RIGHT_TO_LEFT = frozenset({"ar"})
 
 @lru_cache
 def catalogues() -> dict[str, dict[str, Any]]:
-    """All catalogues by language code, English first."""
+    """Return all catalogues by language code, English first."""
     codes = sorted((path.stem for path in FOLDER.glob("*.json")), key=lambda code: code != DEFAULT)
     return {code: json.loads((FOLDER / f"{code}.json").read_text("utf-8")) for code in codes}
 
 
 def choose_language(asked: str, campaign: str, accepted: str) -> str:
-    """The language of a page: what the annotator asked for, the campaign's, or the first that the
-    browser accepts (`accepted` is its Accept-Language header)."""
+    """Return the language of a page: the one that the annotator requested, otherwise the
+    campaign's, otherwise the first that the browser accepts (`accepted` is its Accept-Language
+    header)."""
     if asked in catalogues():
         return asked
     if campaign in catalogues():

@@ -1,4 +1,5 @@
-"""Gold grids and hidden repeats: when an annotator gets which, and what their answers say."""
+"""Gold grids and hidden repeats: they decide when an annotator gets which, and score the
+answers."""
 
 from math import ceil, floor
 from uuid import UUID
@@ -19,14 +20,14 @@ from learning.quality import Agreement
 FINISHED = ("submitted", "surplus")
 # A repeat comes after other grids, so that it is not answered from memory.
 GRIDS_BETWEEN = 3
-# Checks come early in their stretch, so that one that is put off still falls into it.
+# Checks come early in their stretch, so that a delayed one still falls into it.
 EARLY = 0.8
 
 
 def due(annotator_id: UUID, kind: str, share: float, index: int) -> int:
-    """How many checks of a kind an annotator should have had by grid `index` (from 0).
+    """Return how many checks of a kind an annotator should have had by grid `index` (from 0).
 
-    One in every stretch of 1 / share grids, at a place that the annotator cannot guess.
+    There is one in each stretch of 1 / share grids, at a place that the annotator cannot guess.
     """
     if share <= 0:
         return 0
@@ -36,18 +37,19 @@ def due(annotator_id: UUID, kind: str, share: float, index: int) -> int:
 
 def _place(annotator_id: UUID, kind: str, share: float, stretch: int) -> int:
     first, last = ceil(stretch / share), ceil((stretch + 1) / share)
-    # Keyed: whoever reads this code and learns the id can still not tell the places.
+    # The hash is keyed, so that someone who reads this code and knows the id can't predict the
+    # places.
     digest = pseudonym("places of checks", f"{annotator_id}/{kind}/{stretch}")
     return first + int(digest[:8], 16) % max(1, floor(EARLY * (last - first)))
 
 
 def next_check(session: Session, who: AnnotatorSession) -> Grid | None:
-    """The check that is this annotator's next grid, or None when it is an ordinary one's turn."""
+    """Return the check that is this annotator's next grid, or None if an ordinary grid is next."""
     settings = annotation_of(who.campaign.annotation)
     if not settings.gold_share and not settings.repeat_share:
         return None
     had = _grids_had(session, who)
-    # A check that was given back is not made up for: that would tell what it was.
+    # A returned check is not replaced, because that would reveal that it was a check.
     n_returned = had.pop("returned", 0)
     index = sum(had.values()) - n_returned
     if due(who.annotator_id, "gold", settings.gold_share, index) > had.get("gold", 0):
@@ -60,8 +62,8 @@ def next_check(session: Session, who: AnnotatorSession) -> Grid | None:
 
 
 def _grids_had(session: Session, who: AnnotatorSession) -> dict[str, int]:
-    """Grids that the annotator answered or works on, by role; checks also if given back, and how
-    many grids were (`returned`, counted above, too, where they were checks)."""
+    """Count by role the grids that the annotator has answered or works on. Checks also count if
+    they were returned; `returned` is how many were."""
     is_back = Answer.state == "returned"
     query = (
         select(Grid.role, is_back, func.count())
@@ -79,7 +81,8 @@ def _grids_had(session: Session, who: AnnotatorSession) -> dict[str, int]:
 
 
 def _taken_on() -> ColumnElement[bool]:
-    """SQL: answers that are finished, at work, or begun; not leases that ran out unused."""
+    """SQL: answers that are finished, in progress or started, but not leases that expired
+    unused."""
     at_work = or_(Answer.lease_expires_at > func.now(), Answer.draft.is_not(None))
     return or_(Answer.state.in_(FINISHED), and_(Answer.state == "leased", at_work))
 
@@ -100,7 +103,8 @@ def _unseen_gold(session: Session, who: AnnotatorSession) -> Grid | None:
 
 
 def _repeat(session: Session, who: AnnotatorSession, index: int) -> Grid | None:
-    """An own earlier grid in other places; None while there is none."""
+    """Return a repeat of one of the annotator's earlier grids with the images in other places, or
+    None if there is none yet."""
     again = aliased(Grid)
     repeated = (
         select(Answer.id)
@@ -138,7 +142,8 @@ def _repeat(session: Session, who: AnnotatorSession, index: int) -> Grid | None:
 
 
 def compare(session: Session, campaign: Campaign, grid: Grid, answer: Answer) -> Agreement | None:
-    """Agreement of a check's answer with the known one, or with the annotator's earlier one."""
+    """Return how well an answer to a check agrees with the known answer, or with the annotator's
+    earlier answer."""
     given = dict(zip(grid.images, answer.groups or [], strict=True))
     if grid.truth is not None:
         seen = [k for k, image in enumerate(grid.images) if image not in answer.unseen]

@@ -1,8 +1,8 @@
-"""Replies whose time does not tell what they are about.
+"""Responses whose timing does not reveal what they are about.
 
-A claim that hands out a gold grid, or an answer to one, asks the database more or less than others
-do: a millisecond or two of eight, which somebody near the server could measure. Where a campaign
-has checks, replies leave at the next of even steps, most of them at the first.
+A request that assigns a gold grid, or submits an answer to one, needs a millisecond or two more or
+less in the database than other requests, which someone near the server could measure. In campaigns
+with checks, responses are therefore sent at the next multiple of a fixed step; most take one step.
 """
 
 import asyncio
@@ -18,18 +18,19 @@ STEP_SECONDS = 0.02
 
 
 def keep_even_pace(request: Request, who: AnnotatorSession) -> None:
-    """The reply to this request is to leave at an even step, if the campaign has checks."""
+    """Send the response to this request at an even step if the campaign has checks."""
     request.state.is_even = bool(who.settings.gold_share or who.settings.repeat_share)
 
 
 def seconds_to_step(elapsed: float) -> float:
-    """From `elapsed` seconds after a request came to the next step; in [0, STEP_SECONDS)."""
+    """Return the time from `elapsed` seconds after a request came until the next step, in [0,
+    STEP_SECONDS)."""
     return -elapsed % STEP_SECONDS
 
 
 class EvenRoute(BriefRoute):
-    """A route whose function may ask for an even pace. No thread is held during
-    the pause, and the transaction has ended."""
+    """A route whose function can request an even pace. During the pause, no thread is blocked and
+    the transaction has ended."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.monotonic()

@@ -1,7 +1,8 @@
-"""Leases in somebody's hands, and the row locks under which they change.
+"""Leases that annotators hold, and the row locks under which they change.
 
-Lock order: campaign, round, grid, answer, assignment. Each lock is one statement, as others wait
-for the rows meanwhile; PostgreSQL locks the tables of one in the order in which they stand in it.
+The lock order is campaign, round, grid, answer, assignment. Each lock is one statement, because
+others wait for the rows. PostgreSQL locks the tables of one statement in the order in which they
+appear in it.
 """
 
 from dataclasses import dataclass
@@ -28,15 +29,15 @@ def handed_out() -> ColumnElement[bool]:
 
 
 class LeaseNotFound(NotFound):
-    """No such lease, or not this annotator's."""
+    """There is no such lease, or it belongs to another annotator."""
 
     code = "lease_not_found"
 
 
 @dataclass(frozen=True)
 class Held:
-    """What an annotator holds: the live lease, the live one ahead of it, and the last that was
-    begun, live or not."""
+    """An annotator's leases: the live one, the prefetched one, and the last one that was started,
+    whether live or not."""
 
     live: Answer | None
     ahead: Answer | None
@@ -44,7 +45,7 @@ class Held:
 
 
 def held_by(session: Session, who: AnnotatorSession) -> Held:
-    """The annotator's leases of this assignment."""
+    """Return the annotator's leases of this assignment."""
     is_live = Answer.lease_expires_at > func.now()
     rows = session.execute(
         select(Answer, is_live)
@@ -66,7 +67,7 @@ def held_by(session: Session, who: AnnotatorSession) -> Held:
 def own_lease(
     session: Session, who: AnnotatorSession, lease_id: UUID, *, lock: bool = False
 ) -> Answer:
-    """The annotator's lease or answer with this id; raises LeaseNotFound."""
+    """Return the annotator's lease or answer with this id. Raises LeaseNotFound."""
     query = select(Answer)
     lease: Answer = _mine(session, _locking(query) if lock else query, who, lease_id)[0]
     return lease
@@ -74,7 +75,7 @@ def own_lease(
 
 @dataclass(frozen=True)
 class Locked:
-    """A lease or answer and all that its submission counts in; `round`: None for checks."""
+    """A lease or answer and all rows that its submission changes. `round` is None for checks."""
 
     campaign: Campaign
     round: Round | None
@@ -84,7 +85,8 @@ class Locked:
 
 
 def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> Locked:
-    """The annotator's lease or answer and all above it, read afresh under their row locks.
+    """Return the annotator's lease or answer and all rows above it, freshly read with their rows
+    locked.
 
     Raises LeaseNotFound.
     """
@@ -99,8 +101,8 @@ def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> 
         query = query.join(Grid, Grid.round_id == Round.id)
     query = query.join(Answer, Answer.grid_id == Grid.id)
     campaign, grid, answer, *rest = _mine(session, _locking(query), who, lease_id)
-    # Not in the join: a lease may pass to another assignment while it is waited for, and the row
-    # that was joined before would be gone.
+    # The assignment is not joined: a lease may move to another assignment while this waits for it,
+    # and the joined row would then be the wrong one.
     assignment = locked(session, Assignment, answer.assignment_id)
     return Locked(campaign, rest[0] if rest else None, grid, answer, assignment)
 
@@ -108,7 +110,7 @@ def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> 
 def locked_with_grid(
     session: Session, who: AnnotatorSession, lease_id: UUID
 ) -> tuple[Grid, Answer]:
-    """The annotator's lease or answer and its grid, read afresh under their row locks.
+    """Return the grid and the annotator's lease or answer, freshly read with their rows locked.
 
     Raises LeaseNotFound.
     """
@@ -122,9 +124,9 @@ def _locking(query: _Query) -> Select[Any]:
 
 
 def _mine(session: Session, query: _Query, who: AnnotatorSession, lease_id: UUID) -> Any:
-    """The one row of this annotator's lease or answer; raises LeaseNotFound."""
+    """Return the row of this annotator's lease or answer. Raises LeaseNotFound."""
     mine = query.where(Answer.id == lease_id, Answer.annotator_id == who.annotator_id)
     row = session.execute(mine).one_or_none()
     if row is None:
-        raise LeaseNotFound("This grid was not handed to you. Ask for the next one.")
+        raise LeaseNotFound("This grid is not assigned to you. Request the next one.")
     return row

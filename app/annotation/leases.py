@@ -1,10 +1,10 @@
-"""Handing out grids.
+"""Assigning grids to annotators.
 
-A lease is an answer row in state `leased` with a future `lease_expires_at`. An expired lease counts
-as free inside the claim query itself, so nothing depends on a sweeper having run.
+A lease is an answer row in state `leased` with a future `lease_expires_at`. The claim query itself
+treats an expired lease as free, so nothing depends on a cleanup job having run.
 
-Lock order: app/annotation/held.py. A claim locks the assignment first, but then waits for no other
-lock (grids are taken with SKIP LOCKED), so it cannot close a cycle.
+The lock order is in app/annotation/held.py. A claim locks the assignment first, but then waits for
+no other lock (grids are taken with SKIP LOCKED), so it cannot cause a deadlock.
 """
 
 from dataclasses import dataclass
@@ -35,21 +35,22 @@ from app.core.events import campaign_changed
 from app.core.settings import get_settings
 
 PAUSED_SECONDS = 20
-# Free places that stay for others before a grid is leased ahead.
+# How many free grids must remain for others before a grid is leased ahead.
 SPARE_GRIDS = 4
-# Free grids of votes among which the one is looked for that shows a person most new images.
+# How many free grids of votes are searched for the one that shows a person most new images.
 RANKED = 200
 
 
 class StaleDraft(Conflict):
-    """A newer draft is stored already (another tab or device)."""
+    """A newer draft is already stored, from another tab or device."""
 
     code = "stale_draft"
 
 
 @dataclass(frozen=True)
 class Handout:
-    """What an annotator who asks for work gets; `lease` and `grid` only when leased."""
+    """What an annotator who requests a grid gets. `lease` and `grid` are set only if `status` is
+    leased."""
 
     status: Literal["leased", "wait", "done", "paused", "stopped", "warning"]
     lease: Answer | None = None
@@ -58,19 +59,19 @@ class Handout:
 
 
 def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
-    """The annotator's grid at work, the one leased ahead, or a new one, or why there is none.
+    """Return the annotator's current grid, the prefetched one or a new one, or why there is none.
 
     Raises NotPrepared.
     """
     require_prepared(who)
-    # Two tabs of one annotator take turns here, so they share one lease.
+    # Two tabs of one annotator wait for each other here, so that they share one lease.
     session.refresh(who.assignment, with_for_update=True)
     require_held(who.assignment)
     if who.assignment.state == "completed":
         return Handout("done" if who.annotator.stopped_at is None else "stopped")
     held = held_by(session, who)
     live = held.live
-    # What is begun is finished first, whatever has happened meanwhile: it is somebody's work.
+    # Work that was started is finished first, whatever has happened in the meantime.
     begun = live if live is not None and live.draft else _revived(session, held.begun)
     if begun is not None:
         return Handout("leased", begun, session.get_one(Grid, begun.grid_id))
@@ -90,10 +91,10 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
 
 
 def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
-    """Lease the grid after the one at work, so that its images can be fetched meanwhile.
+    """Lease the grid after the current one, so that the page can prefetch its images.
 
-    Only while there are plenty: near the end of a round nobody should wait for a grid that
-    somebody else has not begun. "wait" when there is none to have.
+    This happens only while many grids are free: near the end of a round, nobody should wait for a
+    grid that someone else has not started. The status is "wait" if there is none.
     """
     require_prepared(who)
     session.refresh(who.assignment, with_for_update=True)
@@ -112,21 +113,22 @@ def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
 
 
 def _handed_ahead(session: Session, ahead: Answer) -> Handout:
-    """The lease ahead becomes the one at work."""
+    """Make the prefetched lease the current one."""
     query = select(Answer).where(Answer.id == ahead.id, Answer.state == "leased")
     query = query.with_for_update(skip_locked=True, key_share=True)
     lease = session.scalar(query.execution_options(populate_existing=True))
     if lease is None:
-        # Another tab of theirs is about to submit it, and will then wait for the assignment.
+        # Another tab of this annotator is about to submit it, and then waits for the assignment.
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     lease.ahead, lease.leased_at, lease.lease_expires_at = False, datetime.now(UTC), _lease_end()
     return Handout("leased", lease, session.get_one(Grid, lease.grid_id))
 
 
 def _revived(session: Session, begun: Answer | None) -> Answer | None:
-    """An expired lease with work in it: the annotator goes on where they were.
+    """Return an expired lease that contains work, so that the annotator can continue it.
 
-    It lives again if its grid still has a free place; else its answer will be surplus, paid alike.
+    The lease becomes live again if its grid still needs an answer. Otherwise the answer will be
+    surplus, which is paid like any other.
     """
     if begun is None:
         return None
@@ -135,14 +137,14 @@ def _revived(session: Session, begun: Answer | None) -> Answer | None:
     is_locked = (
         session.scalar(place.with_for_update(of=Grid, skip_locked=True, key_share=True)) is not None
     )
-    # Counted again under the lock: see _take_free_grid.
+    # The count is repeated under the lock: see _take_free_grid.
     if is_locked and session.scalar(place) is not None:
         begun.lease_expires_at = _lease_end()
     return begun
 
 
 def live_leases_of(grid_id: ColumnElement[int]) -> ColumnElement[int]:
-    """SQL: number of live leases of a grid."""
+    """SQL: the number of live leases of a grid."""
     return (
         select(func.count())
         .where(
@@ -171,16 +173,16 @@ def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> H
         return Handout(
             "wait", retry_after_seconds=turns.seconds_until(who.campaign.id, who.assignment.id)
         )
-    # Nothing will ever be left for this person: what they did is their whole assignment.
+    # There will never be another grid for this person, so their answers are the whole assignment.
     if who.assignment.n_answered:
         complete_assignment(session, who.assignment)
     return Handout("done")
 
 
 def _is_at_hand(session: Session, who: AnnotatorSession, check: Grid) -> bool:
-    """Whether nobody else has locked what the annotator has of a check, as another tab of theirs
-    that is about to submit it has, and will then wait for the assignment: others' checks are
-    handed out under no lock of the grid."""
+    """Return whether nobody else has locked this annotator's row of a check. Another of their tabs
+    that is about to submit it holds this lock and then waits for the assignment. Checks of other
+    annotators are assigned without a lock on the grid."""
     own = select(Answer.id).where(
         Answer.grid_id == check.id, Answer.annotator_id == who.annotator_id
     )
@@ -192,8 +194,8 @@ def _is_at_hand(session: Session, who: AnnotatorSession, check: Grid) -> bool:
 
 
 def is_more_to_come(session: Session, who: AnnotatorSession) -> bool:
-    """Whether there is, or may yet be, a grid for this annotator: one that others may leave, or of
-    a round to come."""
+    """Return whether there is, or may later be, a grid for this annotator: one that someone else
+    may leave, or one of a later round."""
     at_work = rounds_at_work(session, who.campaign)
     if not at_work:
         return n_full_rounds(session, who.campaign) != who.campaign.rounds
@@ -205,8 +207,8 @@ def is_more_to_come(session: Session, who: AnnotatorSession) -> bool:
 
 
 def _unfilled(who: AnnotatorSession, one: Round) -> ColumnElement[bool]:
-    """SQL: grids of a round that want an answer, and one of this annotator's, who neither has
-    answered them nor works on them."""
+    """SQL: grids of a round that need an answer and that this annotator has neither answered nor is
+    working on."""
     answered_by_me = select(Answer.id).where(
         Answer.grid_id == Grid.id,
         Answer.annotator_id == who.annotator_id,
@@ -216,11 +218,12 @@ def _unfilled(who: AnnotatorSession, one: Round) -> ColumnElement[bool]:
 
 
 def _take_free_grid(session: Session, who: AnnotatorSession, one: Round) -> Grid | None:
-    """A grid of the round that nobody works on, under its row lock."""
+    """Return a grid of the round that nobody is working on, with its row locked."""
     free = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
     candidates = select(Grid).where(_unfilled(who, one), free)
     if KINDS[who.campaign.kind].votes:
-        # Whom most images are new to: looked for among the first, or every claim reads the round.
+        # Only the first grids are searched for one with most new images, because every claim would
+        # otherwise read the whole round.
         first = select(Grid.id).where(_unfilled(who, one), free).order_by(Grid.number)
         candidates = candidates.where(Grid.id.in_(first.limit(RANKED)))
     candidates = candidates.order_by(*_order(who)).limit(1)
@@ -237,8 +240,8 @@ def _take_free_grid(session: Session, who: AnnotatorSession, one: Round) -> Grid
 
 
 def _order(who: AnnotatorSession) -> list[ColumnElement[Any]]:
-    """SQL: the order in which grids are handed out. A second vote of one person on an image takes
-    the place of the first, so votes go to whom most images of the grid are new."""
+    """SQL: the order in which grids are assigned. A person's second vote on an image replaces the
+    first, so a grid of votes goes to an annotator for whom most of its images are new."""
     if not KINDS[who.campaign.kind].votes:
         return [Grid.number.expression]
     seen = aliased(Grid)
@@ -268,7 +271,7 @@ def _lease(session: Session, who: AnnotatorSession, grid: Grid, ahead: bool) -> 
         )
         session.add(own)
     else:
-        # The annotator's own expired lease: the same row, with its draft, goes on.
+        # This is the annotator's own expired lease, so the same row continues with its draft.
         own.lease_expires_at, own.assignment_id = expires, who.assignment.id
         own.leased_at, own.ahead = datetime.now(UTC), ahead
     session.flush()
@@ -282,17 +285,17 @@ def _lease_end() -> datetime:
 def save_draft(
     session: Session, who: AnnotatorSession, lease_id: UUID, version: int, draft: dict[str, object]
 ) -> Answer:
-    """Keep the state of an unfinished grid and extend its lease.
+    """Store the state of an unfinished grid and extend its lease.
 
     Raises StaleDraft, LeaseNotFound, Conflict (already submitted). A draft for an expired lease is
-    kept too; the lease comes to life again only if the place is still free.
+    stored as well, but the lease becomes live again only if the grid still needs an answer.
     """
     grid, lease = locked_with_grid(session, who, lease_id)
     if lease.state != "leased":
-        raise Conflict("This grid is finished already.", code="already_submitted")
+        raise Conflict("This grid is already finished.", code="already_submitted")
     if version <= lease.draft_version and draft != lease.draft:
         raise StaleDraft(
-            f"Draft {lease.draft_version} is stored already; this one is number {version}."
+            f"A newer draft is already saved: number {lease.draft_version}, not {version}."
         )
     lease.draft, lease.draft_version = draft, max(version, lease.draft_version)
     is_live = lease.lease_expires_at > datetime.now(UTC)
@@ -302,14 +305,14 @@ def save_draft(
 
 
 def live_leases(session: Session, grid: Grid) -> int:
-    """Number of live leases of a grid, whose row the caller has locked."""
+    """Return the number of live leases of a grid. The caller must hold the grid's row lock."""
     return (
         session.scalar(select(live_leases_of(Grid.__table__.c.id)).where(Grid.id == grid.id)) or 0
     )
 
 
 def return_lease(session: Session, who: AnnotatorSession, lease_id: UUID, why: str = "") -> None:
-    """Give a grid back: it goes to somebody else, never to this annotator again."""
+    """Return a grid, so that someone else gets it and this annotator never gets it again."""
     lease = own_lease(session, who, lease_id, lock=True)
     if lease.state == "leased":
         lease.state = "returned"
@@ -325,9 +328,9 @@ def remark(
     grid_id: int | None = None,
     image: int | None = None,
 ) -> None:
-    """Keep what an annotator tells, for the requester; empty comments are passed over.
+    """Store a remark of an annotator for the requester. Empty comments are ignored.
 
-    Raises InvalidInput for a broken image that the grid does not show.
+    Raises InvalidInput for a broken image that is not in the grid.
     """
     if kind == "comment" and not text.strip():
         return
@@ -358,5 +361,5 @@ def count_live_leases(session: Session, campaign: Campaign) -> int:
 
 
 def assignment_progress(assignment: Assignment) -> tuple[int, int]:
-    """Grids answered, and how many the annotator has taken on."""
+    """Return how many grids are answered, and how many the annotator has taken on."""
     return assignment.n_answered, grids_of(assignment)

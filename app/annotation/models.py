@@ -25,12 +25,13 @@ from app.core.database import Base, Identified
 
 
 class Annotator(Identified, Base):
-    """A person who groups images, as this campaign knows them: a dense position, no identity.
+    """A person who groups images, as this campaign knows them: by a position, without an identity.
 
-    practice: agreement with the known answer of each practice grid done, a list per grid with one
-    number per attempt. Measures against careless work are times, null where not taken; once a
-    requester has decided about an annotator (`reviewed_at`), no rule decides any more.
-    decision_reason: why the last measure was taken or taken back, in the requester's words.
+    practice: agreement with the known answer for each practice grid, as a list per grid with one
+        number per try.
+    warned_at, stopped_at, left_out_at: when a measure against careless work was taken; null if not.
+    reviewed_at: when a requester decided about the annotator; after that, no automatic rule does.
+    decision_reason: why the last measure was taken or undone.
     """
 
     __tablename__ = "annotator"
@@ -50,11 +51,11 @@ class Annotator(Identified, Base):
 
 
 class AnnotatorIdentity(Base):
-    """Where an annotator comes from. Kept apart from answers so that it can be erased alone.
+    """Where an annotator comes from. It is separate from answers so that it can be deleted alone.
 
-    `channel` is `import` where answers of theirs were imported, which nobody is paid for.
-    `key_hash` recognises a returning annotator; `external_id` is what the channel calls them
-    (null on the link channel, which knows no more than the browser's random key).
+    `channel` is `import` for people whose answers were imported; nobody is paid for those.
+    `key_hash` recognises a returning annotator. `external_id` is the channel's id of the person; it
+    is null for links, which know only the browser's random key.
     """
 
     __tablename__ = "annotator_identity"
@@ -71,13 +72,15 @@ class AnnotatorIdentity(Base):
 
 class Assignment(Identified, Base):
     """What one annotator takes on and is paid for: `target` grids of one campaign, and `extra`
-    more that the annotator chose to do for a bonus.
+    grids that they chose to do for a bonus.
 
-    state: `returned` when a platform says that its person gave it back, or has handed it on.
-    external_id: the platform's, which keeps its own record (app.recruitment.models.Submission).
-    handed_in_at: when the annotator's page began to submit it to the platform.
-    screened_out_at: when practice was failed, where the recruitment then sends people back.
-    seen_at: when the annotator's page was heard of last; null when it said that it was left.
+    state: `returned` if the person returned it on the platform, or if the platform gave it to
+        someone else.
+    external_id: the platform's id; the platform has its own record
+        (app.recruitment.models.Submission).
+    handed_in_at: when the annotator's page began to submit it on the platform.
+    screened_out_at: when practice was failed, if the recruitment then sends people back.
+    seen_at: when the annotator's page last reported; null if it reported that it was closed.
     """
 
     __tablename__ = "assignment"
@@ -86,7 +89,7 @@ class Assignment(Identified, Base):
         CheckConstraint("n_answered >= 0 AND extra >= 0", name="answered"),
         # A platform may hand the same assignment id to another person, so the person is in the key.
         UniqueConstraint("channel", "external_id", "annotator_id"),
-        # On platforms a person may hold several at once, and each has its own id there.
+        # On platforms a person may hold several at once, each with its own id there.
         Index(
             "uq_assignment_open",
             "annotator_id",
@@ -119,18 +122,18 @@ class Assignment(Identified, Base):
 
 
 class Answer(Identified, Base):
-    """One annotator's grouping of one grid: a lease first, then the submitted answer.
+    """One annotator's grouping of one grid: first a lease, then the submitted answer.
 
-    state: `leased` (live until `lease_expires_at`, free again after), `submitted`, `surplus`
-    (finished, but the grid had all it wanted), `returned` (given back by the annotator).
-    groups: aligned with the grid's `images`; group number, −1 for a leftover.
-    unseen: images that the annotator reported as broken; nothing is learned of them.
-    agreement: adjusted Rand index with the known or the repeated answer, and `chance` its standard
-    deviation were the images dealt out at random; null where there is nothing to compare.
-    trace: what was done when (docs/annotator-api.md), on what `device`.
-    ahead: leased before it is needed, so that its images are there in time.
-    imported_as: of an answer that was given elsewhere, a keyed hash by which it is recognised when
-    it is imported again.
+    state: `leased` (live until `lease_expires_at`, then free again), `submitted`, `surplus`
+        (finished, but the grid already had enough answers), or `returned` by the annotator.
+    groups: aligned with the grid's `images`; the group number, −1 for a leftover.
+    unseen: images that the annotator reported as broken; nothing is learned about them.
+    agreement: adjusted Rand index with the known or the repeated answer; null if there is nothing
+        to compare.
+    chance: standard deviation of `agreement` if the images were distributed at random.
+    trace: the annotator's actions with their times (docs/annotator-api.md), on this `device`.
+    ahead: whether the grid was leased before it was needed, to prefetch its images.
+    imported_as: keyed hash that recognises an imported answer when it is imported again.
     """
 
     __tablename__ = "answer"
@@ -193,7 +196,7 @@ class Answer(Identified, Base):
 
 
 class Remark(Identified, Base):
-    """What an annotator told: a comment, a grid given back, or an image that cannot be seen."""
+    """What an annotator reported: a comment, a skipped grid, or an image that is not displayed."""
 
     __tablename__ = "remark"
     __table_args__ = (

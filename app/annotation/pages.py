@@ -1,4 +1,4 @@
-"""The annotators' page: a frame with texts and addresses, which the script fills."""
+"""The annotators' page: a frame with texts and addresses that the script fills."""
 
 from typing import Any, Literal
 from uuid import UUID
@@ -26,8 +26,8 @@ def preview_page(
     lang: str = "",
     at: Literal["start", "work"] = "start",
 ) -> HTMLResponse:
-    """The annotators' page with a few random grids, to try; nothing of it is stored. `at=work`
-    leaves out what comes before the grids."""
+    """Show the annotators' page with a few random grids to try. Nothing is stored. `at=work` skips
+    what comes before the grids."""
     campaign = get_campaign(session, account, campaign_id)
     shown = preview_of(session, campaign, whole=at == "start")
     context = {
@@ -39,7 +39,7 @@ def preview_page(
 
 
 def page_context(request: Request, campaign: Campaign, lang: str) -> dict[str, Any]:
-    """What the annotators' page is made with."""
+    """Return what the template of the annotators' page needs."""
     wanted = annotation_of(campaign.annotation).language
     language = choose_language(lang, wanted, request.headers.get("accept-language", ""))
     return {

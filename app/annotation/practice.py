@@ -1,4 +1,4 @@
-"""Practice grids: known answers with feedback, before the first grid that counts."""
+"""Practice grids: grids with known answers and feedback, before the first grid that counts."""
 
 from sqlalchemy.orm import Session
 
@@ -12,13 +12,14 @@ from app.core.errors import Conflict, NotFound
 
 
 def current_practice(session: Session, who: AnnotatorSession) -> tuple[int, Grid, int]:
-    """Number, grid and earlier tries of the annotator's practice grid; raises Conflict."""
+    """Return the number, the grid and the earlier tries of the annotator's practice grid. Raises
+    Conflict."""
     if stage(who) != "practice":
-        raise Conflict("There is nothing to practise.", code="no_practice")
+        raise Conflict("There are no practice grids to do.", code="no_practice")
     number = practice_number(who)
     grid = practice_grid(session, who.campaign, number)
     if grid is None:
-        raise NotFound("This campaign has no more known answers to practise with.")
+        raise NotFound("This campaign has no more known answers for practice.")
     return number, grid, len(_tries(who, number))
 
 
@@ -34,16 +35,18 @@ def try_practice(
     groups: list[int],
     told: tuple[int, int] | None = None,
 ) -> tuple[float, list[int]]:
-    """Agreement with the known answer, and the known group of each image as sent.
+    """Return the agreement with the known answer, and the known group of each image in the order
+    sent.
 
-    told: number and earlier tries of the grid as the page knows them; a try that is sent again
-    because its reply was lost is not counted again. Raises Conflict, UnknownImages, BadGroups.
+    `told` is the number of the grid and its earlier tries as the page knows them. A try that is
+    sent again because its response was lost is not counted again. Raises Conflict, UnknownImages,
+    BadGroups.
     """
     session.refresh(who.annotator, with_for_update={"key_share": True})
     if told is not None and told[1] < len(_tries(who, told[0])):
         grid = practice_grid(session, who.campaign, told[0])
         if grid is None:
-            raise Conflict("There is nothing to practise.", code="no_practice")
+            raise Conflict("There are no practice grids to do.", code="no_practice")
         return _compared(who, grid, images, groups)
     number, grid, _ = current_practice(session, who)
     value, truth = _compared(who, grid, images, groups)
@@ -60,7 +63,10 @@ def _compared(
     if sorted(images) != sorted(grid.images):
         raise UnknownImages("The answer must name each image of this grid exactly once.")
     if len(groups) != len(images):
-        raise BadGroups(f"{len(images)} images came with {len(groups)} groups.")
+        raise BadGroups(
+            f"The answer has {len(images)} images and {len(groups)} groups. It needs one group "
+            "for each image."
+        )
     known = dict(zip(grid.images, grid.truth or [], strict=True))
     truth = [known[image] for image in images]
     found = comparing(who.campaign).agreement(truth, groups)

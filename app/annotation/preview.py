@@ -1,4 +1,4 @@
-"""What the annotators' page needs to be tried without a campaign that runs: a few random grids."""
+"""The data for trying the annotators' page without a running campaign: a few random grids."""
 
 import numpy as np
 from pydantic import BaseModel
@@ -16,7 +16,7 @@ N_GRIDS = 3
 
 
 class Preview(BaseModel):
-    """Answers to the page's calls: its script plays the server (frontend/src/preview.ts)."""
+    """Responses to the page's requests; its script plays the server (frontend/src/preview.ts)."""
 
     campaign: CampaignForAnnotators
     stages: list[str]
@@ -25,9 +25,9 @@ class Preview(BaseModel):
 
 
 def preview_of(session: Session, campaign: Campaign, *, whole: bool = True) -> Preview:
-    """With all that comes before the grids, if `whole`.
+    """Return a preview. With `whole`, it includes what comes before the grids.
 
-    Raises Conflict when the collection is too small for a grid.
+    Raises Conflict if the collection is too small for a grid.
     """
     collection = session.get_one(Collection, campaign.collection_id)
     require_images(collection, campaign.grid_size)

@@ -1,7 +1,7 @@
 """How good an annotator's work is, and what is done about it.
 
-Measures: `warn` asks for more care, `stop` gives no more grids, `leave_out` keeps the answers out
-of learning. All can be taken back. Nobody goes unpaid: what was done before counts for pay.
+Measures: `warn` asks for more care, `stop` gives no more grids, and `leave_out` keeps the answers
+out of learning. All of them can be undone. Finished work always counts for pay.
 """
 
 from array import array
@@ -40,13 +40,13 @@ from learning.quality import (
     verdict,
 )
 
-_BY_RULE = "By rule: the checks of quality look random."
+_BY_RULE = "Applied automatically: answers to quality checks look random."
 Decision = Literal["warn", "stop", "leave_out", "restore"]
 
 
 @dataclass(frozen=True)
 class Work:
-    """One finished answer, as far as quality goes."""
+    """One finished answer with what matters for quality."""
 
     annotator_id: UUID
     grid_id: int
@@ -60,10 +60,8 @@ class Work:
 
 @dataclass(frozen=True)
 class Score:
-    """What is known of one annotator's work; evidence is None where nothing was compared.
-
-    seconds: median time of an answer.
-    """
+    """What is known about one annotator's work. Evidence is None if nothing was compared, and
+    `seconds` is the median time of an answer."""
 
     annotator: Annotator
     n_answers: int
@@ -77,13 +75,13 @@ class Score:
 
 
 def judge(session: Session, campaign: Campaign, annotator: Annotator) -> None:
-    """Take the campaign's measures if the annotator's checks look random; none after a requester
-    has decided about them. The caller holds the campaign's row lock."""
+    """Take the campaign's measures if the annotator's checks look random, unless a requester has
+    already decided about them. The caller must hold the campaign's row lock."""
     if annotator.reviewed_at is not None:
         return
     work = list(_work(session, campaign, annotator.id))
     if annotator.warned_at is not None:
-        # Who has taken a warning to heart is judged by what came after it.
+        # An annotator who was warned is judged by the work after the warning.
         since = annotator.warning_seen_at or annotator.warned_at
         work = [one for one in work if one.submitted_at >= since]
     n_one_group = _n_flat(campaign, work)
@@ -97,7 +95,7 @@ def judge(session: Session, campaign: Campaign, annotator: Annotator) -> None:
 
 
 def verdict_of(session: Session, campaign: Campaign, annotator: Annotator) -> Verdict:
-    """How an annotator's gold grids and repeats look, over all their work."""
+    """Return how an annotator's gold grids and repeats look, over all their work."""
     work = list(_work(session, campaign, annotator.id))
     found = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
     return verdict(found, len(work), _n_flat(campaign, work))
@@ -110,7 +108,7 @@ def _n_flat(campaign: Campaign, work: Iterable[Work]) -> int:
 
 @dataclass
 class _Tallies:
-    """What is known of one annotator, answer by answer: a number is kept of each, its time."""
+    """Running totals of one annotator's answers. Only the time of each answer is stored."""
 
     n_answers: int = 0
     n_one_group: int = 0
@@ -136,10 +134,11 @@ class _Tallies:
 
 
 def read_scores(session: Session, campaign: Campaign) -> list[Score]:
-    """Scores of all annotators with a finished answer, by their number."""
+    """Return the scores of all annotators with a finished answer, by number."""
     by = comparing(campaign)
     tallies: dict[UUID, _Tallies] = defaultdict(_Tallies)
-    # Grid by grid, for answers are compared within one; so millions of them need no memory.
+    # Answers are read grid by grid, because they are compared within a grid, so that millions of
+    # them need no memory.
     for _, answers in groupby(_work(session, campaign), lambda one: one.grid_id):
         work = list(answers)
         for one in work:
@@ -188,10 +187,11 @@ def decide(
     decision: Decision,
     reason: str = "",
 ) -> Annotator:
-    """A requester's word on an annotator, which no rule overrules. Raises NotFound.
+    """Record a requester's decision about an annotator. No automatic rule changes it. Raises
+    NotFound.
 
-    Leaving out, and taking that back, asks for a new model. The reason stays with the annotator
-    until the next decision, and in the audit log for good.
+    Leaving out an annotator, or undoing that, requests a new model. The reason is stored with the
+    annotator until the next decision, and permanently in the audit log.
     """
     campaign = locked(session, Campaign, campaign.id)
     annotator = session.scalar(
@@ -227,7 +227,8 @@ def _take(session: Session, campaign: Campaign, annotator: Annotator, measure: M
     if measure == "leave_out":
         _learn_anew(session, campaign)
     if measure == "stop":
-        # What was leased ahead and will not be begun is free for others at once.
+        # A grid that was leased ahead will not be started, so it becomes free for others
+        # immediately.
         session.execute(
             update(Answer)
             .where(Answer.annotator_id == annotator.id, Answer.state == "leased", Answer.ahead)
@@ -241,7 +242,7 @@ def _learn_anew(session: Session, campaign: Campaign) -> None:
 
 
 def _work(session: Session, campaign: Campaign, annotator_id: UUID | None = None) -> Iterator[Work]:
-    """Finished answers of a campaign, or of one annotator, grid by grid."""
+    """Yield the finished answers of a campaign, or of one annotator, grid by grid."""
     query = (
         select(
             Answer.annotator_id,

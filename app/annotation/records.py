@@ -1,4 +1,4 @@
-"""Finished answers as the API lists them; with what was done when, they can be played back."""
+"""Finished answers as the API lists them. With their traces, they can be played back."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -21,9 +21,10 @@ Role = Literal["ask", "gold", "repeat"]
 
 
 class Replay(BaseModel):
-    """How an answer came about; the trace as the page sent it (docs/annotator-api.md).
+    """How an answer was made, with the trace as the page sent it (docs/annotator-api.md).
 
-    `urls[k]` is the address of `images[k]`; `choices` names the groups where they are votes.
+    `urls[k]` is the address of `images[k]`. `choices` has the names of the groups if they are
+    votes.
     """
 
     urls: list[str]
@@ -33,24 +34,30 @@ class Replay(BaseModel):
 
 
 class AnswerRecord(BaseModel):
-    """One finished answer; `groups[k]` is the group of `images[k]`, −1 for a leftover."""
+    """A finished answer. `groups[k]` is the group of `images[k]`, −1 for a leftover."""
 
     id: UUID
     annotator: int = Field(description="Number of the annotator in this campaign.")
     grid: int
-    role: Role = Field(description="`ask` is learned from; the others check the annotator.")
-    round: int | None = Field(description="Null for a check, 0 for an imported answer.")
+    role: Role = Field(
+        description="Models learn from the role `ask`. The others check the annotator."
+    )
+    round: int | None = Field(
+        description="Number of the round. Null for a check, 0 for an imported answer."
+    )
     state: Literal["submitted", "surplus"]
     submitted_at: datetime
     elapsed_ms: int | None
     left_out: bool = Field(description="The annotator's answers are left out of learning.")
-    images: list[int] = Field(description="Positions in the collection.")
+    images: list[int] = Field(description="Positions of the images in the collection.")
     groups: list[int]
     descriptions: list[str]
-    unseen: list[int] = Field(description="Images that the annotator could not see.")
-    truth: list[int] | None = Field(description="Known groups, of a gold grid.")
-    agreement: float | None = Field(description="With what is known: 1 perfect, 0 chance.")
-    replay: Replay | None = Field(description="Only when asked for.")
+    unseen: list[int] = Field(description="Images that were not displayed to the annotator.")
+    truth: list[int] | None = Field(description="Known groups of a gold grid.")
+    agreement: float | None = Field(
+        description="Agreement with the known or earlier answer: 1 is perfect, 0 is chance."
+    )
+    replay: Replay | None = Field(description="Only when you request it.")
 
     @classmethod
     def of(
@@ -84,14 +91,15 @@ def answers_of(
     round_number: int | None = None,
     role: Role | None = None,
 ) -> Select[Answer, Grid, int, Annotator]:
-    """Finished answers of a campaign, of one annotator, round or role if told."""
+    """Select the finished answers of a campaign, or only those of one annotator, round or role."""
     query = (
         select(Answer, Grid, Round.number, Annotator)
         .join(Grid, Answer.grid_id == Grid.id)
         .outerjoin(Round, Grid.round_id == Round.id)
         .join(Annotator, Answer.annotator_id == Annotator.id)
         .where(Answer.campaign_id == campaign.id, Answer.state.in_(FINISHED))
-        # Says what the states imply, so that the index of finished answers serves.
+        # This follows from the states, but the condition lets the index of finished answers be
+        # used.
         .where(Answer.submitted_at.is_not(None))
     )
     if annotator is not None:
@@ -111,7 +119,7 @@ def replay_of(session: Session, campaign: Campaign, answer: Answer, grid: Grid) 
 
 
 def answer_with_replay(session: Session, campaign: Campaign, answer_id: UUID) -> AnswerRecord:
-    """One finished answer of this campaign; raises NotFound."""
+    """Return one finished answer of this campaign. Raises NotFound."""
     query = answers_of(campaign).where(Answer.id == answer_id)
     found = session.execute(query).one_or_none()
     if found is None:

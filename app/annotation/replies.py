@@ -1,4 +1,4 @@
-"""Replies of the annotation API, made from what the services found."""
+"""Responses of the annotation API, made from what the services return."""
 
 from sqlalchemy.orm import Session
 
@@ -24,8 +24,8 @@ N_COLOURS = 10
 def session_out(
     session: Session, who: AnnotatorSession, ways_out: dict[str, HandIn] | None = None
 ) -> SessionOut:
-    """A session that was opened, with the first grid where work can begin; `ways_out`: hand_in,
-    declined and screened_out of SessionOut."""
+    """Return an opened session, with the first grid if work can begin. `ways_out` has `hand_in`,
+    `declined` and `screened_out` of SessionOut."""
     state = stage_out(who)
     ready = state.stage == "work"
     handout = handout_out(session, who, leases.lease_next_grid(session, who)) if ready else None
@@ -46,7 +46,7 @@ def session_out(
 
 
 def stage_out(who: AnnotatorSession) -> StageOut:
-    """Where the annotator stands."""
+    """Return what the annotator's page shows next."""
     progress = PracticeProgress(
         done=min(sessions.practice_number(who), who.settings.practice), total=who.settings.practice
     )
@@ -54,7 +54,7 @@ def stage_out(who: AnnotatorSession) -> StageOut:
 
 
 def handout_out(session: Session, who: AnnotatorSession, handout: leases.Handout) -> HandoutOut:
-    """What an annotator who asked for a grid got."""
+    """Return what an annotator who requested a grid gets."""
     answered, target = leases.assignment_progress(who.assignment)
     has_ended = handout.status in ("done", "stopped")
     offers = hooks.Offers()
@@ -77,7 +77,8 @@ def handout_out(session: Session, who: AnnotatorSession, handout: leases.Handout
 def _may_go_on(
     session: Session, who: AnnotatorSession, handout: leases.Handout, may_take_on: bool | None
 ) -> bool | None:
-    """Whether somebody who is done could do another assignment; None where that is not offered."""
+    """Return whether an annotator who is done could take on another assignment. None if that is
+    not offered."""
     if may_take_on is None:
         return None
     is_over = handout.status == "stopped" or who.campaign.state == "finished"
@@ -93,7 +94,7 @@ def _lease_out(session: Session, campaign: Campaign, handout: leases.Handout) ->
         grid_id=pseudonym("grid", str(grid.id))[:16],
         images=leased_images(session, campaign, grid.images),
         expires_at=lease.lease_expires_at,
-        # Votes keep their colours.
+        # Votes always have the same colours.
         first_colour=0 if KINDS[campaign.kind].votes else lease.id.int % N_COLOURS,
         draft=DraftOut.model_validate(lease.draft) if lease.draft else None,
         draft_version=lease.draft_version,

@@ -1,4 +1,4 @@
-"""What requesters see and decide about annotators: the API."""
+"""API for requesters: annotators, their answers and remarks, and decisions about them."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -35,7 +35,8 @@ Number = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
 
 
 class EvidenceOut(BaseModel):
-    """Mean agreement (1 perfect, 0 chance), what random groups stay below, and of how many."""
+    """The mean agreement (1 is perfect, 0 is chance), the value that random groups stay below, and
+    the number of comparisons."""
 
     mean: float
     band: float
@@ -84,8 +85,8 @@ class AnnotatorScore(BaseModel):
 
 
 class DecisionIn(BaseModel, extra="forbid"):
-    """Why: kept with the annotator and in the audit log, and shown to those who see the campaign,
-    not to the annotator."""
+    """The reason is stored with the annotator and in the audit log. People who can see the campaign
+    can read it, but not the annotator."""
 
     reason: str = Field(default="", max_length=1000)
 
@@ -119,7 +120,8 @@ class KnownAnswersOut(BaseModel):
 def list_annotators(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[AnnotatorScore]:
-    """Everybody with a finished answer: agreement with known answers, themselves and others."""
+    """List everyone with a finished answer, and how well they agree with known answers, with
+    themselves and with others."""
     campaign = get_campaign(session, account, campaign_id)
     scores = paging.part(read_scores(session, campaign), lambda one: one.annotator.position)
     return paging.page([AnnotatorScore.of(score) for score in scores])
@@ -134,7 +136,8 @@ def decide_about_annotator(
     account: SignedIn,
     body: DecisionIn | None = None,
 ) -> Response:
-    """warn, stop, leave_out, or restore; from then on no rule decides about this annotator."""
+    """Decide about an annotator: warn, stop, leave_out or restore. After that, no automatic rule
+    changes it."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
     reason = body.reason if body else ""
     decide(session, account, campaign, position, decision, reason)
@@ -152,9 +155,12 @@ def list_answers(
     round: Number = None,
     role: Role | None = None,
     order: Literal["oldest", "newest"] = "oldest",
-    replay: Annotated[bool, Query(description="With traces and addresses of images.")] = False,
+    replay: Annotated[
+        bool, Query(description="Include traces and the addresses of images.")
+    ] = False,
 ) -> Page[AnswerRecord]:
-    """Finished answers, checks of quality too, in the order in which they came."""
+    """List finished answers, including quality checks, in the order in which they were
+    submitted."""
     campaign = get_campaign(session, account, campaign_id)
     query = answers_of(campaign, annotator, round, role)
     newest_first = order == "newest"
@@ -171,7 +177,7 @@ def list_answers(
 def get_answer(
     campaign_id: UUID, answer_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> AnswerRecord:
-    """One finished answer with what was done when."""
+    """Return one finished answer with its trace."""
     campaign = get_campaign(session, account, campaign_id)
     return answer_with_replay(session, campaign, answer_id)
 
@@ -181,7 +187,7 @@ def get_answer(
 def list_remarks(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[RemarkOut]:
-    """What annotators told, the newest first: comments, skipped grids, broken images."""
+    """List annotators' remarks, the newest first: comments, skipped grids and broken images."""
     campaign = get_campaign(session, account, campaign_id)
     query = (
         select(Remark, Annotator.position)
@@ -196,7 +202,7 @@ def list_remarks(
 def change_annotation(
     campaign_id: UUID, body: dict[str, Any], session: DatabaseSession, account: SignedIn
 ) -> AnnotationSettings:
-    """Change the annotators' pages; what is not named stays."""
+    """Change settings of the annotators' pages. Settings that you leave out don't change."""
     campaign = set_annotation(session, account, campaign_id, body)
     return annotation_of(campaign.annotation)
 
@@ -205,7 +211,7 @@ def change_annotation(
 def delete_known_answers(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
-    """Delete the known answers of a draft, to change its collection or grids."""
+    """Delete the known answers of a draft, so that you can change its collection or grids."""
     delete_known_list(session, account, campaign_id)
     return Response(status_code=204)
 
@@ -215,10 +221,12 @@ def delete_known_answers(
 @takes(uploads)
 def add_known_answers(
     campaign_id: UUID,
-    file: Annotated[UploadFile, File(description="CSV: grid, filename, group")],
+    file: Annotated[
+        UploadFile, File(description="CSV file with the columns grid, filename and group.")
+    ],
     session: DatabaseSession,
     account: SignedIn,
 ) -> KnownAnswersOut:
-    """Add grids with known answers of your own."""
+    """Add grids with your own known answers."""
     added = add_known_list(session, account, campaign_id, file.file.read())
     return KnownAnswersOut(added=added)

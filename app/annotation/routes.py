@@ -1,4 +1,4 @@
-"""The annotators' API."""
+"""API of the annotators' page."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -43,13 +43,15 @@ async def _assignment_id(
     return assignment_of_token(credentials.credentials if credentials else "")
 
 
-# Of the bearer token. Who that is the route itself looks up, in its thread: see app.core.web.
+# The assignment of the bearer token. The route itself reads it from the database, in its thread:
+# see app.core.web.
 AssignmentId = Annotated[UUID, Depends(_assignment_id)]
 
 
 @api.post("/steps")
 def take_step(body: StepIn, session: AnnotatorsSession, assignment_id: AssignmentId) -> StageOut:
-    """Agreed to the consent text; read the instructions or the warning."""
+    """Record that the annotator agreed to the consent text, or read the instructions or the
+    warning."""
     who = session_of(session, assignment_id)
     sessions.take_step(who, body.step)
     return stage_out(who)
@@ -57,7 +59,7 @@ def take_step(body: StepIn, session: AnnotatorsSession, assignment_id: Assignmen
 
 @api.get("/practice")
 def current_practice(session: AnnotatorsSession, assignment_id: AssignmentId) -> PracticeOut:
-    """The practice grid to do next."""
+    """Return the next practice grid."""
     who = session_of(session, assignment_id)
     number, grid, tries = practice.current_practice(session, who)
     images = leased_images(session, who.campaign, grid.images)
@@ -68,7 +70,7 @@ def current_practice(session: AnnotatorsSession, assignment_id: AssignmentId) ->
 def try_practice(
     body: PracticeIn, session: AnnotatorsSession, assignment_id: AssignmentId
 ) -> PracticeFeedback:
-    """Try a practice grid; the reply tells what is known of it."""
+    """Submit a try of a practice grid. The response contains the known answer."""
     who = session_of(session, assignment_id)
     told = None
     if body.number is not None and body.tries is not None:
@@ -82,7 +84,7 @@ def try_practice(
 def lease_next_grid(
     request: Request, session: AnnotatorsSession, assignment_id: AssignmentId
 ) -> HandoutOut:
-    """Lease the next grid, or learn why there is none now."""
+    """Lease the next grid, or find out why there is none now."""
     who = session_of(session, assignment_id)
     keep_even_pace(request, who)
     return handout_out(session, who, leases.lease_next_grid(session, who))
@@ -90,7 +92,8 @@ def lease_next_grid(
 
 @api.post("/presence", status_code=204)
 def presence(body: PresenceIn, session: AnnotatorsSession, assignment_id: AssignmentId) -> Response:
-    """The page is open still, or is being closed; every 20 seconds on platforms."""
+    """Report that the page is still open or is being closed. Pages on platforms send this every 20
+    seconds."""
     who = session_of(session, assignment_id)
     who.assignment.seen_at = None if body.left else datetime.now(UTC)
     return Response(status_code=204)
@@ -100,7 +103,8 @@ def presence(body: PresenceIn, session: AnnotatorsSession, assignment_id: Assign
 def lease_ahead(
     request: Request, session: AnnotatorsSession, assignment_id: AssignmentId
 ) -> HandoutOut:
-    """The grid after the one at work, to fetch its images; POST /leases hands it out."""
+    """Lease the grid after the current one in order to prefetch its images. POST /leases then
+    assigns it."""
     who = session_of(session, assignment_id)
     keep_even_pace(request, who)
     return handout_out(session, who, leases.lease_ahead(session, who))
@@ -110,10 +114,11 @@ def lease_ahead(
 def lease_images(
     lease_id: UUID, size: str, session: AnnotatorsSession, assignment_id: AssignmentId
 ) -> Response:
-    """All images of a grid in one reply, so that a slow line waits once (docs/annotator-api.md)."""
+    """Return all images of a grid in one response, so that a slow connection waits only once
+    (docs/annotator-api.md)."""
     who = session_of(session, assignment_id)
     if size not in SIZES:
-        raise NotFound(f"Sizes are {', '.join(SIZES)}.")
+        raise NotFound(f"There is no such size. Choose one of {', '.join(SIZES)}.")
     lease = held.own_lease(session, who, lease_id)
     found = images_at(session, who.campaign, session.get_one(Grid, lease.grid_id).images)
     headers = {"Cache-Control": "private, max-age=86400"}
@@ -124,7 +129,7 @@ def lease_images(
 def save_draft(
     lease_id: UUID, body: DraftIn, session: AnnotatorsSession, assignment_id: AssignmentId
 ) -> DraftSaved:
-    """Keep an unfinished grouping; also extends the lease."""
+    """Save an unfinished grouping. This also extends the lease."""
     who = session_of(session, assignment_id)
     draft = body.model_dump(include={"groups", "descriptions"})
     lease = leases.save_draft(session, who, lease_id, body.version, draft)
@@ -140,11 +145,11 @@ def submit_answer(
     assignment_id: AssignmentId,
     idempotency_key: Annotated[str, Header(min_length=8, max_length=100)],
 ) -> AnswerOut:
-    """Hand in the grouping of a leased grid."""
+    """Submit the grouping of a leased grid."""
     who = session_of(session, assignment_id)
     keep_even_pace(request, who)
     submission = answers.Submission(**body.model_dump())
-    # Read before, as others wait while an answer is stored.
+    # This is read before, because others wait while an answer is stored.
     seconds_before = sessions.seconds_spent_beside(session, lease_id)
     answer, assignment = answers.submit_answer(session, who, lease_id, submission, idempotency_key)
     session.flush()
@@ -164,7 +169,7 @@ def return_lease(
     assignment_id: AssignmentId,
     body: ReturnIn | None = None,
 ) -> Response:
-    """Give a leased grid back."""
+    """Return a leased grid without an answer."""
     who = session_of(session, assignment_id)
     leases.return_lease(session, who, lease_id, body.why if body else "")
     return Response(status_code=204)
@@ -172,7 +177,7 @@ def return_lease(
 
 @api.post("/remarks", status_code=204)
 def remark(body: RemarkIn, session: AnnotatorsSession, assignment_id: AssignmentId) -> Response:
-    """Leave a comment, or report an image that cannot be seen."""
+    """Leave a comment, or report an image that is not displayed."""
     who = session_of(session, assignment_id)
     lease = held.own_lease(session, who, body.lease_id) if body.lease_id else None
     grid_id = lease.grid_id if lease else None

@@ -1,4 +1,4 @@
-"""Bodies of the annotation API."""
+"""Request and response bodies of the annotation API."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -17,13 +17,13 @@ Descriptions = Literal["required", "optional", "none"]
 class OpenSession(BaseModel):
     link: str = Field(max_length=500)
     annotator_key: str = Field(min_length=16, max_length=128)
-    # Of the link, from who comes for the first time.
+    # The link's password, sent by people who come for the first time.
     password: str | None = Field(default=None, max_length=1000)
 
 
 class CampaignForAnnotators(BaseModel):
-    """Texts of the requester come as safe HTML; empty: the page's own text. Groups of `select` are
-    votes: 0 yes, 1 no, 2 unsure."""
+    """What annotators see of a campaign. The requester's texts are safe HTML; the page uses its own
+    text if one is empty. Groups of `select` are votes: 0 yes, 1 no, 2 unsure."""
 
     id: UUID
     name: str
@@ -48,15 +48,15 @@ class PracticeProgress(BaseModel):
 
 
 class StageOut(BaseModel):
-    """Where the annotator stands: what is shown before or instead of grids."""
+    """What the annotator's page shows before or instead of grids."""
 
     stage: Literal["consent", "instructions", "practice", "warning", "work", "screened_out"]
     practice: PracticeProgress
 
 
 class HandIn(BaseModel):
-    """How the annotator's page ends the work on the platform: a form that the browser posts to
-    `address`, or an address to go to."""
+    """How the annotator's page ends the work on the platform: the browser posts a form to
+    `address`, or goes there."""
 
     kind: Literal["form", "address"]
     address: str
@@ -64,8 +64,7 @@ class HandIn(BaseModel):
 
 
 class MoreOut(BaseModel):
-    """Grids beyond the assignment's own that may be done, and the bonus for each in hundredths of
-    the currency."""
+    """How many extra grids the annotator can do, and the bonus for each in cents."""
 
     left: int
     cents: int
@@ -73,8 +72,7 @@ class MoreOut(BaseModel):
 
 
 class BonusOut(BaseModel):
-    """Grids done beyond the assignment's own, and the bonus for them so far in hundredths of the
-    currency."""
+    """How many extra grids are done, and their bonus so far in cents."""
 
     grids: int
     cents: int
@@ -82,11 +80,12 @@ class BonusOut(BaseModel):
 
 
 class SessionOut(StageOut):
-    """`next` saves a request where work can begin at once; `seconds_spent` on this assignment.
+    """An opened session. `next` saves a request if work can begin immediately, and `seconds_spent`
+    is the time spent on this assignment.
 
-    On a platform: `hand_in` is how finished work is handed in (POST /hand-in first), `declined` the
-    way back without consent, `screened_out` the one after practice that was not passed; null:
-    people return the task there.
+    On a platform, `hand_in` is how finished work is submitted (POST /hand-in first), `declined` is
+    the way back without consent, and `screened_out` is the way back after failed practice. If one
+    is null, people return the task on the platform.
     """
 
     token: str
@@ -114,17 +113,22 @@ class DraftOut(BaseModel):
 
 class LeaseOut(BaseModel):
     id: UUID
-    grid_id: str = Field(description="The same for all who get the grid; tells nothing else.")
+    grid_id: str = Field(
+        description="A random-looking id. Everyone who gets the grid sees the same id."
+    )
     images: list[LeasedImage]
     expires_at: datetime
-    first_colour: int = Field(description="Colour of the first group: colours change places.")
+    first_colour: int = Field(
+        description="Colour of the first group. The order of colours differs between leases."
+    )
     draft: DraftOut | None
     draft_version: int
 
 
 class HandoutOut(BaseModel):
-    """Once it is over, behind a link: what is earned by the books (`earned_cents`, null where
-    nothing is paid), and whether another assignment could be taken on (`again`)."""
+    """A grid, or why there is none. At the end of an assignment through a link, `earned_cents` is
+    what was earned (null if nothing is paid), and `again` tells whether another assignment is
+    possible."""
 
     status: Literal["leased", "wait", "done", "paused", "stopped", "warning"]
     answered: int
@@ -139,13 +143,13 @@ class HandoutOut(BaseModel):
 
 
 class PresenceIn(BaseModel):
-    """left: the page is being closed."""
+    """`left` tells that the page is being closed."""
 
     left: Flag = False
 
 
 class OpenMTurkSession(BaseModel):
-    """What MTurk adds to the address of the annotators' page."""
+    """The parameters that MTurk adds to the address of the annotators' page."""
 
     link: str = Field(max_length=500)
     assignment_id: str = Field(max_length=100)
@@ -155,7 +159,8 @@ class OpenMTurkSession(BaseModel):
 
 
 class OpenProlificSession(BaseModel):
-    """What Prolific adds to the address; `token` where the study's address is signed."""
+    """The parameters that Prolific adds to the address. `token` is set if the study's address is
+    signed."""
 
     link: str = Field(max_length=500)
     participant: str = Field(max_length=100)
@@ -183,12 +188,13 @@ class AnswerIn(BaseModel):
     trace: list[Any] = Field(default_factory=list, max_length=5000)
     device: "Device | None" = None
     unseen: list[Whole] = Field(
-        default_factory=list, max_length=100, description="Images that could not be seen."
+        default_factory=list, max_length=100, description="Images that were not displayed."
     )
 
 
 class Device(BaseModel):
-    """Size of the page in CSS pixels, pixels per CSS pixel, main pointer, language of the page."""
+    """The size of the page in CSS pixels, pixels per CSS pixel, the main pointer, and the page's
+    language."""
 
     width: Whole = Field(ge=0, le=100_000)
     height: Whole = Field(ge=0, le=100_000)
@@ -213,14 +219,14 @@ class ReturnIn(BaseModel):
 
 
 class RemarkIn(BaseModel):
-    """A comment, or an image of the leased grid that cannot be seen."""
+    """A comment, or an image of the leased grid that is not displayed."""
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> "RemarkIn":
         if self.kind == "broken_image" and (self.image is None or self.lease_id is None):
-            raise ValueError("a broken image needs its number and its lease")
+            raise ValueError("a broken image needs its image number and lease")
         if self.kind == "comment" and self.image is not None:
-            raise ValueError("a comment is about no image")
+            raise ValueError("a comment can't have an image")
         return self
 
     kind: Literal["comment", "broken_image"]
@@ -236,8 +242,8 @@ class PracticeOut(BaseModel):
 
 
 class PracticeIn(BaseModel):
-    """number, tries: of the grid as GET /practice told them, so that a try whose reply was lost
-    can be sent again without being counted twice."""
+    """`number` and `tries` come from GET /practice, so that a try whose response was lost can be
+    sent again without being counted twice."""
 
     images: Groups
     groups: Groups
@@ -246,7 +252,8 @@ class PracticeIn(BaseModel):
 
 
 class PracticeFeedback(BaseModel):
-    """truth: the known group of each image, as sent; agreement: 1 is perfect, 0 is chance."""
+    """The result of a practice try. `truth` is the known group of each image in the order sent, and
+    `agreement` is 1 if perfect and 0 by chance."""
 
     agreement: float
     passed: bool

@@ -1,7 +1,8 @@
-"""Who is answering: annotators, their assignments, and the bearer token of their page.
+"""Annotators, their assignments, and the bearer token of their page.
 
-Annotators' pages use no cookies (inside a platform's frame browsers block them): a short-lived
-sealed token in the `Authorization` header names the assignment, to us alone.
+Annotators' pages use no cookies, because browsers block them inside a platform's frame. Instead, an
+encrypted short-lived token in the `Authorization` header identifies the assignment, and only this
+server can read it.
 """
 
 import secrets
@@ -29,18 +30,18 @@ CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 Stage = Literal["consent", "instructions", "practice", "warning", "work", "screened_out"]
 PRACTICE_TRIES = 2
-# The line of a campaign in which newcomers wait.
+# The queue of a campaign in which newcomers wait (app.core.database.turn_for).
 NEWCOMERS = 1
 
 
 class NotPrepared(Conflict):
-    """Something comes before the grids: consent, or practice."""
+    """Something comes before the grids: consent or practice."""
 
     code = "not_prepared"
 
 
 class BadToken(LikewiseError):
-    """The bearer token is missing, forged or too old."""
+    """The bearer token is missing, forged or expired."""
 
     code = "bad_token"
     status = 401
@@ -48,7 +49,7 @@ class BadToken(LikewiseError):
 
 @dataclass(frozen=True)
 class AnnotatorSession:
-    """The caller of the annotation API."""
+    """The annotator who calls the annotation API."""
 
     campaign: Campaign
     annotator: Annotator
@@ -64,22 +65,24 @@ class AnnotatorSession:
 
 
 def person_key(campaign_id: UUID, channel: str, key: str) -> str:
-    """Keyed hash of who an annotator is: the same for the same person in the same campaign."""
+    """Return the keyed hash of an annotator's identity. It is the same for the same person in the
+    same campaign."""
     return pseudonym(f"annotator:{campaign_id}:{channel}", key)
 
 
 def current_assignment(session: Session, annotator: Annotator) -> Assignment | None:
-    """What an annotator behind a link is at; None: another may be taken on."""
+    """Return the current assignment of an annotator who used a link, or None if they can take on
+    another one."""
     query = select(Assignment).where(Assignment.annotator_id == annotator.id)
     assignment = session.scalar(query.where(Assignment.state == "open"))
     if assignment is None and annotator.stopped_at is not None:
-        # Nothing more to take on: the last one tells its code.
+        # There is nothing more to take on, so the last assignment shows its code.
         assignment = session.scalar(query.order_by(Assignment.created_at.desc()).limit(1))
     return assignment
 
 
 def new_assignment(campaign: Campaign, annotator: Annotator, channel: str) -> Assignment:
-    """Of the campaign's present size."""
+    """Create an assignment with the campaign's current number of grids."""
     return Assignment(
         campaign_id=campaign.id,
         annotator_id=annotator.id,
@@ -90,17 +93,17 @@ def new_assignment(campaign: Campaign, annotator: Annotator, channel: str) -> As
 
 
 def annotator_of(session: Session, campaign: Campaign, key: str, channel: str) -> Annotator:
-    """The annotator with this key on this channel, new if need be."""
+    """Return the annotator with this key on this channel, and create them if needed."""
     return session.get_one(Annotator, _annotator(session, campaign, key, channel))
 
 
 def remember_person(session: Session, annotator_id: UUID, external_id: str) -> None:
-    """Keep what the channel calls an annotator, apart from answers, for payments."""
+    """Store the channel's id of an annotator for payments, separately from answers."""
     session.get_one(AnnotatorIdentity, annotator_id).external_id = external_id
 
 
 def known_annotator(session: Session, campaign_id: UUID, key: str, channel: str) -> UUID | None:
-    """Who has come with this key before."""
+    """Return the annotator who used this key before, or None."""
     return session.scalar(
         select(AnnotatorIdentity.annotator_id).where(
             AnnotatorIdentity.campaign_id == campaign_id,
@@ -121,8 +124,9 @@ def _annotator(session: Session, campaign: Campaign, key: str, channel: str) -> 
     known = session.scalar(query.with_for_update())
     if known is not None:
         return known
-    # One newcomer at a time, for dense positions and to settle who of two was first. Not by the
-    # campaign's row lock: a newcomer is handed a grid as well, and submissions wait for the row.
+    # Newcomers are handled one at a time, so that positions have no gaps and it is clear who of two
+    # was first. The campaign's row lock is not used for this, because a newcomer also gets a grid
+    # and submissions wait for the row.
     session.execute(select(turn_for(campaign.id, NEWCOMERS)))
     known = session.scalar(query)
     if known is not None:
@@ -148,12 +152,12 @@ def _completion_code() -> str:
 
 
 def token_of(opened: AnnotatorSession) -> str:
-    """A bearer token that its bearer cannot read."""
+    """Return an encrypted bearer token."""
     return seal_timed(TOKEN, opened.assignment.id.bytes)
 
 
 def assignment_of_token(token: str) -> UUID:
-    """Whose bearer token it is; raises BadToken."""
+    """Return the assignment of a bearer token. Raises BadToken."""
     value = unseal_timed(TOKEN, token, TOKEN_SECONDS)
     if value is None:
         raise _run_out()
@@ -161,8 +165,8 @@ def assignment_of_token(token: str) -> UUID:
 
 
 def session_of(session: Session, assignment_id: UUID) -> AnnotatorSession:
-    """The annotator session of a bearer token's assignment; raises BadToken."""
-    # Every request of theirs begins here: one statement, not three.
+    """Return the annotator session of a bearer token's assignment. Raises BadToken."""
+    # Every request of an annotator begins here, so this is one statement and not three.
     query = (
         select(Campaign, Annotator, Assignment)
         .join(Annotator, Annotator.campaign_id == Campaign.id)
@@ -175,38 +179,40 @@ def session_of(session: Session, assignment_id: UUID) -> AnnotatorSession:
 
 
 def _run_out() -> BadToken:
-    return BadToken("Your session has run out. Open the link again to go on where you were.")
+    return BadToken("Your session has expired. Open the link again to continue.")
 
 
 class AssignmentReturned(Conflict):
-    """The platform has given the assignment to somebody else, or taken it back."""
+    """The platform has given the assignment to someone else, or the person has returned it."""
 
     code = "assignment_returned"
 
 
 def grids_of(assignment: Assignment) -> int:
-    """How many grids the annotator has taken on."""
+    """Return how many grids the annotator has taken on."""
     return assignment.target + assignment.extra
 
 
 def require_held(assignment: Assignment) -> None:
-    """Raises AssignmentReturned when it is the annotator's no more; what they did is kept."""
+    """Raise AssignmentReturned if the annotator no longer has the assignment. Their work is
+    kept."""
     if assignment.state == "returned":
         raise AssignmentReturned(
-            "This assignment was given back on the platform, so there are no more grids for it. "
-            "What you have done is kept; accept the task again to go on."
+            "This task was returned on the platform, so there are no more grids for it. Your work "
+            "is saved. To continue, accept the task again."
         )
 
 
 def complete_assignment(session: Session, assignment: Assignment) -> None:
-    """It is done, and booked where Likewise keeps the books; the caller holds its row lock."""
+    """Complete an assignment, and record what is owed if it came through a link. The caller must
+    hold its row lock."""
     if assignment.state == "open":
         assignment.state, assignment.completed_at = "completed", datetime.now(UTC)
     hooks.assignment_completed(session, assignment)
 
 
 def stage(who: AnnotatorSession) -> Stage:
-    """What the annotator's page shows next, before or instead of grids."""
+    """Return what the annotator's page shows next, before or instead of grids."""
     settings, annotator = who.settings, who.annotator
     if who.assignment.screened_out_at is not None:
         return "screened_out"
@@ -220,13 +226,13 @@ def stage(who: AnnotatorSession) -> Stage:
 
 
 def awaits_warning(who: AnnotatorSession) -> bool:
-    """Whether the annotator was warned and has not seen it."""
+    """Return whether the annotator has a warning that they have not seen yet."""
     warned, seen = who.annotator.warned_at, who.annotator.warning_seen_at
     return warned is not None and (seen is None or seen < warned)
 
 
 def practice_number(who: AnnotatorSession) -> int:
-    """The first practice grid that is neither passed nor tried often enough."""
+    """Return the first practice grid that is not passed and not tried often enough."""
     passing = who.settings.practice_pass
     done = [
         bool(tries) and (tries[-1] >= passing or len(tries) >= PRACTICE_TRIES)
@@ -236,15 +242,15 @@ def practice_number(who: AnnotatorSession) -> int:
 
 
 def is_at_work(who: AnnotatorSession) -> bool:
-    """Whether grids that count were answered before practice was asked for."""
+    """Return whether the annotator answered grids that count before practice was introduced."""
     return not who.annotator.practice and who.assignment.n_answered > 0
 
 
 def require_prepared(who: AnnotatorSession) -> None:
-    """Raises NotPrepared while consent or practice is missing; the rest is the page's concern."""
+    """Raise NotPrepared while consent or practice is missing. The page handles the other stages."""
     now = stage(who)
     if now == "screened_out":
-        raise NotPrepared("Practice was not passed: there are no grids for this assignment.")
+        raise NotPrepared("You did not pass practice, so there are no grids for this assignment.")
     if now == "consent":
         raise NotPrepared("Agree to the consent text first.")
     unpractised = practice_number(who) < who.settings.practice and not is_at_work(who)
@@ -253,7 +259,8 @@ def require_prepared(who: AnnotatorSession) -> None:
 
 
 def take_step(who: AnnotatorSession, step: Stage) -> None:
-    """Record that the annotator agreed to the consent text, or read instructions or warning."""
+    """Record that the annotator agreed to the consent text, or read the instructions or the
+    warning."""
     columns = {
         "consent": "consented_at",
         "instructions": "instructed_at",
@@ -264,13 +271,13 @@ def take_step(who: AnnotatorSession, step: Stage) -> None:
 
 
 def seconds_spent(session: Session, assignment: Assignment) -> float:
-    """Time that the answers of an assignment took, in seconds."""
+    """Return the time in seconds that the answers of an assignment took."""
     query = select(func.sum(Answer.elapsed_ms)).where(Answer.assignment_id == assignment.id)
     return float(session.scalar(query) or 0) / 1000
 
 
 def seconds_spent_beside(session: Session, lease_id: UUID) -> float:
-    """Time that the other answers of a lease's assignment took, in seconds."""
+    """Return the time in seconds that the other answers of a lease's assignment took."""
     one = aliased(Answer)
     query = select(func.sum(Answer.elapsed_ms)).join(one, one.assignment_id == Answer.assignment_id)
     query = query.where(one.id == lease_id, Answer.id != lease_id)

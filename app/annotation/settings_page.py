@@ -1,4 +1,5 @@
-"""The requester's page about the annotators' pages: texts, practice, checks of quality."""
+"""The requester's page with the settings of the annotators' pages: texts, practice and quality
+checks."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -26,7 +27,8 @@ pages = APIRouter(include_in_schema=False, route_class=StrictRoute)
 
 
 async def _sent(request: Request) -> dict[str, Any]:
-    """Settings by name; what a form leaves out (an unticked box) is false or empty."""
+    """Return settings by name. What a form leaves out, such as an unticked box, is false or
+    empty."""
     form = await request.form()
     values: dict[str, Any] = {name: str(value) for name, value in form.items()}
     values["measures"] = [str(one) for one in form.getlist("measures")]
@@ -50,7 +52,8 @@ def change_from_form(
     account: SignedIn,
     sent: Annotated[dict[str, Any], Depends(_sent)],
 ) -> Response:
-    """A mistake shows the form again, as it was filled in, with what is wrong."""
+    """Change the settings. After a mistake, the form is shown again with the entered values and
+    what is wrong."""
     try:
         with session.begin_nested():
             set_annotation(session, account, campaign_id, sent)

@@ -1,4 +1,4 @@
-"""What annotators are shown of a campaign and its images, as the API says it."""
+"""What annotators see of a campaign and its images, in the form of the API."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -16,7 +16,8 @@ from app.core.markdown import render_markdown
 
 
 def for_annotators(campaign: Campaign, pay: Pay | None = None) -> CampaignForAnnotators:
-    """With what an assignment pays, where that is not the campaign's own reward."""
+    """Return what annotators see of a campaign, with what their assignment pays (`pay`) if that is
+    not the campaign's own reward."""
     paying = pay or campaign
     settings = annotation_of(campaign.annotation)
     kind = KINDS[campaign.kind]
@@ -30,7 +31,7 @@ def for_annotators(campaign: Campaign, pay: Pay | None = None) -> CampaignForAnn
         max_groups=campaign.max_groups,
         grid_size=campaign.grid_size,
         columns=kind.columns,
-        # Votes have their names.
+        # Votes have fixed names.
         descriptions="none" if kind.votes else chosen,
         consent_html=render_markdown(settings.consent),
         instructions_html=render_markdown(settings.instructions),
@@ -45,7 +46,7 @@ def for_annotators(campaign: Campaign, pay: Pay | None = None) -> CampaignForAnn
 def leased_images(
     session: Session, campaign: Campaign, positions: Sequence[int]
 ) -> list[LeasedImage]:
-    """The images at these positions with signed addresses, in this order."""
+    """Return the images at these positions in this order, with signed addresses."""
     return [
         LeasedImage(image=image.position, url=image_url(image), large_url=image_url(image, "large"))
         for image in images_at(session, campaign, positions)

@@ -1,7 +1,8 @@
-"""When those who wait for a grid ask again.
+"""When annotators who wait for a grid should ask again.
 
-Hundreds may wait for the same round, and a request that finds nothing costs as much as one that
-does: asking every other second, they would keep the server busy that the round is waiting for.
+Hundreds of people may wait for the same round, and a request that finds nothing costs as much as
+one that finds a grid. If they all asked every two seconds, they would slow down the server on which
+the round depends.
 """
 
 import threading
@@ -9,18 +10,19 @@ import time
 from math import ceil
 from uuid import UUID
 
-# A page asks again after as long, if not many do.
+# A page asks again after this time, if not many pages do.
 WAIT_SECONDS = 2
-# Of one campaign and web server: as many as hundreds at work ask for grids anyway. Once there are
-# grids again, all who waited begin at this pace, and save and submit at it, too.
+# The limit for one campaign and web server: as many requests as hundreds of people at work make
+# anyway. Once there are grids again, everyone who waited starts at this pace, and saves and submits
+# at it as well.
 ASKED_PER_SECOND = 10.0
 LONGEST_SECONDS = 30
 KEPT = 1000
 
 
 class Turns:
-    """Moments at which to ask again, each for one, by campaign. Who asks before theirs has come
-    takes no other: a page that does not wait would make all others wait."""
+    """Times at which to ask again, one per assignment, by campaign. An assignment that asks before
+    its time keeps its time, because a page that does not wait would otherwise delay all others."""
 
     def __init__(self, per_second: float = ASKED_PER_SECOND) -> None:
         self._gap = 1 / per_second
@@ -31,7 +33,8 @@ class Turns:
     def seconds_until(
         self, campaign_id: UUID, assignment_id: UUID, now: float | None = None
     ) -> int:
-        """How long an assignment of the campaign waits; now: seconds of the monotonic clock."""
+        """Return how long an assignment of the campaign should wait. `now` is in seconds of the
+        monotonic clock."""
         now = time.monotonic() if now is None else now
         with self._lock:
             self._next, self._given = _kept(self._next, now), _kept(self._given, now)
@@ -45,7 +48,7 @@ class Turns:
 
 
 def _kept(turns_by_id: dict[UUID, float], now: float) -> dict[UUID, float]:
-    """Without those that have passed, once there are many."""
+    """Remove times that have passed, once there are many."""
     if len(turns_by_id) <= KEPT:
         return turns_by_id
     return {one: turn for one, turn in turns_by_id.items() if turn > now}

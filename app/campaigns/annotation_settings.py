@@ -14,7 +14,8 @@ LONGEST_TEXT = 20_000
 
 
 class AnnotationSettings(BaseModel):
-    """Texts are Markdown; the form of the settings page is made from titles and descriptions."""
+    """Settings of the annotators' pages. Texts are Markdown. The form of the settings page is made
+    from titles and descriptions."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -130,7 +131,8 @@ class AnnotationSettings(BaseModel):
 
 
 def checked_annotation(values: dict[str, Any]) -> dict[str, Any]:
-    """The settings with defaults filled in; raises InvalidInput with the field that is wrong."""
+    """Return the settings with defaults filled in. Raises InvalidInput with the field that is
+    wrong."""
     try:
         return AnnotationSettings.model_validate(values).model_dump()
     except ValidationError as error:
@@ -141,5 +143,6 @@ def checked_annotation(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def annotation_of(stored: dict[str, Any]) -> AnnotationSettings:
-    """Settings of a campaign; what it was made without has its default."""
+    """Return a campaign's settings, with defaults for settings that did not exist when it was
+    created."""
     return AnnotationSettings.model_validate(stored)

@@ -1,4 +1,4 @@
-"""Changing campaigns, also running ones; copying, putting away, opening again."""
+"""Changing, copying, archiving and reopening campaigns, including running ones."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -25,7 +25,7 @@ from app.strategies import get_strategy
 from app.strategies.base import check_settings
 
 PLANNED = tuple(field.name for field in fields(CampaignPlan))
-# Of a campaign that has started. Everything else decides what its answers mean.
+# The fields that a started campaign can change. All others decide what its answers mean.
 CHANGEABLE = (
     "name",
     "budget",
@@ -39,35 +39,35 @@ CHANGEABLE = (
 )
 
 
-# Changed field by field.
+# These are changed field by field.
 NESTED = ("annotation", "plan", "settings")
-# What known answers from a list are about.
+# Known answers from a list depend on these fields.
 DECIDE_GRIDS = ("collection_id", "kind", "grid_size", "max_groups")
 
 
 class Frozen(Conflict):
-    """It cannot be changed any more once the campaign has started."""
+    """The value can't be changed because the campaign has started."""
 
     code = "frozen"
 
 
 def plan_of(campaign: Campaign) -> CampaignPlan:
-    """The plan that would make this campaign."""
+    """Return the plan that would create this campaign."""
     return CampaignPlan(**{name: getattr(campaign, name) for name in PLANNED})
 
 
 def change_campaign(
     session: Session, account: Account, campaign_id: UUID, values: dict[str, Any]
 ) -> Campaign:
-    """Change what is named in `values` (fields of CampaignPlan); all else stays.
+    """Change the fields in `values` (fields of CampaignPlan). All other fields stay as they are.
 
-    Another kind or strategy brings its own defaults for what is not named. Raises InvalidInput for
-    a wrong value, Frozen for what a campaign that has started cannot change.
+    A new kind or strategy brings its own defaults for fields that `values` does not set. Raises
+    InvalidInput for a wrong value, and Frozen for a value that a started campaign can't change.
     """
     campaign = service.get_campaign(session, account, campaign_id, edit=True)
     unknown = sorted(set(values) - set(PLANNED))
     if unknown:
-        raise InvalidInput(f"A campaign has no {', '.join(unknown)}.")
+        raise InvalidInput(f"Campaigns have no field {', '.join(unknown)}.")
     if campaign.state == "draft":
         _change_draft(session, account, campaign, values)
     else:
@@ -93,14 +93,15 @@ def _change_draft(
         merged[name] = {**before, **values.get(name, {})}
     moves = values.get("collection_id", campaign.collection_id) != campaign.collection_id
     if moves and campaign.owner_id != account.id:
-        raise MayNotChange("Only the campaign's owner may choose its collection.")
+        raise MayNotChange("Only the campaign's owner can change its collection.")
     _keep_known_answers(session, campaign, merged)
     plan = replace(plan_of(campaign), **{**defaults, **merged})
     service.apply_plan(session, account, campaign, plan)
 
 
 def _keep_known_answers(session: Session, campaign: Campaign, values: dict[str, Any]) -> None:
-    """Raises Conflict when known answers from a list would be about other images or groups."""
+    """Raise Conflict if known answers from a list would no longer fit the campaign's images or
+    groups."""
     changed = [
         name
         for name in DECIDE_GRIDS
@@ -109,8 +110,8 @@ def _keep_known_answers(session: Session, campaign: Campaign, values: dict[str, 
     known = select(func.count()).where(Grid.campaign_id == campaign.id, Grid.truth.is_not(None))
     if changed and (n_known := session.scalar(known)):
         raise Conflict(
-            f"{n_known} known answers from a list belong to the collection and grids as they are. "
-            f"Delete them on the annotators' pages before you change {', '.join(changed)}.",
+            f"This campaign has {n_known} known answers from a list, which would no longer fit. "
+            f"Delete them before you change {', '.join(changed)}.",
             code="known_answers",
         )
 
@@ -123,8 +124,8 @@ def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]
     ]
     if frozen:
         raise Frozen(
-            f"This campaign has started: {', '.join(frozen)} cannot change any more, since answers "
-            "so far were given to the old. Clone the campaign to ask anew."
+            f"You can't change {', '.join(frozen)} because the campaign has started. Clone the "
+            "campaign to ask again with other settings."
         )
     if "settings" in values:
         strategy = get_strategy(campaign.strategy)
@@ -148,46 +149,48 @@ def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]
 
 
 def _change_budget(session: Session, campaign: Campaign, budget: int, rounds: int | None) -> None:
-    """Rounds that stand keep their grids; those to come share what is left."""
+    """Existing rounds keep their grids. Later rounds share what is left of the budget."""
     asked = (Round.campaign_id == campaign.id, Round.number != IMPORTED_ROUND)
     query = select(Round.n_wanted).where(*asked).order_by(Round.number)
     stood = [wanted // campaign.answers_per_grid for wanted in session.scalars(query)]
     laid_out = sum(stood) * campaign.answers_per_grid
     if rounds is None:
-        # More answers than the rounds that stand have room for need one more.
+        # If the existing rounds have no room for the additional answers, one more round is needed.
         needs_more = budget - laid_out >= campaign.answers_per_grid
         rounds = max(campaign.rounds, len(stood) + 1) if needs_more else campaign.rounds
     if budget < laid_out:
         raise InvalidInput(
-            f"The rounds made so far ask for {laid_out} answers: the budget cannot be less. "
+            f"The budget can't be below {laid_out} answers, which the existing rounds ask for. "
             "Finish the campaign to stop earlier.",
             code="bad_budget",
         )
     left = (budget - laid_out) // campaign.answers_per_grid
     if rounds < len(stood) or left < rounds - len(stood):
         raise InvalidInput(
-            f"{len(stood)} rounds with {laid_out} answers have been made. {rounds} rounds and a "
-            f"budget of {budget} do not leave a grid for every round after them.",
+            f"{len(stood)} rounds with {laid_out} answers already exist. With {rounds} rounds and "
+            f"a budget of {budget}, the later rounds would not get a grid each. Raise the budget "
+            "or choose another number of rounds.",
             code="bad_rounds",
         )
     if rounds == len(stood) and left:
         raise InvalidInput(
-            f"All {rounds} rounds have been made, with {laid_out} answers. Add a round for the "
-            f"other {budget - laid_out}.",
+            f"All {rounds} rounds already exist, with {laid_out} answers. Add a round for the "
+            f"remaining {budget - laid_out} answers.",
             code="bad_rounds",
         )
     campaign.budget, campaign.rounds, campaign.laid_out = budget, rounds, stood
     if active_job(session, campaign.id) is not None:
-        # It makes grids for the rounds as they were: another one is to look again.
+        # The running job makes grids for the old rounds, so another job is needed.
         request_job(session, campaign.id, campaign.n_answers, anew=True)
 
 
 def clone_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
-    """A draft with the same plan, of this account; known answers from a list are not copied."""
+    """Create a draft with the same plan for this account. Known answers from a list are not
+    copied."""
     campaign = service.get_campaign(session, account, campaign_id)
     plan = replace(plan_of(campaign), name=_name_of_copy(session, account, campaign), seed=None)
     settings = {
-        # What was asked about belongs to the models of the old campaign.
+        # What later rounds ask about refers to models of the old campaign.
         name: value
         for name, value in plan.settings.items()
         if name not in ("focus", "focus_images")
@@ -201,7 +204,8 @@ def clone_campaign(session: Session, account: Account, campaign_id: UUID) -> Cam
 
 
 def _name_of_copy(session: Session, account: Account, campaign: Campaign) -> str:
-    """`Name (copy)`, then `Name (copy 2)`: commands and people choose campaigns by their names."""
+    """Return `Name (copy)`, then `Name (copy 2)`. Names must differ because commands and people
+    choose campaigns by name."""
     owned = select(Campaign.name).where(Campaign.owner_id == account.id)
     taken = set(session.scalars(owned))
     wanted = (f"{campaign.name[:190]} (copy{f' {n}' if n > 1 else ''})" for n in count(1))
@@ -209,7 +213,7 @@ def _name_of_copy(session: Session, account: Account, campaign: Campaign) -> str
 
 
 def archive_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
-    """Hide a campaign that is a draft or finished from the list."""
+    """Hide a draft or finished campaign from the list."""
     campaign = service.in_state(session, account, campaign_id, "archive", "draft", "finished")
     campaign.archived_at = campaign.archived_at or datetime.now(UTC)
     return service.moved(session, account, campaign, campaign.state, "archived")
@@ -222,34 +226,35 @@ def unarchive_campaign(session: Session, account: Account, campaign_id: UUID) ->
 
 
 def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
-    """From finished to running: for what is left of the budget, or was added to it.
+    """Set a finished campaign to running, to use the rest of its budget or an increased budget.
 
-    Raises Conflict when nothing is left, or it would end by itself at once again.
+    Raises Conflict if no budget is left, or if the campaign would end again immediately.
     """
     campaign = service.in_state(session, account, campaign_id, "reopen", "finished")
     all_made = n_rounds_made(session, campaign) == campaign.rounds
     if all_made and n_full_rounds(session, campaign) == campaign.rounds:
         raise Conflict(
-            f"All {campaign.n_answers} answers that the budget has room for are there. Raise the "
+            f"The campaign already has all {campaign.n_answers} answers of its budget. Raise the "
             "budget first.",
             code="budget_spent",
         )
     if (reason := hooks.reason_to_end(session, campaign)) is not None:
         raise Conflict(
-            f"It would end again at once. {reason} Change in its settings what is good enough "
-            "first.",
+            f"The campaign would end again immediately. {reason} Change the target in its "
+            "settings first.",
             code="good_enough",
         )
     campaign.finished_at = campaign.archived_at = None
     service.moved(session, account, campaign, "running", "reopened")
     if campaign.n_finished:
-        # The next round's grids come from a job that knows the campaign as running.
+        # The next round's grids are made by a job that sees the campaign as running.
         request_job(session, campaign.id, campaign.n_answers, anew=True)
     return campaign
 
 
 def delete_known_list(session: Session, account: Account, campaign_id: UUID) -> int:
-    """Delete the known answers of a draft; returns how many. Raises BadState for another."""
+    """Delete the known answers of a draft and return how many there were. Raises BadState if it is
+    not a draft."""
     campaign = service.in_state(session, account, campaign_id, "delete known answers of", "draft")
     deleted = session.scalars(
         delete(Grid)
@@ -261,12 +266,12 @@ def delete_known_list(session: Session, account: Account, campaign_id: UUID) -> 
 
 
 def delete_draft(session: Session, account: Account, campaign_id: UUID) -> None:
-    """Delete a campaign that never started; raises BadState for another."""
+    """Delete a campaign that never started. Raises BadState if it has started."""
     campaign = service.get_campaign(session, account, campaign_id, edit=True)
     if campaign.state != "draft":
         raise BadState(
-            f"This campaign is {campaign.state}: it holds answers. Only drafts can be deleted; "
-            "archive it instead."
+            f"This campaign is {campaign.state}. You can delete only drafts. Finish and archive "
+            "it instead."
         )
     record_audit(session, account.id, "campaign.deleted", "campaign", campaign.id)
     session.delete(campaign)

@@ -1,4 +1,4 @@
-"""Kinds of task: what an annotator does with a grid, and its usual size."""
+"""Kinds of task: they define what an annotator does with a grid, and the grid's usual size."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,11 @@ from learning.ballots import CHOICES
 
 @dataclass(frozen=True)
 class Kind:
-    """max_groups is the most groups of an answer, or all it has where they are fixed: those of
-    `select` are votes, learning/ballots.py."""
+    """A kind of task.
+
+    `max_groups` is the maximum number of groups in an answer. In a kind with `votes`, the groups
+    are the choices of learning/ballots.py, so their number is fixed.
+    """
 
     title: str
     about: str
@@ -42,19 +45,19 @@ KINDS = {
 
 
 def get_kind(name: str) -> Kind:
-    """Raises InvalidInput for an unknown kind."""
+    """Return the kind with this name. Raises InvalidInput if there is none."""
     if name not in KINDS:
-        raise InvalidInput(f"The kind is one of {', '.join(KINDS)}, not {name!r}.")
+        raise InvalidInput(f"The kind must be one of {', '.join(KINDS)}, not {name!r}.")
     return KINDS[name]
 
 
 def checked_max_groups(name: str, wanted: int | None) -> int:
-    """The most groups of a campaign; raises InvalidInput where the kind's are fixed and others
-    are wanted."""
+    """Return a campaign's maximum number of groups. Raises InvalidInput if the kind has a fixed
+    number and `wanted` differs from it."""
     kind = get_kind(name)
     if kind.votes and wanted not in (None, kind.max_groups):
         raise InvalidInput(
-            f"A {name} campaign has {kind.max_groups} choices, {', '.join(CHOICES)}; "
-            f"max_groups cannot be {wanted}."
+            f"A {name} campaign always has the {kind.max_groups} choices {', '.join(CHOICES)}, so "
+            f"max_groups can't be {wanted}. Leave it out."
         )
     return kind.max_groups if wanted is None else wanted

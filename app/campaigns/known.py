@@ -1,7 +1,7 @@
-"""Known answers: grids whose groups everybody should find, for practice and for gold grids.
+"""Known answers: grids with groups that everyone should find, for practice and for gold grids.
 
-They come from an attribute of the collection (images with the same value belong together) or from
-a requester's own list.
+They are made from an attribute of the collection (images with the same value belong together) or
+come from a requester's own list.
 """
 
 from collections import defaultdict
@@ -29,7 +29,8 @@ PRACTICE_SIZE = 12
 
 
 def values_of(session: Session, campaign: Campaign, attribute: str) -> dict[str, list[int]]:
-    """Positions of the campaign's images by value of an attribute; those without it left out."""
+    """Return the positions of the campaign's images by value of an attribute, without images that
+    lack it."""
     query = select(Image.position, Image.attributes[attribute].astext).where(
         Image.collection_id == campaign.collection_id, Image.attributes.has_key(attribute)
     )
@@ -41,7 +42,8 @@ def values_of(session: Session, campaign: Campaign, attribute: str) -> dict[str,
 
 
 def require_known(session: Session, campaign: Campaign) -> None:
-    """Raises BadKnownAnswers when practice or gold grids are wanted and nothing is known."""
+    """Raise BadKnownAnswers if practice or gold grids are wanted but there are too few known
+    answers."""
     settings = annotation_of(campaign.annotation)
     if settings.known_attribute:
         values = values_of(session, campaign, settings.known_attribute)
@@ -57,20 +59,23 @@ def require_known(session: Session, campaign: Campaign) -> None:
         needed = settings.practice + bool(settings.gold_share)
         if not n_usable or n_usable < needed:
             raise BadKnownAnswers(
-                "Practice and gold grids need known answers: choose an attribute of the "
-                f"collection, or add a list of at least {needed} that nobody has seen yet."
+                "Practice and gold grids need known answers. Choose a collection attribute, or "
+                f"add a list of at least {needed} known answers that nobody has seen yet."
             )
 
 
 def prepare_practice(session: Session, campaign: Campaign) -> None:
-    """Make or set aside all practice grids; the caller holds the campaign's row lock."""
+    """Create or reserve all practice grids. The caller must hold the campaign's row lock."""
     for number in range(annotation_of(campaign.annotation).practice):
         if practice_grid(session, campaign, number) is None:
-            raise BadKnownAnswers(f"There is no known answer for practice grid {number + 1}.")
+            raise BadKnownAnswers(
+                f"There is no known answer for practice grid {number + 1}. Add known answers, or "
+                "choose fewer practice grids."
+            )
 
 
 def known_grid(session: Session, campaign: Campaign, role: str, number: int) -> Grid | None:
-    """A new grid made from the campaign's attribute, or None if it has none."""
+    """Create a grid from the campaign's attribute, or return None if it has none."""
     settings = annotation_of(campaign.annotation)
     if not settings.known_attribute:
         return None
@@ -91,7 +96,8 @@ def _from_values(
 
 
 def _add(session: Session, campaign: Campaign, role: str, number: int, known: KnownAnswer) -> Grid:
-    """The grid with this number: new, or the one that somebody else made at the same moment."""
+    """Return the grid with this number: a new one, or the one that another request created at the
+    same moment."""
     row = {
         "campaign_id": campaign.id,
         "role": role,
@@ -108,7 +114,8 @@ def _add(session: Session, campaign: Campaign, role: str, number: int, known: Kn
 
 
 def practice_grid(session: Session, campaign: Campaign, number: int) -> Grid | None:
-    """Practice grid `number`, the same for everybody; None when no known answer is left."""
+    """Return practice grid `number`, which is the same for everyone, or None if no known answer is
+    left."""
     query = select(Grid).where(
         Grid.campaign_id == campaign.id, Grid.role == "practice", Grid.number == number
     )
@@ -116,16 +123,16 @@ def practice_grid(session: Session, campaign: Campaign, number: int) -> Grid | N
     if found is not None:
         return found
     listed = _next_listed(session, campaign)
-    # Whoever came at the same moment may have set one aside while this waited for its lock.
+    # Another request may have reserved one while this one waited for its lock.
     found = session.scalar(query)
     if found is None and listed is not None:
-        # No gold grid any more.
+        # The grid is no longer a gold grid.
         listed.role, listed.number, found = "practice", number, listed
     return found
 
 
 def _next_listed(session: Session, campaign: Campaign) -> Grid | None:
-    """The first grid of the requester's list that nobody has seen, locked."""
+    """Return the first grid of the requester's list that nobody has seen, locked."""
     unused = select(Grid).where(
         Grid.campaign_id == campaign.id, Grid.role == "gold", ~hooks.handed_out()
     )
@@ -133,11 +140,12 @@ def _next_listed(session: Session, campaign: Campaign) -> Grid | None:
 
 
 def add_known_answers(session: Session, campaign: Campaign, table: bytes) -> int:
-    """Take in a CSV with columns grid, filename, group: one line per image; returns how many grids.
+    """Read a CSV file with the columns grid, filename and group and one line per image. Return the
+    number of grids.
 
-    Raises BadKnownAnswers naming the line or grid that is wrong; then nothing is taken in.
+    Raises BadKnownAnswers with the line or grid that is wrong; then nothing is added.
     """
-    # Locked: positions move when images are deleted.
+    # The collection is locked because positions change when images are deleted.
     collection = locked(session, Collection, campaign.collection_id)
     rows = session.execute(
         select(Image.filename, Image.position).where(Image.collection_id == collection.id)

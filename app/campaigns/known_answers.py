@@ -1,4 +1,4 @@
-"""Known answers as such: grids made from values of an attribute, or read from a table."""
+"""Making known answers from the values of an attribute, or reading them from a table."""
 
 import csv
 import io
@@ -17,14 +17,15 @@ COLUMNS = ("grid", "filename", "group")
 
 
 class BadKnownAnswers(InvalidInput):
-    """Known answers that cannot be used."""
+    """The known answers cannot be used."""
 
     code = "bad_known_answers"
 
 
 @dataclass(frozen=True)
 class KnownAnswer:
-    """images: dense positions; truth: the group of each."""
+    """A grid with its known answer: `images` are positions in the campaign, and `truth` is the
+    group of each."""
 
     images: list[int]
     truth: list[int]
@@ -33,17 +34,18 @@ class KnownAnswer:
 def known_from_values(
     values: dict[str, list[int]], size: int, max_groups: int, rng: np.random.Generator
 ) -> KnownAnswer:
-    """A grid of `size` images with a few values of an attribute, in random places.
+    """Return a grid of `size` images with a few values of an attribute, in random places.
 
-    As many values as it takes to fill the grid, two to four where these suffice.
-    values: positions of the images with each value. Raises BadKnownAnswers when fewer than two
-    values have two images or more, or all together have too few.
+    It uses as many values as it needs to fill the grid: two to four if they are enough. `values`
+    has the positions of the images with each value. Raises BadKnownAnswers if fewer than two values
+    have at least two images, or if there are too few images in all.
     """
     usable = [value for value, images in sorted(values.items()) if len(images) > 1]
     most = min(max_groups, len(usable), size // 2)
     if most < 2:
         raise BadKnownAnswers(
-            "Known answers need an attribute with two values or more, each of two images or more."
+            "Known answers need an attribute with at least two values that have at least two "
+            "images each."
         )
     n_groups = int(rng.integers(2, min(MOST_GROUPS, most) + 1))
     order_of = rng.permutation(len(usable))
@@ -65,11 +67,11 @@ def known_from_values(
 
 
 def _shares(available: list[int], size: int) -> list[int]:
-    """How many images of each value, as evenly as there are enough; raises BadKnownAnswers."""
+    """Return how many images each value gets, as evenly as possible. Raises BadKnownAnswers."""
     if sum(available) < size:
         raise BadKnownAnswers(
-            f"Known answers need {size} images with the attribute's largest values; there are "
-            f"{sum(available)}."
+            f"Known answers need {size} images with the attribute's most frequent values. There "
+            f"are only {sum(available)}."
         )
     shares = [0] * len(available)
     while sum(shares) < size:
@@ -82,18 +84,18 @@ def _shares(available: list[int], size: int) -> list[int]:
 def known_votes(
     values: dict[str, list[int]], yes: str, size: int, rng: np.random.Generator
 ) -> KnownAnswer:
-    """A grid of `size` images, a quarter to a half of which have the value `yes` of an attribute
-    and so are to be ticked, where there are so many; in random places.
+    """Return a grid of `size` images in random places. If possible, a quarter to a half of them
+    have the value `yes` of an attribute and should be ticked.
 
-    values: positions of the images with each value. Raises BadKnownAnswers when no image has the
-    value, none has another, or all together are too few.
+    `values` has the positions of the images with each value. Raises BadKnownAnswers if no image has
+    the value, no image has another value, or there are too few images in all.
     """
     shown = values.get(yes, [])
     others = [image for value, images in values.items() if value != yes for image in images]
     if not shown or not others or len(shown) + len(others) < size:
         raise BadKnownAnswers(
-            f"Known answers need {size} images with the attribute, some of them with the value "
-            f"{yes!r} and some without; there are {len(shown)} and {len(others)}. Its values are "
+            f"Known answers need {size} images with the attribute, some with the value {yes!r} "
+            f"and some with others. There are {len(shown)} and {len(others)}. Its values are "
             f"{', '.join(map(repr, sorted(values)))[:200]}."
         )
     wanted = int(rng.integers(max(1, size // 4), max(1, size // 2) + 1))
@@ -105,8 +107,9 @@ def known_votes(
 
 
 def read_known(table: bytes, position_of: dict[str, int], campaign: Campaign) -> list[KnownAnswer]:
-    """The grids of a CSV with columns grid, filename, group: one line per image. For votes the
-    group is yes or no. Raises BadKnownAnswers naming the line or grid that is wrong."""
+    """Return the grids of a CSV file with the columns grid, filename and group and one line per
+    image. For votes, the group is yes or no. Raises BadKnownAnswers with the line or grid that is
+    wrong."""
     is_vote = KINDS[campaign.kind].votes
     found = _read_table(table, position_of, is_vote)
     for name, known in found.items():
@@ -121,7 +124,7 @@ def _read_table(table: bytes, position_of: dict[str, int], is_vote: bool) -> dic
         names = tuple(lines.fieldnames or ())
         if not set(COLUMNS) <= set(names):
             raise BadKnownAnswers(
-                f"The table needs the columns {', '.join(COLUMNS)}; it has "
+                f"The table needs the columns {', '.join(COLUMNS)}. It has "
                 f"{', '.join(names)[:200] or 'none'}."
             )
         found: dict[str, KnownAnswer] = {}
@@ -130,7 +133,7 @@ def _read_table(table: bytes, position_of: dict[str, int], is_vote: bool) -> dic
             grid, filename, group = (str(line[name] or "").strip() for name in COLUMNS)
             if filename not in position_of:
                 raise BadKnownAnswers(
-                    f"Line {lines.line_num}: the collection has no image {filename[:200]!r}."
+                    f"Line {lines.line_num}: The collection has no image {filename[:200]!r}."
                 )
             number = (
                 _vote(group, lines.line_num)
@@ -141,15 +144,15 @@ def _read_table(table: bytes, position_of: dict[str, int], is_vote: bool) -> dic
             known.images.append(position_of[filename])
             known.truth.append(number)
     except (UnicodeDecodeError, csv.Error) as error:
-        raise BadKnownAnswers(f"The table is not CSV in UTF-8: {error}.") from error
+        raise BadKnownAnswers(f"The table is not valid CSV in UTF-8: {error}.") from error
     if not found:
-        raise BadKnownAnswers("The table has no lines.")
+        raise BadKnownAnswers("The table is empty.")
     return found
 
 
 def _vote(said: str, line: int) -> int:
     if said.lower() not in CHOICES[:2]:
-        raise BadKnownAnswers(f"Line {line}: the group is yes or no, not {said[:200]!r}.")
+        raise BadKnownAnswers(f"Line {line}: The group must be yes or no, not {said[:200]!r}.")
     return CHOICES.index(said.lower())
 
 
@@ -158,16 +161,16 @@ def _check_size(name: str, known: KnownAnswer, campaign: Campaign) -> None:
         raise BadKnownAnswers(f"Grid {name!r} names an image twice.")
     if len(known.images) != campaign.grid_size:
         raise BadKnownAnswers(
-            f"Grid {name!r} has {len(known.images)} images; it must have {campaign.grid_size}, as "
-            "all grids of this campaign, or annotators would know it for a check."
+            f"Grid {name!r} has {len(known.images)} images. It must have {campaign.grid_size} "
+            "like all grids of this campaign, so that annotators don't recognise it as a check."
         )
 
 
 def _check_votes(name: str, known: KnownAnswer) -> None:
     if len(set(known.truth)) < 2:
         raise BadKnownAnswers(
-            f"Grid {name!r} needs images to be ticked and others: who says the same of all would "
-            "be right, too."
+            f"Grid {name!r} needs images with the group yes and images with the group no. "
+            "Otherwise the same answer for all images would be right."
         )
 
 
@@ -175,6 +178,6 @@ def _check_groups(name: str, known: KnownAnswer, campaign: Campaign) -> None:
     n_groups = max(known.truth) + 1
     if not 2 <= n_groups <= campaign.max_groups or n_groups == len(known.images):
         raise BadKnownAnswers(
-            f"Grid {name!r} has {n_groups} groups of {len(known.images)} images; it needs 2 to "
-            f"{campaign.max_groups} groups, one of them with two images or more."
+            f"Grid {name!r} has {n_groups} groups of {len(known.images)} images. It needs 2 to "
+            f"{campaign.max_groups} groups, one of them with at least two images."
         )

@@ -7,10 +7,12 @@ ADDRESS = "annotator-link"
 
 
 def link_address(token: str, base_url: str) -> str:
-    """The public address of a link, or of one person of it: unguessable and signed."""
+    """Return the public address of a link, or of one person on its list. It is signed and
+    unguessable."""
     return f"{base_url.rstrip('/')}/a/{sign(ADDRESS, token)}"
 
 
 def annotator_link(campaign: Campaign, base_url: str) -> str:
-    """The public address of a campaign, the same for ever; other links have their own."""
+    """Return the address of the campaign's first link, which never changes. Other links have their
+    own."""
     return link_address(campaign.link_token, base_url)

@@ -25,22 +25,24 @@ from sqlalchemy.orm import Mapped, mapped_column
 from app.core.database import Base, Identified
 
 STATES = ("draft", "running", "paused", "finished")
-# The number of the round that holds answers imported from elsewhere; rounds that are asked count
-# from 1.
+# The number of the round that holds imported answers. Other rounds count from 1.
 IMPORTED_ROUND = 0
 
 
 class Campaign(Identified, Base):
-    """One question asked about one collection.
+    """A question asked about a collection.
 
-    `n_images` is frozen at the start; `n_answers` counts answers that filled a wanted place,
-    `n_surplus` finished answers beyond that, `n_imported` answers that were given elsewhere, which
-    lie outside the budget; `learn_at` is the number of answers at which the next
-    learning job is due. `ready_share` of a round's grids are held ready before the model they
-    should be made from is there; 0 makes annotators wait for it. `reward_cents`, in hundredths of
-    the currency, is for a whole assignment. `laid_out` are the grids of each round that stood when
-    budget or rounds were changed last: the rounds after them share what is left. `archived_at`
-    hides a campaign from the list and changes nothing else.
+    n_images: fixed at the start.
+    n_answers: answers that count toward the budget.
+    n_surplus: finished answers beyond what their grid needed.
+    n_imported: answers that were given elsewhere; they don't count toward the budget.
+    learn_at: the number of answers at which the next training is due.
+    ready_share: the share of a round's grids that are prepared before the round's own model is
+        ready; 0 makes annotators wait for the model.
+    reward_cents: the payment for a whole assignment, in cents.
+    laid_out: grids of each round that existed when budget or rounds last changed; later rounds
+        share what is left.
+    archived_at: when the campaign was hidden from the list; this changes nothing else.
     """
 
     __tablename__ = "campaign"
@@ -83,7 +85,7 @@ class Campaign(Identified, Base):
     n_answers: Mapped[int] = mapped_column(default=0)
     n_surplus: Mapped[int] = mapped_column(default=0)
     n_imported: Mapped[int] = mapped_column(default=0, server_default="0")
-    # Positions of annotators who have answered are below it.
+    # The positions of annotators who have answered are below this number.
     n_annotators: Mapped[int] = mapped_column(default=0)
     learn_at: Mapped[int] = mapped_column(default=0)
     started_at: Mapped[datetime | None]
@@ -92,17 +94,17 @@ class Campaign(Identified, Base):
 
     @property
     def n_finished(self) -> int:
-        """All answers that models learn from."""
+        """Return the number of all answers that models learn from."""
         return self.n_answers + self.n_surplus + self.n_imported
 
 
 class Round(Identified, Base):
     """A batch of grids made from one state of the model; `number` starts at 1. Round 0 holds
-    answers that were imported: it is closed, outside the budget, and has all it wants.
+    imported answers: it is closed, outside the budget and needs no more answers.
 
-    A `ready` round waits for the one before it to be full, so that nobody waits for a model. Its
-    grids come from an older model then; those that nobody has begun are replaced when the model is
-    there. `basis` is the number of full rounds that its newest grids were made from.
+    A `ready` round waits until the round before it is full, so that nobody waits for a model. Until
+    then its grids come from an older model, and those that nobody has started are replaced when the
+    new model is ready. `basis` is the number of full rounds that its newest grids were made from.
     """
 
     __tablename__ = "round"
@@ -110,7 +112,7 @@ class Round(Identified, Base):
         UniqueConstraint("campaign_id", "number"),
         CheckConstraint("state IN ('ready', 'open', 'closed')", name="state"),
         CheckConstraint("n_answers >= 0 AND n_answers <= n_wanted", name="answers"),
-        # One open round a campaign: the claim query and the learning job rest on it.
+        # A campaign has at most one open round; the claim query and the learning job rely on it.
         Index("uq_round_open", "campaign_id", unique=True, postgresql_where=text("state = 'open'")),
     )
 
@@ -122,19 +124,20 @@ class Round(Identified, Base):
     locality: Mapped[float | None]
     model_version: Mapped[int | None]
     basis: Mapped[int] = mapped_column(default=0, server_default="0")
-    # How many grids are for what, and how far they spread; null for the first round.
+    # How many grids have which purpose, and how far they spread; null for the first round.
     contents: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     closed_at: Mapped[datetime | None]
 
 
 class Grid(Base):
-    """An ordered set of images shown together; `images` are dense positions.
+    """An ordered set of images shown together. `images` are positions in the campaign.
 
-    role: `ask` (of a round, for learning), or one of three that belong to no round, are outside the
-    budget and are never learned from: `practice` (before the first grid that counts), `gold` (its
-    answer is known), `repeat` (shows an annotator the images of `repeats` again, in other places).
-    truth: of practice and gold grids, the known groups, aligned with `images`.
-    `basis` is the number of full rounds that the model which chose it had learned from.
+    role: `ask` grids belong to a round and are learned from. The others belong to no round, are
+        outside the budget and are not learned from: `practice` comes before the first grid that
+        counts, `gold` has a known answer, and `repeat` shows an annotator the images of `repeats`
+        again in other places.
+    truth: the known groups of practice and gold grids, aligned with `images`.
+    basis: the number of full rounds that the model which chose the grid had learned from.
     """
 
     __tablename__ = "grid"
@@ -146,7 +149,7 @@ class Grid(Base):
         CheckConstraint("(role = 'ask') = (round_id IS NOT NULL)", name="of_a_round"),
         CheckConstraint("(role IN ('practice', 'gold')) = (truth IS NOT NULL)", name="known"),
         CheckConstraint("(role = 'repeat') = (repeats IS NOT NULL)", name="repeat"),
-        # Numbered once each, so that two who make one at the same moment make the same.
+        # Each number exists once, so that two requests at the same moment create the same grid.
         Index(
             "uq_grid_known",
             "campaign_id",
@@ -155,7 +158,7 @@ class Grid(Base):
             unique=True,
             postgresql_where=text("role IN ('practice', 'gold')"),
         ),
-        # The answers that saw an image: evidence for its neighbours.
+        # Finds the answers that saw an image, as evidence for its neighbours.
         Index("ix_grid_images", "images", postgresql_using="gin"),
         Index(
             "ix_grid_unfilled",
@@ -186,7 +189,7 @@ class Grid(Base):
 
 
 class Share(Identified, Base):
-    """A campaign that another requester may look at, or work on."""
+    """Another requester's access to a campaign, to view or to edit it."""
 
     __tablename__ = "share"
     __table_args__ = (

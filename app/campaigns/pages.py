@@ -1,4 +1,4 @@
-"""Campaigns: pages."""
+"""Pages of campaigns."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -26,7 +26,8 @@ pages = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True)
 class Section:
-    """A page of a campaign that is one island; `island` is its name in dashboard.ts."""
+    """A campaign's page that consists of one island. `island` is the island's name in
+    dashboard.ts."""
 
     title: str
     island: str
@@ -55,7 +56,7 @@ def share_from_form(
     session: DatabaseSession,
     account: SignedIn,
 ) -> Response:
-    """`none` ends sharing."""
+    """The access `none` ends sharing."""
     campaign = service.get_campaign(session, account, campaign_id)
     if access == "none":
         end_share(session, account, campaign, account_by_email(session, email).id)
@@ -96,7 +97,7 @@ def new_campaign_page(
 
 @pages.get("/campaigns")
 def to_all_campaigns() -> Response:
-    """The list of campaigns is the home page."""
+    """Redirect to the home page, which has the list."""
     return RedirectResponse("/")
 
 
@@ -104,7 +105,7 @@ def to_all_campaigns() -> Response:
 def edit_page(
     request: Request, campaign_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
-    """The wizard over a draft; a campaign that has started is changed in its settings."""
+    """Show the wizard for a draft. A started campaign is changed on its settings page."""
     campaign = service.get_campaign(session, account, campaign_id)
     if campaign.state != "draft":
         return RedirectResponse(f"/campaigns/{campaign_id}", status_code=303)
@@ -133,7 +134,7 @@ def section_page(
 ) -> Response:
     campaign = service.get_campaign(session, account, campaign_id)
     if section not in sections_of(campaign):
-        raise NotFound("A campaign has no such page.")
+        raise NotFound("This campaign has no such page.")
     context = {
         **frame_context(session, account, campaign, section),
         "section": SECTIONS[section],
@@ -143,7 +144,7 @@ def section_page(
 
 
 def sections_of(campaign: Campaign) -> dict[str, Section]:
-    """The pages that a campaign of its kind has, besides the monitor."""
+    """Return the pages of a campaign of its kind, apart from the monitor."""
     without = ("attributes", "clusters") if KINDS[campaign.kind].votes else ("labels",)
     return {name: one for name, one in SECTIONS.items() if name not in without}
 
@@ -151,7 +152,8 @@ def sections_of(campaign: Campaign) -> dict[str, Section]:
 def frame_context(
     session: Session, account: Account, campaign: Campaign, here: str
 ) -> dict[str, Any]:
-    """What `campaigns/frame.html` shows around every page of a campaign; `here` is the page."""
+    """Return what `campaigns/frame.html` needs around every page of a campaign. `here` is the
+    page."""
     return {
         "account": account,
         "campaign": campaign,

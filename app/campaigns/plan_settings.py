@@ -1,4 +1,4 @@
-"""What a requester assumes about people and prices while planning a campaign."""
+"""A requester's assumptions about people and prices while planning a campaign."""
 
 from typing import Any, Literal
 
@@ -8,13 +8,13 @@ from app.core.errors import InvalidInput
 from app.core.fields import field_title
 
 Platform = Literal["link", "prolific", "mturk"]
-# Seconds an unhurried person takes for one grid, by kind; what one's own campaigns have shown is
-# better and takes their place.
+# Seconds that an unhurried person takes for one grid, by kind. Times measured in the requester's
+# own campaigns are better and replace these.
 SECONDS_PER_GRID = {"grid": 75.0, "bins": 60.0, "select": 30.0}
 
 
 class PlanSettings(BaseModel):
-    """Prices are estimates: the platform's own invoice counts."""
+    """Settings for planning. Prices are estimates; the platform's invoice counts."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -49,7 +49,8 @@ class PlanSettings(BaseModel):
 
 
 def checked_plan(values: dict[str, Any]) -> dict[str, Any]:
-    """The settings with defaults filled in; raises InvalidInput with the field that is wrong."""
+    """Return the settings with defaults filled in. Raises InvalidInput with the field that is
+    wrong."""
     try:
         return PlanSettings.model_validate(values).model_dump()
     except ValidationError as error:

@@ -1,7 +1,8 @@
-"""Rounds: laying them out with grids, opening and closing them.
+"""Rounds: creating them with grids, opening them and closing them.
 
-So that nobody waits while a round is learned, the round after it lies ready with grids from the
-model at hand. When the new model is there, its grids take the place of those not begun.
+While a round's model is being trained, the next round is already prepared with grids from the
+previous model, so that nobody has to wait. When the new model is ready, its grids replace those
+that nobody has started.
 """
 
 from dataclasses import dataclass
@@ -33,8 +34,8 @@ from app.strategies.grids import FirstRound, NextGrids
 
 
 def grids_in_round(campaign: Campaign, number: int) -> int:
-    """How many grids round `number` (from 1) asks: what the budget holds beyond the rounds that
-    stood at its last change is shared out evenly."""
+    """Return how many grids round `number` (from 1) has. Rounds that existed when the budget last
+    changed keep their grids, and later rounds share the rest of the budget evenly."""
     stood = campaign.laid_out
     if number <= len(stood):
         return stood[number - 1]
@@ -43,19 +44,19 @@ def grids_in_round(campaign: Campaign, number: int) -> int:
 
 
 def even_share(total: int, parts: int, number: int) -> int:
-    """The size of part `number` (from 1) when `total` is shared out evenly."""
+    """Return the size of part `number` (from 1) if `total` is divided evenly into `parts`."""
     share, rest = divmod(total, parts)
     return share + (1 if number <= rest else 0)
 
 
 def grids_held_ready(campaign: Campaign, number: int) -> int:
-    """How many grids round `number` has before the model it should be made from is there."""
+    """Return how many grids of round `number` are prepared before its own model is ready."""
     return ceil(campaign.ready_share * grids_in_round(campaign, number))
 
 
 def open_first_round(session: Session, campaign: Campaign) -> Round:
-    """The first round asks what the strategy begins with, as nothing is known yet. So does what
-    follows it until there is a model."""
+    """Create and open the first round with the strategy's first grids, because there is no model
+    yet. The second round is prepared the same way."""
     numbers = [1, 2] if campaign.rounds > 1 else [1]
     counts = [grids_in_round(campaign, 1), *(grids_held_ready(campaign, n) for n in numbers[1:])]
     rng = np.random.default_rng(campaign.seed)
@@ -70,8 +71,8 @@ def open_first_round(session: Session, campaign: Campaign) -> Round:
 
 @dataclass(frozen=True)
 class Batch:
-    """Grids for round `number` from a model of `basis` full rounds, and their mean locality in
-    it; as they are in random order, those that find room in the round are much alike in it."""
+    """Grids for round `number` from a model of `basis` full rounds, with their mean locality in it.
+    The grids are in random order, so any part of them has about the same locality."""
 
     number: int
     grids: NextGrids
@@ -80,8 +81,8 @@ class Batch:
 
 
 def batches_wanted(session: Session, campaign: Campaign) -> list[tuple[int, int]]:
-    """(round, grids) that a model of all full rounds is to make: for the next round, and those
-    that the round after it holds ready."""
+    """Return (round, grids) that a model of all full rounds should make: for the next round, and
+    for the prepared part of the round after it."""
     basis = n_full_rounds(session, campaign)
     query = select(Round.number, Round.basis).where(Round.campaign_id == campaign.id)
     known = {number: made_from for number, made_from in session.execute(query)}
@@ -97,7 +98,7 @@ def batches_wanted(session: Session, campaign: Campaign) -> list[tuple[int, int]
 
 
 def n_full_rounds(session: Session, campaign: Campaign) -> int:
-    """Number of the last round that has all its answers, as have all before it."""
+    """Return the number of the last round that is full and has only full rounds before it."""
     query = select(Round.number, Round.n_answers == Round.n_wanted).where(
         Round.campaign_id == campaign.id, Round.number != IMPORTED_ROUND
     )
@@ -106,15 +107,15 @@ def n_full_rounds(session: Session, campaign: Campaign) -> int:
 
 
 def n_rounds_made(session: Session, campaign: Campaign) -> int:
-    """How many rounds have been laid out."""
+    """Return how many rounds exist."""
     query = select(func.count()).select_from(Round)
     query = query.where(Round.campaign_id == campaign.id, Round.number != IMPORTED_ROUND)
     return session.scalar(query) or 0
 
 
 def rounds_at_work(session: Session, campaign: Campaign) -> list[Round]:
-    """Rounds whose grids are handed out: the open one, then what lies ready, so that nobody
-    waits for the last answers of a round either."""
+    """Return the rounds whose grids are assigned: the open round, then the prepared ones, so that
+    nobody waits for the last answers of a round."""
     query = select(Round).where(
         Round.campaign_id == campaign.id, Round.state.in_(("open", "ready"))
     )
@@ -122,10 +123,11 @@ def rounds_at_work(session: Session, campaign: Campaign) -> list[Round]:
 
 
 def lay_out(session: Session, campaign: Campaign, batch: Batch) -> Round:
-    """Give a round these grids in place of those that nobody has begun; make it if need be.
+    """Give a round these grids in place of those that nobody has started. Create the round if it
+    does not exist.
 
-    The caller holds the campaign's row lock. A closed round, or one with grids from as new a
-    model, stays as it is.
+    The caller must hold the campaign's row lock. A closed round stays as it is, and so does a round
+    whose grids come from a model that is at least as new.
     """
     query = select(Round).where(Round.campaign_id == campaign.id, Round.number == batch.number)
     one = session.scalar(query.with_for_update(key_share=True))
@@ -139,10 +141,11 @@ def lay_out(session: Session, campaign: Campaign, batch: Batch) -> Round:
         return one
     n_kept = _drop_untouched(session, one)
     grids = batch.grids.first(max(0, one.n_wanted // wanted - n_kept))
-    # With too few grids, as the budget grew meanwhile, it waits for those of a job to come.
+    # If the budget grew in the meantime, there are too few grids, and the round waits for those of
+    # a later job.
     lacks = one.number == batch.basis + 1 and n_kept + len(grids.images) < one.n_wanted // wanted
     one.basis = batch.basis - 1 if lacks else batch.basis
-    # A round whose grids are all begun keeps the locality of these.
+    # If all grids of a round are started, it keeps their locality.
     one.locality = batch.locality if len(grids.images) else one.locality
     one.contents = {**grids.contents, "earlier": n_kept} if n_kept else grids.contents
     _add_grids(session, one, grids, wanted)
@@ -151,10 +154,10 @@ def lay_out(session: Session, campaign: Campaign, batch: Batch) -> Round:
 
 
 def _drop_untouched(session: Session, one: Round) -> int:
-    """Delete the grids of a round that nobody has begun; returns how many are left."""
+    """Delete the grids of a round that nobody has started. Return how many are left."""
     begun = hooks.handed_out()
     untouched = select(Grid.id).where(Grid.round_id == one.id, ~begun)
-    # A grid handed out meanwhile is locked, or has a lease that the second look sees.
+    # A grid that was assigned in the meantime is locked, or has a lease that the second query sees.
     locked = session.scalars(untouched.with_for_update(of=Grid, skip_locked=True)).all()
     session.execute(
         delete(Grid)
@@ -175,7 +178,8 @@ def _add_grids(session: Session, one: Round, grids: NextGrids, wanted: int) -> N
             zip(grids.images.tolist(), grids.purposes, grids.attributes, strict=True)
         )
     ]
-    # One statement for all: annotators wait meanwhile, and rows one by one take four times as long.
+    # All rows are inserted with one statement, because annotators wait in the meantime and single
+    # rows take four times as long.
     new = (
         func.jsonb_to_recordset(literal(rows, JSONB))
         .table_valued(
@@ -208,8 +212,8 @@ def open_round_of(session: Session, campaign: Campaign) -> Round | None:
 
 
 def imported_round(session: Session, campaign: Campaign) -> Round:
-    """The round of imported answers, new if need be. The caller has waited for other imports, which
-    alone change it."""
+    """Return the round of imported answers, creating it if needed. The caller must hold the lock
+    that imports wait for, because only imports change this round."""
     query = select(Round).where(Round.campaign_id == campaign.id, Round.number == IMPORTED_ROUND)
     found = session.scalar(query.with_for_update(key_share=True))
     if found is None:
@@ -231,14 +235,15 @@ def close_round(session: Session, closing: Round) -> None:
 
 
 def end_campaign(session: Session, campaign: Campaign) -> None:
-    """After its last round, or on the requester's word."""
+    """End a campaign after its last round, or because the requester finishes it."""
     campaign.state, campaign.finished_at = "finished", datetime.now(UTC)
     hooks.ended(session, campaign.id)
     announce(session, "campaign.finished", campaign.id, answers=campaign.n_answers)
 
 
 def open_next(session: Session, campaign: Campaign) -> None:
-    """Open the next round that is ready, unless one is open; the caller holds the campaign."""
+    """Open the next prepared round unless a round is open. The caller must hold the campaign's row
+    lock."""
     if open_round_of(session, campaign) is not None:
         return
     ready = session.scalar(
@@ -254,5 +259,5 @@ def open_next(session: Session, campaign: Campaign) -> None:
 
 
 def awaits_grids(one: Round) -> bool:
-    """Whether more grids are to come for the round: those of its own model."""
+    """Return whether the round will get more grids, from its own model."""
     return one.basis < one.number - 1

@@ -1,4 +1,4 @@
-"""Campaigns: API."""
+"""API of campaigns."""
 
 from uuid import UUID
 
@@ -27,7 +27,7 @@ api = api_router("/campaigns", "campaigns")
 def create_campaign(
     body: NewCampaign, session: DatabaseSession, account: SignedIn, response: Response
 ) -> CampaignOut:
-    """Make a campaign over a collection, as a draft."""
+    """Create a campaign for a collection, as a draft."""
     campaign = service.create_campaign(session, account, body.to_plan())
     response.headers["Location"] = f"/api/v1/campaigns/{campaign.id}"
     return CampaignOut.of(campaign)
@@ -37,8 +37,8 @@ def create_campaign(
 def list_campaigns(
     session: DatabaseSession, account: SignedIn, paging: Paged, archived: bool = False
 ) -> Page[CampaignOut]:
-    """Campaigns of this account, and those shared with it, the newest first: those that were
-    archived alone, or the others."""
+    """List the campaigns that you own or that are shared with you, the newest first. You can list
+    either the archived ones or the others."""
     query = service.campaigns_of(account, archived=archived)
     rows = paging.rows(session, query, Campaign.id, newest_first=True)
     return paging.page([CampaignOut.of(found) for (found,) in rows])
@@ -46,7 +46,7 @@ def list_campaigns(
 
 @api.get("/{campaign_id}")
 def get_campaign(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> CampaignOut:
-    """One campaign with its settings, counts and link for annotators."""
+    """Return one campaign with its settings, counts and link for annotators."""
     return CampaignOut.of(service.get_campaign(session, account, campaign_id))
 
 
@@ -54,7 +54,8 @@ def get_campaign(campaign_id: UUID, session: DatabaseSession, account: SignedIn)
 def change_campaign(
     campaign_id: UUID, body: CampaignChanges, session: DatabaseSession, account: SignedIn
 ) -> CampaignOut:
-    """Change what is named: anything of a draft, little of a campaign that has started."""
+    """Change a campaign. In a draft you can change everything, in a started campaign only some
+    fields."""
     values = body.model_dump(exclude_unset=True)
     return CampaignOut.of(changes.change_campaign(session, account, campaign_id, values))
 
@@ -70,7 +71,7 @@ def delete_draft(campaign_id: UUID, session: DatabaseSession, account: SignedIn)
 def clone_campaign(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn, response: Response
 ) -> CampaignOut:
-    """A new draft with the same plan."""
+    """Create a draft with the same plan."""
     campaign = changes.clone_campaign(session, account, campaign_id)
     response.headers["Location"] = f"/api/v1/campaigns/{campaign.id}"
     return CampaignOut.of(campaign)
@@ -83,7 +84,7 @@ def list_shares(
     account: SignedIn,
     paging: Paged,
 ) -> Page[ShareOut]:
-    """With whom a campaign is shared, by address."""
+    """List the accounts that a campaign is shared with, by e-mail address."""
     campaign = service.get_campaign(session, account, campaign_id)
     rows = paging.rows(session, shares_of(campaign), Account.email)
     return paging.page([ShareOut(**vars(SharedWith.of(*row))) for row in rows])
@@ -93,7 +94,7 @@ def list_shares(
 def share(
     campaign_id: UUID, body: ShareIn, session: DatabaseSession, account: SignedIn
 ) -> Response:
-    """Let another requester look at the campaign, or work on it."""
+    """Let another requester view or edit the campaign."""
     campaign = service.get_campaign(session, account, campaign_id)
     share_campaign(session, account, campaign, body.email, body.access)
     return Response(status_code=204)
@@ -103,7 +104,7 @@ def share(
 def unshare(
     campaign_id: UUID, account_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
-    """End sharing with one account."""
+    """Stop sharing with one account."""
     campaign = service.get_campaign(session, account, campaign_id)
     end_share(session, account, campaign, account_id)
     return Response(status_code=204)

@@ -1,4 +1,4 @@
-"""Bodies of the campaigns API."""
+"""Request and response bodies of the campaigns API."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -16,13 +16,13 @@ from app.core.settings import get_settings
 
 
 class NewCampaign(BaseModel):
-    """Left out: the default of the kind or the strategy."""
+    """A campaign to create. Fields that you leave out get the default of the kind or strategy."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
                 {
-                    "name": "Which birds are alike?",
+                    "name": "Which birds look similar?",
                     "collection_id": "019a8e8e-8a64-7ccc-a1b2-0242ac120002",
                     "kind": "bins",
                     "strategy": "crowdster",
@@ -51,13 +51,13 @@ class NewCampaign(BaseModel):
         "so that nobody waits. 0 makes annotators wait for the newest model.",
     )
     annotation: dict[str, Any] = Field(
-        default_factory=dict, description="The annotators' pages: see AnnotationSettings."
+        default_factory=dict, description="Settings of the annotators' pages: AnnotationSettings."
     )
     plan: dict[str, Any] = Field(
-        default_factory=dict, description="Assumptions of the planner: see PlanSettings."
+        default_factory=dict, description="Assumptions for planning: PlanSettings."
     )
     reward_cents: Whole = Field(
-        default=0, description="For a whole assignment, in minor units of the currency (cents)."
+        default=0, description="Payment for a whole assignment, in cents (minor units)."
     )
     currency: str = "USD"
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -68,8 +68,9 @@ class NewCampaign(BaseModel):
 
 
 class CampaignChanges(BaseModel, extra="forbid"):
-    """What is left out stays. Once a campaign has started, only name, budget, rounds, settings,
-    grids_per_assignment, learn_every, ready_share, reward_cents and plan can change.
+    """Fields that you leave out don't change. Once a campaign has started, you can change only
+    name, budget, rounds, settings, grids_per_assignment, learn_every, ready_share, reward_cents and
+    plan.
 
     `settings`, `annotation` and `plan` are changed field by field.
     """
@@ -129,7 +130,7 @@ class CampaignOut(BaseModel):
     settings: dict[str, Any]
     seed: int
     n_answers: int
-    n_imported: int = Field(description="Answers imported from elsewhere, outside the budget.")
+    n_imported: int = Field(description="Imported answers. They don't count toward the budget.")
     created_at: datetime
     archived_at: datetime | None
     annotator_link: str

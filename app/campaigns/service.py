@@ -38,7 +38,7 @@ class BadState(Conflict):
 
 @dataclass(frozen=True)
 class CampaignPlan:
-    """What a requester decides; None means the default of the kind or the strategy."""
+    """What a requester decides about a campaign. None means the default of the kind or strategy."""
 
     name: str
     collection_id: UUID
@@ -62,7 +62,7 @@ class CampaignPlan:
 
 
 def create_campaign(session: Session, owner: Account, plan: CampaignPlan) -> Campaign:
-    """A draft campaign; raises InvalidInput, NotFound or Conflict with what is wrong."""
+    """Create a draft. Raises InvalidInput, NotFound or Conflict with what is wrong."""
     campaign = Campaign(owner_id=owner.id, link_token=new_token(), state="draft")
     apply_plan(session, owner, campaign, plan)
     record_audit(session, owner.id, "campaign.created", "campaign", campaign.id)
@@ -70,11 +70,12 @@ def create_campaign(session: Session, owner: Account, plan: CampaignPlan) -> Cam
 
 
 def apply_plan(session: Session, account: Account, campaign: Campaign, plan: CampaignPlan) -> None:
-    """Give a draft all that a plan says; raises as `create_campaign` does.
+    """Set all fields of a draft from a plan. Raises the same errors as `create_campaign`.
 
-    After an error the campaign is half changed: the caller's transaction must not be committed.
+    After an error, the campaign is partly changed, so the caller must not commit its transaction.
     """
-    # Who works on a shared draft need not own its collection, but cannot choose another's.
+    # Someone who edits a shared draft need not own its collection, but can't choose one that
+    # belongs to someone else.
     collection = (
         session.get_one(Collection, plan.collection_id)
         if plan.collection_id == campaign.collection_id
@@ -84,8 +85,8 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
     kind = get_kind(plan.kind)
     if plan.kind not in strategy.kinds:
         raise InvalidInput(
-            f"{strategy.title} cannot learn from answers of kind {plan.kind!r}, only from "
-            f"{' or '.join(strategy.kinds)}."
+            f"The strategy {strategy.title} can't learn from answers of kind {plan.kind!r}. "
+            f"Choose the kind {' or '.join(strategy.kinds)}."
         )
     values = {
         "collection_id": collection.id,
@@ -120,7 +121,7 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
 
 
 def check_ranges(campaign: Campaign) -> None:
-    """Raises InvalidInput naming the field that is out of its range."""
+    """Raise InvalidInput with the name of a field whose value is out of range."""
     ranges = {
         "name": (len(campaign.name), 1, 200, "characters"),
         "question": (len(campaign.question), 1, 2000, "characters"),
@@ -144,24 +145,26 @@ def check_ranges(campaign: Campaign) -> None:
             )
     if not (len(campaign.currency) == 3 and campaign.currency.isalpha()):
         raise InvalidInput(
-            f"The currency is a code of three letters such as USD, not {campaign.currency[:10]!r}.",
+            "The currency must be a three-letter code such as USD, not "
+            f"{campaign.currency[:10]!r}.",
             code="bad_currency",
         )
 
 
 def check_budget(campaign: Campaign) -> None:
-    """Raises InvalidInput when there is not a grid for every round."""
+    """Raise InvalidInput if the budget is too small for one grid per round."""
     if campaign.budget < campaign.rounds * campaign.answers_per_grid:
         raise InvalidInput(
-            f"A budget of {campaign.budget} answers is too small for {campaign.rounds} rounds of "
-            f"grids with {campaign.answers_per_grid} answers each.",
+            f"A budget of {campaign.budget} answers is too small for {campaign.rounds} rounds with "
+            f"{campaign.answers_per_grid} answers per grid. Raise the budget or choose fewer "
+            "rounds.",
             code="bad_budget",
         )
 
 
 def campaigns_of(account: Account, *, archived: bool = False) -> Select[Campaign]:
-    """Campaigns of this account, and those shared with it: those that were archived alone, or
-    the others."""
+    """Select the campaigns that the account owns or that are shared with it: either the archived
+    ones or the others."""
     shared = select(Share.campaign_id).where(Share.account_id == account.id)
     return select(Campaign).where(
         or_(Campaign.owner_id == account.id, Campaign.id.in_(shared)),
@@ -170,7 +173,7 @@ def campaigns_of(account: Account, *, archived: bool = False) -> Select[Campaign
 
 
 def list_campaigns(session: Session, owner: Account, *, archived: bool = False) -> list[Campaign]:
-    """The same, the newest first."""
+    """List the campaigns of `campaigns_of`, the newest first."""
     return list(
         session.scalars(campaigns_of(owner, archived=archived).order_by(Campaign.created_at.desc()))
     )
@@ -179,18 +182,20 @@ def list_campaigns(session: Session, owner: Account, *, archived: bool = False) 
 def get_campaign(
     session: Session, account: Account, campaign_id: UUID, *, edit: bool = False
 ) -> Campaign:
-    """A campaign of this account's, or shared with it; under its row lock to `edit` it.
+    """Return a campaign that the account owns or that is shared with it. With `edit`, its row is
+    locked.
 
-    Raises NotFound, also for somebody else's; MayNotChange for one that may only be looked at.
+    Raises NotFound if the account has no access, and MayNotChange if `edit` is set but the account
+    can only view the campaign.
     """
     campaign = session.get(Campaign, campaign_id)
     access = access_of(session, account, campaign) if campaign is not None else None
     if access is None:
         campaign = None
     if edit and access == "view":
-        raise MayNotChange("This campaign is shared with you to look at, not to change.")
+        raise MayNotChange("You can view this campaign but not change it.")
     if edit and campaign is not None:
-        # Who may not change a row cannot lock it either (app/core/wall.py).
+        # An account that can't change a row can't lock it either (app/core/wall.py).
         lock = {"key_share": True}
         campaign = session.get(Campaign, campaign_id, with_for_update=lock, populate_existing=True)
     if campaign is None:
@@ -199,9 +204,10 @@ def get_campaign(
 
 
 def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
-    """From draft to running: freeze the number of images and make the first round."""
+    """Set a draft to running: fix its number of images and create the first round."""
     campaign = in_state(session, owner, campaign_id, "start", "draft")
-    # Locked: its images may not be deleted between being counted and being used.
+    # The collection is locked, so that images can't be deleted between being counted and being
+    # used.
     collection = locked(session, Collection, campaign.collection_id)
     require_images(collection, campaign.grid_size)
     campaign.n_images = collection.n_images
@@ -218,7 +224,7 @@ def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campa
 
 
 def pause_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
-    """No new grids are handed out; answers in progress are still taken."""
+    """Stop assigning new grids. Answers in progress are still accepted."""
     campaign = in_state(session, owner, campaign_id, "pause", "running")
     hooks.paused(session, campaign.id)
     return moved(session, owner, campaign, "paused")
@@ -230,7 +236,7 @@ def resume_campaign(session: Session, owner: Account, campaign_id: UUID) -> Camp
 
 
 def finish_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
-    """End before the budget is spent; what came in so far is learned once more."""
+    """End the campaign before its budget is spent, and train once more on the answers so far."""
     campaign = in_state(session, owner, campaign_id, "finish", "running", "paused")
     rounds.end_campaign(session, campaign)
     if campaign.n_finished:
@@ -239,7 +245,7 @@ def finish_campaign(session: Session, owner: Account, campaign_id: UUID) -> Camp
 
 
 def retry_learning(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
-    """Queue a failed learning job again; raises Conflict when the last one did not fail."""
+    """Queue a failed training again. Raises Conflict if the last training did not fail."""
     campaign = get_campaign(session, owner, campaign_id, edit=True)
     retry_failed_job(session, campaign.id, campaign.n_answers)
     record_audit(session, owner.id, "campaign.retried", "campaign", campaign.id)
@@ -247,17 +253,17 @@ def retry_learning(session: Session, owner: Account, campaign_id: UUID) -> Campa
 
 
 def admit_new_images(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
-    """Let images that joined the collection after the start take part: the next model knows them,
-    and grids show them from the next full round's model on.
+    """Let images that were added to the collection after the start take part. The next model
+    includes them, and grids show them once a full round's model has been trained.
 
-    Raises Conflict when there are none.
+    Raises Conflict if there are no such images.
     """
     campaign = in_state(session, owner, campaign_id, "admit images to", "running", "paused")
     collection = locked(session, Collection, campaign.collection_id)
     if collection.n_images <= campaign.n_images:
         raise Conflict(
-            f"All {campaign.n_images} images of the collection take part already. Add images to "
-            "it first.",
+            f"All {campaign.n_images} images of the collection already take part. Add images to "
+            "the collection first.",
             code="no_new_images",
         )
     campaign.n_images = collection.n_images
@@ -267,7 +273,8 @@ def admit_new_images(session: Session, owner: Account, campaign_id: UUID) -> Cam
 def set_annotation(
     session: Session, owner: Account, campaign_id: UUID, values: dict[str, Any]
 ) -> Campaign:
-    """Change the annotators' pages, also of a running campaign; what is not named stays.
+    """Change settings of the annotators' pages, even while the campaign runs. Other settings stay
+    as they are.
 
     Raises InvalidInput with what is wrong; then nothing changes.
     """
@@ -283,7 +290,7 @@ def set_annotation(
 
 
 def add_known_list(session: Session, owner: Account, campaign_id: UUID, table: bytes) -> int:
-    """Known answers from a CSV (see add_known_answers); returns how many grids."""
+    """Add known answers from a CSV file (see add_known_answers) and return the number of grids."""
     campaign = get_campaign(session, owner, campaign_id, edit=True)
     n_grids = add_known_answers(session, campaign, table)
     record_audit(session, owner.id, "campaign.known_answers", "campaign", campaign.id)
@@ -293,11 +300,12 @@ def add_known_list(session: Session, owner: Account, campaign_id: UUID, table: b
 def in_state(
     session: Session, owner: Account, campaign_id: UUID, verb: str, *states: str
 ) -> Campaign:
-    """The campaign under its row lock; raises BadState when it is in none of these states."""
+    """Return the campaign with its row locked. Raises BadState if it is in none of these states."""
     campaign = get_campaign(session, owner, campaign_id, edit=True)
     if campaign.state not in states:
         raise BadState(
-            f"Cannot {verb} this campaign: it is {campaign.state}, not {' or '.join(states)}."
+            f"You can't {verb} this campaign because it is {campaign.state}. Its state must be "
+            f"{' or '.join(states)}."
         )
     return campaign
 
@@ -305,7 +313,7 @@ def in_state(
 def moved(
     session: Session, owner: Account, campaign: Campaign, state: str, event: str = ""
 ) -> Campaign:
-    """Bring a campaign into a state, on record; `event` is the state unless told."""
+    """Set a campaign's state and record it in the audit log. `event` is the state by default."""
     campaign.state = state
     record_audit(session, owner.id, f"campaign.{event or state}", "campaign", campaign.id)
     campaign_changed(session, campaign.id)

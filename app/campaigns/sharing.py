@@ -1,4 +1,4 @@
-"""Who may see and change a campaign besides its owner."""
+"""Sharing: which other accounts can view or edit a campaign."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -17,7 +17,7 @@ ACCESS = ("view", "edit")
 
 
 class MayNotChange(LikewiseError):
-    """The campaign is shared for looking at only, or the deed is its owner's alone."""
+    """The account can only view the campaign, or only the owner can do this."""
 
     code = "may_not_change"
     status = 403
@@ -35,7 +35,7 @@ class SharedWith:
 
 
 def access_of(session: Session, account: Account, campaign: Campaign) -> str | None:
-    """ "own", "edit", "view", or None for a campaign that does not exist for this account."""
+    """Return "own", "edit" or "view", or None if the account has no access to the campaign."""
     if campaign.owner_id == account.id:
         return "own"
     return session.scalar(
@@ -59,16 +59,20 @@ def list_shares(session: Session, campaign: Campaign) -> list[SharedWith]:
 def share_campaign(
     session: Session, owner: Account, campaign: Campaign, email: str, access: str
 ) -> None:
-    """Share with the account of this address, or change how. Raises InvalidInput, NotFound,
-    MayNotChange for anybody but the owner."""
+    """Share a campaign with the account that has this e-mail address, or change its access.
+
+    Raises InvalidInput, NotFound, and MayNotChange if `owner` does not own the campaign.
+    """
     _require_owner(owner, campaign)
     if access not in ACCESS:
-        raise InvalidInput(f"Access is one of {', '.join(ACCESS)}, not {access!r}.")
-    # Somebody with whom nothing is shared yet.
+        raise InvalidInput(f"Access must be one of {', '.join(ACCESS)}, not {access!r}.")
+    # Nothing may be shared with this account yet, so row security would hide it.
     with beyond_the_wall(session):
         account = account_by_email(session, email)
     if account.id == owner.id:
-        raise InvalidInput("The campaign is yours already.", code="already_yours")
+        raise InvalidInput(
+            "You own this campaign. Enter someone else's address.", code="already_yours"
+        )
     share = session.scalar(
         select(Share).where(Share.campaign_id == campaign.id, Share.account_id == account.id)
     )
@@ -85,13 +89,13 @@ def share_campaign(
 
 
 def end_share(session: Session, owner: Account, campaign: Campaign, account_id: UUID) -> None:
-    """Raises NotFound when it is not shared with this account, MayNotChange."""
+    """Stop sharing with an account. Raises NotFound if it had no access, and MayNotChange."""
     _require_owner(owner, campaign)
     share = session.scalar(
         select(Share).where(Share.campaign_id == campaign.id, Share.account_id == account_id)
     )
     if share is None:
-        raise NotFound("The campaign is not shared with this account.")
+        raise NotFound("This campaign is not shared with that account.")
     session.delete(share)
     hooks.edit_ended(session, campaign.id, account_id)
     record_audit(
@@ -102,4 +106,4 @@ def end_share(session: Session, owner: Account, campaign: Campaign, account_id: 
 
 def _require_owner(account: Account, campaign: Campaign) -> None:
     if campaign.owner_id != account.id:
-        raise MayNotChange("Only the owner of a campaign shares it.")
+        raise MayNotChange("Only the campaign's owner can share it.")

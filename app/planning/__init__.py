@@ -1,1 +1,1 @@
-"""Before the launch: what a campaign will need, cost and find."""
+"""Planning: it predicts before the launch what a campaign will need, cost and find."""

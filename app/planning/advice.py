@@ -1,4 +1,4 @@
-"""What a requester should think of before the launch, in sentences."""
+"""Warnings about a campaign's plan, for the requester to read before the launch."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ LONG_MINUTES = 45.0
 
 
 def warnings_of(campaign: Campaign, plan: "Plan") -> list[str]:
-    """One sentence for each thing that is likely to be regretted."""
+    """Return one warning for each part of the plan that is likely to cause problems."""
     return [*_of_quality(campaign, plan), *_of_pay(campaign, plan)]
 
 
@@ -25,28 +25,29 @@ def _of_quality(campaign: Campaign, plan: "Plan") -> list[str]:
     if KINDS[campaign.kind].votes:
         if views < 1:
             found.append(
-                f"Only {views:.0%} of the images can be shown once: the others are labelled by the "
-                "classifier alone."
+                f"The budget is enough to show only {views:.0%} of the images. The classifier "
+                "alone labels the others."
             )
     elif views < FEW_VIEWS:
         found.append(
-            f"Each image is shown only {views:.1f} times on average: too "
-            "few to find its neighbours. A larger budget or a smaller collection helps."
+            f"Each image is shown only {views:.1f} times on average, which is too few to find its "
+            "neighbours. Choose a larger budget or a smaller collection."
         )
     if plan.needed is not None and not plan.stale and plan.needed > 1.1 * campaign.budget:
         found.append(
-            f"The dry run needs about {plan.needed:.0f} answers for the quality wanted; the budget "
-            f"is {campaign.budget}."
+            f"According to the dry run, the target quality needs about {plan.needed:.0f} answers. "
+            f"The budget is {campaign.budget}."
         )
     if plan.beyond and not plan.stale:
         found.append(
-            "The simulated crowd does not reach the quality wanted with any budget tried: expect "
-            "less, or group by something people agree on more."
+            "The simulated crowd does not reach the target quality with any budget that was "
+            "tried. Lower the target, or ask about something people agree on more."
         )
     settings = annotation_of(campaign.annotation)
     if not (settings.practice or settings.gold_share or settings.repeat_share):
         found.append(
-            "Nothing checks whether annotators take care: no practice, no gold grids, no repeats."
+            "Nothing checks whether annotators work carefully. Add practice grids, gold grids or "
+            "repeats."
         )
     return found
 
@@ -55,19 +56,22 @@ def _of_pay(campaign: Campaign, plan: "Plan") -> list[str]:
     found = []
     hourly = plan.costs.hourly_cents
     if plan.settings.platform != "link" and hourly is None:
-        found.append("No reward is set: platforms require one.")
+        found.append("No reward is set. Platforms require one.")
     if hourly is not None and campaign.currency == "USD":
         pay = f"{hourly / 100:.2f} USD an hour"
         if hourly < LEAST_HOURLY_CENTS:
             found.append(
-                f"The reward comes to {pay}: less than {LEAST_HOURLY_CENTS / 100:.0f}, which "
-                "Prolific does not allow and few will accept."
+                f"The reward amounts to {pay}. Prolific does not allow less than "
+                f"{LEAST_HOURLY_CENTS / 100:.0f}, and few people would accept it."
             )
         elif hourly < FAIR_HOURLY_CENTS:
-            found.append(f"The reward comes to {pay}; {FAIR_HOURLY_CENTS / 100:.0f} is fair.")
+            found.append(
+                f"The reward amounts to {pay}. A fair reward is {FAIR_HOURLY_CENTS / 100:.0f} or "
+                "more."
+            )
     if plan.effort.minutes_per_assignment > LONG_MINUTES:
         found.append(
-            f"An assignment takes about {plan.effort.minutes_per_assignment:.0f} minutes: people "
-            "tire. Fewer grids per assignment keep answers good."
+            f"An assignment takes about {plan.effort.minutes_per_assignment:.0f} minutes, and "
+            "people get tired. Choose fewer grids per assignment to keep answers good."
         )
     return found

@@ -1,4 +1,4 @@
-"""Crowds that can be simulated over a collection, from what is known of its images."""
+"""Simulated crowds for a collection, based on what is known about its images."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,21 +18,22 @@ from learning.simulation import AttributeCrowd, Crowd, FeatureCrowd, VoteCrowd
 
 FEATURES = "features"
 IMAGINED = "imagined"
-# An attribute with one value parts nothing; one with a value for every image is a name.
+# An attribute with one value separates nothing, and one with a different value for every image is a
+# name.
 FEWEST_VALUES, MOST_VALUES = 2, 30
 MOST_ATTRIBUTES = 3
 IMAGINED_DIMENSIONS = 3
 IMAGINED_SHARE = 0.3
-# Images that show what is voted on, in a sample where it is rarer.
+# The minimum number of images in a sample that show what is voted on, if it is rare.
 RAREST = 3
 
 
 @dataclass(frozen=True)
 class CrowdTraits:
-    """What the annotators of a simulated crowd are like; see AttributeCrowd.from_table.
+    """The behaviour of a simulated crowd's annotators; see AttributeCrowd.from_table.
 
-    Of a crowd that groups by features only the first three count. Of one that votes `careless` is
-    the share of annotators who guess.
+    Crowds that group by features use only the first three. In crowds that vote, `careless` is the
+    share of annotators who guess.
     """
 
     annotators: int = 8
@@ -46,7 +47,7 @@ class CrowdTraits:
 
 @dataclass(frozen=True)
 class ImageTable:
-    """What is known of a campaign's images."""
+    """What is known about a campaign's images."""
 
     positions: list[int]
     filenames: list[str]
@@ -58,13 +59,14 @@ class ImageTable:
 
 
 def read_images(session: Session, campaign: Campaign) -> ImageTable:
-    """All images that take part, or would if the campaign started now."""
+    """Return all images that take part, or would take part if the campaign started now."""
     return _read(session, _of(campaign))
 
 
 def sample_images(session: Session, campaign: Campaign, n: int, by: list[str]) -> ImageTable:
-    """n of them, the same every time; all when there are no more. Of what a crowd votes on (`by`
-    of `make_crowd`) some are there, however rare."""
+    """Return n images, the same ones each time, or all images if there are no more than n. If a
+    crowd votes on an attribute's value (`by` of `make_crowd`), the sample contains some images with
+    this value, even if it is rare."""
     among = n_of(session, campaign)
     if among <= n:
         return read_images(session, campaign)
@@ -104,9 +106,13 @@ def _read(session: Session, conditions: list[ColumnElement[bool]]) -> ImageTable
 
 @dataclass(frozen=True)
 class Groupings:
-    """By what a crowd over a campaign's images can be simulated: attributes that every image has
-    and that part them; `known`: attributes that part images and that enough for a grid have;
-    `features`: whether all images have some; `votes`: on what a crowd votes that does."""
+    """What a simulated crowd could group the campaign's images by.
+
+    attributes: attributes that every image has and that separate images.
+    known: attributes that separate images and that enough images for a grid have.
+    features: whether all images have features.
+    votes: what a crowd votes on, if the campaign asks for votes.
+    """
 
     attributes: list[str]
     known: list[str]
@@ -115,8 +121,8 @@ class Groupings:
 
     @property
     def usual(self) -> list[str]:
-        """Unless told: features, else attributes, else a likeness that is made up. Of votes: the
-        known answers, else something made up."""
+        """The default: features, otherwise attributes, otherwise imagined similarity. For votes:
+        the known answers, otherwise something imagined."""
         if self.votes is not None:
             return [self.votes]
         if self.features:
@@ -125,7 +131,8 @@ class Groupings:
 
 
 def read_groupings(session: Session, campaign: Campaign) -> Groupings:
-    """Counted by the database: a large collection is not read for it."""
+    """Return the possible groupings. The database counts them, so that a large collection need not
+    be loaded."""
     mine = _of(campaign)
     pair = func.jsonb_each_text(Image.attributes).table_valued("key", "value")
     values = (
@@ -158,9 +165,11 @@ def _voted_on(campaign: Campaign, attributes: list[str]) -> str | None:
 
 
 def make_crowd(table: ImageTable, by: list[str], traits: CrowdTraits, kind: str = "grid") -> Crowd:
-    """A crowd that groups these images by attributes, by features (k-means), or by a likeness
-    that is made up; or votes on them, by one `attribute=value` or something made up. Raises
-    InvalidInput when an image lacks what is asked for."""
+    """Return a crowd that groups these images by attributes, by features (k-means) or by imagined
+    similarity, or that votes on one `attribute=value` or on something imagined.
+
+    Raises InvalidInput if an image lacks the attribute or features.
+    """
     known = sorted({name for attributes in table.attributes for name in attributes})
     if KINDS[kind].votes:
         truth = _shown(table, by, known, traits.seed)
@@ -169,7 +178,8 @@ def make_crowd(table: ImageTable, by: list[str], traits: CrowdTraits, kind: str 
         )
     if not by:
         raise InvalidInput(
-            f"Say by what to group: --by with one or more of {', '.join([*known, FEATURES])}."
+            "Choose what the crowd groups by: --by with one or more of "
+            f"{', '.join([*known, FEATURES])}."
         )
     if by == [IMAGINED]:
         points = np.random.default_rng(traits.seed).random((len(table), IMAGINED_DIMENSIONS))
@@ -192,19 +202,19 @@ def make_crowd(table: ImageTable, by: list[str], traits: CrowdTraits, kind: str 
 
 
 def _shown(table: ImageTable, by: list[str], known: list[str], seed: int) -> NDArray[np.bool_]:
-    """(N,) whether an image shows what is asked for."""
+    """Return (N,) whether an image shows what is asked for."""
     if by == [IMAGINED]:
         return np.random.default_rng(seed).random(len(table)) < IMAGINED_SHARE
     if len(by) != 1 or "=" not in by[0]:
         raise InvalidInput(
-            f"People vote on one thing: --by with an attribute and a value, such as category=food. "
-            f"Attributes: {', '.join(known) or 'none'}."
+            "Choose one thing to vote on: --by with an attribute and a value, such as "
+            f"category=food. Attributes: {', '.join(known) or 'none'}."
         )
     name, _, value = by[0].partition("=")
     column = np.array(_column(table, name, known))
     if not 0 < (column == value).sum() < len(column):
         raise InvalidInput(
-            f"Some images must have {name} {value!r}, and some not; values are "
+            f"Some images must have {name} {value!r} and others must not. Existing values: "
             f"{', '.join(sorted(set(column.tolist())))[:200]}."
         )
     return np.asarray(column == value)
@@ -216,7 +226,7 @@ def _column(table: ImageTable, name: str, known: list[str]) -> list[str]:
     if missing:
         raise InvalidInput(
             f"{len(missing)} of {len(table)} images have no attribute {name!r} "
-            f"({missing[0]} for one). Attributes: {', '.join(known) or 'none'}."
+            f"(for example {missing[0]}). Attributes: {', '.join(known) or 'none'}."
         )
     return [str(attributes[name]) for attributes in table.attributes]
 
@@ -226,9 +236,11 @@ def _features(table: ImageTable) -> NDArray[np.float64]:
     missing = [filename for filename, features in pairs if not features]
     if missing:
         raise InvalidInput(
-            f"{len(missing)} of {len(table)} images have no features ({missing[0]} for one)."
+            f"{len(missing)} of {len(table)} images have no features (for example {missing[0]})."
         )
     lengths = {len(features or []) for features in table.features}
     if len(lengths) > 1:
-        raise InvalidInput(f"The images have differently many features: {sorted(lengths)}.")
+        raise InvalidInput(
+            f"All images must have the same number of features, not {sorted(lengths)}."
+        )
     return np.array(table.features, dtype=np.float64)

@@ -1,8 +1,8 @@
-"""A campaign played in memory by a simulated crowd: what its answers would find.
+"""Simulation of a campaign in memory by a simulated crowd, to predict what its answers would find.
 
-The strategy, its settings and its rounds are the campaign's own; only people, pages and the
-database are missing. Every budget is a campaign of its own, as a larger budget also spreads over
-the rounds.
+The strategy, its settings and its rounds are the campaign's own. Only people, pages and the
+database are missing. Each budget is simulated as a separate campaign, because a budget is divided
+among the rounds.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,10 +22,10 @@ from learning.groupings import Groupings
 from learning.simulation import Crowd, VoteCrowd, neighbours_right, true_distances
 
 NEIGHBOURS = 10
-# A larger collection is simulated on so many of its images: answers needed grow with the images,
-# and neighbours are then counted on a coarser scale.
+# For a larger collection, this many of its images are simulated. The answers needed grow with the
+# number of images, and neighbours are then counted on a coarser scale.
 MOST_IMAGES = 500
-# How often each image is shown, of the budgets that are tried.
+# How often each image is shown, for the budgets that are tried.
 LADDER = (4, 8, 16, 32, 64)
 VOTES_LADDER = (1, 2, 3, 5, 8)
 MOST_ANSWERS = 4_000
@@ -34,7 +34,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Design:
-    """What of a campaign decides how much its answers find."""
+    """The parts of a campaign that determine how much its answers find."""
 
     kind: str
     strategy: str
@@ -48,9 +48,12 @@ class Design:
 
 @dataclass(frozen=True)
 class Point:
-    """After `answers` answers: share of the nearest neighbours that are right, or of labels where
-    people vote, with its standard error over images; `foretold`: the strategy's own measure on
-    answers it has not seen."""
+    """The quality after `answers` answers.
+
+    right: share of nearest neighbours that are right, or of labels if people vote.
+    error: standard error of `right` over images.
+    foretold: the strategy's own measure on answers that it has not seen.
+    """
 
     answers: int
     right: float
@@ -60,7 +63,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Played:
-    """One campaign: a point a round, and how the last model sees the images, (N, d)."""
+    """A simulated campaign: one point per round, and the last model's (N, d) embedding of the
+    images."""
 
     points: list[Point]
     embedding: NDArray[np.float64]
@@ -74,8 +78,9 @@ def play(
     features: NDArray[np.floating[Any]] | None = None,
     progress: Progress = lambda _: None,
 ) -> Played:
-    """The whole campaign with `budget` answers; features: of the crowd's images, where the
-    strategy takes some. Raises ValueError when the answers teach nothing."""
+    """Simulate the whole campaign with `budget` answers. `features` are those of the crowd's
+    images, if the strategy uses features. Raises ValueError if the model can't learn from the
+    answers."""
     strategy = get_strategy(design.strategy)
     rng = np.random.default_rng([seed, budget])
     right_of = _measure(crowd)
@@ -118,10 +123,11 @@ def play(
 def _answer(
     design: Design, crowd: Crowd, grids: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[Groupings, list[list[str]]]:
-    """Each grid by as many different annotators as it wants, if there are so many."""
+    """Have each grid answered by as many different annotators as it needs, if the crowd has
+    enough."""
     n_bins = design.max_groups if design.kind == "bins" else None
     images = np.repeat(grids, design.answers_per_grid, axis=0)
-    # As many as wanted, in turn: a person answers a grid once.
+    # Annotators take turns, because a person answers a grid only once.
     who = np.concatenate(
         [
             np.resize(rng.permutation(crowd.n_annotators), design.answers_per_grid)
@@ -139,7 +145,7 @@ def _answer(
 
 
 def _measure(crowd: Crowd) -> Callable[[Learned], NDArray[np.float64]]:
-    """(N,) how right a model is on each image."""
+    """Return a function that tells (N,) how right a model is on each image."""
     if isinstance(crowd, VoteCrowd):
         truth = crowd.truth
 
@@ -163,7 +169,7 @@ def _point(data: LearningData, learned: Learned, right: NDArray[np.float64]) -> 
 
 
 def ladder(design: Design, n_images: int, budget: int) -> list[int]:
-    """Budgets worth trying for `n_images` images, the campaign's own among them."""
+    """Return budgets worth trying for `n_images` images, including the campaign's own budget."""
     least = design.rounds * design.answers_per_grid
     per_view = n_images / design.grid_size
     tried = VOTES_LADDER if KINDS[design.kind].votes else LADDER
@@ -173,12 +179,12 @@ def ladder(design: Design, n_images: int, budget: int) -> list[int]:
 
 
 def answers_needed(points: Sequence[Point], target: float) -> float | None:
-    """Answers at which `target` of the neighbours or labels are right, read from the ends of
-    campaigns of several budgets: a rising curve over the logarithm of the answers. None beyond
-    the last."""
+    """Return at how many answers a share `target` of the neighbours or labels is right, or None if
+    no simulated budget reaches it. The estimate is a rising curve over the logarithm of the
+    answers, fitted to the ends of the simulated campaigns."""
     if not points:
         return None
-    # Imported here: servers and commands start without it, in a second less.
+    # This is imported here so that servers and commands start a second faster.
     from sklearn.isotonic import IsotonicRegression
 
     answers = np.array([point.answers for point in points], np.float64)

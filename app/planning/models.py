@@ -1,4 +1,4 @@
-"""Table of dry runs."""
+"""The table of dry runs."""
 
 from typing import Any
 from uuid import UUID
@@ -11,12 +11,13 @@ from app.core.database import Base, Identified
 
 
 class DryRun(Identified, Base):
-    """A campaign played by a simulated crowd.
+    """A campaign simulated with a simulated crowd.
 
-    asked:  the crowd (`by`, `annotators`, `noise`), the design, and how many images
-    ends:   last points of campaigns of several budgets (app.planning.dry_run.Point), as they come
-    rounds: points of the campaign's own budget
-    picture: the last model of that one, {"images": positions, "x": [...], "y": [...]}
+    asked: the crowd (`by`, `annotators`, `noise`), the design, and how many images.
+    ends: the last points of simulated campaigns of several budgets (app.planning.dry_run.Point), in
+        the order in which they finished.
+    rounds: the points of the campaign's own budget.
+    picture: the last model of that budget, {"images": positions, "x": [...], "y": [...]}.
     """
 
     __tablename__ = "dry_run"

@@ -1,4 +1,5 @@
-"""The dry run's job: plays campaigns of several budgets and stores what comes, as it comes."""
+"""The dry run's job: it simulates campaigns of several budgets and stores each result as it
+comes."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -19,17 +20,18 @@ from app.results.learn import map_of
 from app.strategies import get_strategy
 from app.strategies.base import features_named
 
-# Each budget is played by so many crowds: one alone is a matter of luck.
+# How many crowds simulate each budget, because the result of one alone depends on luck.
 CROWDS = 2
 
 
 def run_dry_run(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
-    """Play a campaign and publish under the job's epoch; raises LostLease when it was taken over,
-    ValueError when simulated answers teach nothing."""
+    """Simulate a campaign and publish the results under the job's epoch. Raises LostLease if
+    another process took over the job, and ValueError if the model can't learn from the simulated
+    answers."""
     with transaction() as session:
         campaign = session.get_one(Campaign, campaign_id)
         run = session.scalars(select(DryRun).where(DryRun.job_id == job_id)).one()
-        # What an attempt before this one left would count twice.
+        # Results of an earlier attempt would be counted twice.
         report_progress(session, job_id, epoch, 0.0)
         run.ends, run.rounds, run.picture = [], [], None
         asked, budget = run.asked, campaign.budget
@@ -70,7 +72,7 @@ def _store(
     own: bool,
     picture: dict[str, Any] | None,
 ) -> None:
-    """Answers are told as the whole collection would need them."""
+    """Store a result. Numbers of answers are scaled to the whole collection."""
     run = session.scalars(select(DryRun).where(DryRun.job_id == job_id).with_for_update()).one()
     points = [_scaled(point, scale) for point in played.points]
     run.ends = [*run.ends, points[-1]]

@@ -1,4 +1,4 @@
-"""Planning: options, what a campaign will need and cost, dry runs."""
+"""API for planning: options, a campaign's needs and costs, and dry runs."""
 
 from dataclasses import asdict
 from uuid import UUID
@@ -26,7 +26,7 @@ api = api_router("", "planning")
 
 @api.get("/options")
 def read_options(account: SignedIn) -> OptionsOut:
-    """What can be chosen for a campaign, with ranges and help texts."""
+    """Return what you can choose for a campaign, with ranges and help texts."""
     return OptionsOut(
         kinds={name: KindOut(**asdict(kind)) for name, kind in KINDS.items()},
         strategies=[
@@ -47,14 +47,14 @@ def read_options(account: SignedIn) -> OptionsOut:
 
 @api.get("/campaigns/{campaign_id}/plan")
 def read_plan(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> PlanOut:
-    """Work, price, and what the newest dry run foretells."""
+    """Return the work, the costs, and what the newest dry run predicts."""
     campaign = get_campaign(session, account, campaign_id)
     return PlanOut.of(service.read_plan(session, campaign), campaign.currency)
 
 
 @api.get("/campaigns/{campaign_id}/groupings")
 def read_groupings(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> GroupingsOut:
-    """By what a simulated crowd could group the campaign's images."""
+    """Return what a simulated crowd could group the campaign's images by."""
     found = crowd.read_groupings(session, get_campaign(session, account, campaign_id))
     return GroupingsOut(
         attributes=found.attributes,
@@ -68,7 +68,8 @@ def read_groupings(campaign_id: UUID, session: DatabaseSession, account: SignedI
 def start_dry_run(
     campaign_id: UUID, body: DryRunIn, session: DatabaseSession, account: SignedIn
 ) -> PlanOut:
-    """Let a simulated crowd play the campaign in the background; GET …/plan follows it."""
+    """Start a dry run: a simulated crowd plays the campaign in the background. GET …/plan shows its
+    progress."""
     service.request_dry_run(session, account, campaign_id, body.by, body.annotators, body.noise)
     campaign = get_campaign(session, account, campaign_id)
     return PlanOut.of(service.read_plan(session, campaign), campaign.currency)

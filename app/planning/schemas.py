@@ -1,4 +1,4 @@
-"""Bodies of the planning API."""
+"""Request and response bodies of the planning API."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -16,18 +16,19 @@ from app.planning.service import Plan
 
 
 class DryRunIn(BaseModel, extra="forbid"):
-    """The simulated crowd. `by`: attributes of the collection, or ["features"], or ["imagined"]:
-    a likeness that is made up; left out: what the collection has."""
+    """The simulated crowd. `by` lists attributes of the collection, or is ["features"] or
+    ["imagined"] (a made-up similarity). By default it is what the collection has."""
 
     by: list[str] | None = Field(default=None, max_length=10)
     annotators: Whole = Field(default=8, ge=1, le=1000)
     noise: float = Field(
-        default=0.1, ge=0, le=1, description="Share of images put into a random group."
+        default=0.1, ge=0, le=1, description="Share of images that are put into a random group."
     )
 
 
 class PointOut(BaseModel):
-    """After `answers` answers: share of nearest neighbours that are right, with standard error."""
+    """The share of nearest neighbours that are right after `answers` answers, with its standard
+    error."""
 
     answers: int
     right: float
@@ -36,7 +37,7 @@ class PointOut(BaseModel):
 
 
 class PicturedImage(BaseModel):
-    """How the simulated campaign's last model sees an image: its place on a map in [0, 1]."""
+    """The position of an image on the map of the simulated campaign's last model, in [0, 1]."""
 
     image: int
     url: str
@@ -45,9 +46,13 @@ class PicturedImage(BaseModel):
 
 
 class DryRunOut(BaseModel):
-    """`ends`: a point for each whole campaign of another budget or crowd; `rounds`: the points of
-    this campaign's own budget; `picture`: some of the images on the map; `stale`: the
-    campaign has been changed since."""
+    """A dry run.
+
+    ends: one point for each simulated campaign, with other budgets or crowds.
+    rounds: the points of this campaign's own budget.
+    picture: some of the images on the map.
+    stale: whether the campaign has been changed since.
+    """
 
     id: UUID
     created_at: datetime
@@ -99,7 +104,7 @@ class EffortOut(BaseModel):
 
 
 class CostsOut(BaseModel):
-    """In hundredths of the currency."""
+    """What the campaign costs, in cents."""
 
     rewards_cents: int
     fees_cents: int
@@ -109,8 +114,11 @@ class CostsOut(BaseModel):
 
 
 class PlanOut(BaseModel):
-    """`needed`: answers for the wanted quality by the newest dry run, null while unknown;
-    `beyond`: no budget that it tried was enough; `seconds_from`: yours, campaign, account, usual.
+    """A campaign's plan.
+
+    needed: answers for the target quality according to the newest dry run; null if unknown.
+    beyond: whether no simulated budget reached the target quality.
+    seconds_from: the source of the time per grid: yours, campaign, account or usual.
     """
 
     settings: PlanSettings
@@ -140,7 +148,7 @@ class PlanOut(BaseModel):
 
 
 class StrategyOut(BaseModel):
-    """`settings`: JSON schema of its settings, from which a form can be made."""
+    """A strategy. `settings` is a JSON schema from which a form can be made."""
 
     name: str
     title: str
@@ -151,7 +159,7 @@ class StrategyOut(BaseModel):
 
 
 class KindOut(BaseModel):
-    """A kind of task; `votes`: its groups are votes, and their number is fixed."""
+    """A kind of task. If `votes` is true, its groups are votes and their number is fixed."""
 
     title: str
     about: str
@@ -163,7 +171,7 @@ class KindOut(BaseModel):
 
 
 class OptionsOut(BaseModel):
-    """What can be chosen for a campaign; `annotation` and `plan` are JSON schemas."""
+    """What you can choose for a campaign. `annotation` and `plan` are JSON schemas."""
 
     kinds: dict[str, KindOut]
     strategies: list[StrategyOut]
@@ -172,8 +180,8 @@ class OptionsOut(BaseModel):
 
 
 class GroupingsOut(BaseModel):
-    """By what a simulated crowd could group the campaign's images; `usual`: unless told; `known`:
-    attributes from which known answers could be made."""
+    """What a simulated crowd could group the campaign's images by. `usual` is the default, and
+    `known` are attributes from which known answers can be made."""
 
     attributes: list[str]
     known: list[str]

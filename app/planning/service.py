@@ -1,4 +1,5 @@
-"""Foretelling a campaign: its work and price, and by a dry run what it will find."""
+"""Planning a campaign: it estimates work and costs, and predicts by a dry run what answers will
+find."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -29,16 +30,20 @@ from app.planning.dry_run import MOST_IMAGES, Design, Point, answers_needed
 from app.planning.models import DryRun
 from app.recruitment.costs import Costs, Effort, costs_of, effort_for, seconds_per_grid
 
-# As many as can be told apart on a small map.
+# More images could not be distinguished on a small map.
 MOST_PICTURED = 150
 DESIGN = ("kind", "strategy", "settings", "rounds", "grid_size", "max_groups", "answers_per_grid")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """seconds_from: where the time per grid comes from; needed: answers for the wanted quality,
-    None while unknown; beyond: even the largest budget tried falls short of it; picture: some
-    images with their places (x, y) in what the dry run found."""
+    """Everything that the planner knows about a campaign.
+
+    seconds_from: where the time per grid comes from.
+    needed: answers for the target quality; None if unknown.
+    beyond: whether even the largest simulated budget misses the target quality.
+    picture: some images with their map positions (x, y) in the dry run's model.
+    """
 
     settings: PlanSettings
     effort: Effort
@@ -54,7 +59,7 @@ class Plan:
 
 
 def read_plan(session: Session, campaign: Campaign) -> Plan:
-    """Everything the planner can say of a campaign now."""
+    """Return everything that the planner knows about a campaign now."""
     settings = PlanSettings.model_validate(campaign.plan)
     seconds, seconds_from = seconds_per_grid(session, campaign, settings)
     effort = effort_for(session, campaign, seconds)
@@ -100,7 +105,7 @@ def ends_of(run: DryRun) -> list[Point]:
 
 
 def design_of(campaign: Campaign) -> Design:
-    """What decides how much answers find; what is asked about belongs to real models."""
+    """Return what determines how much answers find. Settings about real models are left out."""
     settings = {
         name: value
         for name, value in campaign.settings.items()
@@ -119,7 +124,7 @@ def _asked(session: Session, campaign: Campaign) -> dict[str, Any]:
 
 
 def _is_of(run: DryRun, session: Session, campaign: Campaign) -> bool:
-    """Whether nothing has changed since that decides what answers find."""
+    """Return whether nothing that determines what answers find has changed since the dry run."""
     now = _asked(session, campaign)
     return all(run.asked.get(name) == value for name, value in now.items())
 
@@ -132,22 +137,27 @@ def request_dry_run(
     annotators: int = 8,
     noise: float = 0.1,
 ) -> DryRun:
-    """Ask for a dry run by a crowd that groups by attributes, "features" or "imagined".
+    """Request a dry run with a crowd that groups by attributes, "features" or "imagined".
 
-    Raises InvalidInput for a crowd that cannot be made, Conflict while another one runs.
+    Raises InvalidInput if the crowd can't be made, and Conflict while another dry run is running.
     """
     campaign = get_campaign(session, account, campaign_id)
     if not (1 <= annotators <= 1000 and 0 <= noise <= 1):
-        raise InvalidInput("A crowd has 1 to 1000 annotators, and noise between 0 and 1.")
+        raise InvalidInput("A crowd must have 1 to 1000 annotators and noise between 0 and 1.")
     chosen = by or read_groupings(session, campaign).usual
     if len(chosen) > 1 and {FEATURES, IMAGINED} & set(chosen):
-        raise InvalidInput("A crowd groups by attributes, by features, or by what is imagined.")
+        raise InvalidInput(
+            f"A crowd groups either by attributes, by {FEATURES!r} or by {IMAGINED!r}. Choose one."
+        )
     table = sample_images(session, campaign, MOST_IMAGES, chosen)
     make_crowd(table, chosen, CrowdTraits(annotators, noise), campaign.kind)
-    # Only now under its lock, which answers need, too.
+    # The campaign is locked only now, because answers need this lock as well.
     campaign = get_campaign(session, account, campaign_id, edit=True)
     if active_job(session, campaign.id, DRY_RUN) is not None:
-        raise Conflict("A dry run of this campaign is going on. Wait for it.", code="dry_run_runs")
+        raise Conflict(
+            "A dry run of this campaign is already running. Wait until it has finished.",
+            code="dry_run_runs",
+        )
     job = request_job(session, campaign.id, 0, DRY_RUN)
     run = DryRun(
         campaign_id=campaign.id,

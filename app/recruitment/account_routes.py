@@ -1,4 +1,4 @@
-"""Accounts on platforms: API."""
+"""API of a requester's platform accounts."""
 
 from uuid import UUID
 
@@ -25,7 +25,7 @@ api = api_router("/channel-accounts", "recruitment")
 def add_channel_account(
     body: NewChannelAccount, session: DatabaseSession, account: Paying, response: Response
 ) -> ChannelAccountOut:
-    """Keep the credentials of an account on MTurk or Prolific, sealed."""
+    """Store the credentials of an account on MTurk or Prolific, encrypted."""
     added = accounts.add_account(session, account, **body.model_dump())
     response.headers["Location"] = f"/api/v1/channel-accounts/{added.id}"
     return ChannelAccountOut.of(added)
@@ -35,7 +35,7 @@ def add_channel_account(
 def list_channel_accounts(
     session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[ChannelAccountOut]:
-    """Your accounts on platforms, the newest first."""
+    """List your platform accounts, the newest first."""
     query = select(ChannelAccount).where(ChannelAccount.account_id == account.id)
     rows = paging.rows(session, query, ChannelAccount.id, newest_first=True)
     return paging.page([ChannelAccountOut.of(found) for (found,) in rows])
@@ -45,7 +45,7 @@ def list_channel_accounts(
 def get_channel_account(
     channel_account_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> ChannelAccountOut:
-    """One account on a platform."""
+    """Return one of your platform accounts."""
     return ChannelAccountOut.of(accounts.get_account(session, account, channel_account_id))
 
 
@@ -53,7 +53,7 @@ def get_channel_account(
 def renew_secret(
     channel_account_id: UUID, body: NewSecret, session: DatabaseSession, account: Paying
 ) -> ChannelAccountOut:
-    """Put new credentials in the place of the old ones."""
+    """Replace the credentials of a platform account."""
     return ChannelAccountOut.of(
         accounts.renew_secret(session, account, channel_account_id, body.secret)
     )
@@ -63,7 +63,7 @@ def renew_secret(
 def remove_channel_account(
     channel_account_id: UUID, session: DatabaseSession, account: Paying
 ) -> Response:
-    """Forget the credentials of an account that no campaign has recruited by."""
+    """Delete a platform account that no campaign has recruited with."""
     accounts.remove_account(session, account, channel_account_id)
     return Response(status_code=204)
 
@@ -72,8 +72,9 @@ def remove_channel_account(
 def check_channel_account(
     channel_account_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> CheckedOut:
-    """Ask the platform whether the account works: balance, permissions, what is missing."""
+    """Ask the platform whether the account works: its balance, its permissions and what is
+    missing."""
     accounts.get_account(session, account, channel_account_id)
-    # The platform may take its time: nothing of the database is held meanwhile.
+    # The platform may respond slowly, so no database connection is held in the meantime.
     session.close()
     return CheckedOut.model_validate(accounts.check_account(account.id, channel_account_id))

@@ -1,4 +1,4 @@
-"""Accounts on platforms: their credentials are sealed, and leave only towards the platform."""
+"""Platform accounts. Their credentials are encrypted and sent only to the platform."""
 
 import json
 from dataclasses import asdict
@@ -25,19 +25,19 @@ SECRETS = {"mturk": ("access_key_id", "secret_access_key"), "prolific": ("token"
 
 
 class BadAccount(InvalidInput):
-    """The account cannot be made as asked."""
+    """The account cannot be added with these values."""
 
     code = "bad_channel_account"
 
 
 class SealedElsewhere(Conflict):
-    """The credentials were sealed under another LIKEWISE_SECRET_KEY."""
+    """The credentials were encrypted with another LIKEWISE_SECRET_KEY."""
 
     code = "sealed_elsewhere"
 
 
 def environments(channel: str) -> list[str]:
-    """Which environments an account on this channel may be for."""
+    """Return the environments that an account on this channel can have."""
     settings = get_settings()
     if channel == "mturk":
         custom = ["custom"] if settings.mturk_endpoint else []
@@ -55,7 +55,8 @@ def add_account(
     secret: dict[str, str] | None,
     profile: str = "",
 ) -> ChannelAccount:
-    """Keep credentials; `secret` None: those of the server's environment, for admins alone.
+    """Store credentials. If `secret` is None, the server's own credentials are used, which only
+    admins can do.
 
     Raises BadAccount.
     """
@@ -79,13 +80,13 @@ def _require_sound(
     account: Account, channel: str, environment: str, secret: dict[str, str] | None
 ) -> None:
     if channel not in SECRETS:
-        raise BadAccount(f"There is no platform {channel}; there are {' and '.join(SECRETS)}.")
+        raise BadAccount(f"There is no platform {channel}. Choose {' or '.join(SECRETS)}.")
     known = environments(channel)
     if environment not in known:
-        raise BadAccount(f"On {channel} an account is for {' or '.join(known)}.")
+        raise BadAccount(f"For {channel}, choose the environment {' or '.join(known)}.")
     if secret is None and (channel != "mturk" or account.role != "admin"):
         raise BadAccount(
-            "The server's own credentials are for admins, and for MTurk alone. Enter your own."
+            "Only admins can use the server's own credentials, and only for MTurk. Enter your own."
         )
     missing = [
         field for field in SECRETS[channel] if secret is not None and not secret.get(field, "")
@@ -105,44 +106,45 @@ def list_accounts(session: Session, account: Account) -> list[ChannelAccount]:
 
 
 def get_account(session: Session, account: Account, channel_account_id: UUID) -> ChannelAccount:
-    """The requester's own; raises NotFound for anybody else's."""
+    """Return the requester's own account. Raises NotFound for anyone else's."""
     found = session.get(ChannelAccount, channel_account_id)
     if found is None or found.account_id != account.id:
-        raise NotFound("You have no such account on a platform.")
+        raise NotFound("You have no such platform account.")
     return found
 
 
 class NotYourMoney(LikewiseError):
-    """Somebody else's account on the platform would pay."""
+    """Someone else's platform account would pay."""
 
     code = "not_your_money"
     status = 403
 
 
 def require_payer(session: Session, account: Account, recruitment: Recruitment) -> None:
-    """Whoever may change a campaign may stop its recruiting; spending is for the one whose account
-    on the platform pays. Raises NotYourMoney."""
+    """Raise NotYourMoney unless the recruitment is paid from this requester's platform account.
+    Everyone who can edit a campaign can stop its recruiting, but only the owner of the paying
+    account can spend money."""
     if recruitment.channel_account_id is None:
         return
     payer = session.get_one(ChannelAccount, recruitment.channel_account_id).account_id
     if payer != account.id:
         raise NotYourMoney(
-            "This is paid by an account on the platform that is not yours. Ask whoever it belongs "
-            "to, or recruit by an account of your own."
+            "Someone else's platform account pays for this. Ask its owner, or recruit with your "
+            "own account."
         )
 
 
 def remove_account(session: Session, account: Account, channel_account_id: UUID) -> None:
-    """Forget credentials; raises Conflict while a recruitment needs them."""
+    """Delete credentials. Raises Conflict if a recruitment refers to the account."""
     found = get_account(session, account, channel_account_id)
     query = select(Recruitment.id).where(Recruitment.channel_account_id == found.id).limit(1)
-    # Also of campaigns that are not shared any more.
+    # This includes campaigns that are no longer shared with the account.
     with beyond_the_wall(session):
         used = session.scalar(query)
     if used is not None:
         raise Conflict(
-            "Campaigns recruit, or have recruited, by this account: their books refer to it. Give "
-            "it new credentials instead.",
+            "Campaigns have recruited with this account, and their ledgers refer to it. Enter new "
+            "credentials for it instead.",
             code="channel_account_in_use",
         )
     record_audit(session, account.id, "channel_account.removed", "channel_account", found.id)
@@ -152,12 +154,12 @@ def remove_account(session: Session, account: Account, channel_account_id: UUID)
 def renew_secret(
     session: Session, account: Account, channel_account_id: UUID, secret: dict[str, str]
 ) -> ChannelAccount:
-    """Put new credentials in the place of the old ones. Raises BadAccount."""
+    """Replace the credentials of an account. Raises BadAccount."""
     found = get_account(session, account, channel_account_id)
     _require_sound(account, found.channel, found.environment, secret)
     found.source, found.profile, found.secret = "stored", "", _sealed(found.channel, secret)
     found.checked = found.checked_at = None
-    # Also for campaigns that are not shared any more, where money is owed yet.
+    # This includes campaigns that are no longer shared, because money may still be owed there.
     with beyond_the_wall(session):
         _try_again(session, found)
     record_audit(session, account.id, "channel_account.renewed", "channel_account", found.id)
@@ -165,7 +167,7 @@ def renew_secret(
 
 
 def _try_again(session: Session, found: ChannelAccount) -> None:
-    """What waited for credentials that work goes on at once."""
+    """Make everything that was waiting for working credentials due now."""
     mine = select(Recruitment.id).where(Recruitment.channel_account_id == found.id)
     now = datetime.now(UTC)
     for table in (ChannelCall, Payment):
@@ -182,20 +184,20 @@ def _try_again(session: Session, found: ChannelAccount) -> None:
 
 
 def credentials_of(found: ChannelAccount) -> Credentials:
-    """What the channel needs; raises SealedElsewhere."""
+    """Return the credentials that the channel needs. Raises SealedElsewhere."""
     if found.secret is None:
         return Credentials(found.environment, None, found.profile)
     opened = unseal(SEAL, found.secret)
     if opened is None:
         raise SealedElsewhere(
-            f"The credentials of “{found.name}” were kept under another LIKEWISE_SECRET_KEY: "
-            "enter them again."
+            f"The credentials of “{found.name}” were encrypted with another LIKEWISE_SECRET_KEY. "
+            "Enter them again."
         )
     return Credentials(found.environment, json.loads(opened))
 
 
 def check_account(account_id: UUID, channel_account_id: UUID) -> dict[str, Any]:
-    """Ask the platform whether the account works, between two transactions; what it said.
+    """Ask the platform whether the account works, between two transactions, and return the result.
 
     Raises NotFound, SealedElsewhere.
     """

@@ -1,4 +1,4 @@
-"""The annotators' API: where a link, or what a platform pays for, decides."""
+"""Routes of the annotators' API that depend on a link or a platform's terms."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -18,11 +18,11 @@ api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=Even
 @api.post(
     "/sessions",
     status_code=201,
-    responses={429: openapi.problem("Too many wrong passwords of links from this address.")},
+    responses={429: openapi.problem("Too many wrong link passwords from this address.")},
 )
 def open_session(body: OpenSession, request: Request, session: AnnotatorsSession) -> SessionOut:
-    """Begin or go on behind a link; the same key is the same annotator. Refused with 403 where the
-    link does not let this person in: see docs/annotator-api.md for the codes."""
+    """Start or continue through a link. The same key is the same annotator. The response is 403 if
+    the link does not let this person in; docs/annotator-api.md lists the codes."""
     client = request.client.host if request.client else ""
     who = link_entry.enter(session, body.link, body.annotator_key, body.password, client)
     return session_out(session, who)
@@ -32,7 +32,7 @@ def open_session(body: OpenSession, request: Request, session: AnnotatorsSession
 def take_more(
     request: Request, session: AnnotatorsSession, assignment_id: AssignmentId
 ) -> HandoutOut:
-    """One grid beyond the assignment's own, for a bonus, where the requester offers that."""
+    """Take on one extra grid for a bonus, if the requester offers extra grids."""
     who = session_of(session, assignment_id)
     keep_even_pace(request, who)
     extras.take_more(session, who)
@@ -41,7 +41,8 @@ def take_more(
 
 @api.post("/hand-in", status_code=204)
 def hand_in(session: AnnotatorsSession, assignment_id: AssignmentId) -> Response:
-    """The browser is about to hand the work in on the platform; nothing more is asked after."""
+    """Announce that the browser is about to submit the work on the platform. After that, no more
+    grids are assigned."""
     who = session_of(session, assignment_id)
     extras.hand_in(session, who)
     return Response(status_code=204)

@@ -1,4 +1,4 @@
-"""What every attempt at something on a platform has in common: its claim, its fence, its waits."""
+"""What all attempts at a platform request share: a claim, a fence and waiting times."""
 
 import logging
 import random
@@ -28,10 +28,10 @@ from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruit
 from app.recruitment.registry import Credentials, open_channel
 
 logger = logging.getLogger(__name__)
-# Seconds after so many attempts; the last is repeated.
+# Seconds to wait after the first, second, … failed attempt; the last one is repeated.
 WAITS = (1, 2, 5, 15, 60, 300, 900, 1_800, 3_600)
 WRONG_KEYS_SECONDS = 60.0
-# Seconds, of what nobody expected: somebody may have to mend it.
+# Seconds to wait after an error that nobody expected, because somebody may have to fix it.
 LEAST_PUT_OFF = 60.0
 _MOST_ATTEMPTS = 1_000_000
 KEPT_HISTORY = 20
@@ -40,7 +40,7 @@ UNFINISHED = ("due", "running")
 
 @dataclass(frozen=True)
 class Speaker:
-    """Who speaks to which platform."""
+    """Opens the channel of an account with its credentials."""
 
     account_id: UUID
     channel: str
@@ -51,17 +51,18 @@ class Speaker:
 
 
 def claimed_until() -> datetime:
-    """When what is claimed now is anybody's again."""
+    """Return when something that is claimed now becomes free again."""
     return datetime.now(UTC) + timedelta(seconds=get_settings().claim_seconds)
 
 
 def seconds_to_wait(attempts: int) -> float:
-    """How long to wait after so many failed attempts, with some chance in it."""
+    """Return how long to wait after so many failed attempts, with some randomness."""
     return WAITS[min(attempts, len(WAITS)) - 1] * random.uniform(1.0, 1.3)
 
 
 def speaker_of(session: Session, recruitment: Recruitment) -> Speaker:
-    """Raises ChannelUnavailable until the credentials can be read (again)."""
+    """Return what opens the recruitment's channel. Raises ChannelUnavailable while the credentials
+    cannot be decrypted."""
     account = session.get_one(ChannelAccount, recruitment.channel_account_id)
     try:
         return Speaker(account.account_id, recruitment.channel, credentials_of(account))
@@ -70,13 +71,13 @@ def speaker_of(session: Session, recruitment: Recruitment) -> Speaker:
 
 
 def due_payments(busy: Collection[UUID] = ()) -> Any:
-    """Payments that are due, but for those of the accounts `busy`."""
+    """Select payments that are due, except those of the accounts in `busy`."""
     due = select(Payment).where(Payment.state.in_(UNFINISHED), Payment.due_at <= func.now())
     return due.where(Payment.recruitment_id.not_in(recruitments_of(busy))) if busy else due
 
 
 def recruitments_of(accounts: Collection[UUID]) -> Any:
-    """The recruitments on platforms of these accounts, for a condition."""
+    """Select the recruitments of these accounts, for use in a condition."""
     own = select(ChannelAccount.id).where(ChannelAccount.account_id.in_(accounts))
     return select(Recruitment.id).where(Recruitment.channel_account_id.in_(own))
 
@@ -96,7 +97,7 @@ def still_mine(session: Session, payment_id: UUID, number: int) -> Payment | Non
 
 @contextmanager
 def kept(table: type[ChannelCall] | type[Payment], numbers: dict[UUID, int]) -> Iterator[None]:
-    """Keep claims alive for as long as the block lasts, and no longer than this process."""
+    """Renew claims for as long as the block runs, and no longer than this process lives."""
     done = threading.Event()
 
     def renew() -> None:
@@ -114,7 +115,7 @@ def kept(table: type[ChannelCall] | type[Payment], numbers: dict[UUID, int]) -> 
                             .values(due_at=claimed_until())
                         )
             except DBAPIError as error:
-                logger.warning("a claim could not be kept alive: %s", error)
+                logger.warning("a claim could not be renewed: %s", error)
 
     thread = threading.Thread(target=renew, name="recruiter-claim", daemon=True)
     thread.start()
@@ -126,7 +127,8 @@ def kept(table: type[ChannelCall] | type[Payment], numbers: dict[UUID, int]) -> 
 
 
 def unexpected(error: Exception) -> ChannelUnavailable:
-    """An error that no channel knows, so that it counts as an attempt and waits grow."""
+    """Turn an error that no channel expects into ChannelUnavailable, so that it counts as an
+    attempt and waiting times grow."""
     logger.error("a request to a platform failed unexpectedly", exc_info=error)
     return ChannelUnavailable(reason_of(error))
 
@@ -134,9 +136,12 @@ def unexpected(error: Exception) -> ChannelUnavailable:
 def put_off(
     session: Session, table: type[ChannelCall] | type[Payment], row_id: UUID, reason: str
 ) -> None:
-    """Nobody expected what went wrong, before a platform was asked or after: what is due is due
-    again in a while, and says why. Its token, and the look before a payment is made again, make
-    that harmless; giving it up might leave behind what stands on the platform already."""
+    """Make a row due again later, with a reason, after an error that nobody expected before or
+    after a platform was asked.
+
+    Repeating is harmless because of the row's token, and because a payment is looked for before it
+    is made again. Giving up might leave something behind that already exists on the platform.
+    """
     tried = session.scalar(select(table.attempts).where(table.id == row_id)) or 0
     wait = seconds_to_wait(min(max(tried, 1), len(WAITS)))
     session.execute(
@@ -144,7 +149,7 @@ def put_off(
         .where(table.id == row_id, table.state.in_(UNFINISHED))
         .values(
             state="due",
-            why=f"It could not be done: {reason}",
+            why=f"It failed unexpectedly: {reason}",
             attempts=func.least(func.greatest(table.attempts, 0), _MOST_ATTEMPTS) + 1,
             due_at=datetime.now(UTC) + timedelta(seconds=max(wait, LEAST_PUT_OFF)),
         )

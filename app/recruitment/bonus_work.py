@@ -1,4 +1,5 @@
-"""Bonuses that are due: claimed, paid and recorded as all work is (app/recruitment/work.py)."""
+"""Bonuses that are due. They are claimed, paid and recorded like all other work
+(app/recruitment/work.py)."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -39,13 +40,13 @@ from app.recruitment.channel import (
 from app.recruitment.models import Payment, Recruitment
 from app.recruitment.models import Submission as Row
 
-# How often, and for how long, a payment is looked for that a platform may have made.
+# How often a payment that a platform may have made is looked for before a person must decide.
 LOOKS = 15
 
 
 @dataclass(frozen=True)
 class BonusAttempt:
-    """Payments of one posting. `look`: what an earlier attempt may have paid already."""
+    """Payments of one posting. `look` is set if an earlier attempt may already have paid them."""
 
     numbers: dict[str, int]
     speaker: Speaker
@@ -58,10 +59,11 @@ class BonusAttempt:
 
 
 def claim_bonuses(session: Session, busy: Collection[UUID] = ()) -> BonusAttempt | None:
-    """The next bonus that is due, with others of its posting where the channel takes several.
+    """Claim the next bonus that is due, with others of its posting if the channel takes several at
+    once.
 
-    A person's bonuses for one submission go one after the other, so that what a platform shows can
-    be told apart.
+    A person's bonuses for one submission are paid one after the other, so that they can be told
+    apart in what the platform shows.
     """
     first = _lock_bonuses(session, None, 1, busy=busy)
     if not first:
@@ -172,7 +174,7 @@ def _bonus_order(session: Session, recruitment: Recruitment, payment: Payment) -
 
 
 def do_bonuses(attempt: BonusAttempt) -> None:
-    """Pay bonuses, or look whether they were paid; write down how it went."""
+    """Pay bonuses, or check whether they were paid, and record the result."""
     with kept(Payment, {UUID(hex=token): number for token, number in attempt.numbers.items()}):
         channel = attempt.speaker.open()
         outcomes = _look(channel, attempt.orders) if attempt.look else []
@@ -193,7 +195,7 @@ def do_bonuses(attempt: BonusAttempt) -> None:
 
 
 def _look(channel: Channel, orders: list[BonusOrder]) -> list[BonusOutcome]:
-    """Outcomes of those that were paid, or that could not be looked for."""
+    """Return outcomes of bonuses that were paid, or that could not be checked."""
     outcomes = []
     for order in orders:
         try:
@@ -210,7 +212,7 @@ def _look(channel: Channel, orders: list[BonusOrder]) -> list[BonusOutcome]:
 
 
 def _unseen(order: BonusOrder, why: str) -> BonusOutcome:
-    told = OutcomeUnknown(f"Whether it was paid cannot be seen now: {why}")
+    told = OutcomeUnknown(f"It is not known yet whether this was paid: {why}")
     return BonusOutcome(order.token, error=told)
 
 
@@ -220,7 +222,7 @@ def _pay(channel: Channel, orders: list[BonusOrder]) -> list[BonusOutcome]:
     except ChannelError as error:
         return [BonusOutcome(order.token, error=error) for order in orders]
     except Exception as error:
-        # It may have been paid before whatever went wrong.
+        # The payment may have been made before the error.
         told = OutcomeUnknown(str(unexpected(error)))
         return [BonusOutcome(order.token, error=told) for order in orders]
 
@@ -238,7 +240,7 @@ def _record_bonus(
         payment.state, payment.unsure, payment.why = "failed", False, said_by(outcome.error)
     elif isinstance(outcome.error, OutcomeUnknown):
         payment.unsure = True
-        # Where nothing is repeated, the platform gets time to show what it has paid.
+        # If a payment can't be repeated, the platform gets time to show what it has paid.
         again(payment, outcome.error, None if repeatable else get_settings().look_seconds)
     else:
         payment.unsure = False
@@ -247,18 +249,19 @@ def _record_bonus(
 
 
 def _not_found(session: Session, number: int, payment_id: UUID) -> None:
-    """Looked for in vain, and paying again might pay twice: a person decides in the end."""
+    """Record that the platform shows no payment. Paying again might pay twice, so a person decides
+    in the end."""
     payment = still_mine(session, payment_id, number)
     if payment is None:
         return
     unknown = OutcomeUnknown(
-        "The platform was told to pay this, but has not confirmed it and does not show it."
+        "The platform was asked to pay this, but has not confirmed it and does not list it."
     )
     payment.history = with_entry(payment.history, number, unknown)
     payment.looks += 1
     if payment.looks > LOOKS:
         payment.state = "parked"
-        payment.why = f"{unknown} Look on the platform, then say whether it was paid."
+        payment.why = f"{unknown} Check on the platform, then say here whether it was paid."
     else:
         again(payment, unknown, get_settings().look_seconds)
     campaign_changed(session, payment.campaign_id)

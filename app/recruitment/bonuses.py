@@ -1,4 +1,4 @@
-"""Bonuses that follow from the rules of a recruitment, once the reward is paid."""
+"""Bonuses that a recruitment's settings promise, once the reward is paid."""
 
 from collections.abc import Iterable
 
@@ -12,14 +12,14 @@ from app.recruitment.ledger import Owed
 from app.recruitment.models import Recruitment, Submission
 from app.recruitment.settings import SETTINGS, Paid
 
-# The rule of the bonus for grids beyond the assignment that nobody had asked for: their time was
-# over when they came.
+# The rule of the bonus for grids beyond the assignment that were not requested as extra grids:
+# their answers arrived after the assignment had ended.
 LATE = f"{ledger.EXTRA}:late"
 
 
 def owe_bonuses(session: Session, recruitment: Recruitment, row: Submission) -> None:
-    """Write down what the person of a paid submission has earned beyond the reward. The caller
-    holds the recruitment's row lock."""
+    """Record what the person of a paid submission has earned on top of the reward. The caller must
+    hold the recruitment's row lock."""
     if row.assignment_id is None:
         return
     assignment = session.get_one(Assignment, row.assignment_id)
@@ -30,11 +30,11 @@ def owe_bonuses(session: Session, recruitment: Recruitment, row: Submission) -> 
 def bonuses_of(
     session: Session, recruitment: Recruitment, assignment: Assignment
 ) -> Iterable[Owed]:
-    """Bonuses that follow from the rules of the recruitment."""
+    """Yield the bonuses that follow from the recruitment's settings."""
     settings = paid_settings(recruitment)
     beyond = min(max(0, assignment.n_answered - assignment.target), settings.extra_grids)
     promised = min(beyond, assignment.extra)
-    # What came late was promised to nobody: it must not hold back what was.
+    # Late answers were promised to nobody, so their bonus must not hold back the promised one.
     for rule, grids in ((ledger.EXTRA, promised), (LATE, beyond - promised)):
         if grids and settings.extra_cents:
             noun = "grid" if grids == 1 else "grids"

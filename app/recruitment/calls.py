@@ -1,4 +1,5 @@
-"""Requests to platforms that must have their effect once: what they are, and what comes of them."""
+"""Platform requests that must take effect exactly once: what they are, and what follows from
+them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -47,7 +48,7 @@ HOOK_SEAL = "channel-hooks"
 
 @dataclass(frozen=True)
 class Request:
-    """All that performing a call needs, so that it needs no database."""
+    """Everything that a call needs, so that performing it needs no database."""
 
     deed: str
     token: str
@@ -68,7 +69,8 @@ def ask(
     submission: Submission | None = None,
     **arguments: Any,
 ) -> ChannelCall:
-    """Have a platform told something once the transaction commits. `arguments` is JSON."""
+    """Request a platform call, which is made after the transaction commits. `arguments` must be
+    JSON."""
     call = ChannelCall(
         recruitment_id=recruitment.id,
         posting_id=posting.id if posting else None,
@@ -82,18 +84,19 @@ def ask(
 
 
 def link_of(recruitment: Recruitment) -> str:
-    """The unguessable part of the addresses of a recruitment's annotators' page."""
+    """Return the unguessable part of the addresses of a recruitment's annotators' page."""
     return sign(LINK, recruitment.link_token)
 
 
 def page_address(recruitment: Recruitment) -> str:
-    """Where annotators of this recruitment come in, without what the platform adds."""
+    """Return the address of this recruitment's annotators' page, without the platform's
+    parameters."""
     base = get_settings().base_url.rstrip("/")
     return f"{base}/a/{recruitment.channel}/{link_of(recruitment)}"
 
 
 def request_of(session: Session, recruitment: Recruitment, call: ChannelCall) -> Request:
-    """Read what a call needs. Raises ChannelRefused when it cannot be made any more."""
+    """Read what a call needs. Raises ChannelRefused if the call can no longer be made."""
     posting = session.get(Posting, call.posting_id) if call.posting_id else None
     submission = session.get(Submission, call.submission_id) if call.submission_id else None
     if call.deed == "compensate":
@@ -108,7 +111,7 @@ def request_of(session: Session, recruitment: Recruitment, call: ChannelCall) ->
         order = order_of(session, recruitment, posting.places, call.id.hex, call.attempts)
         return Request(call.deed, call.id.hex, order=order)
     if posting is not None and posting.external_id is None:
-        raise ChannelRefused("It was never put on the platform.")
+        raise ChannelRefused("This was never published on the platform.")
     arguments = dict(call.arguments)
     if call.deed == "exclude":
         arguments["people"] = _people(session, recruitment, call.arguments["submissions"])
@@ -123,7 +126,7 @@ def request_of(session: Session, recruitment: Recruitment, call: ChannelCall) ->
 
 
 def _people(session: Session, recruitment: Recruitment, submissions: list[str]) -> list[str]:
-    """Who these submissions are of; calls keep no platform's ids of people themselves."""
+    """Return the people of these submissions. Calls do not store the platform's ids of people."""
     rows = session.scalars(select(Submission).where(Submission.id.in_(map(UUID, submissions))))
     people = (person_of(session, recruitment, row.person_hash) for row in rows)
     return [person for person in people if person]
@@ -132,7 +135,7 @@ def _people(session: Session, recruitment: Recruitment, submissions: list[str]) 
 def order_of(
     session: Session, recruitment: Recruitment, places: int, token: str, attempts: int
 ) -> PostingOrder:
-    """What a posting of this recruitment with so many places is to be."""
+    """Return the order for a posting of this recruitment with so many places."""
     settings = SETTINGS[recruitment.channel].model_validate(recruitment.settings)
     assert isinstance(settings, Paid)
     campaign = session.get_one(Campaign, recruitment.campaign_id)
@@ -157,7 +160,7 @@ def _compensation(
     assignment = session.get_one(Assignment, posting.compensates)
     identity = session.get(AnnotatorIdentity, assignment.annotator_id)
     if identity is None or not identity.external_id:
-        raise ChannelRefused("Who this is on the platform is not known here any more.")
+        raise ChannelRefused("This person can't be paid because their platform ID was deleted.")
     campaign = session.get_one(Campaign, recruitment.campaign_id)
     return Compensation(
         token=call.id.hex,
@@ -172,7 +175,8 @@ def _compensation(
 
 
 def former_people(session: Session, recruitment: Recruitment) -> tuple[str, ...]:
-    """Platform's ids of those who have handed in work of this campaign on the channel."""
+    """Return the platform's ids of people who have submitted work of this campaign on the
+    channel."""
     query = (
         select(AnnotatorIdentity.external_id)
         .join(Submission, Submission.person_hash == AnnotatorIdentity.key_hash)
@@ -188,7 +192,7 @@ def former_people(session: Session, recruitment: Recruitment) -> tuple[str, ...]
 
 
 def perform(channel: Channel, request: Request) -> dict[str, Any]:
-    """Make the request of the platform; what it replied, JSON. Raises ChannelError."""
+    """Send the request to the platform and return its response as JSON. Raises ChannelError."""
     if request.deed == "publish":
         assert request.order is not None
         external_id, details = channel.publish(request.order)
@@ -196,7 +200,7 @@ def perform(channel: Channel, request: Request) -> dict[str, Any]:
     if request.deed == "compensate":
         assert request.compensation is not None
         if not can_compensate(channel):
-            raise ChannelRefused("On this platform people are paid by bonuses alone.")
+            raise ChannelRefused("This platform can pay for lost work only by a bonus.")
         external_id, details = channel.compensate(request.compensation)
         return {"external_id": external_id, "details": details}
     if request.deed == "notify":
@@ -223,14 +227,15 @@ def perform(channel: Channel, request: Request) -> dict[str, Any]:
 
 
 def _known_person(channel: Channel, request: Request) -> SubmissionRef:
-    """Whom the platform names, who may never have come to us, if that is who was meant."""
+    """Return the submission with the person whom the platform names, who may never have come here.
+    Raises ChannelRefused if it is not the person who was meant."""
     assert request.submission is not None
     assert request.is_person is not None
     known = channel.submission(request.submission)
     if known is None:
         raise ChannelUnavailable("The platform does not show this submission yet.")
     if not request.is_person(known.person):
-        raise ChannelRefused("The platform says that somebody else handed this in.")
+        raise ChannelRefused("According to the platform, someone else submitted this.")
     return replace(request.submission, person=known.person)
 
 
@@ -244,7 +249,7 @@ AFTER = {
 
 
 def finish(session: Session, call: ChannelCall, reply: dict[str, Any]) -> None:
-    """Write down that a call had its effect."""
+    """Record that a call has taken effect."""
     call.state, call.why, call.ended_at = "done", "", datetime.now(UTC)
     recruitment = session.get_one(Recruitment, call.recruitment_id)
     if call.deed == "notify":
@@ -258,7 +263,7 @@ def finish(session: Session, call: ChannelCall, reply: dict[str, Any]) -> None:
             posting.state = AFTER[call.deed]
             posting.closed_at = call.ended_at if posting.state == "closed" else None
             if posting.state == "closed":
-                # Who is at work there is not known until it is looked at again.
+                # It is not known who is at work there until the next check.
                 posting.taken, posting.at_work = posting.places, 1
         recruitment.poll_at = call.ended_at
     if call.submission_id is not None:
@@ -269,8 +274,8 @@ def finish(session: Session, call: ChannelCall, reply: dict[str, Any]) -> None:
 
 
 def fail(session: Session, call: ChannelCall, why: str) -> None:
-    """Write down that the platform said no, for good. The caller holds the recruitment's row
-    lock."""
+    """Record that the platform refused a call permanently. The caller must hold the recruitment's
+    row lock."""
     call.state, call.why, call.ended_at = "failed", why, datetime.now(UTC)
     recruitment = session.get_one(Recruitment, call.recruitment_id)
     if call.deed in ("publish", "compensate") and call.posting_id is not None:
@@ -280,7 +285,7 @@ def fail(session: Session, call: ChannelCall, why: str) -> None:
             _give_up_places(session, recruitment, posting)
     if call.deed == "extend" and call.posting_id is not None:
         posting = session.get_one(Posting, call.posting_id, with_for_update=True)
-        # Where publishing was refused, these places were given up with the others.
+        # If publishing was refused, these places were removed together with the others.
         if posting.state != "failed":
             _take_back(session, recruitment, posting, call)
     if call.submission_id is not None:
@@ -290,8 +295,8 @@ def fail(session: Session, call: ChannelCall, why: str) -> None:
 
 
 def _give_up_places(session: Session, recruitment: Recruitment, posting: Posting) -> None:
-    """The platform refused a posting. Where none is left, nothing was opened: the plan is a draft
-    again, to be changed; else it has so many places less."""
+    """Handle a posting that the platform refused. If no other posting exists, nothing was opened
+    and the recruitment becomes a draft again; otherwise it has fewer places."""
     left = session.scalar(
         select(Posting.id)
         .where(
@@ -310,7 +315,8 @@ def _give_up_places(session: Session, recruitment: Recruitment, posting: Posting
 def _take_back(
     session: Session, recruitment: Recruitment, posting: Posting, call: ChannelCall
 ) -> None:
-    """The platform refused more places: they are promised no more, nor counted by what follows."""
+    """Remove places that the platform refused. They are no longer promised, and later calls don't
+    count them."""
     places = call.arguments["places"]
     posting.places -= places
     recruitment.places -= places
@@ -329,8 +335,8 @@ def _take_back(
 
 
 def newest_failure(session: Session, recruitment_id: UUID) -> ChannelCall | None:
-    """The last call about what stands on the platform that was refused, unless the like was asked
-    for afterwards and done. Refused decisions about submissions are flagged there."""
+    """Return the last refused call about postings, unless a later call of the same kind succeeded.
+    Refused decisions about submissions are flagged on the submission instead."""
     later = aliased(ChannelCall)
     made_good = (
         select(later.id)

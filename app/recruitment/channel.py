@@ -1,7 +1,7 @@
-"""What Likewise asks of a channel: the only way it speaks to a platform that people come from.
+"""The interface of a channel. Likewise contacts recruiting platforms only through it.
 
-A channel holds no state and no database session. Every request may be made again after a crash or
-a lost reply, with the same token; what that does is told by three errors.
+A channel has no state and no database session. Every request can be repeated with the same token
+after a crash or a lost response. Three errors tell what repeating does.
 """
 
 import re
@@ -22,22 +22,23 @@ SubmissionState = Literal[
 
 
 class ChannelError(Exception):
-    """A request to a platform failed; the message is fit for the requester."""
+    """A request to a platform failed. The message is written for the requester."""
 
 
-# Prolific's ids, and MTurk's of workers.
+# Matches Prolific's ids and MTurk's worker ids.
 _IDS = re.compile(r"\b(?:[0-9a-f]{24}|A[A-Z0-9]{9,20})\b")
 
 
 def said_by(error: ChannelError) -> str:
-    """What is kept and shown of an error: without the ids of people that platforms name in it."""
+    """Return the message of an error to store and show, without people's ids that platforms name in
+    it."""
     return _IDS.sub("…", str(error))
 
 
 class ChannelRefused(ChannelError):
-    """The platform said no, for good: nothing happened, and repeating changes nothing.
+    """The platform refused permanently: nothing happened, and repeating changes nothing.
 
-    code: the platform's own code, as `AWS.MechanicalTurk.InsufficientFunds`.
+    code: the platform's own code, such as `AWS.MechanicalTurk.InsufficientFunds`.
     """
 
     def __init__(self, message: str, code: str = "") -> None:
@@ -46,16 +47,17 @@ class ChannelRefused(ChannelError):
 
 
 class ChannelUnavailable(ChannelError):
-    """Not now: nothing happened, or repeating is harmless. Throttling, time-outs, 5xx."""
+    """The request failed for now: nothing happened, or repeating is harmless. Examples are
+    throttling, time-outs and 5xx responses."""
 
 
 class OutcomeUnknown(ChannelError):
-    """Money may have moved: look before you pay again."""
+    """Money may have moved, so check before you pay again."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What something costs, in hundredths of the currency."""
+    """What something costs, in cents."""
 
     reward_cents: int
     fee_cents: int
@@ -67,13 +69,13 @@ class Cost:
 
 @dataclass(frozen=True)
 class PostingOrder:
-    """What is to stand on the platform. `token` marks it there, so that a posting whose reply was
-    lost is found again instead of being made twice.
+    """A posting to publish. `token` marks it on the platform, so that a posting whose response was
+    lost is found again instead of being published twice.
 
-    url: where an annotator's page of this recruitment is, without the platform's parameters
-    excluded: the platform's ids of people who may not take part, where the platform wants a list
-    campaign: marks what belongs to the campaign on the platform, the same for all its postings
-    attempts: which attempt this is; from the second on, an earlier one may have had its effect
+    url: the address of this recruitment's annotators' page, without the platform's parameters.
+    excluded: the platform's ids of people who may not take part, if the platform needs a list.
+    campaign: marks what belongs to the campaign on the platform; the same for all its postings.
+    attempts: the number of this attempt; from 2 on, an earlier attempt may have taken effect.
     """
 
     token: str
@@ -91,7 +93,7 @@ class PostingOrder:
 
 @dataclass(frozen=True)
 class PlannedRequest:
-    """What would be asked of a platform: the name of its call, and what is sent (JSON)."""
+    """A request that would be sent to a platform: its name and its JSON body."""
 
     name: str
     body: dict[str, Any]
@@ -99,10 +101,12 @@ class PlannedRequest:
 
 @dataclass(frozen=True)
 class Compensation:
-    """Money for one person who worked but could not hand in: a posting that nobody else sees.
+    """Money for one person who worked but could not submit, paid through a posting that nobody else
+    sees.
 
-    url: the page that says what it is for, and that hands in; days: how long it stands.
-    attempts: which attempt this is
+    url: the page that says what the payment is for and submits it.
+    days: how long the posting stays open.
+    attempts: the number of this attempt.
     """
 
     token: str
@@ -118,7 +122,7 @@ class Compensation:
 
 @dataclass(frozen=True)
 class PostingRef:
-    """A posting that stands: its id on the platform and what publishing told of it (JSON)."""
+    """A published posting: its id on the platform and the JSON details from publishing it."""
 
     external_id: str
     details: dict[str, Any]
@@ -127,8 +131,12 @@ class PostingRef:
 
 @dataclass(frozen=True)
 class PostingStatus:
-    """taken: places that nobody else can have: at work or handed in. `paused` where the platform
-    knows that state. at_work: accepted and not handed in, where the platform tells."""
+    """The state of a posting on the platform.
+
+    state: `paused` only if the platform has that state.
+    taken: places that nobody else can have because someone is at work or has submitted.
+    at_work: accepted but not submitted, if the platform reports it.
+    """
 
     state: Literal["open", "paused", "closed"]
     places: int
@@ -149,8 +157,8 @@ class SubmissionRef:
 class PlatformSubmission:
     """The platform's own record of one person's work. Times are UTC.
 
-    code: the completion code that the person gave, where the platform asks for one
-    auto_approved_at: when the platform pays by itself unless somebody says no
+    code: the completion code that the person entered, if the platform asks for one.
+    auto_approved_at: when the platform pays automatically unless the work is rejected.
     """
 
     external_id: str
@@ -164,7 +172,7 @@ class PlatformSubmission:
 
 @dataclass(frozen=True)
 class Rejection:
-    """category: one of the channel's `rejection_categories`; message: what the person reads."""
+    """`category` is one of the channel's `rejection_categories`, and the person reads `message`."""
 
     category: str
     message: str
@@ -172,10 +180,10 @@ class Rejection:
 
 @dataclass(frozen=True)
 class BonusOrder:
-    """A payment beyond the reward.
+    """A payment on top of the reward.
 
-    token: the same at every attempt; also part of what is paid, where the platform keeps a text
-    earlier_cents: bonuses that this person is known to have for this submission already
+    token: the same in every attempt; also part of the payment's text if the platform stores one.
+    earlier_cents: bonuses that this person is known to have received for this submission.
     """
 
     token: str
@@ -188,7 +196,8 @@ class BonusOrder:
 
 @dataclass(frozen=True)
 class BonusOutcome:
-    """error is None: paid. `external_id` where the platform names payments."""
+    """The result of a bonus. It was paid if `error` is None. `external_id` is set if the platform
+    gives payments ids."""
 
     token: str
     external_id: str = ""
@@ -197,7 +206,7 @@ class BonusOutcome:
 
 @dataclass(frozen=True)
 class Checked:
-    """What a look at the account found. `problems` prevent recruiting, `warnings` do not."""
+    """The result of checking an account. `problems` prevent recruiting, `warnings` do not."""
 
     balance_cents: int | None
     currency: str
@@ -207,37 +216,38 @@ class Checked:
 
 
 class Channel(Protocol):
-    """One account on one platform. All methods may raise ChannelRefused and ChannelUnavailable.
+    """One account on one platform. All methods can raise ChannelRefused and ChannelUnavailable.
 
-    bonuses_repeatable: a bonus with the same token is paid once however often it is asked for.
-    bonus_batch: how many bonuses of one posting `pay_bonuses` takes at a time.
+    bonuses_repeatable: whether a bonus with the same token is paid once, however often it is
+        requested.
+    bonus_batch: how many bonuses of one posting `pay_bonuses` takes at once.
     """
 
     bonuses_repeatable: bool
     bonus_batch: int
 
     def check(self) -> Checked:
-        """Whether the credentials work and what they may do."""
+        """Check whether the credentials work and what they are allowed to do."""
         ...
 
     def publish(self, order: PostingOrder) -> tuple[str, dict[str, Any]]:
-        """Put a posting on the platform; its id there and details to keep. Repeatable."""
+        """Publish a posting. Return its id on the platform and details to store. Repeatable."""
         ...
 
     def planned(self, order: PostingOrder) -> list[PlannedRequest]:
-        """The requests that `publish` would make, as far as they are known beforehand; none is
-        made."""
+        """Return the requests that `publish` would send, as far as they are known in advance. None
+        is sent."""
         ...
 
     def extend(
         self, posting: PostingRef, places: int, token: str, total: int | None = None
     ) -> None:
-        """So many more places. Repeatable with the same token; for ever only with `total`, how
-        many places there are to be in the end, because platforms forget tokens."""
+        """Add places. This is repeatable with the same token. It is repeatable forever only with
+        `total`, the resulting number of places, because platforms forget tokens."""
         ...
 
     def pause(self, posting: PostingRef) -> None:
-        """Nobody new may take part; those at work go on. Repeatable."""
+        """Let no new people take part. People at work continue. Repeatable."""
         ...
 
     def resume(self, posting: PostingRef) -> None:
@@ -245,31 +255,31 @@ class Channel(Protocol):
         ...
 
     def stop(self, posting: PostingRef) -> None:
-        """For good: nobody new may take part; those at work may still hand in. Repeatable."""
+        """Let no new people take part, permanently. People at work can still submit. Repeatable."""
         ...
 
     def status(self, posting: PostingRef) -> PostingStatus:
-        """How the platform sees the posting."""
+        """Return the state of the posting on the platform."""
         ...
 
     def submissions(self, posting: PostingRef) -> Iterator[PlatformSubmission]:
-        """All that the platform tells of a posting's work."""
+        """Yield the platform's records of all work on a posting."""
         ...
 
     def submission(self, ref: SubmissionRef) -> PlatformSubmission | None:
-        """The platform's record of one submission; None when it knows none, or not yet."""
+        """Return the platform's record of one submission, or None if it has none, or none yet."""
         ...
 
     def approve(self, ref: SubmissionRef, message: str) -> None:
-        """Pay the reward. Repeatable: what is approved stays so."""
+        """Pay the reward. Repeatable: approved work stays approved."""
         ...
 
     def reject(self, ref: SubmissionRef, rejection: Rejection) -> None:
-        """Refuse the reward. Repeatable."""
+        """Reject the work, so that no reward is paid. Repeatable."""
         ...
 
     def reverse(self, ref: SubmissionRef, message: str) -> None:
-        """Approve what was rejected. Repeatable."""
+        """Approve work that was rejected. Repeatable."""
         ...
 
     def screen_out(self, ref: SubmissionRef) -> None:
@@ -277,21 +287,22 @@ class Channel(Protocol):
         ...
 
     def pay_bonuses(self, orders: Sequence[BonusOrder]) -> list[BonusOutcome]:
-        """Pay bonuses of one posting; an outcome for each, OutcomeUnknown where none is known."""
+        """Pay bonuses of one posting. Return an outcome for each, with OutcomeUnknown if it is not
+        known."""
         ...
 
     def find_bonus(self, order: BonusOrder) -> str | None:
-        """The id (or "" where there are none) of a bonus that an earlier attempt paid; None: the
-        platform shows no such payment."""
+        """Return the id of a bonus that an earlier attempt paid ("" if the platform has no ids), or
+        None if the platform shows no such payment."""
         ...
 
     def bonuses(self, posting: PostingRef, submissions: Sequence[str]) -> dict[str, int]:
-        """What the platform says that was paid beyond the reward, in hundredths, for each of these
-        submissions."""
+        """Return what the platform has paid on top of the reward for each of these submissions, in
+        cents."""
         ...
 
     def exclude(self, posting: PostingRef, people: Sequence[str]) -> None:
-        """Keep these people from this and later postings of the same campaign. Repeatable."""
+        """Exclude these people from this and later postings of the same campaign. Repeatable."""
         ...
 
 
@@ -299,7 +310,8 @@ class Compensating(Channel, Protocol):
     """A channel that can pay people who have no submission there."""
 
     def compensate(self, order: Compensation) -> tuple[str, dict[str, Any]]:
-        """Put up a posting for one person alone; as `publish`. Repeatable."""
+        """Publish a posting that only one person can see. It returns the same as `publish`.
+        Repeatable."""
         ...
 
 
@@ -307,7 +319,7 @@ class Notifying(Channel, Protocol):
     """A channel that can send signed notifications."""
 
     def ensure_hooks(self, url: str) -> str:
-        """Have events sent to `url`; the secret that signs them. Repeatable."""
+        """Have events sent to `url`, and return the secret that signs them. Repeatable."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a campaign asks of people and of the purse: arithmetic, no simulation."""
+"""How much work and money a campaign needs. This is arithmetic; nothing is simulated."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -14,21 +14,22 @@ from app.features.reading import n_of
 from app.recruitment.fees import posting_cost, split_places
 from app.recruitment.settings import MTurkSettings
 
-# Fewer answers say little of how long a grid takes.
+# Fewer answers say little about how long a grid takes.
 ENOUGH_TIMES = 30
-# Consent, instructions and the last page.
+# Time for consent, instructions and the last page.
 SECONDS_AROUND = 60.0
-# What Prolific asks for at least, and advises, in hundredths of a US dollar an hour.
+# What Prolific requires at least, and what it recommends, in cents (US dollars) per hour.
 LEAST_HOURLY_CENTS, FAIR_HOURLY_CENTS = 800, 1200
 
 
 @dataclass(frozen=True)
 class Effort:
-    """The size of a campaign in people's work.
+    """How much work a campaign is for people.
 
-    grids: different ones; checks: gold grids and repeats on top of the answers;
-    views_per_image: how often an image is shown, on average;
-    minutes_per_assignment: with practice, checks and the pages around.
+    grids: number of different grids.
+    checks: gold grids and repeats, which come on top of the answers.
+    views_per_image: how often an image is shown on average.
+    minutes_per_assignment: includes practice, checks and the pages around the grids.
     """
 
     grids: int
@@ -43,8 +44,8 @@ class Effort:
 
 @dataclass(frozen=True)
 class Costs:
-    """In cents. fee_percent: of the rewards, rounded; hourly_cents: what an annotator earns, None
-    without a reward."""
+    """What a campaign costs, in cents. `fee_percent` is the share of the rewards, rounded.
+    `hourly_cents` is what an annotator earns per hour, or None without a reward."""
 
     rewards_cents: int
     fees_cents: int
@@ -63,7 +64,7 @@ def effort_of(
     annotation: AnnotationSettings,
     seconds_per_grid: float,
 ) -> Effort:
-    """Work for `answers` answers. Checks are part of what one assignment holds."""
+    """Return the work for `answers` answers. Checks are part of the grids of an assignment."""
     checked = min(annotation.gold_share + annotation.repeat_share, 0.9)
     shown = answers / (1 - checked)
     assignments = ceil(shown / grids_per_assignment)
@@ -83,8 +84,8 @@ def effort_of(
 
 
 def costs_of(effort: Effort, reward_cents: int, plan: PlanSettings) -> Costs:
-    """The price of that work at `reward_cents` an assignment: what recruiting would reckon with,
-    unless the requester knows a fee."""
+    """Return the price of this work at `reward_cents` per assignment. Fees are the same as in
+    recruiting, unless the requester entered a percentage."""
     rewards = reward_cents * effort.assignments
     if plan.fee_percent is None:
         fees = platform_fees(plan.platform, reward_cents, effort.assignments)
@@ -97,14 +98,15 @@ def costs_of(effort: Effort, reward_cents: int, plan: PlanSettings) -> Costs:
 
 
 def platform_fees(platform: str, reward_cents: int, assignments: int) -> int:
-    """By the one table of fees, of postings as recruiting plans them by default."""
+    """Return the platform's fees, from the same table that recruiting uses and with its default
+    postings."""
     low = bool(MTurkSettings.model_fields["keep_low_fee"].default)
     sizes = split_places(platform, assignments, low)
     return sum(posting_cost(platform, reward_cents, places).fee_cents for places in sizes)
 
 
 def effort_for(session: Session, campaign: Campaign, seconds: float) -> Effort:
-    """The work of the whole budget when a grid takes `seconds`."""
+    """Return the work of the whole budget if a grid takes `seconds`."""
     # A strategy may ask about some of the images only.
     n_images, asked = n_of(session, campaign), campaign.settings.get("n_annotated")
     return effort_of(
@@ -121,8 +123,9 @@ def effort_for(session: Session, campaign: Campaign, seconds: float) -> Effort:
 def seconds_per_grid(
     session: Session, campaign: Campaign, settings: PlanSettings
 ) -> tuple[float, str]:
-    """Seconds a grid takes, and where that comes from: what the requester said, the median of
-    this campaign's answers, of the requester's campaigns of this kind, or a usual value."""
+    """Return the seconds that a grid takes, and where the number comes from: the requester's
+    setting, the median of this campaign's answers, the median of the requester's campaigns of this
+    kind, or a usual value."""
     if settings.seconds_per_grid is not None:
         return settings.seconds_per_grid, "yours"
     own = Answer.campaign_id == campaign.id

@@ -1,6 +1,6 @@
-"""A requester's word on submissions and payments: approve, reject or not after all, pay more.
+"""A requester's decisions about submissions and payments: approve, reject, reverse, pay a bonus.
 
-Nobody is rejected by a rule. Whatever is decided has a reason, which the person reads.
+No rule rejects anyone automatically. Every decision has a reason, and the person can read it.
 """
 
 from uuid import UUID, uuid4
@@ -23,14 +23,15 @@ from app.recruitment.registry import REJECTIONS, TITLES
 
 MOST_BONUS_CENTS = 10_000_00
 LONGEST_REASON = 1000
-# The rule of a payment for the part that was done: a submission has one at most.
+# The rule of a payment for the completed part. A submission has at most one.
 PART = "part"
 
 
 def get_submission(
     session: Session, account: Account, campaign_id: UUID, submission_id: UUID
 ) -> tuple[Recruitment, Submission]:
-    """Both under their row locks; raises NotFound for strangers."""
+    """Return the recruitment and the submission with their rows locked. Raises NotFound if the
+    account has no access."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
     found = session.get(Submission, submission_id)
     if found is not None:
@@ -43,15 +44,15 @@ def get_submission(
 def approve(
     session: Session, account: Account, campaign_id: UUID, submission_id: UUID, message: str
 ) -> Payment:
-    """Pay the reward of what was handed in; also of what was rejected, which takes that back.
+    """Pay the reward of submitted work. If the work was rejected, this reverses the rejection.
 
-    Raises Conflict when there is nothing to pay, or the money for it is not there.
+    Raises Conflict if there is nothing to pay or not enough money.
     """
     recruitment, row = get_submission(session, account, campaign_id, submission_id)
     require_payer(session, account, recruitment)
     _require_no_open_call(session, row)
     if row.state not in ("submitted", "rejected"):
-        raise Conflict(f"This submission is {row.state}: there is nothing to approve.")
+        raise Conflict(f"This submission is {row.state}, so there is nothing to approve.")
     assignment = session.get(Assignment, row.assignment_id) if row.assignment_id else None
     text = _reason(message) or "Thank you for your work."
     payment = settling.approve(session, recruitment, row, assignment, text)
@@ -71,12 +72,13 @@ def reject(
     category: str,
     message: str,
 ) -> Submission:
-    """Refuse the reward. Raises InvalidInput without a reason, Conflict when it is too late."""
+    """Reject submitted work. Raises InvalidInput without a valid reason, and Conflict if it is too
+    late."""
     recruitment, row = get_submission(session, account, campaign_id, submission_id)
     text = _reason(message)
     _require_reason(recruitment, category, text)
     if row.state != "submitted":
-        raise Conflict(f"This submission is {row.state}: it cannot be rejected.")
+        raise Conflict(f"This submission is {row.state}, so you can't reject it.")
     _require_no_open_call(session, row)
     reward = session.scalar(
         select(Payment)
@@ -89,7 +91,7 @@ def reject(
     )
     if reward is not None:
         if reward.state not in ("held", "failed"):
-            raise Conflict("Its reward is being paid already.")
+            raise Conflict("You can't reject this because its reward is already being paid.")
         reward.state, reward.why = "cancelled", "Rejected."
     row.decision, row.reason, row.flag = "reject", text, ""
     calls.ask(session, recruitment, "reject", submission=row, category=category, message=text)
@@ -98,19 +100,19 @@ def reject(
 
 
 def _require_reason(recruitment: Recruitment, category: str, text: str) -> None:
-    """What the platform would refuse later is said at once."""
+    """Check at once what the platform would refuse later."""
     if not text:
-        raise InvalidInput("Say why: the person reads it.", code="no_reason")
+        raise InvalidInput("Enter a reason. The person will read it.", code="no_reason")
     rules, title = REJECTIONS[recruitment.channel], TITLES[recruitment.channel]
     if len(text) < rules.least:
         raise InvalidInput(
-            f"{title} wants at least {rules.least} characters that explain a rejection to the "
-            f"person; there are {len(text)}.",
+            f"{title} requires a reason of at least {rules.least} characters for a rejection. "
+            f"Yours has {len(text)}.",
             code="short_reason",
         )
     if rules.categories and category not in rules.categories:
         raise InvalidInput(
-            f"{title} wants one of its own kinds of reason: {', '.join(rules.categories)}.",
+            f"Choose one of {title}'s reason categories: {', '.join(rules.categories)}.",
             code="no_category",
         )
 
@@ -122,7 +124,7 @@ def _require_no_open_call(session: Session, row: Submission) -> None:
         )
     )
     if waiting is not None:
-        raise Conflict("The platform is being told of your last decision: wait for that first.")
+        raise Conflict("Your last decision is still being sent to the platform. Try again later.")
 
 
 def give_bonus(
@@ -135,16 +137,16 @@ def give_bonus(
     *,
     part: bool = False,
 ) -> Payment:
-    """Pay something beyond the reward, or part of it for work that broke off or is not whole; that
-    once, however many click.
+    """Pay an amount on top of the reward. With `part`, pay for the completed part of unfinished
+    work, which is possible once.
 
-    Raises InvalidInput, Conflict, or OverLimit; then nothing is owed.
+    Raises InvalidInput, Conflict or OverLimit; then nothing is owed.
     """
     recruitment, row = get_submission(session, account, campaign_id, submission_id)
     require_payer(session, account, recruitment)
     text = _sound(recruitment, amount_cents, reason)
     if row.assignment_id is None:
-        raise Conflict("Nobody with this submission has worked here: there is nobody to pay.")
+        raise Conflict("No work was done here for this submission, so there is nobody to pay.")
     assignment = session.get_one(Assignment, row.assignment_id)
     if part:
         _require_part_unpaid(session, row)
@@ -159,7 +161,7 @@ def give_bonus(
 
 
 def is_part_paid() -> ColumnElement[bool]:
-    """SQL: the part that was done of a submission is paid, or being paid."""
+    """SQL: the completed part of a submission has been paid or is being paid."""
     return (
         select(Payment.id)
         .where(
@@ -172,13 +174,15 @@ def is_part_paid() -> ColumnElement[bool]:
 
 
 def _require_part_unpaid(session: Session, row: Submission) -> None:
-    """The caller holds the recruitment's row lock."""
+    """The caller must hold the recruitment's row lock."""
     earlier = select(Payment.state).where(Payment.submission_id == row.id, Payment.rule == PART)
     state = session.scalar(earlier)
     if state == "cancelled":
-        raise Conflict("The payment for the part done was cancelled: that stays so.")
+        raise Conflict("The payment for the completed part was cancelled. You can't make it again.")
     if state is not None:
-        raise Conflict("The part done is paid, or being paid, already.", code="part_paid")
+        raise Conflict(
+            "The completed part has already been paid or is being paid.", code="part_paid"
+        )
 
 
 def compensate(
@@ -189,9 +193,10 @@ def compensate(
     amount_cents: int,
     reason: str,
 ) -> Posting:
-    """Pay somebody who worked here but could not hand in on MTurk: by a task for them alone.
+    """Pay someone who did the work but could not submit it on MTurk, through a task that only they
+    can see.
 
-    Raises InvalidInput, Conflict, or OverLimit; then nothing is owed.
+    Raises InvalidInput, Conflict or OverLimit; then nothing is owed.
     """
     campaign = get_campaign(session, account, campaign_id, edit=True)
     found = session.get(Assignment, assignment_id)
@@ -201,7 +206,7 @@ def compensate(
     require_payer(session, account, recruitment)
     text = _sound(recruitment, amount_cents, reason)
     if recruitment.channel != "mturk":
-        raise Conflict("On this platform give a bonus on their submission instead.")
+        raise Conflict("On this platform, pay a bonus on the person's submission instead.")
     _require_uncompensated(session, found)
     last = select(func.max(Posting.number)).where(Posting.recruitment_id == recruitment.id)
     posting = Posting(
@@ -242,20 +247,20 @@ def _require_uncompensated(session: Session, assignment: Assignment) -> None:
         Submission.state.in_(("submitted", "approved")),
     )
     if session.scalar(paid.union(stands, there).limit(1)) is not None:
-        raise Conflict("This work is paid, or being paid, already.")
+        raise Conflict("This work has already been paid or is being paid.")
 
 
 def dismiss(
     session: Session, account: Account, campaign_id: UUID, submission_id: UUID, reason: str
 ) -> Submission:
-    """Take a flag away: it was looked at. Raises InvalidInput without a reason, Conflict for what
-    waits for a decision."""
+    """Remove a flag because no action is needed. Raises InvalidInput without a reason, and Conflict
+    if the submission waits for a decision."""
     recruitment, row = get_submission(session, account, campaign_id, submission_id)
     text = _reason(reason)
     if not text:
-        raise InvalidInput("Say why nothing is to be done.", code="no_reason")
+        raise InvalidInput("Say why nothing should be done.", code="no_reason")
     if row.state == "submitted" and row.decision is None:
-        raise Conflict("Somebody waits for the reward of it: approve or reject it.")
+        raise Conflict("Someone is waiting for the reward. Approve or reject this submission.")
     if row.flag == "rejected_there":
         row.decision = "reject"
     row.flag, row.reason = "", text
@@ -264,7 +269,7 @@ def dismiss(
 
 
 def get_payment(session: Session, account: Account, campaign_id: UUID, payment_id: UUID) -> Payment:
-    """Raises NotFound for strangers."""
+    """Return a payment of the campaign. Raises NotFound if the account has no access."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
     found = session.get(Payment, payment_id)
     if found is None or found.campaign_id != campaign.id:
@@ -280,7 +285,8 @@ def decide_payment(
     decision: str,
     reason: str,
 ) -> Payment:
-    """release (a held or failed one), cancel, paid or unpaid (a parked one, or one outside)."""
+    """Apply a decision: release (a held or failed payment), cancel, paid or unpaid (a parked
+    payment, or one that the requester makes)."""
     found = get_payment(session, account, campaign_id, payment_id)
     if decision == "release":
         require_payer(session, account, session.get_one(Recruitment, found.recruitment_id))
@@ -297,20 +303,24 @@ def decide_payment(
 
 
 def _sound(recruitment: Recruitment, amount_cents: int, reason: str) -> str:
-    """The reason of a payment; raises InvalidInput."""
+    """Return the cleaned reason of a payment. Raises InvalidInput."""
     text = _reason(reason)
     if not text:
-        raise InvalidInput("Say what for: the person reads it.", code="no_reason")
+        raise InvalidInput(
+            "Say what the payment is for. The person will read it.", code="no_reason"
+        )
     if not 1 <= amount_cents <= MOST_BONUS_CENTS:
         most = ledger.in_money(MOST_BONUS_CENTS, recruitment.currency)
-        raise InvalidInput(f"Amounts are from 0.01 to {most}.")
+        raise InvalidInput(f"The amount must be between 0.01 and {most}.")
     return text
 
 
 def _reason(text: str) -> str:
     reason = text.replace("\0", "").strip()
     if len(reason) > LONGEST_REASON:
-        raise InvalidInput(f"At most {LONGEST_REASON} characters; there are {len(reason)}.")
+        raise InvalidInput(
+            f"The reason can have at most {LONGEST_REASON} characters. Yours has {len(reason)}."
+        )
     return reason
 
 

@@ -1,4 +1,4 @@
-"""One thing at a time of what is due on platforms."""
+"""Working on what is due on platforms, one request at a time."""
 
 import random
 from collections.abc import Callable, Collection
@@ -13,16 +13,18 @@ from app.recruitment import bonus_work, reconcile, work
 from app.recruitment.channels.mturk_queue import MTurkQueue, TurkEvent
 from app.recruitment.notices import take_turk_events
 
-# Of the threads in workers/recruiter.py: an account's platform may be slow, and its payments many.
+# Limits how many of the threads in workers/recruiter.py one account can use, because its platform
+# may be slow and its payments many.
 AT_ONCE = 2
 POLLS_AT_ONCE = 1
 _shares, _polls = Shares(AT_ONCE), Shares(POLLS_AT_ONCE)
 
 
 def work_once() -> bool:
-    """Make one request that is due; False when there is none.
+    """Make one request that is due. Return False if there is none.
 
-    Kinds in an order by chance: many of one, somebody's, are not all made before any other.
+    The kinds of work are tried in random order, so that many requests of one kind don't delay the
+    others.
     """
     kinds: list[tuple[Callable[..., Any], Callable[[Any], None]]] = [
         (work.claim_call, work.do_call),
@@ -43,7 +45,7 @@ def _claim(claim: Callable[..., Any], busy: Collection[UUID]) -> Any:
 
 
 def listen_once() -> bool:
-    """Take in what waits in the operator's queue of MTurk's events; False: nothing does."""
+    """Process what is in the operator's queue of MTurk events. Return False if there is nothing."""
     address = get_settings().mturk_queue_url
     return bool(address) and bool(MTurkQueue(address).take(_take_in))
 
@@ -54,7 +56,7 @@ def _take_in(events: list[TurkEvent]) -> None:
 
 
 def poll_once() -> bool:
-    """Ask the platform of one recruitment that is due; False when there is none."""
+    """Check the platform of one recruitment that is due. Return False if there is none."""
     with _polls.claimed(partial(_claim, reconcile.claim_poll)) as attempt:
         if attempt is not None:
             reconcile.do_poll(attempt, get_settings().poll_seconds)

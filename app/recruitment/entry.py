@@ -1,7 +1,7 @@
-"""Who comes in from a platform. Nothing in an address is believed without a check of its own.
+"""People who arrive from a platform. Every claim in an address is checked before it is trusted.
 
-MTurk signs nothing: ids are checked against what stands there, and what a person does is paid only
-after MTurk's own record names them. Prolific is asked, or its signed token is read.
+MTurk signs nothing, so ids are compared with what exists there, and work is paid only after MTurk's
+own record names the person. For Prolific, the API is asked or the signed token is checked.
 """
 
 import logging
@@ -26,20 +26,20 @@ from app.recruitment.models import ChannelCall, Posting, Recruitment, Submission
 from app.recruitment.people import annotator_of, person_hash
 
 logger = logging.getLogger(__name__)
-# How long a submission may take to be seen on the platform.
+# How long it may take until the platform shows a submission.
 HANDING_IN = timedelta(minutes=10)
 ID = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
 HANDED_IN = ("submitted", "approved", "rejected", "screened_out")
 
 
 class UnknownRecruitment(NotFound):
-    """The link leads to nothing that people are recruited for."""
+    """The link does not belong to any recruitment."""
 
     code = "unknown_link"
 
 
 class EntryRefused(LikewiseError):
-    """The address does not fit what the platform knows. `code` says in what."""
+    """The address does not match what the platform knows. `code` tells what does not match."""
 
     status = 403
 
@@ -48,13 +48,13 @@ class EntryRefused(LikewiseError):
 
 
 class AssignmentTaken(Conflict):
-    """Somebody else is at work on the assignment, as far as is known here."""
+    """As far as is known here, someone else is working on the assignment."""
 
     code = "assignment_taken"
 
 
 class NotYet(LikewiseError):
-    """The task stands on the platform, but is not known here yet."""
+    """The task exists on the platform but is not known here yet."""
 
     code = "not_yet"
     status = 503
@@ -62,7 +62,7 @@ class NotYet(LikewiseError):
 
 @dataclass(frozen=True)
 class Arrival:
-    """What an address of a platform says: nothing of it is believed yet."""
+    """What a platform's address claims. Nothing of it has been checked yet."""
 
     assignment: str
     posting: str
@@ -70,7 +70,7 @@ class Arrival:
 
 
 def recruitment_of_link(session: Session, link: str, channel: str) -> Recruitment:
-    """Raises UnknownRecruitment."""
+    """Return the recruitment of a link. Raises UnknownRecruitment."""
     token = unsign(LINK, link)
     found = (
         session.scalar(
@@ -83,16 +83,16 @@ def recruitment_of_link(session: Session, link: str, channel: str) -> Recruitmen
     )
     if found is None or found.state == "draft":
         raise UnknownRecruitment(
-            "This link leads to no open campaign. Check that it was copied whole."
+            "This link doesn't lead to an open study. Check that you copied the whole link."
         )
     return found
 
 
 def posting_of_arrival(session: Session, recruitment: Recruitment, arrival: Arrival) -> Posting:
-    """The posting that an address names. Raises EntryRefused."""
+    """Return the posting that an address names. Raises EntryRefused."""
     for what, value in vars(arrival).items():
         if not ID.match(value):
-            raise refused(recruitment, arrival, f"the {what} id is malformed", "malformed_entry")
+            raise refused(recruitment, arrival, f"the {what} ID is malformed", "malformed_entry")
     posting = session.scalar(
         select(Posting).where(
             Posting.recruitment_id == recruitment.id, Posting.external_id == arrival.posting
@@ -100,7 +100,7 @@ def posting_of_arrival(session: Session, recruitment: Recruitment, arrival: Arri
     )
     if posting is None:
         _require_none_on_its_way(session, recruitment)
-        raise refused(recruitment, arrival, "it is of another task", "unknown_posting")
+        raise refused(recruitment, arrival, "it belongs to another task", "unknown_posting")
     elsewhere = session.scalar(
         select(Assignment.id).where(
             Assignment.channel == recruitment.channel,
@@ -111,13 +111,17 @@ def posting_of_arrival(session: Session, recruitment: Recruitment, arrival: Arri
     )
     if elsewhere is not None:
         raise refused(
-            recruitment, arrival, "the assignment is of another task", "assignment_of_other_posting"
+            recruitment,
+            arrival,
+            "the assignment belongs to another task",
+            "assignment_of_other_posting",
         )
     return posting
 
 
 def _require_none_on_its_way(session: Session, recruitment: Recruitment) -> None:
-    """A posting may stand before the platform's reply has told its id here. Raises NotYet."""
+    """Raise NotYet if a posting may already exist although the platform's response with its id has
+    not arrived."""
     on_its_way = session.scalar(
         select(ChannelCall.id)
         .where(
@@ -129,11 +133,11 @@ def _require_none_on_its_way(session: Session, recruitment: Recruitment) -> None
         .limit(1)
     )
     if on_its_way is not None:
-        raise NotYet("This task is just being set up. Try again in a minute; your place is kept.")
+        raise NotYet("This task is being set up. Your place is reserved. Try again in a minute.")
 
 
 def is_known(session: Session, recruitment: Recruitment, arrival: Arrival) -> bool:
-    """Whether this person has begun this assignment before."""
+    """Return whether this person has started this assignment before."""
     annotator_id = annotator_of(session, recruitment, person_hash(recruitment, arrival.person))
     own = select(Assignment.id).where(
         Assignment.channel == recruitment.channel,
@@ -145,7 +149,7 @@ def is_known(session: Session, recruitment: Recruitment, arrival: Arrival) -> bo
 
 
 def refused(recruitment: Recruitment, arrival: Arrival, why: str, code: str) -> EntryRefused:
-    """The error for the person, with a line in the log that tells nobody who they are."""
+    """Log the refusal without the person's identity, and return the error to show to them."""
     logger.warning(
         "refused on %s, recruitment %s, person %s…: %s",
         recruitment.channel,
@@ -154,9 +158,9 @@ def refused(recruitment: Recruitment, arrival: Arrival, why: str, code: str) -> 
         why,
     )
     return EntryRefused(
-        f"This address does not fit what is known of the task: {why}. Open it from the "
-        "platform's own page; if that is where you come from, return the task there, which costs "
-        "you nothing, and tell the requester.",
+        f"This address doesn't match the task: {why}. Open the task from the platform's own page. "
+        "If you came from there, return the task; that doesn't count against you. Please tell "
+        "the requester.",
         code,
     )
 
@@ -164,7 +168,8 @@ def refused(recruitment: Recruitment, arrival: Arrival, why: str, code: str) -> 
 def enter(
     session: Session, recruitment: Recruitment, posting: Posting, arrival: Arrival
 ) -> AnnotatorSession:
-    """The session of a person who was checked; the same assignment goes on where it was.
+    """Open the session of a person who was checked. An assignment that was started continues where
+    it was.
 
     Raises EntryRefused, AssignmentTaken.
     """
@@ -196,8 +201,8 @@ def enter(
 
 
 def _reopen(session: Session, own: Assignment) -> None:
-    """Given back and accepted again by the same person. The money for extra grids that were not
-    done was free meanwhile: they may be asked for again."""
+    """Reopen an assignment that the same person returned and accepted again. Extra grids that were
+    not done may be requested again, because their money was free in the meantime."""
     own.extra = min(own.extra, max(0, own.n_answered - own.target))
     own.state = "open"
     if own.n_answered >= sessions.grids_of(own):
@@ -207,13 +212,13 @@ def _reopen(session: Session, own: Assignment) -> None:
 def _require_new(
     session: Session, recruitment: Recruitment, arrival: Arrival, annotator_id: UUID
 ) -> None:
-    """One assignment per person, where that is asked for."""
+    """Enforce one assignment per person, if the recruitment requires it."""
     if not paid_settings(recruitment).exclude_former:
         return
     now = datetime.now(UTC)
     silence = timedelta(seconds=get_settings().presence_seconds)
-    # What the platform has not told yet; but whoever uses another's id shuts them out for minutes
-    # only.
+    # This covers what the platform has not reported yet. Someone who uses another person's id shuts
+    # them out for minutes only.
     at_it = select(Assignment.id).where(
         Assignment.annotator_id == annotator_id,
         Assignment.external_id != arrival.assignment,
@@ -230,8 +235,8 @@ def _require_new(
         raise refused(
             recruitment,
             arrival,
-            "you are taking part in this study already, or have done so before, and each person "
-            "may do so once",
+            "you are already taking part in this study or took part before, and each person can "
+            "take part once",
             "took_part_before",
         )
 
@@ -239,10 +244,11 @@ def _require_new(
 def _take_over(
     session: Session, recruitment: Recruitment, arrival: Arrival, annotator_id: UUID
 ) -> None:
-    """A returned assignment's id goes to the next person; who has it still must not lose it.
+    """Take an assignment over from someone who returned it, because MTurk gives its id to the next
+    person. Someone who still has it must not lose it.
 
-    Raises EntryRefused when it was handed in by somebody else, AssignmentTaken while they are
-    heard of. Whoever the platform names in the end is paid.
+    Raises EntryRefused if someone else has submitted it, and AssignmentTaken while their page still
+    reports. In the end, the person whom the platform names is paid.
     """
     others = session.scalars(
         select(Assignment)
@@ -265,18 +271,18 @@ def _take_over(
     )
     if known is not None:
         raise refused(
-            recruitment, arrival, "somebody else has handed in this assignment", "second_person"
+            recruitment, arrival, "someone else has submitted this assignment", "second_person"
         )
     now = datetime.now(UTC)
-    # The page is heard of every 20 seconds while it is open.
+    # The page reports every 20 seconds while it is open.
     silence = timedelta(seconds=get_settings().presence_seconds)
     for other in others:
         handing_in = other.handed_in_at is not None and now - other.handed_in_at < HANDING_IN
         present = other.seen_at is not None and now - other.seen_at < silence
         if handing_in or present:
-            refused(recruitment, arrival, "somebody else is at work on it", "assignment_taken")
+            refused(recruitment, arrival, "someone else is working on it", "assignment_taken")
             raise AssignmentTaken(
-                "Somebody else is at work on this assignment. If you have just accepted it, they "
-                "have given it back: try again in a minute."
+                "Someone else is working on this assignment. If you have just accepted it, the "
+                "other person has returned it. Try again in a minute."
             )
         other.state = "returned"

@@ -1,6 +1,6 @@
-"""Forgetting who people were: what their platform calls them, and what a requester's list does.
+"""Deleting people's identities: their platform ids, and their names on a requester's list.
 
-Answers, and all that was learned from them, stay as they are: they are kept by numbers.
+Answers, and everything that was learned from them, stay: they are stored by numbers.
 """
 
 from dataclasses import dataclass
@@ -20,15 +20,16 @@ from app.core.errors import Conflict, NotFound
 from app.core.settings import get_settings
 from app.recruitment.models import Invitation, Payment, Recruitment
 
-# What is not known to have come to an end: it may need the person's id yet.
+# These payments are not finished, so they may still need the person's id.
 UNSETTLED = ("held", "due", "running", "failed", "parked")
-# Campaigns in one sweep: each is locked while its people are forgotten.
+# The number of campaigns in one sweep. Each is locked while its identities are deleted.
 AT_ONCE = 20
 
 
 @dataclass(frozen=True)
 class Forgotten:
-    """People forgotten now, and those whose money or work is not settled yet."""
+    """How many identities were deleted now, and how many were kept because money or work is not
+    settled."""
 
     people: int
     kept: int
@@ -36,8 +37,8 @@ class Forgotten:
 
 @dataclass(frozen=True)
 class Known:
-    """People of a campaign whose ids or names are kept, those of them who are not settled, and
-    when the others will be forgotten by themselves, if they will."""
+    """How many people's ids or names are stored, how many of these people are not settled, and when
+    the others' identities will be deleted automatically, if at all."""
 
     people: int
     unsettled: int
@@ -46,7 +47,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Found:
-    """One campaign's annotator that a platform's id belongs to."""
+    """An annotator of a campaign to whom a platform id belongs."""
 
     campaign_id: UUID
     campaign: str
@@ -63,7 +64,7 @@ def known_people(session: Session, account: Account, campaign_id: UUID) -> Known
 
 
 def forget_people(session: Session, account: Account, campaign_id: UUID) -> Forgotten:
-    """Everybody of a campaign with whom all is settled."""
+    """Delete the identities of everyone in a campaign with whom everything is settled."""
     get_campaign(session, account, campaign_id, edit=True)
     campaign = locked(session, Campaign, campaign_id)
     return _forget(session, campaign, account.id)
@@ -72,24 +73,25 @@ def forget_people(session: Session, account: Account, campaign_id: UUID) -> Forg
 def forget_person(
     session: Session, account: Account, campaign_id: UUID, platform_id: str
 ) -> Forgotten:
-    """One person of a campaign. Raises NotFound for an id that is not known, Conflict while money
-    or work of theirs is not settled."""
+    """Delete one person's identity. Raises NotFound for an unknown id, and Conflict while their
+    payments or work are not settled."""
     get_campaign(session, account, campaign_id, edit=True)
     campaign = locked(session, Campaign, campaign_id)
     people = _named(session, platform_id, campaign)
     if not people:
-        raise NotFound("No person of this campaign has that id, or they were forgotten before.")
+        raise NotFound("Nobody in this campaign has that ID, or it has already been deleted.")
     if _unsettled(session, people):
         raise Conflict(
-            "Money or work of this person is not settled yet, and the platform could not be told "
-            "of it without the id. Settle it on the campaign's pages first.",
+            "This person has payments or work that are not settled, and Likewise needs the ID to "
+            "settle them. Settle them on the campaign's Recruit page first.",
             code="not_settled",
         )
     return _forget(session, campaign, account.id, people)
 
 
 def forget_everywhere(session: Session, platform_id: str) -> list[Found]:
-    """One person in all campaigns, as far as all is settled; says where they were known."""
+    """Delete one person's identity in all campaigns where everything is settled, and return where
+    they were known."""
     identities = session.scalars(
         select(AnnotatorIdentity)
         .where(AnnotatorIdentity.external_id == platform_id)
@@ -105,7 +107,7 @@ def forget_everywhere(session: Session, platform_id: str) -> list[Found]:
 
 
 def forget_old(session: Session) -> int:
-    """People of campaigns that ended `retention_days` ago or earlier; returns how many."""
+    """Delete identities in campaigns that ended at least `retention_days` ago. Return how many."""
     days = get_settings().retention_days
     if not days:
         return 0
@@ -125,7 +127,8 @@ def forget_old(session: Session) -> int:
 def _forget(
     session: Session, campaign: Campaign, account_id: UUID | None, people: list[UUID] | None = None
 ) -> Forgotten:
-    """These annotators, or all; the caller holds the campaign's row lock, which payments take."""
+    """Delete the identities of these annotators, or of all. The caller must hold the campaign's row
+    lock, which payments take as well."""
     asked = _known(session, campaign) if people is None else people
     open_ones = _unsettled(session, asked)
     settled = [one for one in asked if one not in open_ones]
@@ -137,7 +140,7 @@ def _forget(
     labels = update(Invitation).where(Invitation.label != "").values(label="")
     session.execute(labels.where(Invitation.annotator_id.in_(settled)))
     if people is None and campaign.state == "finished":
-        # Nobody can come by an address any more that was never used.
+        # Nobody can use an address any more that was never used.
         mine = select(Recruitment.id).where(Recruitment.campaign_id == campaign.id)
         unused = and_(Invitation.annotator_id.is_(None), Invitation.recruitment_id.in_(mine))
         session.execute(labels.where(unused))
@@ -150,7 +153,7 @@ def _forget(
 
 
 def _known(session: Session, campaign: Campaign) -> list[UUID]:
-    """Annotators of whom an id or a name is kept."""
+    """Return the annotators whose id or name is stored."""
     labelled = (
         select(Invitation.annotator_id)
         .join(Recruitment, Invitation.recruitment_id == Recruitment.id)
@@ -175,7 +178,8 @@ def _named(session: Session, platform_id: str, campaign: Campaign) -> list[UUID]
 
 
 def _unsettled(session: Session, people: list[UUID]) -> set[UUID]:
-    """Those to whom money is promised or owed, or whose work the platform is still asked about."""
+    """Return those to whom money is promised or owed, or whose work is still being checked on the
+    platform."""
     paying = select(Payment.annotator_id).where(
         Payment.annotator_id.in_(people), Payment.state.in_(UNSETTLED)
     )

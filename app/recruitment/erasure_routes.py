@@ -1,4 +1,4 @@
-"""What is kept of who people were, and forgetting it: API."""
+"""API for people's identities: how many are stored, and deleting them."""
 
 from datetime import datetime
 from uuid import UUID
@@ -14,9 +14,13 @@ api = api_router("/campaigns/{campaign_id}", "recruitment")
 
 
 class KnownOut(BaseModel):
-    people: int = Field(description="Whose platform's id, or name on a list, is kept.")
-    unsettled: int = Field(description="Of these: money or work is not settled yet.")
-    until: datetime | None = Field(description="When they are forgotten by themselves.")
+    people: int = Field(
+        description="People whose platform ID, or whose name on a link's list, is stored."
+    )
+    unsettled: int = Field(
+        description="How many of these people have payments or work that are not settled."
+    )
+    until: datetime | None = Field(description="When the stored identities are deleted.")
 
 
 class ForgetIn(BaseModel):
@@ -24,18 +28,18 @@ class ForgetIn(BaseModel):
         default=None,
         min_length=1,
         max_length=200,
-        description="Of one person, as the platform calls them; null: everybody.",
+        description="One person's ID on the platform. Null: everyone.",
     )
 
 
 class ForgottenOut(BaseModel):
     forgotten: int
-    kept: int = Field(description="Whose money or work is not settled yet.")
+    kept: int = Field(description="People who were kept because payments or work are not settled.")
 
 
 @api.get("/people")
 def get_known_people(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> KnownOut:
-    """Of how many people the platform's id, or a name, is kept."""
+    """Count the people whose platform ID or name is stored."""
     known = erasure.known_people(session, account, campaign_id)
     return KnownOut(people=known.people, unsettled=known.unsettled, until=known.until)
 
@@ -44,7 +48,7 @@ def get_known_people(campaign_id: UUID, session: DatabaseSession, account: Signe
 def forget_people(
     campaign_id: UUID, body: ForgetIn, session: DatabaseSession, account: SignedIn
 ) -> ForgottenOut:
-    """Forget who people were, one or all; answers and what was learned stay as they are."""
+    """Delete the identity of one person or of everyone. Answers and models stay as they are."""
     if body.platform_id is None:
         found = erasure.forget_people(session, account, campaign_id)
     else:

@@ -1,4 +1,4 @@
-"""Before anybody is recruited: what it costs at most."""
+"""The maximum cost of a recruitment, before anyone is recruited."""
 
 from dataclasses import dataclass
 
@@ -11,8 +11,11 @@ from app.recruitment.settings import MTurkSettings
 
 @dataclass(frozen=True)
 class Estimate:
-    """In hundredths of the currency. screen_outs, with their fees: as many as there are places.
-    bonuses: at most, if everybody earns all of them."""
+    """A recruitment's cost, in cents.
+
+    screen_outs_cents: the cost, with fees, if there are as many screen-outs as places.
+    bonuses_cents: the maximum, if everyone earns every bonus.
+    """
 
     rewards_cents: int
     fees_cents: int
@@ -22,7 +25,7 @@ class Estimate:
 
     @property
     def places_cents(self) -> int:
-        """What opening promises at once."""
+        """What opening the recruitment commits immediately."""
         return self.rewards_cents + self.fees_cents + self.screen_outs_cents
 
     @property
@@ -31,14 +34,15 @@ class Estimate:
 
 
 def sizes_of(recruitment: Recruitment, places: int | None = None) -> list[int]:
-    """Places of each posting that so many places (all of its own) are split into."""
+    """Return the places of each posting that these places, or all of the recruitment's, are split
+    into."""
     settings = paid_settings(recruitment)
     low = isinstance(settings, MTurkSettings) and settings.keep_low_fee
     return split_places(recruitment.channel, places or recruitment.places, low)
 
 
 def estimate_of(recruitment: Recruitment) -> Estimate:
-    """What a recruitment costs, also one that is not stored."""
+    """Return what a recruitment costs. It need not be stored."""
     sizes = sizes_of(recruitment)
     costs = [
         posting_cost(recruitment.channel, recruitment.reward_cents, places) for places in sizes

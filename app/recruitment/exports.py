@@ -1,5 +1,5 @@
-"""The ledger to take away. Nobody's id on a platform is in it, nor what a platform said in reply,
-which may hold one."""
+"""Exports of the ledger. They contain no platform ids of people, and no platform responses, which
+may contain such ids."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -33,7 +33,7 @@ ROWS = 500
 
 
 def payments_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
-    """One line per payment, the oldest first."""
+    """Yield a CSV line for each payment, the oldest first."""
     yield csv_line(PAYMENT_COLUMNS).encode()
     for row in _payments(session, campaign):
         cells = [plain(row[name]) if name in TEXTS else row[name] for name in PAYMENT_COLUMNS]
@@ -41,13 +41,14 @@ def payments_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
 
 
 def payments_jsonl(session: Session, campaign: Campaign) -> Iterator[bytes]:
-    """One JSON object per payment, the oldest first."""
+    """Yield a JSON object for each payment, the oldest first."""
     for row in _payments(session, campaign):
         yield orjson.dumps(row) + b"\n"
 
 
 def _payments(session: Session, campaign: Campaign) -> Iterator[dict[str, Any]]:
-    """By the names of the columns. Amounts are text with two decimals, so that none is rounded."""
+    """Yield payments by column name. Amounts are text with two decimals, so that none is
+    rounded."""
     query = (
         select(Payment, Recruitment.channel, Recruitment.name, Annotator.position)
         .join(Recruitment, Payment.recruitment_id == Recruitment.id)

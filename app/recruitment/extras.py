@@ -1,4 +1,4 @@
-"""What annotators on platforms may do beyond their assignment, and handing it in."""
+"""What annotators on platforms can do after their assignment: extra grids, and submitting."""
 
 from datetime import UTC, datetime
 
@@ -22,7 +22,7 @@ from app.recruitment.settings import SETTINGS, Paid, ProlificSettings
 
 
 def more_of(session: Session, who: AnnotatorSession) -> MoreOut | None:
-    """Extra grids that are still to be had; None where there are none."""
+    """Return the extra grids that are still available, or None if there are none."""
     assignment = who.assignment
     if assignment.recruitment_id is None or assignment.handed_in_at is not None:
         return None
@@ -40,13 +40,14 @@ def more_of(session: Session, who: AnnotatorSession) -> MoreOut | None:
 
 
 def _beyond(assignment: Assignment) -> int:
-    """Grids done beyond the assignment's own: those taken on, and what came late."""
+    """Return the grids done beyond the assignment's own: extra grids, and answers that came
+    late."""
     return assignment.n_answered - assignment.target
 
 
 def _is_out_of_hand(session: Session, assignment: Assignment) -> bool:
-    """Whether it was handed in or given back on the platform, though the page told nothing of it:
-    what is done from then on is paid by nothing."""
+    """Return whether the assignment was submitted or returned on the platform without the page
+    reporting it. Nothing would pay for later work."""
     query = select(Submission.id).where(
         Submission.assignment_id == assignment.id, Submission.state != "accepted"
     )
@@ -56,7 +57,8 @@ def _is_out_of_hand(session: Session, assignment: Assignment) -> bool:
 def _affordable(
     session: Session, recruitment: Recruitment, settings: Paid, assignment: Assignment
 ) -> int:
-    """How many more one person may do: nobody is promised what the spending limit cannot pay."""
+    """Return how many more grids one person can do. Nobody is promised more than the spending limit
+    can pay."""
     room = ledger.commitments(session, recruitment).left_to_promise_cents
     done = _beyond(assignment)
     most = settings.extra_grids - done
@@ -66,7 +68,7 @@ def _affordable(
     def cost(n: int) -> int:
         return ledger.cost_of_bonus(recruitment, n * settings.extra_cents)
 
-    # What came late is promised with the next one, so that both are paid.
+    # Late answers are promised together with the next extra grid, so that both are paid.
     promised = cost(assignment.extra)
     return sum(cost(done + more) - promised <= room for more in range(1, most + 1))
 
@@ -77,7 +79,7 @@ def _settings_of(recruitment: Recruitment) -> Paid | None:
 
 
 def bonus_of(session: Session, who: AnnotatorSession) -> BonusOut | None:
-    """What extra grids come to so far; None for who has taken on none."""
+    """Return what extra grids have earned so far, or None for someone who has taken on none."""
     assignment = who.assignment
     if assignment.recruitment_id is None or not assignment.extra:
         return None
@@ -90,26 +92,27 @@ def bonus_of(session: Session, who: AnnotatorSession) -> BonusOut | None:
 
 
 def take_more(session: Session, who: AnnotatorSession) -> None:
-    """Take on one grid more. Raises Conflict when none is offered."""
+    """Take on one extra grid. Raises Conflict if none is available."""
     if who.assignment.recruitment_id is not None:
-        # Before the assignment's, as everywhere: two at once must not pass the limit.
+        # The recruitment is locked before the assignment, as everywhere, so that two requests at
+        # once can't exceed the limit.
         locked(session, Recruitment, who.assignment.recruitment_id)
     session.refresh(who.assignment, with_for_update=True)
     require_held(who.assignment)
     if who.assignment.state == "open" and who.assignment.extra:
-        # Asked twice: the one taken on is not done yet.
+        # This was requested twice; the extra grid that was taken on is not done yet.
         return
     if more_of(session, who) is None:
-        raise Conflict("There are no more grids to be had for this assignment.", code="no_more")
+        raise Conflict("There are no more grids for this assignment.", code="no_more")
     who.assignment.extra = _beyond(who.assignment) + 1
     who.assignment.state, who.assignment.completed_at = "open", None
-    # The next grid's claim reads the row anew.
+    # The claim of the next grid reads the row again.
     session.flush()
 
 
 def screen_out_if_failed(session: Session, who: AnnotatorSession) -> None:
-    """After practice: who has passed none of it is sent back, where the recruitment pays for
-    that."""
+    """After practice, mark someone who passed none of it to be sent back, if the recruitment pays
+    for that."""
     assignment, settings = who.assignment, who.settings
     if assignment.recruitment_id is None or practice_number(who) < settings.practice:
         return
@@ -122,12 +125,12 @@ def screen_out_if_failed(session: Session, who: AnnotatorSession) -> None:
 
 
 def hand_in(session: Session, who: AnnotatorSession) -> None:
-    """Note that the browser is about to hand the work in; once more is harmless."""
+    """Record that the browser is about to submit the work. Repeating this is harmless."""
     session.refresh(who.assignment, with_for_update=True)
     require_held(who.assignment)
     if not who.assignment.n_answered:
-        raise Conflict("Nothing is done yet that could be handed in.", code="nothing_done")
+        raise Conflict("You haven't done anything yet that you could submit.", code="nothing_done")
     if who.assignment.n_answered >= who.assignment.target:
-        # An extra grid that was begun may be left.
+        # An extra grid that was started can be left unfinished.
         complete_assignment(session, who.assignment)
     who.assignment.handed_in_at = who.assignment.handed_in_at or datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""The link that every campaign has from its start. Its address is the campaign's own for ever."""
+"""The link that every campaign gets when it starts. Its address never changes."""
 
 from datetime import UTC, datetime
 
@@ -13,7 +13,8 @@ from app.recruitment.settings import LinkSettings
 
 @hooks.started.answered_by
 def make_first_link(session: Session, campaign: Campaign) -> None:
-    """Open to whoever has it, for any number of people; the caller holds the campaign's row."""
+    """Create a link that is open to everyone who has it, for any number of people. The caller must
+    hold the campaign's row lock."""
     link = Recruitment(
         campaign_id=campaign.id,
         channel="link",
@@ -32,7 +33,8 @@ def make_first_link(session: Session, campaign: Campaign) -> None:
 
 @hooks.reward_changed.answered_by
 def follow_reward(session: Session, campaign: Campaign, before: int) -> None:
-    """The campaign's reward has changed: so does the first link's, unless it was given its own."""
+    """Update the first link's reward after the campaign's reward has changed, unless the link has
+    its own."""
     link = session.scalar(
         select(Recruitment)
         .where(Recruitment.link_token == campaign.link_token)

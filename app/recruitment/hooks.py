@@ -1,4 +1,4 @@
-"""Where platforms send signed notifications."""
+"""The address to which platforms send signed notifications."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -15,7 +15,7 @@ router = APIRouter(include_in_schema=False)
 
 
 async def _body(request: Request) -> bytes:
-    """As it was sent: what is signed is bytes."""
+    """Return the body as it was sent, because its bytes are signed."""
     return await request.body()
 
 
@@ -26,7 +26,8 @@ def prolific_hook(
     body: Annotated[bytes, Depends(_body)],
     session: DatabaseSession,
 ) -> Response:
-    """Something changed on Prolific. A wrong signature or an old one changes nothing here."""
+    """Process a notification that something changed on Prolific. One with a wrong or old signature
+    changes nothing."""
     secret = hook_secret(session, channel_account_id)
     event = verified(request.headers, body, secret, datetime.now(UTC))
     fresh = take_hook(session, channel_account_id, event)

@@ -1,4 +1,4 @@
-"""Addresses of a link for single people: made, listed, taken back."""
+"""Personal addresses of a link: making, listing and withdrawing them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ from app.recruitment.settings import link_settings
 
 @dataclass(frozen=True)
 class NewAddress:
-    """Shown once: only a hash of it is kept. `person` is empty for addresses of nobody in
-    particular."""
+    """A new address. It is shown once, because only its hash is stored. `person` is empty for
+    single-use addresses."""
 
     number: int
     person: str
@@ -39,7 +39,7 @@ class NewAddress:
 
 @dataclass(frozen=True)
 class Invited:
-    """How an address is going; annotator: their number in the campaign."""
+    """An address and its progress. `annotator` is the person's number in the campaign."""
 
     invitation: Invitation
     annotator: int | None
@@ -58,8 +58,8 @@ class Invited:
 def invite_people(
     session: Session, account: Account, campaign_id: UUID, link_id: UUID, table: str
 ) -> tuple[list[NewAddress], list[BadLine]]:
-    """An address for everybody in a list (app.recruitment.people_list) who has none yet, and what
-    was wrong with other lines. Raises InvalidInput, Conflict."""
+    """Make an address for everyone on a list (app.recruitment.people_list) who has none. Also
+    return what was wrong with other lines. Raises InvalidInput, Conflict."""
     link = _personal_link(session, account, campaign_id, link_id, "listed")
     labels = session.scalars(
         select(Invitation.label).where(
@@ -74,10 +74,10 @@ def invite_people(
 def make_addresses(
     session: Session, account: Account, campaign_id: UUID, link_id: UUID, n: int
 ) -> list[NewAddress]:
-    """So many addresses that are good for one assignment each. Raises InvalidInput, Conflict."""
+    """Make so many single-use addresses. Raises InvalidInput, Conflict."""
     link = _personal_link(session, account, campaign_id, link_id, "single_use")
     if n < 1:
-        raise InvalidInput("Ask for at least one address.")
+        raise InvalidInput("Make at least one address.")
     return _make(session, account, link, [""] * min(n, MOST_PEOPLE + 1))
 
 
@@ -86,22 +86,24 @@ def _personal_link(
 ) -> Recruitment:
     link = get_link(session, account, campaign_id, link_id, edit=True)
     if link_settings(link.settings).access != access:
-        what = "a list of people" if access == "listed" else "addresses for one assignment"
-        raise Conflict(f"This link has no {what}. Make another link.", code="other_access")
+        what = "a list of people" if access == "listed" else "single-use addresses"
+        raise Conflict(f"This link doesn't use {what}. Make another link.", code="other_access")
     return link
 
 
 def _make(
     session: Session, account: Account, link: Recruitment, people: Sequence[str]
 ) -> list[NewAddress]:
-    """The caller holds the link's row, so numbers are given once."""
+    """Make addresses. The caller must hold the link's row lock, so that each number is given
+    once."""
     of_link = Invitation.recruitment_id == link.id
     n, last = session.execute(
         select(func.count(), func.coalesce(func.max(Invitation.number), 0)).where(of_link)
     ).one()
     if n + len(people) > MOST_PEOPLE:
         raise InvalidInput(
-            f"A link has at most {MOST_PEOPLE} addresses, and this one has {n}. Make another link.",
+            f"A link can have at most {MOST_PEOPLE} addresses. This one has {n}. Make another "
+            "link.",
             code="long_list",
         )
     base = get_settings().base_url
@@ -134,9 +136,9 @@ def _make(
 def revoke(
     session: Session, account: Account, campaign_id: UUID, link_id: UUID, invitation_id: UUID
 ) -> Invitation:
-    """Take an address back: it opens nothing any more. Work that was begun ends there, and what is
-    done of it is owed. Raises NotFound, Conflict."""
-    # Not the link's row: who comes in takes the address before the link.
+    """Withdraw an address so that it can no longer be used. Work that was started ends, and its
+    completed part is owed. Raises NotFound, Conflict."""
+    # The link's row is not locked here, because people who arrive lock the address before the link.
     campaign = get_campaign(session, account, campaign_id, edit=True)
     link = get_link(session, account, campaign.id, link_id)
     found = session.get(Invitation, invitation_id)
@@ -144,7 +146,7 @@ def revoke(
         raise NotFound("This link has no such address.")
     found = locked(session, Invitation, found.id)
     if found.revoked_at is not None:
-        raise Conflict("This address was taken back already.")
+        raise Conflict("This address has already been withdrawn.")
     found.revoked_at = datetime.now(UTC)
     at_work = session.scalars(
         select(Assignment)
@@ -166,7 +168,7 @@ def revoke(
 
 
 def invited(session: Session, invitations: Sequence[Invitation]) -> list[Invited]:
-    """How these addresses are going, in the same order."""
+    """Return the progress of these addresses, in the same order."""
     people = [one.annotator_id for one in invitations if one.annotator_id is not None]
     rows = session.execute(
         select(

@@ -1,8 +1,9 @@
-"""The ledger: who is owed what, and the limit that nothing passes.
+"""The ledger: what each person is owed, within a spending limit that is never exceeded.
 
-The only place that writes payments. Money that a platform may still be told to pay, or may pay by
-itself, counts as spent: every place that stands on it, and every bonus that is not cancelled.
-Whoever commits money holds the recruitment's row lock, so two at once cannot pass the limit.
+Only this module writes payments. Money that a platform may still be asked to pay, or may pay
+automatically, counts as spent: every place on the platform, and every bonus that is not cancelled.
+Code that commits money must hold the recruitment's row lock, so that two transactions cannot exceed
+the limit together.
 """
 
 from dataclasses import dataclass
@@ -21,32 +22,31 @@ from app.recruitment.fees import bonus_fee, posting_cost, reward_fee
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 
 Kind = Literal["reward", "bonus", "screen_out", "outside"]
-# A platform has been, or will be, told to pay it.
+# A platform has been, or will be, asked to make these payments.
 COMMITTED = ("due", "running", "paid", "parked")
 OVER_LIMIT = "The spending limit would be passed. Raise it, or cancel this payment."
 AWAITS_WORD = "Awaits your word."
 # The rule of the bonus for extra grids.
 EXTRA = "extra"
-# After so long, what a platform does not list was not handed in.
+# After this time, work that a platform does not list was not submitted.
 LISTED_WITHIN = timedelta(days=1)
 
 
 class OverLimit(Conflict):
-    """More money would be committed than the recruitment's limit allows."""
+    """This would commit more money than the recruitment's limit allows."""
 
     code = "over_spend_limit"
 
 
 @dataclass(frozen=True)
 class Commitments:
-    """In hundredths of the currency, fees included.
+    """A recruitment's commitments in cents, with fees.
 
-    places_cents: rewards, and screen-outs, for all places that stand on the platform, paid already
-                  or not
-    extra_cents:  bonuses, paid or to be paid
-    at_work_cents: bonuses for extra grids that were taken on and are not written down yet
-    held_cents:   what waits for somebody's word, and is in none of the others
-    waiting_cents: bonuses that people have earned, and that are held or were refused
+    places_cents: rewards and screen-outs for all places on the platform, whether paid or not.
+    extra_cents: bonuses, paid or due.
+    at_work_cents: bonuses for extra grids that someone has taken on but that are not recorded yet.
+    held_cents: payments that wait for a decision; they are in none of the others.
+    waiting_cents: bonuses that people have earned but that are held or were refused.
     """
 
     limit_cents: int | None
@@ -67,13 +67,14 @@ class Commitments:
 
     @property
     def left_to_promise_cents(self) -> int | None:
-        """What nobody has earned already: who waits for a bonus comes before new promises."""
+        """What nobody has earned yet: bonuses that were earned come before new promises."""
         return None if self.left_cents is None else self.left_cents - self.waiting_cents
 
 
 @dataclass(frozen=True)
 class Owed:
-    """A payment to be written down; `rule` says what for, once for each assignment."""
+    """A payment to record. `rule` tells what it is for; each assignment has one payment per
+    rule."""
 
     kind: Kind
     rule: str
@@ -83,7 +84,7 @@ class Owed:
 
 
 def commitments(session: Session, recruitment: Recruitment) -> Commitments:
-    """What a recruitment has cost and may cost yet."""
+    """Return what a recruitment has cost and may still cost."""
     total = func.sum(Payment.amount_cents + Payment.fee_cents)
     query = (
         select(Payment.kind, Payment.state, total)
@@ -124,7 +125,7 @@ def _places_cents(session: Session, recruitment: Recruitment) -> int:
     screened = dict(session.execute(by_posting.where(_is_owed("screen_out"))).all())
     cents = 0
     for one in postings:
-        # Nobody new comes to a closed posting: who is there already is all there is to pay.
+        # No new people come to a closed posting, so only the places that are taken are paid.
         places = one.taken if one.state == "closed" else one.places
         n = max(places, payable.get(one.id, 0))
         reward = reward_of(recruitment, one)
@@ -136,13 +137,13 @@ def _places_cents(session: Session, recruitment: Recruitment) -> int:
 
 
 def _extras_at_work_cents(session: Session, recruitment: Recruitment) -> int:
-    """Extra grids that were taken on, and may yet have to be paid for: what they earn is decided
-    when the reward is paid."""
+    """Return what extra grids that someone has taken on may cost. What they earn is decided when
+    the reward is paid."""
     cents = recruitment.settings.get("extra_cents") or 0
     if not cents:
         return 0
     decided = select(Payment.id).where(
-        # By this, rows are found by an index.
+        # With this condition, rows are found by an index.
         Payment.recruitment_id == recruitment.id,
         Payment.assignment_id == Assignment.id,
         or_(Payment.rule == EXTRA, and_(Payment.kind == "reward", Payment.state == "paid")),
@@ -162,8 +163,9 @@ def _extras_at_work_cents(session: Session, recruitment: Recruitment) -> int:
 
 
 def _may_be_paid() -> ColumnElement[bool]:
-    """SQL: an assignment that was handed in, or that may be. Who has left an ended posting is owed
-    nothing; but while some are at work there, or are not listed yet, nobody knows who has left."""
+    """SQL: an assignment that was submitted or may still be. Someone who has left an ended posting
+    is owed nothing, but while people are at work there or are not listed yet, nobody knows who has
+    left."""
     handed_in = (
         select(Submission.id)
         .where(
@@ -178,12 +180,13 @@ def _may_be_paid() -> ColumnElement[bool]:
 
 
 def cost_of_bonus(recruitment: Recruitment, cents: int) -> int:
-    """With the platform's fee."""
+    """Return the cost of a bonus with the platform's fee."""
     return cents + bonus_fee(recruitment.channel, cents)
 
 
 def _is_owed(kind: Kind) -> ColumnElement[bool]:
-    """SQL: a submission has a payment of this kind that a platform is, or may be, told of."""
+    """SQL: a submission has a payment of this kind that a platform has been, or may be, asked to
+    make."""
     return (
         select(Payment.id)
         .where(
@@ -196,28 +199,29 @@ def _is_owed(kind: Kind) -> ColumnElement[bool]:
 
 
 def reward_of(recruitment: Recruitment, posting: Posting) -> int:
-    """What a posting pays for each place, in hundredths."""
+    """Return what a posting pays for each place, in cents."""
     paid = posting.amount_cents
     return recruitment.reward_cents if paid is None else paid
 
 
 def _screen_outs_cents(recruitment: Recruitment, places: int, n_paid: int, state: str) -> int:
-    """Prolific pays so many screen-outs beside the places, by itself, as there are places."""
+    """Return the cost of screen-outs. Prolific automatically pays as many of them as there are
+    places, in addition to the places."""
     cents = recruitment.settings.get("screen_out_cents") or 0
     n = n_paid if state == "closed" else max(places, n_paid)
     return n * (cents + bonus_fee(recruitment.channel, cents))
 
 
 def require_room(session: Session, recruitment: Recruitment, sizes: list[int]) -> None:
-    """Raises OverLimit if further postings of these sizes would pass the limit. The caller holds
-    the recruitment's row lock and adds them in the same transaction."""
+    """Raise OverLimit if further postings of these sizes would exceed the limit. The caller must
+    hold the recruitment's row lock and add the postings in the same transaction."""
     left = commitments(session, recruitment).left_cents
     cost = cost_of_places(recruitment, sizes)
     if left is not None and cost > left:
         raise OverLimit(
-            f"{sum(sizes)} places cost {in_money(cost, recruitment.currency)} with fees, but "
-            f"of the limit only {in_money(max(0, left), recruitment.currency)} are left. Raise "
-            "the spending limit, or ask for fewer places."
+            f"{sum(sizes)} places cost {in_money(cost, recruitment.currency)} with fees, but only "
+            f"{in_money(max(0, left), recruitment.currency)} of the spending limit is left. Raise "
+            "the limit, or ask for fewer places."
         )
 
 
@@ -229,10 +233,10 @@ def owe(
     assignment: Assignment | None,
     submission: Submission | None,
 ) -> Payment:
-    """Write a payment down, once for each rule; an earlier one is returned as it is.
+    """Record a payment, once for each rule. An existing one is returned unchanged.
 
-    A bonus that would pass the limit is held until somebody raises it. The caller holds the
-    recruitment's row lock.
+    A bonus that would exceed the limit is held until someone raises the limit. The caller must hold
+    the recruitment's row lock.
     """
     earlier = _earlier(session, owed.rule, assignment, submission)
     if earlier is not None:
@@ -277,7 +281,7 @@ def _earlier(
                 select(Payment).where(
                     column == row.id,
                     Payment.rule == rule,
-                    # A bonus that was given up stays so; a reward may be owed again.
+                    # A cancelled bonus stays cancelled, but a reward can be owed again.
                     or_(Payment.state != "cancelled", Payment.kind == "bonus"),
                 )
             )
@@ -291,11 +295,11 @@ def _places_of(session: Session, submission: Submission | None) -> int:
 
 
 def _make_due(session: Session, recruitment: Recruitment, payment: Payment) -> None:
-    """From held to due, if the limit has room for it."""
+    """Change a payment from held to due if the limit allows it."""
     payment.state, payment.due_at, payment.why = "due", datetime.now(UTC), ""
     session.flush()
     found = commitments(session, recruitment)
-    # What is done is paid before what others may still do.
+    # Finished work is paid before what others may still do.
     ahead = found.at_work_cents if payment.kind in ("reward", "screen_out") else 0
     if found.left_cents is not None and found.left_cents + ahead < 0:
         payment.state, payment.why = "held", OVER_LIMIT
@@ -303,10 +307,11 @@ def _make_due(session: Session, recruitment: Recruitment, payment: Payment) -> N
 
 
 def release(session: Session, payment_id: UUID) -> Payment:
-    """Let a held or failed payment go on; raises OverLimit, or Conflict when it is neither."""
+    """Let a held or failed payment continue. Raises OverLimit, or Conflict if it is in another
+    state."""
     payment, recruitment = _with_recruitment(session, payment_id)
     if payment.state not in ("held", "failed"):
-        raise Conflict(f"This payment is {payment.state}: there is nothing to release.")
+        raise Conflict(f"This payment is {payment.state}, so there is nothing to approve.")
     _make_due(session, recruitment, payment)
     if payment.why == OVER_LIMIT:
         raise OverLimit(OVER_LIMIT)
@@ -315,7 +320,8 @@ def release(session: Session, payment_id: UUID) -> Payment:
 
 
 def release_within_limit(session: Session, recruitment: Recruitment) -> int:
-    """After the limit was raised: let go what the old one held, oldest first; how many."""
+    """After the limit was raised, release the payments that the old limit held, the oldest first.
+    Return how many."""
     held = session.scalars(
         select(Payment)
         .where(
@@ -332,12 +338,12 @@ def release_within_limit(session: Session, recruitment: Recruitment) -> int:
 
 
 def cancel(session: Session, payment_id: UUID, why: str) -> Payment:
-    """Give a payment up that nobody has been told of; raises Conflict otherwise."""
+    """Cancel a payment that was not sent to a platform. Raises Conflict otherwise."""
     payment, _ = _with_recruitment(session, payment_id)
     if payment.state not in ("held", "due", "failed") or payment.unsure or payment.kind == "reward":
         raise Conflict(
-            "Only payments that no platform has been told of can be cancelled, and rewards only by "
-            "rejecting the work."
+            "You can cancel only payments that have not been sent to a platform. To cancel a "
+            "reward, reject the work."
         )
     payment.state, payment.why = "cancelled", why.strip() or "Cancelled."
     campaign_changed(session, payment.campaign_id)
@@ -345,13 +351,17 @@ def cancel(session: Session, payment_id: UUID, why: str) -> Payment:
 
 
 def settle(session: Session, payment_id: UUID, *, paid: bool, why: str) -> Payment:
-    """A person's word on a payment whose outcome nobody knows, or that was made outside."""
+    """Record whether a payment with an unknown outcome, or one that the requester makes, was
+    paid."""
     payment, _ = _with_recruitment(session, payment_id)
     if payment.state != "parked" and not (payment.kind == "outside" and payment.state == "due"):
-        raise Conflict(f"This payment is {payment.state}: there is nothing to settle by hand.")
+        raise Conflict(
+            f"This payment is {payment.state}. You can record the outcome only of payments whose "
+            "outcome is unknown or that you pay yourself."
+        )
     if paid:
         mark_paid(payment, payment.external_id)
-        payment.why = why.strip() or "Settled by hand."
+        payment.why = why.strip() or "Recorded by hand."
     else:
         payment.state, payment.unsure, payment.why = "held", False, why.strip() or AWAITS_WORD
     campaign_changed(session, payment.campaign_id)
@@ -364,26 +374,27 @@ def mark_paid(payment: Payment, external_id: str) -> None:
 
 
 def _with_recruitment(session: Session, payment_id: UUID) -> tuple[Payment, Recruitment]:
-    """Both under lock, the recruitment first: its limit may be asked."""
+    """Return both with their rows locked. The recruitment is locked first because its limit may be
+    checked."""
     found = session.get_one(Payment, payment_id)
     recruitment = locked(session, Recruitment, found.recruitment_id)
     return locked(session, Payment, payment_id), recruitment
 
 
 def share_of_reward(recruitment: Recruitment, assignment: Assignment) -> int:
-    """What a person who did part of an assignment has earned, in hundredths: in proportion, parts
-    of a cent rounded up."""
+    """Return what a person who did part of an assignment has earned, in cents: in proportion, with
+    fractions of a cent rounded up."""
     done = min(assignment.n_answered, assignment.target)
     return -(-recruitment.reward_cents * done // assignment.target)
 
 
 def in_money(cents: int, currency: str) -> str:
-    """As people read it: `12.50 USD`."""
+    """Return an amount as people read it: `12.50 USD`."""
     return f"{cents // 100}.{cents % 100:02d} {currency}"
 
 
 def cost_of_places(recruitment: Recruitment, places: list[int]) -> int:
-    """What postings of these sizes cost in all, fees included, in hundredths."""
+    """Return what postings of these sizes cost together with fees, in cents."""
     return sum(
         posting_cost(recruitment.channel, recruitment.reward_cents, one).total_cents
         + _screen_outs_cents(recruitment, one, 0, "open")

@@ -1,8 +1,8 @@
-"""Who comes in by a link: the link's own address, or one made for a single person.
+"""People who arrive through a link: its own address, or a personal one.
 
-Lock order: annotator or the newcomers' line, invitation, recruitment; what was written is rolled
-back with a refusal. Whoever has begun may go on, whatever becomes of the link meanwhile, unless
-their own address was revoked.
+The lock order is annotator (or the queue of newcomers), invitation, recruitment. A refusal rolls
+back what was written. People who have started can continue whatever happens to the link, unless
+their own address was withdrawn.
 """
 
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ from app.recruitment.settings import PERSONAL, link_settings
 
 
 class LinkRefused(LikewiseError):
-    """The link does not let this person in. `code`: `password_needed`, `wrong_password`,
-    `personal_link`, `revoked`, `link_used`, `link_closed`, `link_full`, `device_limit`."""
+    """The link does not let this person in. `code` is `password_needed`, `wrong_password`,
+    `personal_link`, `revoked`, `link_used`, `link_closed`, `link_full` or `device_limit`."""
 
     status = 403
 
@@ -39,7 +39,7 @@ class LinkRefused(LikewiseError):
 
 @dataclass(frozen=True)
 class LinkArrival:
-    """What an address leads to."""
+    """The campaign, link and personal address that an address leads to."""
 
     campaign: Campaign
     link: Recruitment
@@ -47,7 +47,7 @@ class LinkArrival:
 
 
 def arrival_of(session: Session, address: str) -> LinkArrival:
-    """What the end of an address leads to; raises NotFound."""
+    """Return what an address leads to, given its last part. Raises NotFound."""
     token = unsign(ADDRESS, address)
     link: Recruitment | None = None
     invitation: Invitation | None = None
@@ -64,7 +64,7 @@ def arrival_of(session: Session, address: str) -> LinkArrival:
         link = session.get_one(Recruitment, invitation.recruitment_id)
     if link is None:
         raise NotFound(
-            "This link leads to no open campaign. Check that it was copied whole.",
+            "This link doesn't lead to an open study. Check that you copied the whole link.",
             code="unknown_link",
         )
     return LinkArrival(session.get_one(Campaign, link.campaign_id), link, invitation)
@@ -73,8 +73,9 @@ def arrival_of(session: Session, address: str) -> LinkArrival:
 def enter(
     session: Session, address: str, browser: str, password: str | None, client: str
 ) -> AnnotatorSession:
-    """The session of who comes by an address: the same person goes on with their open assignment,
-    or takes on another. `browser`: the random key that it keeps; `client`: its network address.
+    """Open the session of a person who uses an address. The same person continues their open
+    assignment or takes on another one. `browser` is the random key that the browser stores, and
+    `client` its network address.
 
     Raises NotFound, LinkRefused, TooManyAttempts.
     """
@@ -102,23 +103,22 @@ def _require_address(arrival: LinkArrival) -> None:
     if invitation is None and link_settings(arrival.link.settings).access in PERSONAL:
         raise LinkRefused(
             "personal_link",
-            "Everybody who takes part here has an address of their own. Open the one that was "
-            "sent to you.",
+            "In this study everyone has a personal link. Open the link that was sent to you.",
         )
     if invitation is not None and invitation.revoked_at is not None:
         raise LinkRefused(
             "revoked",
-            "This address was taken back by who sent it. If you think that this is a mistake, ask "
-            "them.",
+            "This link was withdrawn. If you think this is a mistake, ask the person who sent it "
+            "to you.",
         )
 
 
 def _key_of(arrival: LinkArrival, browser: str) -> str:
-    """By which a person is known again. Of a list, the address itself is the person, in any
-    browser; elsewhere the browser is, for each link on its own."""
+    """Return the key that recognises a person. For a list, the address itself identifies the person
+    in any browser. Otherwise the browser does, separately for each link."""
     link, invitation = arrival.link, arrival.invitation
     if link.link_token == arrival.campaign.link_token:
-        # As it was before campaigns had several links.
+        # The first link uses the same key as before campaigns had several links.
         return browser
     if invitation is None:
         return pseudonym(f"link:{link.id}", browser)
@@ -130,13 +130,13 @@ def _require_password(link: Recruitment, password: str | None, client: str) -> N
     if link_settings(link.settings).access != "password":
         return
     if password is None:
-        raise LinkRefused("password_needed", "This link asks for a password.")
+        raise LinkRefused("password_needed", "This link needs a password.")
     if not shared_fits(link.password_hash, password, f"link/{link.id}", client):
-        raise LinkRefused("wrong_password", "This is not the password.")
+        raise LinkRefused("wrong_password", "The password is not correct.")
 
 
 def _bind(session: Session, invitation: Invitation, annotator_id: UUID) -> None:
-    """Make an address somebody's, for good. Raises LinkRefused when it is another's."""
+    """Tie an address to a person permanently. Raises LinkRefused if it belongs to someone else."""
     bound = session.scalar(
         update(Invitation)
         .where(
@@ -154,16 +154,16 @@ def _bind(session: Session, invitation: Invitation, annotator_id: UUID) -> None:
     if bound is None:
         raise LinkRefused(
             "link_used",
-            "Somebody has begun with this address in another browser, and it is good for one "
-            "assignment only. If that was you, go on there.",
+            "Someone has already used this link in another browser, and it allows only one "
+            "assignment. If that was you, continue in that browser.",
         )
 
 
 def _take_on(session: Session, arrival: LinkArrival, annotator: Annotator) -> Assignment:
-    """Another assignment, if the link has one for this person. Raises LinkRefused."""
+    """Take on another assignment if the link has one for this person. Raises LinkRefused."""
     link = arrival.link
     if link.places:
-        # Of two who come for the last place, one waits here for the other.
+        # If two people come for the last place, one waits here for the other.
         link = locked(session, Recruitment, link.id)
     refusal = _refusal(session, link, annotator)
     if refusal is not None:
@@ -176,7 +176,7 @@ def _take_on(session: Session, arrival: LinkArrival, annotator: Annotator) -> As
 
 
 def may_take_on(session: Session, link: Recruitment, annotator: Annotator) -> bool:
-    """Whether somebody who is here could have another assignment, as things stand."""
+    """Return whether a person who is here could have another assignment at the moment."""
     revoked = select(Invitation.id).where(
         Invitation.annotator_id == annotator.id, Invitation.revoked_at.is_not(None)
     )
@@ -191,29 +191,31 @@ def _refusal(session: Session, link: Recruitment, annotator: Annotator) -> LinkR
         .order_by(Assignment.created_at.desc())
     ).all()
     if settings.access == "single_use" and done:
-        sentence = "This address was good for one assignment, and that is done. Thank you!"
+        sentence = "This link allows one assignment, and you have completed it. Thank you!"
         return LinkRefused("link_used", _with_code(session, link.campaign_id, sentence, done[0]))
     if settings.per_device and len(done) >= settings.per_device:
-        sentence = "You have done as much as one person may do here. Thank you!"
+        sentence = "You have done as much as one person can do in this study. Thank you!"
         return LinkRefused("device_limit", _with_code(session, link.campaign_id, sentence, done[0]))
     if link.state != "open":
         return LinkRefused(
             "link_closed",
-            "This link lets nobody new in at the moment. Ask who sent it to you, or try again "
-            "later.",
+            "The study is not taking new people at the moment. Try again later, or ask the person "
+            "who sent you the link.",
         )
     return None if has_place(session, link) else _full()
 
 
 def _with_code(session: Session, campaign_id: UUID, sentence: str, code: str) -> str:
-    """Who comes back after the end may have lost the page that told their code."""
+    """Add the completion code, because someone who returns after the end may have lost the page
+    that showed it."""
     campaign = session.get_one(Campaign, campaign_id)
     told = annotation_of(campaign.annotation).completion == "code"
     return f"{sentence} Your completion code is {code}." if told else sentence
 
 
 def _require_place_again(session: Session, link: Recruitment, assignment: Assignment) -> None:
-    """Who took a place, did nothing and went away comes back: it may have gone to somebody else."""
+    """Check that there is still a place for someone who took one, left without working and returns.
+    Their place may have gone to someone else."""
     if not link.places:
         return
     link = locked(session, Recruitment, link.id)
@@ -223,6 +225,4 @@ def _require_place_again(session: Session, link: Recruitment, assignment: Assign
 
 
 def _full() -> LinkRefused:
-    return LinkRefused(
-        "link_full", "Enough people have taken part already: there is nothing left to do here."
-    )
+    return LinkRefused("link_full", "Enough people have taken part. There is nothing left to do.")

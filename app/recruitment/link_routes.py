@@ -1,4 +1,4 @@
-"""A campaign's links, and what is owed to who came by them: API."""
+"""API of a campaign's links, and of what you owe people who used them."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -53,7 +53,7 @@ def make_link(
     account: SignedIn,
     response: Response,
 ) -> LinkOut:
-    """Make another link for annotators; it is open at once."""
+    """Make another link for annotators. It is open immediately."""
     plan = links.LinkPlan(
         name=body.name,
         settings={"access": body.access, "per_device": body.per_device},
@@ -70,7 +70,7 @@ def make_link(
 def list_links(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[LinkOut]:
-    """A campaign's links, the oldest first, and how each is going."""
+    """List a campaign's links, the oldest first, with their progress."""
     campaign = get_campaign(session, account, campaign_id)
     query = select(Recruitment).where(
         Recruitment.campaign_id == campaign.id, Recruitment.channel == "link"
@@ -84,7 +84,7 @@ def list_links(
 def get_link(
     campaign_id: UUID, link_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> LinkOut:
-    """One link and how it is going."""
+    """Return one link and its progress."""
     return _link_out(session, links.get_link(session, account, campaign_id, link_id))
 
 
@@ -96,7 +96,8 @@ def change_link(
     session: DatabaseSession,
     account: SignedIn,
 ) -> LinkOut:
-    """Change name, places, reward, password or limit; what was booked stays as it is."""
+    """Change a link's name, places, reward, password or limit. Recorded earnings stay as they
+    are."""
     changed = links.change_link(session, account, campaign_id, link_id, body.named())
     return _link_out(session, changed)
 
@@ -110,8 +111,8 @@ def make_invitations(
     session: DatabaseSession,
     account: SignedIn,
 ) -> InvitationsMade:
-    """Make addresses for single people: for those of a list, or a number of them. They are told
-    this once."""
+    """Make personal addresses: one for each person on a list, or a number of single-use ones. This
+    response is the only one that contains the addresses."""
     if body.number is not None:
         made = invitations.make_addresses(session, account, campaign_id, link_id, body.number)
         return InvitationsMade(addresses=[NewAddressOut.of(one) for one in made], bad_lines=[])
@@ -130,7 +131,7 @@ def list_invitations(
     account: SignedIn,
     paging: Paged,
 ) -> Page[InvitationOut]:
-    """The addresses that were made for single people, and who of them has begun and finished."""
+    """List a link's personal addresses and how far their people have got."""
     link = links.get_link(session, account, campaign_id, link_id)
     query = select(Invitation).where(Invitation.recruitment_id == link.id)
     found = [one for (one,) in paging.rows(session, query, Invitation.number)]
@@ -145,8 +146,8 @@ def revoke_invitation(
     session: DatabaseSession,
     account: SignedIn,
 ) -> InvitationOut:
-    """Take an address back: it opens nothing any more. Work that was begun ends there, and what is
-    done of it is owed."""
+    """Withdraw an address so that it can no longer be used. Work that was started ends, and its
+    completed part is owed."""
     found = invitations.revoke(session, account, campaign_id, link_id, invitation_id)
     session.flush()
     [shown] = invitations.invited(session, [found])
@@ -161,7 +162,8 @@ def act_on_link(
     session: DatabaseSession,
     account: SignedIn,
 ) -> LinkOut:
-    """Pause, stop, or open again: nobody new begins, those at work go on."""
+    """Pause, stop or reopen a link. While it is closed, no new people can start, and people at work
+    can finish."""
     return _link_out(session, links.act_on_link(session, account, campaign_id, link_id, deed))
 
 
@@ -173,7 +175,7 @@ def list_owed(
     paging: Paged,
     state: OwedState | None = None,
 ) -> Page[OwedOut]:
-    """What people who came by links have earned, the newest first: paid outside, by you."""
+    """List what people who used links have earned, the newest first. You pay them yourself."""
     campaign = get_campaign(session, account, campaign_id)
     query = owed.owed_query(campaign)
     if state is not None:
@@ -190,7 +192,8 @@ def download_owed(
     account: SignedIn,
     state: OwedState | None = None,
 ) -> Response:
-    """The same as CSV, the oldest first, with the people's completion codes."""
+    """Download what people who used links have earned as CSV, the oldest first, with completion
+    codes."""
     get_campaign(session, account, campaign_id)
     headers = {"Content-Disposition": 'attachment; filename="owed.csv"'}
 
@@ -207,6 +210,6 @@ def download_owed(
 def mark_owed_paid(
     campaign_id: UUID, body: PaidOutside, session: DatabaseSession, account: SignedIn
 ) -> MarkedOut:
-    """You have paid these: all of them are marked, or none."""
+    """Mark payments that you made yourself as paid: either all of them or none."""
     marked = owed.mark_paid(session, account, campaign_id, body.payment_ids, body.note)
     return MarkedOut(marked=marked)

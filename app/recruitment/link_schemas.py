@@ -1,4 +1,4 @@
-"""Bodies of the API of links. Money is in hundredths of the currency."""
+"""Request and response bodies of the links API. Amounts of money are in cents."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -18,13 +18,20 @@ from app.recruitment.people_list import BadLine
 from app.recruitment.settings import link_settings
 
 Access = Literal["open", "password", "listed", "single_use"]
-Password = Field(default=None, max_length=1000, description="Kept as a hash; never shown again.")
+Password = Field(
+    default=None, max_length=1000, description="Stored as a hash and never shown again."
+)
 
 
 class NewLink(BaseModel, extra="forbid"):
-    """access: open to whoever has the link; with a password; listed: an address for each person of
-    a list; single_use: addresses that are good for one assignment. places and per_device 0: any
-    number. Reward left out: the campaign's."""
+    """A link to make.
+
+    access: `open` lets in everyone who has the link, and `password` those who also know the
+        password. `listed` makes an address for each person on a list, and `single_use` makes
+        addresses that each allow one assignment.
+    places, per_device: 0 means no limit.
+    reward_cents: the campaign's reward by default.
+    """
 
     name: str = Field(default="", max_length=100)
     access: Access = "open"
@@ -35,7 +42,7 @@ class NewLink(BaseModel, extra="forbid"):
 
 
 class ChangedLink(BaseModel, extra="forbid"):
-    """Only what is named changes. A link with addresses for single people keeps its access."""
+    """Fields that you leave out don't change. A link with personal addresses keeps its access."""
 
     name: str | None = Field(default=None, max_length=100)
     access: Access | None = None
@@ -49,9 +56,14 @@ class ChangedLink(BaseModel, extra="forbid"):
 
 
 class LinkOut(BaseModel):
-    """address: for annotators, of `open` and `password`; null where each person has their own.
-    is_first: the one that the campaign has from its start. left: began and went away; addresses:
-    made and not taken back unused; used: somebody has begun by them."""
+    """A link and its progress.
+
+    address: what annotators open; null if each person has a personal address.
+    is_first: whether the campaign got this link when it started.
+    left: people who started and then left.
+    addresses: personal addresses, without those that were withdrawn unused.
+    used: personal addresses that someone has started with.
+    """
 
     id: UUID
     name: str
@@ -101,8 +113,11 @@ class LinkOut(BaseModel):
 
 
 class NewInvitations(BaseModel, extra="forbid"):
-    """people: of a list, as CSV with a column `person` or one person in each line; number: of
-    addresses for nobody in particular. One of the two, by the link's access."""
+    """Addresses to make. Give one of the two, depending on the link's access.
+
+    people: a list as CSV with a column `person`, or with one person per line.
+    number: how many single-use addresses to make.
+    """
 
     people: str | None = Field(default=None, max_length=4_000_000)
     number: Whole | None = None
@@ -110,7 +125,7 @@ class NewInvitations(BaseModel, extra="forbid"):
     @model_validator(mode="after")
     def _one_of_them(self) -> "NewInvitations":
         if (self.people is None) == (self.number is None):
-            raise ValueError("either people or a number of addresses")
+            raise ValueError("give either people or a number of addresses")
         return self
 
 
@@ -135,15 +150,18 @@ class BadLineOut(BaseModel):
 
 
 class InvitationsMade(BaseModel):
-    """The addresses are told this once: only hashes of them are kept. bad_lines: of the list, for
-    which none was made."""
+    """Only this response contains the addresses, because only their hashes are stored.
+
+    bad_lines: lines of the list without an address, and why.
+    """
 
     addresses: list[NewAddressOut]
     bad_lines: list[BadLineOut]
 
 
 class InvitationOut(BaseModel):
-    """An address that was made. annotator: their number in the campaign, once begun."""
+    """A personal address. `annotator` is the person's number in the campaign once they have
+    started."""
 
     id: UUID
     number: int
@@ -176,8 +194,12 @@ class InvitationOut(BaseModel):
 
 
 class OwedOut(BaseModel):
-    """A payment that the requester makes. person: of a list; grids: done for it; note: what was
-    said when it was settled."""
+    """A payment that you make yourself.
+
+    person: the name on the link's list.
+    grids: how many grids the payment is for.
+    note: what you wrote when you marked it as paid.
+    """
 
     id: UUID
     link_id: UUID
@@ -219,6 +241,6 @@ class PaidOutside(BaseModel, extra="forbid"):
 
 
 class MarkedOut(BaseModel):
-    """How many were marked as paid now; the others were before."""
+    """How many payments were marked as paid now. The others had been marked before."""
 
     marked: int

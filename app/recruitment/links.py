@@ -1,4 +1,4 @@
-"""A campaign's links: making them, changing, pausing, stopping, and how each is going."""
+"""A campaign's links: creating, changing, pausing and stopping them, and their progress."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,8 @@ FROM: dict[Deed, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class LinkPlan:
-    """What a requester decides. places 0: any number; reward None: the campaign's."""
+    """What a requester decides about a link. `places` 0 means no limit, and `reward_cents` None
+    means the campaign's reward."""
 
     name: str = ""
     settings: dict[str, Any] | None = None
@@ -46,7 +47,8 @@ class LinkPlan:
 
 @dataclass(frozen=True)
 class LinkWork:
-    """How a link is going. left: began and went away; money in hundredths of the currency."""
+    """A link's progress. `left` counts people who started and then left. Amounts of money are in
+    cents."""
 
     finished: int = 0
     at_work: int = 0
@@ -58,16 +60,19 @@ class LinkWork:
 
 
 def make_link(session: Session, account: Account, campaign_id: UUID, plan: LinkPlan) -> Recruitment:
-    """Another link of a campaign that has started, open at once. Raises InvalidInput, Conflict."""
+    """Create another link of a started campaign. It is open immediately. Raises InvalidInput,
+    Conflict."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
     if campaign.state == "draft":
-        raise Conflict("Start the campaign first: its links open with it.", code="not_ready")
+        raise Conflict("Start the campaign first. You can make more links then.", code="not_ready")
     settings = checked_settings("link", plan.settings or {})
     asks = settings["access"] == "password"
     if asks and plan.password is None:
         raise InvalidInput("Choose a password for the link.", code="bad_password")
     if not asks and plan.password is not None:
-        raise InvalidInput("This link asks for no password: leave it out.", code="bad_password")
+        raise InvalidInput(
+            "This link doesn't use a password. Leave the password out.", code="bad_password"
+        )
     link = Recruitment(
         campaign_id=campaign.id,
         channel="link",
@@ -91,9 +96,9 @@ def make_link(session: Session, account: Account, campaign_id: UUID, plan: LinkP
 def change_link(
     session: Session, account: Account, campaign_id: UUID, link_id: UUID, values: dict[str, Any]
 ) -> Recruitment:
-    """Change what is named in `values`: name, places, reward_cents, access, per_device, password.
+    """Change the fields in `values`: name, places, reward_cents, access, per_device, password.
 
-    What was booked stays as it is. Raises InvalidInput, NotFound.
+    Recorded earnings stay as they are. Raises InvalidInput, NotFound.
     """
     link = get_link(session, account, campaign_id, link_id, edit=True)
     if "name" in values:
@@ -109,8 +114,7 @@ def change_link(
     access = settings["access"]
     if access != before and {access, before} & set(PERSONAL):
         raise InvalidInput(
-            "A link with addresses for single people stays so, and no other becomes one. Make "
-            "another link.",
+            "You can't change a link from or to personal addresses. Make another link.",
             code="access_stays",
         )
     link.settings = settings
@@ -127,10 +131,11 @@ def change_link(
 def act_on_link(
     session: Session, account: Account, campaign_id: UUID, link_id: UUID, deed: Deed
 ) -> Recruitment:
-    """Pause, stop, or open again: nobody new begins; those at work go on. Raises Conflict."""
+    """Pause, stop or reopen a link. While it is closed, no new people can start, and people at work
+    continue. Raises Conflict."""
     link = get_link(session, account, campaign_id, link_id, edit=True)
     if link.state not in FROM[deed]:
-        raise Conflict(f"Cannot {deed} this link: it is {link.state}.")
+        raise Conflict(f"You can't {deed} this link because it is {link.state}.")
     link.state = {"pause": "paused", "resume": "open", "stop": "stopped"}[deed]
     link.stopped_at = datetime.now(UTC) if deed == "stop" else None
     return _told(session, account, link, deed)
@@ -139,8 +144,8 @@ def act_on_link(
 def get_link(
     session: Session, account: Account, campaign_id: UUID, link_id: UUID, *, edit: bool = False
 ) -> Recruitment:
-    """A link of a campaign that the account may see; under its row lock to `edit` it. Raises
-    NotFound."""
+    """Return a link of a campaign that the account can see, with its row locked if `edit` is set.
+    Raises NotFound."""
     campaign = get_campaign(session, account, campaign_id, edit=edit)
     found = session.get(Recruitment, link_id)
     if found is None or found.channel != "link" or found.campaign_id != campaign.id:
@@ -149,7 +154,7 @@ def get_link(
 
 
 def work_of(session: Session, links: Sequence[Recruitment]) -> dict[UUID, LinkWork]:
-    """How each of these links is going."""
+    """Return the progress of each of these links."""
     ids = [link.id for link in links]
     begun = (Assignment.state == "open") & (Assignment.n_answered > 0)
     people = session.execute(
@@ -199,14 +204,14 @@ def _name(text: str) -> str:
 
 def _places(places: int) -> int:
     if not 0 <= places <= MOST_PLACES:
-        raise InvalidInput(f"Places: from 1 to {MOST_PLACES}, or 0 for any number.")
+        raise InvalidInput(f"Enter 1 to {MOST_PLACES} places, or 0 for no limit.")
     return places
 
 
 def _reward(cents: int) -> int:
     if not 0 <= cents <= MOST_REWARD_CENTS:
         raise InvalidInput(
-            f"The reward is from 0 to {MOST_REWARD_CENTS} hundredths; it is {cents}."
+            f"The reward must be between 0 and {MOST_REWARD_CENTS} cents; it is {cents}."
         )
     return cents
 

@@ -1,4 +1,4 @@
-"""Tables of recruitment and payment."""
+"""The tables of recruitment and payment."""
 
 from datetime import datetime
 from typing import Any
@@ -39,10 +39,10 @@ PAYMENT_STATES = ("held", "due", "running", "paid", "failed", "parked", "cancell
 class ChannelAccount(Identified, Base):
     """A requester's account on a platform.
 
-    environment: `production`, `sandbox`, or `custom` (the endpoint that the operator has set).
-    source:      `stored`: sealed in `secret`; `environment`: what the server's own environment or
-                 the profile `profile` of its AWS configuration says, for admins alone.
-    checked:     what the last look found: balance, problems, warnings.
+    environment: `production`, `sandbox`, or `custom` (the endpoint in the operator's settings).
+    source: `stored` if the credentials are encrypted in `secret`; `environment` if they come from
+        the server's own environment or from the AWS profile `profile`, which only admins can use.
+    checked: the result of the last check: balance, problems and warnings.
     """
 
     __tablename__ = "channel_account"
@@ -62,7 +62,7 @@ class ChannelAccount(Identified, Base):
     source: Mapped[str] = mapped_column(String(20))
     profile: Mapped[str] = mapped_column(String(100), default="", server_default="")
     secret: Mapped[bytes | None] = mapped_column(LargeBinary)
-    # Of the platform's signed notifications; sealed.
+    # The secret of the platform's signed notifications, encrypted.
     hook_secret: Mapped[bytes | None] = mapped_column(LargeBinary)
     checked: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     checked_at: Mapped[datetime | None]
@@ -71,11 +71,13 @@ class ChannelAccount(Identified, Base):
 class Recruitment(Identified, Base):
     """A campaign's recruiting on one channel.
 
-    settings: app.recruitment.settings, of the channel. `places` are assignments in all; the reward
-    is for each. `spend_limit_cents` bounds all that this recruitment may ever cost, fees included;
-    null on the channel `link`, where Likewise pays nobody itself. There, places 0 are any number,
-    and the link with the campaign's own `link_token` is its first, made at its start.
-    password_hash: of the link's password, where it asks for one (Argon2id).
+    `settings` are those of the channel in app.recruitment.settings. `places` is the total number of
+    assignments, and the reward is for each. `spend_limit_cents` limits everything that this
+    recruitment can ever cost, with fees. It is null on the channel `link`, where Likewise does not
+    pay. There, 0 places means no limit, and the link with the campaign's own `link_token` is its
+    first one, created at its start.
+
+    password_hash: hash of the link's password (Argon2id), if it has one.
     """
 
     __tablename__ = "recruitment"
@@ -117,7 +119,7 @@ class Recruitment(Identified, Base):
     spend_limit_cents: Mapped[int | None]
     opened_at: Mapped[datetime | None]
     stopped_at: Mapped[datetime | None]
-    # When the platform is asked next; null: nothing more is to come.
+    # When the platform is checked next; null if nothing more will come.
     poll_at: Mapped[datetime | None]
     polled_at: Mapped[datetime | None]
     poll_failures: Mapped[int] = mapped_column(default=0, server_default="0")
@@ -125,11 +127,12 @@ class Recruitment(Identified, Base):
 
 
 class Posting(Identified, Base):
-    """What stands on the platform: a HIT, a study. `details`: what publishing told of it.
+    """A HIT or a study on the platform. `details` come from publishing it.
 
-    compensates: the assignment that it pays for, where it stands for one person alone who worked
-    but could not hand in; `amount_cents` is what it pays instead of the recruitment's reward.
-    taken: places that nobody else can have, as last seen; at_work: of these, not handed in yet.
+    compensates: the assignment that it pays for, if it is for one person who worked but could not
+        submit; `amount_cents` is then paid instead of the recruitment's reward.
+    taken: places that nobody else can have, as last seen.
+    at_work: how many of these have not submitted yet.
     """
 
     __tablename__ = "posting"
@@ -157,10 +160,11 @@ class Posting(Identified, Base):
 class Submission(Identified, Base):
     """The platform's own record of one person's work on a posting, as last read.
 
-    person_hash: keyed hash of the platform's id of the person, who may never have come to us.
-    assignment_id: ours, when the two were joined; flag: why a person must look at it, or empty.
-    decision: what the requester or a rule wants: the platform is told by payments and calls.
-    bonus_cents: what the platform says that was paid beyond the reward; null: not asked yet.
+    person_hash: keyed hash of the person's platform id; the person may never have come here.
+    assignment_id: our assignment, once the two were matched.
+    flag: why the submission needs attention, or empty.
+    decision: what the requester or a rule decided; payments and calls send it to the platform.
+    bonus_cents: what the platform says it paid on top of the reward; null if not checked yet.
     """
 
     __tablename__ = "submission"
@@ -193,16 +197,19 @@ class Submission(Identified, Base):
 
 
 class Payment(Identified, Base):
-    """A row of the ledger: money for one person, written before any platform is told.
+    """A row of the ledger: money for one person, recorded before the platform is asked to pay.
 
-    kind:   `reward` (approving the submission), `bonus`, `screen_out`; `outside`: on channels where
-            Likewise pays nobody itself, what the requester owes.
-    rule:   what it is for; one payment per assignment and rule, so nothing is paid for twice.
-    state:  `held` (over the limit, or the requester's word is awaited), `due`, `running`, `paid`,
-            `failed` (the platform said no), `parked` (nobody knows: a person must look),
-            `cancelled`.
-    `fee_cents` is the platform's, by its published rates. Amount, kind, rule and token never
-    change (a trigger sees to it); rows are never deleted but with their campaign.
+    kind: `reward` (by approving the submission), `bonus`, `screen_out`, or `outside`: what the
+        requester owes on channels where Likewise does not pay.
+    rule: what the payment is for; there is one payment per assignment and rule, so nothing is paid
+        twice.
+    state: `held` (over the limit, or waiting for the requester), `due`, `running`, `paid`, `failed`
+        (the platform refused), `parked` (the outcome is unknown and a person must check),
+        `cancelled`.
+    fee_cents: the platform's fee, by its published rates.
+
+    A trigger ensures that amount, kind, rule and token never change. Rows are deleted only with
+    their campaign.
     """
 
     __tablename__ = "payment"
@@ -247,7 +254,8 @@ class Payment(Identified, Base):
     attempts: Mapped[int] = mapped_column(default=0, server_default="0")
     due_at: Mapped[datetime] = mapped_column(server_default=func.now())
     first_tried_at: Mapped[datetime | None]
-    # The outcome of an attempt is not known: looked for, never repeated blindly; so many times.
+    # If `unsure`, the outcome of an attempt is not known, so the payment is looked for and never
+    # repeated blindly. `looks` counts how often.
     unsure: Mapped[bool] = mapped_column(default=False, server_default="false")
     looks: Mapped[int] = mapped_column(default=0, server_default="0")
     external_id: Mapped[str] = mapped_column(String(100), default="", server_default="")
@@ -256,10 +264,12 @@ class Payment(Identified, Base):
 
 
 class ChannelCall(Identified, Base):
-    """A request to a platform that must have its effect once; its id is the token of all attempts.
+    """A request to a platform that must take effect exactly once. Its id is the token of all
+    attempts.
 
-    deed: `publish`, `extend`, `pause`, `resume`, `stop`, `exclude` (of a posting), `reject` (of a
-    submission), `notify` (of a recruitment's account). `arguments` is JSON.
+    deed: `publish`, `extend`, `pause`, `resume`, `stop` or `exclude` (of a posting), `reject` (of a
+        submission), or `notify` (of a recruitment's account).
+    arguments: JSON.
     """
 
     __tablename__ = "channel_call"
@@ -290,7 +300,7 @@ class ChannelCall(Identified, Base):
 
 
 class SeenEvent(Base):
-    """A platform's notification that was taken in; it may come again."""
+    """A platform's notification that was processed. The platform may send it again."""
 
     __tablename__ = "channel_event"
 
@@ -302,11 +312,12 @@ class SeenEvent(Base):
 
 
 class Invitation(Identified, Base):
-    """An address of one person of a link's list, or one that is good for one assignment; only the
-    hash of its token is stored.
+    """A personal address of a link: for one person on its list, or single-use. Only the hash of its
+    token is stored.
 
-    label: what the requester calls the person (from the imported list); erased with identities.
-    used_at: when somebody began by it; annotator_id: who that is, null again once erased.
+    label: the person's name on the imported list; deleted with identities.
+    used_at: when someone started with it.
+    annotator_id: who that is; null again once deleted.
     """
 
     __tablename__ = "invitation"

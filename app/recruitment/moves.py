@@ -1,4 +1,4 @@
-"""Pausing, resuming and stopping all that stands on a platform for a recruitment."""
+"""Pausing, resuming and stopping all postings of a recruitment."""
 
 from datetime import UTC, datetime
 from typing import Literal
@@ -16,7 +16,8 @@ Deed = Literal["pause", "resume", "stop"]
 
 
 def move(session: Session, recruitment: Recruitment, deed: Deed) -> None:
-    """Have all postings paused, resumed or stopped. The caller holds the recruitment."""
+    """Have all postings paused, resumed or stopped. The caller must hold the recruitment's row
+    lock."""
     recruitment.state = {"pause": "paused", "resume": "open", "stop": "stopped"}[deed]
     if deed == "stop":
         recruitment.stopped_at = datetime.now(UTC)
@@ -24,7 +25,7 @@ def move(session: Session, recruitment: Recruitment, deed: Deed) -> None:
         select(Posting).where(
             Posting.recruitment_id == recruitment.id,
             Posting.state.in_(("planned", "open", "paused")),
-            # Who was promised pay for lost work is paid, whatever becomes of the rest.
+            # Promised pay for lost work is paid, whatever happens to the other postings.
             Posting.compensates.is_(None),
         )
     ):
@@ -34,7 +35,7 @@ def move(session: Session, recruitment: Recruitment, deed: Deed) -> None:
 
 
 def _withdrawn(session: Session, posting: Posting) -> bool:
-    """Whether a posting that no platform has heard of could be given up."""
+    """Withdraw a posting that was not sent to a platform. Return whether that was possible."""
     call = session.scalar(
         select(ChannelCall)
         .where(ChannelCall.posting_id == posting.id, ChannelCall.deed == "publish")
@@ -42,15 +43,15 @@ def _withdrawn(session: Session, posting: Posting) -> bool:
     )
     if posting.state != "planned" or call is None or call.attempts or call.state != "due":
         return False
-    call.state, call.ended_at, call.why = "cancelled", datetime.now(UTC), "Stopped before."
+    call.state, call.ended_at, call.why = "cancelled", datetime.now(UTC), "Stopped earlier."
     posting.state, posting.closed_at = "failed", datetime.now(UTC)
     return True
 
 
 @hooks.paused.answered_by
 def pause_all(session: Session, campaign_id: UUID) -> None:
-    """The campaign is paused: platforms send nobody new to it until its recruiting is resumed.
-    Links tell people themselves."""
+    """Pause recruiting because the campaign is paused. Platforms send no new people until
+    recruiting is resumed. Links tell people themselves."""
     query = select(Recruitment.id).where(
         Recruitment.campaign_id == campaign_id,
         Recruitment.channel != "link",
@@ -64,14 +65,14 @@ def pause_all(session: Session, campaign_id: UUID) -> None:
 
 @hooks.ended.answered_by
 def stop_all(session: Session, campaign_id: UUID) -> None:
-    """The campaign has ended: platforms send nobody new to it. Its links are as they were when it
-    is opened again."""
+    """Stop recruiting because the campaign has ended. Links keep their state for when the campaign
+    is reopened."""
     _stop(session, select(Recruitment.id).where(Recruitment.campaign_id == campaign_id))
 
 
 @hooks.edit_ended.answered_by
 def stop_paid_by(session: Session, campaign_id: UUID, account_id: UUID) -> None:
-    """The account may not change the campaign any more: what it pays for is stopped."""
+    """Stop recruiting that is paid by an account which can no longer edit the campaign."""
     theirs = select(ChannelAccount.id).where(ChannelAccount.account_id == account_id)
     paid = select(Recruitment.id).where(
         Recruitment.campaign_id == campaign_id, Recruitment.channel_account_id.in_(theirs)

@@ -1,7 +1,7 @@
-"""What platforms tell by themselves: hints to look at once, never more.
+"""Platforms' notifications. They only tell that it is worth checking the platform now.
 
 Whatever a notification says, the platform's own record is read before anything follows from it. So
-one that is lost, late, repeated or out of order changes nothing in the end.
+one that is lost, late, repeated or out of order makes no difference in the end.
 """
 
 from collections.abc import Iterable
@@ -27,17 +27,17 @@ GIVEN_BACK = ("AssignmentReturned", "AssignmentAbandoned")
 
 
 def hook_secret(session: Session, channel_account_id: UUID) -> str:
-    """What signs the notifications to an account. Raises NotFound when there is none."""
+    """Return the secret that signs an account's notifications. Raises NotFound if there is none."""
     account = session.get(ChannelAccount, channel_account_id)
     sealed = account.hook_secret if account is not None else None
     secret = unseal(HOOK_SEAL, sealed) if sealed is not None else None
     if secret is None:
-        raise NotFound("Nothing is expected at this address.")
+        raise NotFound("No notifications are expected at this address.")
     return secret.decode()
 
 
 def take_hook(session: Session, channel_account_id: UUID, event: HookEvent) -> bool:
-    """Have the platform looked at; False when the event was taken in before."""
+    """Have the platform checked. Return False if the notification was already processed."""
     for key in event.seen_keys:
         row = {"channel_account_id": channel_account_id, "event_id": key[:200]}
         fresh = session.scalar(
@@ -68,9 +68,9 @@ def take_hook(session: Session, channel_account_id: UUID, event: HookEvent) -> b
 
 
 def take_turk_events(session: Session, events: Iterable[TurkEvent]) -> None:
-    """Have HITs looked at, and let go of assignments that were given back.
+    """Have HITs checked, and release assignments that were returned.
 
-    An event that cannot be taken in is dropped: the platform's own record is read all the same.
+    An event that cannot be processed is dropped; the platform's own record is read anyway.
     """
     each_apart(session, events, partial(_take_turk_event, session), lambda event, reason: None)
 
@@ -85,7 +85,7 @@ def _take_turk_event(session: Session, event: TurkEvent) -> None:
         .values(poll_at=datetime.now(UTC))
     )
     if event.event_type in GIVEN_BACK and event.at is not None:
-        # Not of somebody who accepted it again since.
+        # An assignment that someone has accepted again since is not released.
         session.execute(
             update(Assignment)
             .where(

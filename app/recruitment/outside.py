@@ -1,4 +1,5 @@
-"""What is owed on links, where Likewise pays nobody itself: written down, and settled by hand."""
+"""What is owed to people who used links. Likewise does not pay them; it records what they earned,
+and the requester pays."""
 
 from uuid import UUID
 
@@ -12,10 +13,10 @@ from app.recruitment.models import Payment, Recruitment
 
 
 def owe_for(session: Session, assignment: Assignment) -> None:
-    """Book what a finished assignment of a link has earned; the caller holds its row lock.
+    """Record what a finished assignment of a link has earned. The caller must hold its row lock.
 
-    Nothing where it is booked already. What is handed in later (a connection was away) is booked
-    on top, because a payment never changes.
+    Nothing happens if it is already recorded. If more answers arrive later, for example after a
+    lost connection, the difference is recorded as another payment, because a payment never changes.
     """
     if assignment.state != "completed" or assignment.recruitment_id is None:
         return
@@ -42,7 +43,8 @@ def owe_for(session: Session, assignment: Assignment) -> None:
 
 
 def _booked(session: Session, assignment_id: UUID) -> int | None:
-    """In hundredths, also what the requester has cancelled; None: nothing was ever booked."""
+    """Return what was recorded in cents, including what the requester has cancelled, or None if
+    nothing was ever recorded."""
     return session.scalar(
         select(func.sum(Payment.amount_cents)).where(
             Payment.assignment_id == assignment_id, Payment.kind == "outside"
@@ -51,7 +53,7 @@ def _booked(session: Session, assignment_id: UUID) -> int | None:
 
 
 def earned_cents(session: Session, assignment: Assignment) -> int | None:
-    """What the books say that an assignment of a link has earned; None: nothing."""
+    """Return what an assignment of a link has earned according to the ledger, or None."""
     booked = select(func.sum(Payment.amount_cents)).where(
         Payment.assignment_id == assignment.id,
         Payment.kind == "outside",

@@ -1,4 +1,4 @@
-"""What a requester owes people who came by links: to look at, to take away, to tick off."""
+"""What a requester owes people who used links: listing it, exporting it and marking it as paid."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,8 +36,12 @@ ROWS = 500
 
 @dataclass(frozen=True)
 class OwedRow:
-    """A payment that the requester makes. person: of an imported list, or empty; completion_code:
-    where the campaign tells people one; grids: done for it."""
+    """A payment that the requester makes.
+
+    person: the name on an imported list, or empty.
+    completion_code: set if the campaign shows people a code.
+    grids: how many grids the payment is for.
+    """
 
     payment: Payment
     link: str
@@ -51,7 +55,7 @@ OwedQuery = Select[Payment, str, int, str, str, int]
 
 
 def owed_query(campaign: Campaign) -> OwedQuery:
-    """All that is, or was, owed outside; `owed_row` reads its rows."""
+    """Select everything that the requester owes or owed. `owed_row` reads its rows."""
     return (
         select(
             Payment,
@@ -87,7 +91,7 @@ def owed_row(
 
 
 def owed_csv(session: Session, campaign: Campaign, state: str | None) -> Iterator[bytes]:
-    """One line per payment, the oldest first."""
+    """Yield a CSV line for each payment, the oldest first."""
     yield csv_line(COLUMNS).encode()
     query = owed_query(campaign).order_by(Payment.id).execution_options(yield_per=ROWS)
     if state is not None:
@@ -114,8 +118,8 @@ def owed_csv(session: Session, campaign: Campaign, state: str | None) -> Iterato
 def mark_paid(
     session: Session, account: Account, campaign_id: UUID, payment_ids: Sequence[UUID], note: str
 ) -> int:
-    """The requester has paid these; what is paid already stays so. How many were marked; all or
-    none. Raises NotFound, Conflict."""
+    """Mark payments as paid by the requester: either all of them or none. Return how many were
+    marked. Payments that are already paid stay as they are. Raises NotFound, Conflict."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
     found = session.scalars(
         select(Payment)
@@ -128,14 +132,14 @@ def mark_paid(
         .with_for_update()
     ).all()
     if len(found) != len(set(payment_ids)):
-        raise NotFound("Some of these are no payments that are made outside for this campaign.")
+        raise NotFound("Some of these are not payments that you make for this campaign yourself.")
     given_up = [one for one in found if one.state not in ("due", "paid")]
     if given_up:
-        raise Conflict(f"A payment that is {given_up[0].state} cannot be marked as paid.")
+        raise Conflict(f"You can't mark a payment as paid when it is {given_up[0].state}.")
     due = [one for one in found if one.state == "due"]
     for payment in due:
         ledger.mark_paid(payment, "")
-        payment.why = note.strip() or "Paid outside."
+        payment.why = note.strip() or "Paid by you."
     if due:
         record_audit(
             session, account.id, "payment.paid_outside", "campaign", campaign.id,

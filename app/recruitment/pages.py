@@ -1,4 +1,4 @@
-"""A requester's accounts on platforms: the page, which works without JavaScript."""
+"""The page with a requester's platform accounts. It works without JavaScript."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -18,14 +18,14 @@ from app.recruitment.schemas import Platform
 
 pages = APIRouter(include_in_schema=False)
 ADDRESS = "/account/platforms"
-# What the environments are, where people choose one.
+# Descriptions of the environments, for the form where people choose one.
 ENVIRONMENTS = {
-    "production": "for real: people are paid real money",
-    "sandbox": "sandbox: play money, to try it out",
+    "production": "production: people are paid real money",
+    "sandbox": "sandbox: play money for testing",
     "custom": "this server's own endpoint",
 }
 FIELDS = {
-    "access_key_id": "Access key id",
+    "access_key_id": "Access key ID",
     "secret_access_key": "Secret access key",
     "token": "API token",
 }
@@ -51,7 +51,8 @@ def add_account(
     credentials: Annotated[Literal["entered", "server"], Form()] = "entered",
     profile: Annotated[str, Form(max_length=100)] = "",
 ) -> Response:
-    """A mistake shows the form again, with all but the secrets filled in."""
+    """Add an account. After a mistake, the form is shown again with the entered values, except the
+    secrets."""
     sent = {
         "access_key_id": access_key_id,
         "secret_access_key": secret_access_key,
@@ -125,7 +126,8 @@ def remove_account(
 def check_account(
     session: DatabaseSession, account: SignedIn, channel_account_id: UUID
 ) -> Response:
-    """What the platform says is kept with the account, where the page shows it."""
+    """Check the account on the platform. The result is stored with the account and shown on the
+    page."""
     found = accounts.get_account(session, account, channel_account_id)
     account_id, channel_account_id = account.id, found.id
     # No transaction stays open while the platform is asked.

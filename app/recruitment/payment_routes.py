@@ -1,4 +1,4 @@
-"""Submissions and payments of a campaign: API."""
+"""API of a campaign's submissions and payments."""
 
 from typing import Literal
 from uuid import UUID
@@ -37,8 +37,8 @@ def list_submissions(
     flagged: bool = False,
     rejected: bool = False,
 ) -> Page[SubmissionOut]:
-    """What people handed in on platforms, the newest first; or only what needs a look, or what
-    was rejected."""
+    """List what people submitted on platforms, the newest first. You can list only submissions that
+    need attention, or only rejected ones."""
     campaign = get_campaign(session, account, campaign_id)
     query = (
         select(Submission, Recruitment, Assignment, Annotator.position, decisions.is_part_paid())
@@ -77,7 +77,7 @@ def approve_submission(
     session: DatabaseSession,
     account: Paying,
 ) -> PaymentOut:
-    """Pay the reward; for what was rejected, take the rejection back."""
+    """Pay the reward of a submission. If it was rejected, this reverses the rejection."""
     payment = decisions.approve(session, account, campaign_id, submission_id, body.reason)
     return _payment_out(session, payment)
 
@@ -90,7 +90,7 @@ def reject_submission(
     session: DatabaseSession,
     account: SignedIn,
 ) -> ReasonIn:
-    """Refuse the reward, with a reason that the person reads. It can be taken back."""
+    """Reject a submission with a reason that the person will read. You can reverse a rejection."""
     row = decisions.reject(session, account, campaign_id, submission_id, body.category, body.reason)
     return ReasonIn(reason=row.reason)
 
@@ -103,7 +103,7 @@ def dismiss_flag(
     session: DatabaseSession,
     account: SignedIn,
 ) -> ReasonIn:
-    """Nothing is to be done about a flagged submission."""
+    """Mark a flagged submission as needing no action."""
     row = decisions.dismiss(session, account, campaign_id, submission_id, body.reason)
     return ReasonIn(reason=row.reason)
 
@@ -116,7 +116,7 @@ def give_bonus(
     session: DatabaseSession,
     account: Paying,
 ) -> PaymentOut:
-    """Pay something beyond the reward, or, once, part of it for work that is not whole."""
+    """Pay a bonus on top of the reward, or pay once for the completed part of unfinished work."""
     payment = decisions.give_bonus(
         session, account, campaign_id, submission_id, body.amount_cents, body.reason, part=body.part
     )
@@ -131,7 +131,8 @@ def compensate(
     session: DatabaseSession,
     account: Paying,
 ) -> BonusIn:
-    """Pay somebody who worked here but could not hand in on MTurk, by a task for them alone."""
+    """Pay someone who did the work but could not submit it on MTurk, through a task that only they
+    can see."""
     decisions.compensate(
         session, account, campaign_id, assignment_id, body.amount_cents, body.reason
     )
@@ -146,7 +147,7 @@ def list_payments(
     paging: Paged,
     state: PaymentState | None = None,
 ) -> Page[PaymentOut]:
-    """The ledger of a campaign, the newest first; or what is in one state."""
+    """List a campaign's payments, the newest first, or only those in one state."""
     campaign = get_campaign(session, account, campaign_id)
     query = (
         select(Payment, Annotator.position)
@@ -161,7 +162,7 @@ def list_payments(
 
 @api.get("/payments/totals")
 def payment_totals(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> TotalsOut:
-    """What the ledger comes to, by state and currency."""
+    """Return the sums of a campaign's payments by state and currency."""
     campaign = get_campaign(session, account, campaign_id)
     rows = session.execute(
         select(
@@ -191,8 +192,8 @@ def decide_payment(
     session: DatabaseSession,
     account: Paying,
 ) -> PaymentOut:
-    """Let a held or refused payment go on; give one up that nobody was told of; or say whether
-    one was made whose outcome nobody knows."""
+    """Approve a held or refused payment, cancel one that was not sent to a platform, or record
+    whether a payment with an unknown outcome was made."""
     payment = decisions.decide_payment(
         session, account, campaign_id, payment_id, decision, body.reason
     )

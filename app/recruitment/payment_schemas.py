@@ -1,4 +1,5 @@
-"""Bodies of the API of work and payments. Money is in hundredths of the currency."""
+"""Request and response bodies of the submissions and payments API. Amounts of money are in
+cents."""
 
 from datetime import datetime
 from typing import Any
@@ -13,9 +14,13 @@ from app.recruitment.schemas import MoneyOut
 
 
 class SubmissionOut(BaseModel):
-    """annotator: their number in the campaign, and assignment_id: what they took on there; null:
-    never began here. earned_cents: the part of the reward that what was done is worth. part_paid:
-    whether that part was paid, or is being paid, as a bonus."""
+    """A person's work on a posting.
+
+    annotator: the person's number in the campaign; null if they never started here.
+    assignment_id: their assignment; null if they never started here.
+    earned_cents: the part of the reward that the completed work is worth.
+    part_paid: whether that part has been paid, or is being paid, as a bonus.
+    """
 
     id: UUID
     recruitment_id: UUID
@@ -70,7 +75,7 @@ class ReasonIn(BaseModel, extra="forbid"):
 
 
 class RejectionIn(BaseModel, extra="forbid"):
-    """category: on Prolific one of its own list; anything on MTurk."""
+    """`category` must be one of Prolific's rejection categories. MTurk ignores it."""
 
     category: str = Field(default="", max_length=50)
     reason: str = Field(max_length=1000)
@@ -82,13 +87,14 @@ class BonusIn(BaseModel, extra="forbid"):
 
 
 class SubmissionBonusIn(BonusIn):
-    """part: it pays for the part that was done of work that is not whole, which is paid once."""
+    """`part` pays for the completed part of unfinished work. This is possible once."""
 
     part: Flag = False
 
 
 class PaymentOut(BaseModel):
-    """A row of the ledger. history: of every attempt, when and what the platform said."""
+    """A payment of the ledger. `history` lists every attempt with its time and the platform's
+    response."""
 
     id: UUID
     recruitment_id: UUID
@@ -130,7 +136,8 @@ class PaymentOut(BaseModel):
 
 
 class TotalOut(BaseModel):
-    """Payments of one state and currency; the fees are the platform's, by its published rates."""
+    """The sum of the payments in one state and currency. Fees follow the platform's published
+    rates."""
 
     state: str
     currency: str
@@ -144,7 +151,8 @@ class TotalsOut(BaseModel):
 
 
 class DifferenceOut(BaseModel):
-    """earned_cents: of `ours_only`, the part of the reward that what was done is worth."""
+    """A difference between the ledger and the platform. `earned_cents` is set for `ours_only`: the
+    part of the reward that the completed work is worth."""
 
     what: str
     sentence: str
@@ -160,7 +168,8 @@ class DifferenceOut(BaseModel):
 
 
 class ReconciliationOut(BaseModel):
-    """The ledger against the platform, as it was read last; differences empty: they agree."""
+    """The ledger compared with the platform as it was last checked. They agree if `differences` is
+    empty."""
 
     recruitment_id: UUID
     polled_at: datetime | None

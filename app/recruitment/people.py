@@ -1,5 +1,5 @@
-"""Who people are on their platforms: known by a keyed hash; the platform's own id is kept apart
-from answers, for payments alone, and can be erased."""
+"""Identities of people on platforms. They are known by a keyed hash. The platform's own id is
+stored separately from answers, only for payments, and can be deleted."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -15,18 +15,18 @@ from app.recruitment.settings import SETTINGS
 
 
 def person_hash(recruitment: Recruitment, person: str) -> str:
-    """The keyed hash by which a person is known in the recruitment's campaign."""
+    """Return the keyed hash by which a person is known in the recruitment's campaign."""
     return person_key(recruitment.campaign_id, recruitment.channel, person)
 
 
 def checker(recruitment: Recruitment, known: str) -> Callable[[str], bool]:
-    """Tells whether a platform's id is of the person with this hash."""
+    """Return a function that tells whether a platform's id belongs to the person with this hash."""
     campaign_id, channel = recruitment.campaign_id, recruitment.channel
     return lambda person: person_key(campaign_id, channel, person) == known
 
 
 def person_of(session: Session, recruitment: Recruitment, known: str) -> str:
-    """The platform's id of a person, "" when it was erased or never known here."""
+    """Return the platform's id of a person, or "" if it was deleted or never known here."""
     return (
         session.scalar(
             select(AnnotatorIdentity.external_id).where(
@@ -40,7 +40,7 @@ def person_of(session: Session, recruitment: Recruitment, known: str) -> str:
 
 
 def annotator_of(session: Session, recruitment: Recruitment, known: str) -> UUID | None:
-    """The annotator that a person is in the recruitment's campaign; None: never came."""
+    """Return a person's annotator in the recruitment's campaign, or None if they never came."""
     return session.scalar(
         select(AnnotatorIdentity.annotator_id).where(
             AnnotatorIdentity.campaign_id == recruitment.campaign_id,
@@ -51,13 +51,13 @@ def annotator_of(session: Session, recruitment: Recruitment, known: str) -> UUID
 
 
 def posting_ref(recruitment: Recruitment, posting: Posting) -> PostingRef:
-    """A posting that stands on the platform."""
+    """Return the reference of a published posting."""
     settings = SETTINGS[recruitment.channel].model_validate(recruitment.settings)
     return PostingRef(posting.external_id or "", posting.details, settings)
 
 
 def submission_ref(session: Session, recruitment: Recruitment, row: Submission) -> SubmissionRef:
-    """A submission by the platform's ids; `person` is "" when it was erased here."""
+    """Return a submission by the platform's ids. `person` is "" if the id was deleted here."""
     posting = session.get_one(Posting, row.posting_id)
     person = person_of(session, recruitment, row.person_hash)
     return SubmissionRef(posting_ref(recruitment, posting), row.external_id, person)

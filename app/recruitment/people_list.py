@@ -1,4 +1,4 @@
-"""A requester's list of people: a CSV with a column `person`, or one person in each line."""
+"""A requester's list of people: a CSV file with a column `person`, or one person per line."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ COLUMN = "person"
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line that nobody was taken from, and why. `line` counts from 1."""
+    """A line without a usable person, and why. `line` counts from 1."""
 
     line: int
     text: str
@@ -30,9 +30,9 @@ class PeopleList:
 
 
 def read_people(text: str, known: set[str]) -> PeopleList:
-    """Everybody in the list who is not in `known` (see `sameness`), each once.
+    """Return everyone on the list who is not in `known` (see `sameness`), each once.
 
-    Raises InvalidInput for what is no list, an empty one, or too long a one.
+    Raises InvalidInput if the text is not a list, or the list is empty or too long.
     """
     people: list[str] = []
     bad: list[BadLine] = []
@@ -47,7 +47,7 @@ def read_people(text: str, known: set[str]) -> PeopleList:
         people.append(person)
         if len(people) > MOST_PEOPLE:
             raise InvalidInput(
-                f"A list has at most {MOST_PEOPLE} people. Make another link for the others.",
+                f"A list can have at most {MOST_PEOPLE} people. Make another link for the others.",
                 code="long_list",
             )
     if not people and not bad:
@@ -56,27 +56,28 @@ def read_people(text: str, known: set[str]) -> PeopleList:
 
 
 def sameness(person: str) -> str:
-    """Equal for two ways to write the same name or address."""
+    """Return a value that is equal for two spellings of the same name or address."""
     return unicodedata.normalize("NFKC", person).casefold()
 
 
 def _fault(cells: list[str], seen: set[str], known: set[str]) -> str:
     if len(cells) > 1:
-        return f"more columns than expected: name the one with people “{COLUMN}” in the first line"
+        return f"too many columns; in the first line, name the column with people “{COLUMN}”"
     [person] = cells
     if not person:
-        return "nobody in it"
+        return "no person in this line"
     if len(person) > LONGEST:
         return f"more than {LONGEST} characters"
     if any(unicodedata.category(one) in ("Cc", "Cs") for one in person):
-        return "characters that cannot be shown"
+        return "contains characters that can't be displayed"
     if sameness(person) in known:
-        return "has an address already"
-    return "twice in the list" if sameness(person) in seen else ""
+        return "already has an address"
+    return "is in the list twice" if sameness(person) in seen else ""
 
 
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Number of the line, and the person alone, or all cells where it is not clear which is one."""
+    """Yield the line number and the person alone, or all cells if it is not clear which of them is
+    the person."""
     text = text.removeprefix("\ufeff")
     first = text.lstrip().partition("\n")[0]
     delimiter = next((one for one in ",;\t" if one in first), ",")
@@ -99,5 +100,5 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
             is_first = False
     except csv.Error as error:
         raise InvalidInput(
-            f"Line {reader.line_num} of the list is no CSV: {error}.", code="bad_list"
+            f"Line {reader.line_num} of the list is not valid CSV: {error}.", code="bad_list"
         ) from error

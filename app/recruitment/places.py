@@ -1,4 +1,4 @@
-"""Who takes a place of a link: finished work, and people at work."""
+"""What takes a place of a link: finished work, and people at work."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,13 +12,13 @@ from app.recruitment.models import Recruitment
 
 
 def is_finished() -> ColumnElement[bool]:
-    """SQL: an assignment that is done, as far as there was anything left to do."""
+    """SQL: an assignment that is done, with at least one answer."""
     return and_(Assignment.state == "completed", Assignment.n_answered > 0)
 
 
 def is_at_work() -> ColumnElement[bool]:
-    """SQL: an open assignment with a live lease, or whose page was opened as lately as a lease
-    lasts: people read instructions before they have one."""
+    """SQL: an open assignment with a live lease, or whose page was opened no longer ago than a
+    lease lasts, because people read instructions before they have a lease."""
     lately = datetime.now(UTC) - timedelta(seconds=get_settings().lease_seconds)
     leased = (
         select(Answer.id)
@@ -35,7 +35,8 @@ def is_at_work() -> ColumnElement[bool]:
 
 
 def has_place(session: Session, link: Recruitment) -> bool:
-    """Whether one more may begin. Binding only under the link's row lock."""
+    """Return whether one more person can start. This is certain only while the link's row is
+    locked."""
     if link.places == 0:
         return True
     taken = select(func.count()).where(

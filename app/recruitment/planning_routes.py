@@ -1,4 +1,4 @@
-"""Before people are recruited: what can be chosen, and what it would cost: API."""
+"""API for planning a recruitment: what you can choose, and what it would cost."""
 
 from uuid import UUID
 
@@ -29,7 +29,7 @@ PLATFORMS: tuple[Platform, ...] = ("prolific", "mturk")
 def recruiting_options(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> RecruitingOptionsOut:
-    """What can be chosen for recruiting, and how many people the campaign's plan still wants."""
+    """Return what you can choose for recruiting, and how many people the campaign still needs."""
     campaign = get_campaign(session, account, campaign_id)
     wanted = wanted_of(session, campaign)
     return RecruitingOptionsOut(
@@ -57,7 +57,8 @@ def _options(campaign: Campaign, channel: Platform) -> ChannelOptionsOut:
 def estimate_recruitment(
     campaign_id: UUID, body: EstimateIn, session: DatabaseSession, account: SignedIn
 ) -> EstimateOut:
-    """What recruiting so would cost, fees apart, and bonuses at most. Nothing is kept."""
+    """Estimate what a recruitment would cost, with fees and bonuses (at most). Nothing is
+    stored."""
     campaign = get_campaign(session, account, campaign_id)
     imagined = Recruitment(
         channel=body.channel,

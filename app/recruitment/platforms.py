@@ -1,6 +1,6 @@
-"""Annotators' pages on platforms: from what an address says to a session.
+"""Annotators' pages on platforms: they turn an address into a session.
 
-Routes here speak to platforms, so they open their transactions themselves, around that.
+These routes contact platforms, so they open their own transactions before and after that.
 """
 
 import logging
@@ -28,21 +28,21 @@ logger = logging.getLogger(__name__)
 api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=BriefRoute)
 pages = APIRouter(include_in_schema=False)
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
-# Parts of what an address says that tell one assignment of one person from all others.
+# The parts of an address that identify one person's assignment.
 TELLING = {"mturk": ("assignment_id", "worker_id"), "prolific": ("session", "participant")}
 
 
 def _address(session: Session, recruitment: Recruitment, turk_submit_to: str) -> str:
-    """Where answers are posted to. Raises BadSubmitAddress, with a line in the log."""
+    """Return the address that answers are posted to. Raises BadSubmitAddress after logging it."""
     try:
         return submit_address(turk_submit_to, environment_of(session, recruitment))
     except BadSubmitAddress:
-        logger.warning("refused on mturk, recruitment %s: a foreign turkSubmitTo", recruitment.id)
+        logger.warning("refused on mturk, recruitment %s: unknown turkSubmitTo", recruitment.id)
         raise
 
 
 def environment_of(session: Session, recruitment: Recruitment) -> str:
-    """production, sandbox or custom, as the account that pays."""
+    """Return the environment of the account that pays: production, sandbox or custom."""
     return session.get_one(ChannelAccount, recruitment.channel_account_id).environment
 
 
@@ -57,7 +57,7 @@ def mturk_page(
     turk_submit_to: Annotated[str, Query(alias="turkSubmitTo")] = "",
     lang: str = "",
 ) -> Response:
-    """What MTurk shows in its frame: before the task is accepted, a look at it and no more."""
+    """Show the page in MTurk's frame. Before the task is accepted, it is only a preview."""
     recruitment = entry.recruitment_of_link(session, link, "mturk")
     if turk_submit_to:
         _address(session, recruitment, turk_submit_to)
@@ -81,7 +81,8 @@ def thanks_page(
     assignment_id: Annotated[str, Query(alias="assignmentId")] = PREVIEW,
     turk_submit_to: Annotated[str, Query(alias="turkSubmitTo")] = "",
 ) -> Response:
-    """The page of a task that pays one person for earlier work: a button that hands in."""
+    """Show the page of a task that pays one person for earlier work. It has a button that
+    submits."""
     recruitment = entry.recruitment_of_link(session, link, "mturk")
     accepted = assignment_id != PREVIEW
     address = ""
@@ -103,7 +104,7 @@ def prolific_page(
     prolific_token: str = "",
     lang: str = "",
 ) -> Response:
-    """Where Prolific sends people."""
+    """Show the page to which Prolific sends people."""
     recruitment = entry.recruitment_of_link(session, link, "prolific")
     campaign = session.get_one(Campaign, recruitment.campaign_id)
     if not submission:
@@ -145,8 +146,8 @@ def _page(
 
 
 def place_of(channel: str, given: dict[str, str]) -> str:
-    """What a browser keeps of one assignment of one person is kept under it: ids of platforms do
-    not stay behind in browsers (ASVS 14.3.3)."""
+    """Return the key under which a browser stores data of one person's assignment, so that platform
+    ids do not stay in browsers (ASVS 14.3.3)."""
     return pseudonym(f"place:{channel}", "\0".join(given[name] for name in TELLING[channel]))[:32]
 
 
@@ -156,8 +157,8 @@ def open_mturk_session(
     _: Annotated[None, Depends(require_accepted)],
     session: AnnotatorsSession,
 ) -> SessionOut:
-    """Begin or go on with an MTurk assignment. Refused, with a line in the log, when its ids do
-    not fit what stands on MTurk."""
+    """Start or continue an MTurk assignment. It is refused, and logged, if its ids do not match
+    what exists on MTurk."""
     recruitment = entry.recruitment_of_link(session, body.link, "mturk")
     address = _address(session, recruitment, body.turk_submit_to)
     arrival = Arrival(body.assignment_id, body.hit_id, body.worker_id)
@@ -175,7 +176,7 @@ def open_prolific_session(
     _: Annotated[None, Depends(require_participant)],
     session: AnnotatorsSession,
 ) -> SessionOut:
-    """Begin or go on with a Prolific submission, after Prolific has said whose it is."""
+    """Start or continue a Prolific submission, after Prolific has confirmed whose it is."""
     recruitment = entry.recruitment_of_link(session, body.link, "prolific")
     arrival = Arrival(body.session, body.study, body.participant)
     posting = entry.posting_of_arrival(session, recruitment, arrival)

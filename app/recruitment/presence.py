@@ -1,5 +1,5 @@
-"""Asking the platform about somebody who comes, before anything is written: the platform's own
-record against what an address says. No transaction is open meanwhile."""
+"""Checking with the platform who arrives, before anything is written: its own record is compared
+with the address. No transaction is open in the meantime."""
 
 import logging
 
@@ -26,10 +26,10 @@ class PlatformSilent(LikewiseError):
 
 
 def require_accepted(body: OpenMTurkSession) -> None:
-    """MTurk tells how many people are at work on a HIT, not who: with none, nobody has accepted
-    it. When MTurk cannot be asked, people are let in: they are paid by MTurk's record alone.
+    """Raise EntryRefused if MTurk says that nobody is working on the HIT.
 
-    Raises EntryRefused.
+    MTurk reports how many people are working on a HIT, but not who. If MTurk cannot be asked,
+    people are let in, because only MTurk's record decides whether they are paid.
     """
     arrival = Arrival(body.assignment_id, body.hit_id, body.worker_id)
     with transaction() as session:
@@ -41,19 +41,19 @@ def require_accepted(body: OpenMTurkSession) -> None:
     try:
         at_work = speaker.open().status(ref).at_work
     except ChannelError as error:
-        logger.warning("MTurk could not be asked about recruitment %s: %s", recruitment.id, error)
+        logger.warning("could not ask MTurk about recruitment %s: %s", recruitment.id, error)
         return
     if at_work == 0:
         raise entry.refused(
-            recruitment, arrival, "MTurk says that nobody has accepted it", "not_accepted"
+            recruitment, arrival, "according to MTurk, nobody has accepted it", "not_accepted"
         )
 
 
 def require_participant(body: OpenProlificSession) -> None:
-    """Prolific's signed token, or its record of the submission, says who comes.
+    """Check with Prolific's signed token and its record of the submission who arrives.
 
-    Raises EntryRefused, and PlatformSilent when Prolific cannot be asked: without it nothing is
-    known of who this is.
+    Raises EntryRefused, and PlatformSilent if Prolific cannot be asked, because otherwise nothing
+    is known about the person.
     """
     arrival = Arrival(body.session, body.study, body.participant)
     with transaction() as session:
@@ -70,17 +70,17 @@ def require_participant(body: OpenProlificSession) -> None:
         ) from error
     except ChannelError as error:
         raise PlatformSilent(
-            "Prolific could not be asked who you are just now. Wait a minute and reload this page; "
-            "your place is kept."
+            "Likewise can't check with Prolific who you are at the moment. Your place is reserved. "
+            "Wait a minute and reload this page."
         ) from error
 
 
 def _confirm(channel: Prolific, body: OpenProlificSession, recruitment: Recruitment) -> None:
-    """A signed statement is checked where one comes; then Prolific's record is asked all the same:
-    it alone tells whether the submission is at work still."""
+    """Check the signed token if there is one. Prolific's record is read in any case, because only
+    it tells whether the submission is still active."""
     if body.token:
         claims = channel.token_claims(body.token, page_address(recruitment))
         said = (claims.session_id, claims.participant, claims.study)
         if said != (body.session, body.participant, body.study):
-            raise ChannelRefused("the signed statement is about somebody else", "another_person")
+            raise ChannelRefused("the signed token belongs to someone else", "another_person")
     channel.confirm_person(body.session, body.participant, body.study)

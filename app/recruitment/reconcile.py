@@ -1,6 +1,6 @@
-"""Asking platforms where their postings stand, and joining what they say with what we have.
+"""Checking postings on platforms, and combining the platform's records with ours.
 
-What follows of a submission: app/recruitment/settling.py.
+What follows from a submission is in app/recruitment/settling.py.
 """
 
 import logging
@@ -39,19 +39,19 @@ from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, S
 from app.recruitment.settling import settle
 
 logger = logging.getLogger(__name__)
-# How far a submission has come. A listing that is older than what we know never takes it back.
+# Final states. A listing that is older than what is known never changes them.
 _FINAL = ("approved", "screened_out")
-# What nobody will hear more of.
+# States after which the platform reports nothing more.
 SETTLED = ("approved", "rejected", "returned", "timed_out", "screened_out")
 HANDED_IN = ("submitted", "approved", "rejected", "screened_out")
-# Submissions of a posting whose bonuses are compared at a time.
+# How many submissions of a posting have their bonuses compared at once.
 COMPARED = 50
 LONGEST_WAIT = 600.0
 
 
 @dataclass(frozen=True)
 class PollAttempt:
-    """One look at all postings of a recruitment."""
+    """One check of all postings of a recruitment."""
 
     recruitment_id: UUID
     speaker: Speaker
@@ -65,7 +65,8 @@ class PollAttempt:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the platform told of one posting; `asked`: when it was asked, or somewhat before."""
+    """What the platform reported about one posting. `asked` is when it was asked, or slightly
+    earlier."""
 
     posting_id: UUID
     status: PostingStatus
@@ -74,7 +75,8 @@ class Seen:
 
 
 def claim_poll(session: Session, busy: Collection[UUID] = ()) -> PollAttempt | None:
-    """The next recruitment whose platform is to be asked; not of the accounts `busy`."""
+    """Claim the next recruitment whose platform is due to be checked, except those of the accounts
+    in `busy`."""
     due = select(Recruitment).where(
         Recruitment.poll_at <= func.now(), Recruitment.channel != "link"
     )
@@ -111,7 +113,8 @@ def _begin_poll(session: Session, recruitment_id: UUID) -> PollAttempt | None:
 
 
 def _put_off(session: Session, recruitment_id: UUID, reason: str) -> None:
-    """Nobody expected what went wrong: look again after the longest wait, and say so."""
+    """After an error that nobody expected, check again after the longest wait, and show the
+    reason."""
     session.execute(
         update(Recruitment)
         .where(Recruitment.id == recruitment_id)
@@ -124,13 +127,14 @@ def _put_off(session: Session, recruitment_id: UUID, reason: str) -> None:
 
 
 def do_poll(attempt: PollAttempt, seconds: float) -> None:
-    """Ask the platform of each posting and take in what it says; again after `seconds`."""
+    """Check each posting on the platform and process the results. The next check is after
+    `seconds`."""
     try:
         _poll(attempt, seconds)
     except Exception as error:
         if is_passing(error):
             raise
-        logger.exception("the postings of recruitment %s are put off", attempt.recruitment_id)
+        logger.exception("checking recruitment %s failed", attempt.recruitment_id)
         with transaction() as session:
             _put_off(session, attempt.recruitment_id, reason_of(error))
 
@@ -146,14 +150,14 @@ def _poll(attempt: PollAttempt, seconds: float) -> None:
             if not error.code.endswith("HITDoesNotExist"):
                 problems.append(said_by(error))
                 continue
-            # Platforms forget what ended long ago.
+            # Platforms delete what ended long ago.
             seen = Seen(posting_id, PostingStatus("closed", 0, 0, 0), [], asked)
         except ChannelError as error:
             problems.append(said_by(error))
             continue
         with transaction() as session:
             take_in(session, attempt.recruitment_id, seen)
-            # Hundreds of postings take longer than one claim lasts.
+            # Checking hundreds of postings takes longer than one claim lasts.
             session.get_one(Recruitment, attempt.recruitment_id).poll_at = claimed_until()
             unsure = bonuses_to_compare(session, posting_id)
         try:
@@ -164,7 +168,7 @@ def _poll(attempt: PollAttempt, seconds: float) -> None:
         with transaction() as session:
             for row_id, external_id in ((unsure[name], name) for name in found):
                 session.get_one(Submission, row_id).bonus_cents = found[external_id]
-    # One posting that cannot be read does not keep the others waiting.
+    # A posting that cannot be read does not delay the others.
     silent = bool(attempt.postings) and len(problems) == len(attempt.postings)
     with transaction() as session:
         recruitment = locked(session, Recruitment, attempt.recruitment_id)
@@ -179,8 +183,8 @@ def _poll(attempt: PollAttempt, seconds: float) -> None:
 
 
 def bonuses_to_compare(session: Session, posting_id: UUID) -> dict[str, UUID]:
-    """Submissions, by the platform's id, whose bonuses in the books are not what the platform was
-    last seen to have paid."""
+    """Return the submissions, by the platform's id, whose bonuses in the ledger differ from what
+    the platform was last seen to have paid."""
     booked = (
         select(Payment.submission_id, func.sum(Payment.amount_cents).label("cents"))
         .join(Submission, Payment.submission_id == Submission.id)
@@ -202,7 +206,7 @@ def bonuses_to_compare(session: Session, posting_id: UUID) -> dict[str, UUID]:
 
 
 def _has_unsettled() -> ColumnElement[bool]:
-    """SQL: something was handed in, or begun, that is not decided on."""
+    """SQL: the posting has work that was started or submitted but not decided on."""
     return (
         select(Submission.id)
         .where(Submission.posting_id == Posting.id, Submission.state.not_in(SETTLED))
@@ -211,7 +215,7 @@ def _has_unsettled() -> ColumnElement[bool]:
 
 
 def _lacks_some() -> ColumnElement[bool]:
-    """SQL: more was handed in than is listed, because platforms list it somewhat later."""
+    """SQL: more work was submitted than is listed, because platforms list it with a delay."""
     listed = (
         select(func.count())
         .where(Submission.posting_id == Posting.id, Submission.state.in_(HANDED_IN))
@@ -221,7 +225,8 @@ def _lacks_some() -> ColumnElement[bool]:
 
 
 def is_settled(session: Session, recruitment: Recruitment, looked: datetime) -> bool:
-    """Whether nothing more is to come from the platform, which was looked at from `looked` on."""
+    """Return whether nothing more will come from the platform, which was checked from `looked`
+    on."""
     query = select(func.count()).select_from(Posting)
     at_large = query.where(
         Posting.recruitment_id == recruitment.id,
@@ -229,7 +234,8 @@ def is_settled(session: Session, recruitment: Recruitment, looked: datetime) -> 
             Posting.state.in_(("planned", "open", "paused")),
             Posting.at_work > 0,
             _lacks_some(),
-            # Ended while it was looked at: who is at work there has to be seen first.
+            # The posting ended during this check, so the next check must see who is still at work
+            # there.
             Posting.closed_at > looked,
         ),
     )
@@ -242,7 +248,7 @@ def is_settled(session: Session, recruitment: Recruitment, looked: datetime) -> 
 
 
 def take_in(session: Session, recruitment_id: UUID, seen: Seen) -> None:
-    """Take in what the platform says of a posting."""
+    """Process what the platform reports about a posting."""
     recruitment = locked(session, Recruitment, recruitment_id)
     posting = locked(session, Posting, seen.posting_id)
     if not _moved_since(session, posting, seen.asked):
@@ -272,10 +278,10 @@ def take_in(session: Session, recruitment_id: UUID, seen: Seen) -> None:
         is_new = _bring_up_to_date(session, recruitment, row, told) or is_new
         changed |= is_new
         session.flush()
-        # What is decided on stays so; what awaits something is looked at again.
+        # Decisions are final, but a submission that waits for something is looked at again.
         if is_new or row.state == "submitted":
             settle(session, recruitment, row)
-    # A task that pays for lost work is for one person alone: there is nobody to keep from it.
+    # A task that pays for lost work is for one person only, so nobody needs to be excluded from it.
     is_for_all = posting.compensates is None
     if handed_in and is_for_all and paid_settings(recruitment).exclude_former:
         ids = [str(row.id) for row in handed_in]
@@ -285,8 +291,8 @@ def take_in(session: Session, recruitment_id: UUID, seen: Seen) -> None:
 
 
 def _moved_since(session: Session, posting: Posting, asked: datetime) -> bool:
-    """Whether the platform was told to open or close a posting while it was asked: what it said
-    may be of before, and the money for open places must not seem free."""
+    """Return whether a posting was opened or closed on the platform while it was being checked. The
+    report may then be outdated, and money for open places must not seem free."""
     moved = select(ChannelCall.id).where(
         ChannelCall.posting_id == posting.id,
         ChannelCall.deed.in_(("publish", "extend", "pause", "resume", "stop")),
@@ -296,11 +302,11 @@ def _moved_since(session: Session, posting: Posting, asked: datetime) -> bool:
 
 
 def _follow(session: Session, recruitment: Recruitment, posting: Posting, seen: Seen) -> None:
-    """Bring the state of a posting in line with the platform's.
+    """Update the state of a posting from the platform's.
 
-    A paused one is off the market, and is ours to resume. A full study on Prolific looks closed but
-    opens again when somebody gives a place back: it has ended once every place is decided on, and
-    one that we stopped is stopped again if it was full at the time.
+    A paused posting is not visible to people and can be resumed here. A full study on Prolific
+    looks closed but opens again when someone returns a place. So it has ended once every place is
+    decided on, and a study that was full when we stopped it is stopped again.
     """
     if seen.status.state == "closed" and posting.state == "open":
         final = sum(one.state == "approved" for one in seen.submissions)

@@ -1,4 +1,4 @@
-"""Which channels there are, and how an account becomes one that can be spoken to."""
+"""The available channels, and opening an account's channel."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from app.recruitment.channels.prolific_review import LEAST_MESSAGE, REJECTION_CA
 
 @dataclass(frozen=True)
 class Credentials:
-    """What a channel needs to speak for an account. Never logged.
+    """What a channel needs to act for an account. This is never logged.
 
-    environment: `production`, `sandbox`, or `custom` (the endpoint of the operator's settings)
-    secret: of `prolific` {"token"}; of `mturk` {"access_key_id", "secret_access_key"}, or None for
-            what the server's own environment or the AWS profile `profile` says
+    environment: `production`, `sandbox` or `custom` (the endpoint in the operator's settings).
+    secret: for `prolific` {"token"}; for `mturk` {"access_key_id", "secret_access_key"}, or None to
+        use the server's own environment or the AWS profile `profile`.
     """
 
     environment: str
@@ -26,8 +26,11 @@ class Credentials:
 
 @dataclass(frozen=True)
 class RejectionRules:
-    """What a platform wants of a rejection. categories: by its own name, in plain words; empty
-    where it asks for none. least: characters of the reason that the person reads."""
+    """What a platform requires for a rejection.
+
+    categories: descriptions by the platform's own names; empty if it has no categories.
+    least: the minimum length of the reason in characters.
+    """
 
     categories: dict[str, str]
     least: int
@@ -41,7 +44,7 @@ REJECTIONS = {
 
 
 class UnknownChannel(LikewiseError):
-    """There is no such channel to speak to."""
+    """There is no such channel."""
 
     code = "unknown_channel"
     status = 422
@@ -54,7 +57,7 @@ _OPENERS: dict[str, Callable[[Credentials], Channel]] = {
 
 
 def open_channel(name: str, credentials: Credentials) -> Channel:
-    """The channel of these credentials; raises ChannelRefused when they cannot be used."""
+    """Return the channel for these credentials. Raises ChannelRefused if they cannot be used."""
     if name not in _OPENERS:
-        raise UnknownChannel(f"There is no channel {name} to recruit on.")
+        raise UnknownChannel(f"You can't recruit on {name}: there is no such channel.")
     return _OPENERS[name](credentials)

@@ -1,4 +1,4 @@
-"""The books against the platform: what agrees, and what somebody must look at."""
+"""The ledger compared with the platform: what agrees, and what needs attention."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from app.annotation.models import Annotator, Assignment
 from app.recruitment import ledger
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 
-# A submission takes this long to be seen there, at most, before it is missing.
+# How long the platform may take to show a bonus before it counts as missing.
 SHOWN_WITHIN = timedelta(hours=1)
 PATIENCE = timedelta(minutes=15)
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that does not agree. `what`: paid_not_booked, booked_not_paid, amount,
-    ours_only, theirs_only, incomplete, parked, failed, held."""
+    """Something that does not agree. `what` is paid_not_booked, booked_not_paid, amount, ours_only,
+    theirs_only, incomplete, parked, failed or held."""
 
     what: str
     sentence: str
@@ -34,7 +34,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """Counts and money of a recruitment, in hundredths of the currency."""
+    """Counts and money of a recruitment, in cents."""
 
     recruitment_id: UUID
     submissions: dict[str, int]
@@ -48,7 +48,7 @@ class Reconciliation:
 
 
 def reconcile(session: Session, recruitment: Recruitment) -> Reconciliation:
-    """Compare the ledger with what the platform told last."""
+    """Compare the ledger with what the platform last reported."""
     return Reconciliation(
         recruitment_id=recruitment.id,
         submissions=_counts(session, Submission, recruitment),
@@ -71,7 +71,7 @@ def _counts(
 
 def _differences(session: Session, recruitment: Recruitment) -> Iterator[Difference]:
     if recruitment.channel == "link":
-        # No platform keeps books that these could differ from.
+        # No platform has records that could differ from ours.
         return
     yield from _of_rewards(session, recruitment)
     yield from _of_payments(session, recruitment)
@@ -98,20 +98,20 @@ def _of_rewards(session: Session, recruitment: Recruitment) -> Iterator[Differen
     for row, payment, position, posting in rows:
         paid = payment is not None and payment.state == "paid"
         if row.state == "approved" and not paid:
-            sentence = "The platform says that it is paid; the books do not."
+            sentence = "The platform says this was paid, but the ledger does not."
             yield Difference("paid_not_booked", sentence, row.id, annotator=position)
         elif paid and row.state != "approved":
-            sentence = f"The books say that it is paid; the platform says that it is {row.state}."
+            sentence = f"The ledger says this was paid, but on the platform it is {row.state}."
             yield Difference("booked_not_paid", sentence, row.id, annotator=position)
         elif paid and payment.amount_cents != ledger.reward_of(recruitment, posting):
-            sentence = "The reward in the books is not what the platform pays."
+            sentence = "The reward in the ledger differs from what the platform pays."
             yield Difference("amount", sentence, row.id, annotator=position)
 
 
 STATES = {
-    "parked": "Nobody knows whether it was paid: look on the platform and say so.",
-    "failed": "The platform refused it.",
-    "held": "It waits for your word, or for a higher limit.",
+    "parked": "It is unknown whether this was paid. Check on the platform and say so here.",
+    "failed": "The platform refused this payment.",
+    "held": "This payment is waiting for your approval or for a higher spending limit.",
 }
 
 
@@ -131,7 +131,8 @@ def _of_payments(session: Session, recruitment: Recruitment) -> Iterator[Differe
 
 
 def _of_bonuses(session: Session, recruitment: Recruitment) -> Iterator[Difference]:
-    """Bonuses that the platform shows against those in the books; it may take a while to show."""
+    """Compare the platform's bonuses with those in the ledger. The platform may show them with a
+    delay."""
     booked = (
         select(
             Payment.submission_id,
@@ -159,24 +160,26 @@ def _of_bonuses(session: Session, recruitment: Recruitment) -> Iterator[Differen
         seen = row.bonus_cents or 0
         if seen > cents or (seen < cents and paid_at < late):
             has, says = (ledger.in_money(one, recruitment.currency) for one in (cents, seen))
-            sentence = f"Bonuses in the books: {has}; on the platform: {says}."
+            sentence = f"Bonuses in the ledger: {has}. On the platform: {says}."
             yield Difference("bonus", sentence, row.id, annotator=position)
 
 
 FLAGS = {
-    "unknown_person": ("theirs_only", "Handed in by somebody who never began here."),
-    "incomplete": ("incomplete", "Handed in before all grids were done."),
-    "wrong_code": ("wrong_code", "Handed in with a code that is none of the study's."),
-    "screened_out_there": ("screened_out_there", "Screened out on the platform's own pages."),
+    "unknown_person": ("theirs_only", "Submitted by someone who never started here."),
+    "incomplete": ("incomplete", "Submitted before all grids were done."),
+    "wrong_code": ("wrong_code", "Submitted with a code that does not belong to the study."),
+    "screened_out_there": ("screened_out_there", "Screened out on the platform itself."),
     "compensated": (
         "compensated",
-        "Handed in after all, though pay for lost work was put up: approve or reject it.",
+        "Submitted after all, although a task to pay for the lost work was already published. "
+        "Approve or reject it.",
     ),
     "asked_to_return": (
         "asked_to_return",
-        "Asked to return it days ago: reject it, or the platform pays it by itself.",
+        "The person was asked to return this days ago. Reject it, or the platform will pay it "
+        "automatically.",
     ),
-    "rejected_there": ("rejected_there", "Rejected on the platform's own pages."),
+    "rejected_there": ("rejected_there", "Rejected on the platform itself."),
     "decision_failed": ("decision_failed", "The platform refused your decision."),
 }
 
@@ -195,7 +198,7 @@ def _of_flags(session: Session, recruitment: Recruitment) -> Iterator[Difference
 
 
 def _ours_only(session: Session, recruitment: Recruitment) -> Iterator[Difference]:
-    """Work that was finished here, and that the platform knows nothing of."""
+    """Yield work that was finished here but that the platform does not know."""
     known = (
         select(Submission.id)
         .where(
@@ -233,7 +236,7 @@ def _ours_only(session: Session, recruitment: Recruitment) -> Iterator[Differenc
     )
     for assignment, position in rows:
         sentence = (
-            f"{assignment.n_answered} grids were done here, but nothing was handed in on the "
+            f"{assignment.n_answered} grids were done here, but nothing was submitted on the "
             "platform. Pay for the work if it was lost on the way."
         )
         earned = ledger.share_of_reward(recruitment, assignment)

@@ -1,4 +1,4 @@
-"""Recruiting for a campaign: API."""
+"""API of a campaign's recruitments."""
 
 from typing import Literal
 from uuid import UUID
@@ -46,7 +46,8 @@ def plan_recruitment(
     account: SignedIn,
     response: Response,
 ) -> RecruitmentOut:
-    """Plan recruiting on a platform. Nothing is told to anybody until it is opened."""
+    """Plan a recruitment on a platform, as a draft. The platform is not contacted until you open
+    it."""
     plan = RecruitmentPlan(**body.model_dump())
     planned = service.plan_recruitment(session, account, campaign_id, plan)
     response.headers["Location"] = f"/api/v1/campaigns/{campaign_id}/recruitments/{planned.id}"
@@ -57,7 +58,7 @@ def plan_recruitment(
 def list_recruitments(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[RecruitmentOut]:
-    """The platforms where a campaign recruits and has recruited, the newest first."""
+    """List a campaign's recruitments on platforms, the newest first."""
     campaign = get_campaign(session, account, campaign_id)
     query = select(Recruitment).where(
         Recruitment.campaign_id == campaign.id, Recruitment.channel != "link"
@@ -70,7 +71,7 @@ def list_recruitments(
 def get_recruitment(
     campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> RecruitmentOut:
-    """One recruitment with its postings and its money."""
+    """Return one recruitment with its postings and its money."""
     found = _of_campaign(session, account, campaign_id, recruitment_id)
     return recruitment_out(session, found)
 
@@ -83,7 +84,7 @@ def change_recruitment(
     session: DatabaseSession,
     account: SignedIn,
 ) -> RecruitmentOut:
-    """Give a draft another plan."""
+    """Replace the plan of a draft."""
     _of_campaign(session, account, campaign_id, recruitment_id)
     plan = RecruitmentPlan(**body.model_dump())
     return recruitment_out(session, service.change_draft(session, account, recruitment_id, plan))
@@ -93,7 +94,7 @@ def change_recruitment(
 def forget_recruitment(
     campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
-    """Forget a draft that was never opened."""
+    """Delete a draft that was never opened."""
     _of_campaign(session, account, campaign_id, recruitment_id)
     service.delete_draft(session, account, recruitment_id)
     return Response(status_code=204)
@@ -103,7 +104,8 @@ def forget_recruitment(
 def dry_run_recruitment(
     campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> RecruitmentDryRunOut:
-    """What opening would put on the platform, what it would cost, and what stands in its way."""
+    """Show what opening a draft would publish on the platform, what it would cost, and what
+    prevents it."""
     found = _of_campaign(session, account, campaign_id, recruitment_id)
     return dry_run_out(session, found)
 
@@ -112,7 +114,7 @@ def dry_run_recruitment(
 def open_recruitment(
     campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: Paying
 ) -> RecruitmentOut:
-    """Reserve the money and put the postings on the platform."""
+    """Reserve the money and publish the postings on the platform."""
     _of_campaign(session, account, campaign_id, recruitment_id)
     return recruitment_out(session, service.open_recruitment(session, account, recruitment_id))
 
@@ -125,7 +127,7 @@ def ask_for_more(
     session: DatabaseSession,
     account: Paying,
 ) -> RecruitmentOut:
-    """Ask for more places while it is open."""
+    """Add places to an open recruitment."""
     _of_campaign(session, account, campaign_id, recruitment_id)
     more = service.ask_for_more(session, account, recruitment_id, body.places)
     return recruitment_out(session, more)
@@ -139,7 +141,7 @@ def set_limit(
     session: DatabaseSession,
     account: Paying,
 ) -> RecruitmentOut:
-    """Change the spending limit; payments that waited for it go on."""
+    """Change the spending limit. Payments that were waiting for a higher limit continue."""
     _of_campaign(session, account, campaign_id, recruitment_id)
     limited = service.set_limit(session, account, recruitment_id, body.spend_limit_cents)
     return recruitment_out(session, limited)
@@ -149,7 +151,7 @@ def set_limit(
 def reconciliation(
     campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> ReconciliationOut:
-    """The ledger against the platform."""
+    """Compare the ledger with the platform."""
     found = _of_campaign(session, account, campaign_id, recruitment_id)
     return ReconciliationOut.of(report.reconcile(session, found), found)
 
@@ -158,7 +160,7 @@ def reconciliation(
 def poll_now(
     campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
-    """Ask the platform at once what came back."""
+    """Check the platform now instead of at the next regular check."""
     _of_campaign(session, account, campaign_id, recruitment_id)
     service.poll_now(session, account, recruitment_id)
     return Response(status_code=204)
@@ -168,7 +170,7 @@ def poll_now(
 def resume_recruitment(
     campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: Paying
 ) -> RecruitmentOut:
-    """Go on after a pause: people come again, and are paid."""
+    """Resume a paused recruitment: the platform sends people again, and they are paid."""
     _of_campaign(session, account, campaign_id, recruitment_id)
     return recruitment_out(session, service.act(session, account, recruitment_id, "resume"))
 
@@ -181,6 +183,7 @@ def act_on_recruitment(
     session: DatabaseSession,
     account: SignedIn,
 ) -> RecruitmentOut:
-    """Pause or stop: nobody new takes part; those at work hand in and are paid."""
+    """Pause or stop a recruitment. No new people can join. People at work can still submit and are
+    paid."""
     _of_campaign(session, account, campaign_id, recruitment_id)
     return recruitment_out(session, service.act(session, account, recruitment_id, deed))

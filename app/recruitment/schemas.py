@@ -1,4 +1,5 @@
-"""Bodies of the API of accounts and recruitments. Money is in hundredths of the currency."""
+"""Request and response bodies of the accounts and recruitments API. Amounts of money are in
+cents."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -16,8 +17,9 @@ Platform = Literal["mturk", "prolific"]
 
 
 class NewChannelAccount(BaseModel, extra="forbid"):
-    """secret: of mturk access_key_id and secret_access_key, of prolific token. Left out: what the
-    server's own environment or AWS profile says, for admins."""
+    """A platform account to add. `secret` has `access_key_id` and `secret_access_key` for mturk, or
+    `token` for prolific. If an admin leaves it out, the server's own environment or AWS profile is
+    used."""
 
     channel: Platform
     name: str = Field(default="", max_length=100)
@@ -31,7 +33,7 @@ class NewSecret(BaseModel, extra="forbid"):
 
 
 class CheckedOut(BaseModel):
-    """What the platform said of the account."""
+    """What the platform reported about the account."""
 
     balance_cents: int | None
     currency: str
@@ -41,7 +43,7 @@ class CheckedOut(BaseModel):
 
 
 class ChannelAccountOut(BaseModel):
-    """Credentials are never shown again."""
+    """A platform account. Its credentials are never returned."""
 
     id: UUID
     channel: str
@@ -67,8 +69,13 @@ class ChannelAccountOut(BaseModel):
 
 
 class NewRecruitment(BaseModel, extra="forbid"):
-    """places: assignments to be done. Reward left out: the campaign's; limit left out: what the
-    places cost with fees, and all bonuses that the settings promise."""
+    """A recruitment to plan.
+
+    places: number of assignments.
+    reward_cents: the campaign's reward by default.
+    spend_limit_cents: by default, what the places cost with fees and all bonuses that the settings
+        promise.
+    """
 
     channel: Platform
     channel_account_id: UUID
@@ -88,8 +95,12 @@ class NewLimit(BaseModel, extra="forbid"):
 
 
 class PostingOut(BaseModel):
-    """A HIT or a study; `taken`: places at work or handed in. `compensates`: it pays one person who
-    could not hand in, and is no place of the recruitment."""
+    """A HIT or a study on the platform.
+
+    taken: places where someone is at work or has submitted.
+    compensates: whether it pays one person who could not submit; it is then not a place of the
+        recruitment.
+    """
 
     number: int
     places: int
@@ -113,7 +124,8 @@ class PostingOut(BaseModel):
 
 
 class MoneyOut(BaseModel):
-    """committed: spent or promised; left: of the limit; held: awaits somebody's word."""
+    """The money of a recruitment: `committed` is spent or promised, `left` remains of the limit,
+    and `held` waits for a decision."""
 
     limit_cents: int | None
     committed_cents: int
@@ -133,7 +145,8 @@ class MoneyOut(BaseModel):
 
 
 class RecruitmentOut(BaseModel):
-    """problem: what the platform refused or could not be asked last, or empty."""
+    """A recruitment. `problem` is what the platform last refused or why it could not be checked, or
+    empty."""
 
     id: UUID
     campaign_id: UUID
@@ -172,7 +185,7 @@ class PlannedRequestOut(BaseModel):
 
 
 class EstimateIn(BaseModel, extra="forbid"):
-    """A plan without an account. Reward left out: the campaign's."""
+    """A plan without a platform account. `reward_cents` is the campaign's reward by default."""
 
     channel: Platform
     places: Whole = Field(ge=1, le=MOST_PLACES)
@@ -181,9 +194,14 @@ class EstimateIn(BaseModel, extra="forbid"):
 
 
 class EstimateOut(BaseModel):
-    """fees: the platform's, for the rewards; screen_outs: with their fees, if as many people as
-    there are places fail practice and are paid for that; bonuses, and the fees for them: at most,
-    if everybody earns all that the settings promise. postings: how many HITs or studies."""
+    """What a recruitment costs.
+
+    postings: number of HITs or studies.
+    fees_cents: the platform's fees for the rewards.
+    screen_outs_cents: the cost, with fees, if as many people fail practice as there are places.
+    bonuses_cents, bonus_fees_cents: the cost if everyone earns every bonus that the settings
+        promise.
+    """
 
     postings: int
     rewards_cents: int
@@ -209,9 +227,13 @@ class EstimateOut(BaseModel):
 
 
 class RecruitmentDryRunOut(BaseModel):
-    """What opening would do: nothing of it is done. requests: what the platform would be sent for
-    the first posting; the others differ in their number of places. problems prevent it, warnings
-    do not."""
+    """What opening a recruitment would do; nothing of it is done.
+
+    requests: what the platform would be sent for the first posting. Others differ only in their
+        places.
+    problems: these prevent opening.
+    warnings: these do not prevent opening.
+    """
 
     title: str
     description: str
@@ -230,8 +252,13 @@ class RecruitmentDryRunOut(BaseModel):
 
 
 class ChannelOptionsOut(BaseModel):
-    """settings: JSON schema, from which a form can be made. rejection_categories: the platform's
-    kinds of reason in plain words, none where it asks for none; least_reason: characters."""
+    """What you can choose on a channel.
+
+    settings: a JSON schema from which a form can be made.
+    rejection_categories: the platform's rejection categories with descriptions; empty if it has
+        none.
+    least_reason: the minimum length of a rejection's reason, in characters.
+    """
 
     channel: Platform
     title: str
@@ -242,8 +269,11 @@ class ChannelOptionsOut(BaseModel):
 
 
 class RecruitingOptionsOut(BaseModel):
-    """What can be chosen, and what the campaign's plan suggests: places that give the answers still
-    wanted, without those that are being recruited; minutes: of an assignment."""
+    """What you can choose, and what the campaign's plan suggests.
+
+    places: assignments that give the remaining answers, without places that are already open.
+    minutes: how long an assignment takes.
+    """
 
     channels: list[ChannelOptionsOut]
     answers_wanted: int

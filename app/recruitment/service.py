@@ -1,4 +1,4 @@
-"""Recruiting for a campaign: planning it, opening it, asking for more, pausing, stopping."""
+"""Recruiting for a campaign: planning it, opening it, adding places, pausing and stopping."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -36,8 +36,8 @@ class NotReady(Conflict):
 
 @dataclass(frozen=True)
 class RecruitmentPlan:
-    """What a requester decides. None: the campaign's reward, or no limit of their own (what places
-    and bonuses cost at most, with fees)."""
+    """What a requester decides about a recruitment. None means the campaign's reward, or a limit of
+    what places and bonuses cost at most, with fees."""
 
     channel: str
     places: int
@@ -51,7 +51,7 @@ class RecruitmentPlan:
 def plan_recruitment(
     session: Session, account: Account, campaign_id: UUID, plan: RecruitmentPlan
 ) -> Recruitment:
-    """A draft that tells nobody anything yet. Raises NotFound or InvalidInput."""
+    """Create a draft. The platform is not contacted yet. Raises NotFound or InvalidInput."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
     recruitment = Recruitment(
         campaign_id=campaign.id,
@@ -73,12 +73,15 @@ def plan_recruitment(
 def change_draft(
     session: Session, account: Account, recruitment_id: UUID, plan: RecruitmentPlan
 ) -> Recruitment:
-    """Give a draft another plan; raises Conflict once it was opened."""
+    """Replace a draft's plan. Raises Conflict if it was already opened."""
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state != "draft":
-        raise Conflict("It was opened already: only the limit can be changed, and more asked for.")
+        raise Conflict(
+            "This recruitment is already published. You can only change its spending limit or "
+            "add places."
+        )
     if plan.channel != recruitment.channel:
-        raise InvalidInput("The channel of a recruitment stays. Plan another one.")
+        raise InvalidInput("You can't change a recruitment's channel. Plan another recruitment.")
     campaign = session.get_one(Campaign, recruitment.campaign_id)
     _apply(session, account, campaign, recruitment, plan)
     return recruitment
@@ -92,18 +95,22 @@ def _apply(
     plan: RecruitmentPlan,
 ) -> None:
     if plan.channel not in SETTINGS or plan.channel == "link":
-        raise InvalidInput("People are recruited on mturk or prolific; links need no recruitment.")
+        raise InvalidInput("Choose the channel mturk or prolific. Links need no recruitment.")
     if plan.channel_account_id is None:
-        raise InvalidInput("Choose the account on the platform that pays.", code="no_account")
+        raise InvalidInput("Choose the platform account that pays.", code="no_account")
     channel_account = get_account(session, account, plan.channel_account_id)
     if channel_account.channel != plan.channel:
-        raise InvalidInput(f"That account is on {channel_account.channel}, not on {plan.channel}.")
+        raise InvalidInput(
+            f"That account is for {channel_account.channel}, not for {plan.channel}. Choose "
+            "another account."
+        )
     if not 1 <= plan.places <= MOST_PLACES:
-        raise InvalidInput(f"Places: from 1 to {MOST_PLACES}; found {plan.places}.")
+        raise InvalidInput(f"Enter 1 to {MOST_PLACES} places, not {plan.places}.")
     reward = campaign.reward_cents if plan.reward_cents is None else plan.reward_cents
     if not 1 <= reward <= 1_000_000:
         raise InvalidInput(
-            "Platforms pay a reward for each assignment: enter one above zero.", code="no_reward"
+            "Enter a reward above zero. Platforms require one for each assignment.",
+            code="no_reward",
         )
     recruitment.settings = checked_settings(plan.channel, plan.settings or {})
     recruitment.channel_account_id = channel_account.id
@@ -117,18 +124,18 @@ def _apply(
 
 
 def currency_of(campaign: Campaign, channel: str) -> str:
-    """MTurk pays in US dollars alone."""
+    """Return the currency of payments. MTurk pays only in US dollars."""
     return "USD" if channel == "mturk" else campaign.currency
 
 
 def open_recruitment(session: Session, account: Account, recruitment_id: UUID) -> Recruitment:
-    """Put the postings on the platform, with the money for them reserved.
+    """Publish the postings on the platform and reserve the money for them.
 
-    Raises Conflict, NotReady or OverLimit; then nothing is told to anybody.
+    Raises Conflict, NotReady or OverLimit; then the platform is not contacted.
     """
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state != "draft":
-        raise Conflict(f"It is {recruitment.state} already.")
+        raise Conflict(f"This recruitment is already {recruitment.state}.")
     require_payer(session, account, recruitment)
     _require_ready(session, recruitment)
     recruitment.state, recruitment.opened_at = "open", datetime.now(UTC)
@@ -141,21 +148,21 @@ def open_recruitment(session: Session, account: Account, recruitment_id: UUID) -
 
 
 def problems_before_opening(session: Session, recruitment: Recruitment) -> list[str]:
-    """What must be put right before people can be recruited, in plain sentences."""
+    """Return what must be fixed before people can be recruited, in plain sentences."""
     found = []
     campaign = session.get_one(Campaign, recruitment.campaign_id)
     if campaign.state != "running":
-        found.append(f"The campaign is {campaign.state}: start it first, then recruit.")
+        found.append(f"The campaign is {campaign.state}. It must be running to recruit people.")
     is_custom = _environment(session, recruitment) == "custom"
     if not get_settings().base_url.startswith("https://") and not is_custom:
         found.append(
-            "Platforms send people to pages that are served over HTTPS only. Set LIKEWISE_BASE_URL "
-            "to this server's https address (docs/operations.md)."
+            "Platforms send people only to HTTPS pages. Set LIKEWISE_BASE_URL to this server's "
+            "https:// address (docs/operations.md)."
         )
     if recruitment.channel == "prolific" and is_custom and not get_settings().prolific_site:
         found.append(
-            "LIKEWISE_PROLIFIC_SITE is not set: people could not be sent back to where they came "
-            "from."
+            "LIKEWISE_PROLIFIC_SITE is not set, so people could not be sent back to the platform. "
+            "The operator must set it."
         )
     return found
 
@@ -170,7 +177,7 @@ def _environment(session: Session, recruitment: Recruitment) -> str:
 
 
 def _put_up(session: Session, recruitment: Recruitment, places: int) -> None:
-    """Plan postings for so many places and have them published; the money is reserved."""
+    """Create postings for so many places, reserve the money and have the postings published."""
     last = select(func.max(Posting.number)).where(Posting.recruitment_id == recruitment.id)
     number = session.scalar(last) or 0
     sizes = sizes_of(recruitment, places)
@@ -186,15 +193,17 @@ def _put_up(session: Session, recruitment: Recruitment, places: int) -> None:
 def ask_for_more(
     session: Session, account: Account, recruitment_id: UUID, places: int
 ) -> Recruitment:
-    """So many more places: on Prolific in the same study, on MTurk in new HITs where more in one
+    """Add places: on Prolific in the same study, on MTurk in new HITs if more places in one HIT
     would cost the higher fee. Raises Conflict, InvalidInput or OverLimit."""
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state != "open":
-        raise Conflict(f"It is {recruitment.state}: more places can be had while it is open.")
+        raise Conflict(
+            f"This recruitment is {recruitment.state}. You can add places only while it is open."
+        )
     require_payer(session, account, recruitment)
     _require_ready(session, recruitment)
     if not 1 <= places <= MOST_PLACES:
-        raise InvalidInput(f"Places: from 1 to {MOST_PLACES}; found {places}.")
+        raise InvalidInput(f"Enter 1 to {MOST_PLACES} places, not {places}.")
     if recruitment.channel == "prolific":
         _extend(session, recruitment, places)
     else:
@@ -222,17 +231,17 @@ def _extend(session: Session, recruitment: Recruitment, places: int) -> None:
 def set_limit(
     session: Session, account: Account, recruitment_id: UUID, limit_cents: int
 ) -> Recruitment:
-    """Change the spending limit; payments that the old one held go on if there is room now.
+    """Change the spending limit. Payments that the old limit held continue if there is room now.
 
-    Raises InvalidInput below what is committed already.
+    Raises InvalidInput below what is already committed.
     """
     recruitment = _under_lock(session, account, recruitment_id)
     require_payer(session, account, recruitment)
     committed = ledger.commitments(session, recruitment).committed_cents
     if limit_cents < committed:
         raise InvalidInput(
-            f"{in_money(committed, recruitment.currency)} are spent or promised already: the limit "
-            "cannot be below that.",
+            f"The limit can't be below {in_money(committed, recruitment.currency)}, which is "
+            "already spent or promised.",
             code="below_commitments",
         )
     recruitment.spend_limit_cents = limit_cents
@@ -242,39 +251,41 @@ def set_limit(
 
 
 def act(session: Session, account: Account, recruitment_id: UUID, deed: Deed) -> Recruitment:
-    """Pause, resume or stop: nobody new may take part; those at work hand in and are paid."""
+    """Pause, resume or stop. While recruiting is paused or stopped, no new people can take part,
+    and people at work can submit and are paid."""
     recruitment = _under_lock(session, account, recruitment_id)
     if deed == "resume":
         require_payer(session, account, recruitment)
         _require_ready(session, recruitment)
-    # Stopped again: where the platform refused it the first time.
+    # It can be stopped again in case the platform refused the first time.
     allowed = {"pause": ("open",), "resume": ("paused",), "stop": ("open", "paused", "stopped")}
     if recruitment.state in allowed[deed]:
         move(session, recruitment, deed)
         return _told(session, account, recruitment, deed)
-    raise Conflict(f"Cannot {deed} this recruitment: it is {recruitment.state}.")
+    raise Conflict(f"You can't {deed} this recruitment because it is {recruitment.state}.")
 
 
 def poll_now(session: Session, account: Account, recruitment_id: UUID) -> None:
-    """Have the platform asked at once; raises Conflict for a draft."""
+    """Have the platform checked now. Raises Conflict for a draft."""
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state == "draft":
-        raise Conflict("It was never opened: there is nothing to ask the platform for.")
+        raise Conflict("This recruitment is a draft, so there is nothing to check on the platform.")
     recruitment.poll_at = datetime.now(UTC)
 
 
 def delete_draft(session: Session, account: Account, recruitment_id: UUID) -> None:
-    """Forget a draft; raises Conflict once it was opened: the books refer to it."""
+    """Delete a draft. Raises Conflict once it was opened, because the ledger refers to it."""
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state != "draft":
-        raise Conflict("It was opened, and the books refer to it: stop it instead.")
+        raise Conflict("You can delete only drafts. Stop this recruitment instead.")
     session.delete(recruitment)
 
 
 def get_recruitment(
     session: Session, account: Account, recruitment_id: UUID, *, edit: bool = False
 ) -> Recruitment:
-    """On a platform, of a campaign that the account may see (or change); raises NotFound."""
+    """Return a recruitment on a platform of a campaign that the account can see, or change if
+    `edit` is set. Raises NotFound."""
     found = session.get(Recruitment, recruitment_id)
     if found is None or found.channel == "link":
         raise NotFound("There is no such recruitment.")

@@ -1,4 +1,4 @@
-"""What a requester decides about recruiting on a channel; forms are made from these models."""
+"""What a requester decides about recruiting on a channel. Forms are made from these models."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -16,19 +16,19 @@ from pydantic import (
 from app.core.errors import InvalidInput
 from app.core.fields import field_title
 
-# Amounts are whole hundredths of the currency; forms show them with two decimals.
+# Amounts are whole cents; forms show them with two decimals.
 MONEY: dict[str, JsonValue] = {"unit": "hundredths of the currency"}
 ChannelName = Literal["link", "mturk", "prolific"]
 COUNTRY = r"^[A-Z]{2}(-[A-Z0-9]{1,3})?$"
 
 
 def _country(found: object) -> object:
-    """As platforms write it; raises ValueError with what to write instead."""
+    """Return a country code as platforms write it. Raises ValueError with examples."""
     if not isinstance(found, str):
         return found
     written = found.strip().upper()
     if not re.match(COUNTRY, written):
-        raise ValueError(f"“{found}” is no country's letters, as US, GB, or US-CA are")
+        raise ValueError(f"“{found}” is not a country code such as US, GB or US-CA")
     return written
 
 
@@ -36,10 +36,10 @@ Country = Annotated[str, StringConstraints(pattern=COUNTRY), BeforeValidator(_co
 
 
 class Paid(BaseModel):
-    """What all channels that pay have in common.
+    """Settings that all channels that pay have in common.
 
-    approve: `automatic`, as soon as the work is complete here and handed in there, or `review`,
-    after the requester's word.
+    `approve` is `automatic`, as soon as the work is complete here and submitted on the platform, or
+    `review`, after the requester has approved it.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -93,15 +93,17 @@ class Paid(BaseModel):
 
     @property
     def most_bonuses_cents(self) -> tuple[int, int]:
-        """What one person can earn by extra grids, and by good work."""
+        """Return the most that one person can earn from extra grids and from the bonus for good
+        work."""
         return self.extra_grids * self.extra_cents, self.quality_cents
 
 
 class MTurkSettings(Paid):
-    """Limits are MTurk's own.
+    """Settings of a recruitment on MTurk. The limits are MTurk's own.
 
-    guard: what people may do who do not qualify: `Accept`: see it but not accept;
-    `PreviewAndAccept`: find it in the list alone; `DiscoverPreviewAndAccept`: not even that.
+    guard: what people who don't qualify can do. `Accept`: they can see the task but not accept it.
+        `PreviewAndAccept`: they can only find it in the list. `DiscoverPreviewAndAccept`: they
+        can't see it at all.
     """
 
     keywords: str = Field(
@@ -167,7 +169,7 @@ class MTurkSettings(Paid):
 
 
 class ProlificSettings(Paid):
-    """Limits are Prolific's own."""
+    """Settings of a recruitment on Prolific. The limits are Prolific's own."""
 
     minutes_estimated: int = Field(
         default=15,
@@ -220,12 +222,13 @@ class ProlificSettings(Paid):
     )
 
 
-# Addresses are made for single people: the link's own lets nobody in.
+# With these kinds of access, people use personal addresses, and the link's own address lets nobody
+# in.
 PERSONAL = ("listed", "single_use")
 
 
 class LinkSettings(BaseModel):
-    """Likewise pays nobody on this channel; it writes down what is owed."""
+    """Settings of a link. Likewise does not pay on this channel; it records what is owed."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -253,7 +256,8 @@ SETTINGS: dict[str, type[BaseModel]] = {
 
 
 def checked_settings(channel: str, values: dict[str, Any]) -> dict[str, Any]:
-    """The settings with defaults filled in; raises InvalidInput with the field that is wrong."""
+    """Return the settings with defaults filled in. Raises InvalidInput with the field that is
+    wrong."""
     model = SETTINGS[channel]
     try:
         return model.model_validate(values).model_dump()

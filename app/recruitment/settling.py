@@ -1,7 +1,8 @@
-"""What follows from where a submission stands: who is paid, and what somebody must look at.
+"""What follows from the state of a submission: who is paid, and what needs attention.
 
-Both sides fit and the work is complete: the reward is owed. Theirs alone, or incomplete: flagged,
-never rejected by itself. Approved there: the reward is in the books, and bonuses are owed.
+If the platform's record matches ours and the work is complete, the reward is owed. If only the
+platform has it, or it is incomplete, it is flagged but never rejected automatically. If it was
+approved on the platform, the reward is recorded and bonuses are owed.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -16,13 +17,14 @@ from app.recruitment.ledger import Owed
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 from app.recruitment.settings import ProlificSettings
 
-# Who is asked to return a submission and does not is paid by the platform in the end.
+# The platform eventually pays people who were asked to return a submission and did not.
 TO_RETURN = timedelta(days=3)
 COMPENSATION = "compensation"
 
 
 def settle(session: Session, recruitment: Recruitment, row: Submission) -> None:
-    """Decide what follows from a submission's state. The caller holds the recruitment."""
+    """Decide what follows from a submission's state. The caller must hold the recruitment's row
+    lock."""
     assignment = session.get(Assignment, row.assignment_id) if row.assignment_id else None
     if row.state == "submitted":
         _settle_submitted(session, recruitment, row, assignment)
@@ -33,8 +35,8 @@ def settle(session: Session, recruitment: Recruitment, row: Submission) -> None:
     elif row.state in ("returned", "timed_out") and assignment is not None:
         if assignment.state == "open":
             assignment.state = "returned"
-        _cancel_reward(session, row, "The platform says that the work was given back.")
-        # A reason tells that somebody has looked at it.
+        _cancel_reward(session, row, "The work was returned on the platform.")
+        # A reason means that someone has already looked at the submission.
         row.flag = "broken_off" if assignment.n_answered and not row.reason else ""
     elif row.state == "rejected" and row.decision != "reject":
         row.flag = row.flag or "rejected_there"
@@ -50,7 +52,7 @@ def _settle_submitted(
     if assignment is None:
         row.flag = "unknown_person"
     elif (ending := _ending_of(session, row)) in ("no_consent", "screened_out"):
-        # The platform has asked them to return it, or pays them by itself.
+        # The platform has asked them to return it, or pays them automatically.
         late = row.submitted_at is not None and datetime.now(UTC) - row.submitted_at > TO_RETURN
         row.flag = "asked_to_return" if late else ""
     elif ending == "unknown":
@@ -60,7 +62,7 @@ def _settle_submitted(
     elif not _is_complete(session, assignment):
         row.flag = "incomplete"
     elif _is_compensated(session, assignment):
-        # The form has arrived after all: somebody decides, so that it is not paid twice.
+        # The work was submitted after all, so a person decides and it is not paid twice.
         row.flag = "compensated"
     elif settings.approve == "review":
         row.flag = "awaits_review"
@@ -69,8 +71,8 @@ def _settle_submitted(
 
 
 def _ending_of(session: Session, row: Submission) -> str:
-    """What the completion code says: `complete`, `no_consent`, `screened_out`, or `unknown`; on
-    platforms without codes everything that is handed in is `complete`."""
+    """Return what the completion code means: `complete`, `no_consent`, `screened_out` or `unknown`.
+    On platforms without codes, everything that is submitted is `complete`."""
     codes = session.get_one(Posting, row.posting_id).details.get("codes", {})
     if not codes:
         return "complete"
@@ -78,14 +80,14 @@ def _ending_of(session: Session, row: Submission) -> str:
 
 
 def _is_complete(session: Session, assignment: Assignment) -> bool:
-    """Whether all was done that there was to do: the target, or what was left of the campaign."""
+    """Return whether everything was done: the target, or what was left of the campaign."""
     if assignment.n_answered >= assignment.target:
         return True
     return assignment.state == "completed" and assignment.n_answered > 0
 
 
 def _is_compensated(session: Session, assignment: Assignment) -> bool:
-    """Whether pay for lost work was put up for it, or paid."""
+    """Return whether a task to pay for lost work was published for the assignment, or paid."""
     query = select(Posting.id).where(
         Posting.compensates == assignment.id, Posting.state != "failed"
     )
@@ -99,7 +101,7 @@ def approve(
     assignment: Assignment | None,
     message: str,
 ) -> Payment:
-    """Owe the reward of a submission; the platform is told by the payment."""
+    """Record the reward of a submission as owed. The payment then approves it on the platform."""
     row.decision, row.flag, row.reason = "approve", "", message
     posting = session.get_one(Posting, row.posting_id)
     rule = "reward" if posting.compensates is None else COMPENSATION
@@ -110,7 +112,8 @@ def approve(
 def _settle_approved(
     session: Session, recruitment: Recruitment, row: Submission, assignment: Assignment | None
 ) -> None:
-    """Approved by us, by the platform after its delay, or on its pages: the books follow."""
+    """Record a submission that was approved here, on the platform, or automatically after a
+    delay."""
     payment = session.scalar(
         select(Payment)
         .where(
@@ -124,7 +127,7 @@ def _settle_approved(
         payment = approve(session, recruitment, row, assignment, "Approved on the platform.")
     if payment.state in ("held", "due", "failed"):
         ledger.mark_paid(payment, row.external_id)
-        payment.why = "The platform says that it is paid."
+        payment.why = "Paid according to the platform."
     is_work = session.get_one(Posting, row.posting_id).compensates is None
     if payment.state == "paid" and is_work:
         owe_bonuses(session, recruitment, row)
@@ -133,19 +136,19 @@ def _settle_approved(
 def _settle_screened_out(
     session: Session, recruitment: Recruitment, row: Submission, assignment: Assignment | None
 ) -> None:
-    """The platform has paid the fixed amount for it: the books follow."""
+    """Record the fixed amount that the platform has paid for a screen-out."""
     _cancel_reward(session, row, "Screened out instead.")
     settings = paid_settings(recruitment)
     cents = settings.screen_out_cents if isinstance(settings, ProlificSettings) else None
     if cents is None:
         row.flag = "" if row.reason else "screened_out_there"
         return
-    owed = Owed("screen_out", "screen_out", cents, "Practice was not passed.")
+    owed = Owed("screen_out", "screen_out", cents, "Failed practice.")
     payment = ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
     row.flag = ""
     if payment.state in ("held", "due", "failed"):
         ledger.mark_paid(payment, row.external_id)
-        payment.why = "The platform says that it is paid."
+        payment.why = "Paid according to the platform."
 
 
 def _cancel_reward(session: Session, row: Submission, why: str) -> None:

@@ -1,4 +1,4 @@
-"""Recruitments as the API and the pages show them."""
+"""Recruitments in the form that the API and the pages show."""
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -25,7 +25,7 @@ from app.recruitment.service import problems_before_opening
 
 
 def recruitment_out(session: Session, recruitment: Recruitment) -> RecruitmentOut:
-    """With its postings and its money."""
+    """Return a recruitment with its postings and its money."""
     postings = session.scalars(
         select(Posting).where(Posting.recruitment_id == recruitment.id).order_by(Posting.number)
     )
@@ -67,7 +67,7 @@ def recruitment_out(session: Session, recruitment: Recruitment) -> RecruitmentOu
 
 
 def dry_run_out(session: Session, recruitment: Recruitment) -> RecruitmentDryRunOut:
-    """What opening a draft would tell the platform, and what it would cost."""
+    """Return what opening a draft would send to the platform, and what it would cost."""
     settings = paid_settings(recruitment)
     campaign = session.get_one(Campaign, recruitment.campaign_id)
     account = session.get_one(ChannelAccount, recruitment.channel_account_id)
@@ -76,7 +76,7 @@ def dry_run_out(session: Session, recruitment: Recruitment) -> RecruitmentDryRun
     total = estimate.places_cents
     problems = problems_before_opening(session, recruitment)
     if recruitment.spend_limit_cents is not None and total > recruitment.spend_limit_cents:
-        problems.append("The spending limit is below what the places cost.")
+        problems.append("The places cost more than the spending limit. Raise it.")
     of_account, warnings = _about_account(account, recruitment, total)
     requests: list[PlannedRequestOut] = []
     try:
@@ -102,7 +102,8 @@ def dry_run_out(session: Session, recruitment: Recruitment) -> RecruitmentDryRun
 
 
 def _requests(session: Session, recruitment: Recruitment) -> list[PlannedRequestOut]:
-    """For the first posting; raises ChannelError for what the platform would not take."""
+    """Return the requests for the first posting. Raises ChannelError if the platform would
+    refuse."""
     order = calls.order_of(session, recruitment, sizes_of(recruitment)[0], "0" * 32, 1)
     planned = speaker_of(session, recruitment).open().planned(order)
     return [PlannedRequestOut(name=one.name, body=one.body) for one in planned]
@@ -127,18 +128,18 @@ def _planned(recruitment: Recruitment) -> list[PlannedPosting]:
 def _about_account(
     account: ChannelAccount, recruitment: Recruitment, total_cents: int
 ) -> tuple[list[str], list[str]]:
-    """Problems and warnings by what the last look at the account found."""
+    """Return problems and warnings from the last check of the account."""
     if not account.checked:
-        return [], ["This account was never checked. Look at it under Account → Platforms first."]
+        return [], ["This account was never checked. Check it under Account → Platforms first."]
     checked = CheckedOut.model_validate(account.checked)
     problems, warnings = list(checked.problems), list(checked.warnings)
     if checked.currency and checked.currency != recruitment.currency:
         problems.append(
-            f"The account pays in {checked.currency}, and the reward is in {recruitment.currency}. "
-            "Set the campaign's currency to that of the account."
+            f"The account pays in {checked.currency}, but the reward is in "
+            f"{recruitment.currency}. Set the campaign's currency to {checked.currency}."
         )
     elif checked.balance_cents is not None and checked.balance_cents < total_cents:
         has = ledger.in_money(checked.balance_cents, checked.currency)
         costs = ledger.in_money(total_cents, recruitment.currency)
-        warnings.append(f"The account had {has} at the last check, and the places cost {costs}.")
+        warnings.append(f"The account had {has} when last checked, but the places cost {costs}.")
     return problems, warnings

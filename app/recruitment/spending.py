@@ -1,4 +1,4 @@
-"""What a campaign has cost by its ledger, over all its recruitments."""
+"""What a campaign has cost according to its ledger, over all its recruitments."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,10 @@ from app.recruitment.models import Payment, Recruitment
 
 @dataclass(frozen=True)
 class Spending:
-    """In hundredths of the currency, fees included.
+    """A campaign's spending in cents, with fees.
 
-    owed:      paid, or a platform has been or will be told to pay it, or the requester pays it
-               to who came by a link
-    committed: that, and what the places that stand on platforms may cost yet
+    owed_cents: paid, or to be paid by a platform, or by the requester to people who used links.
+    committed_cents: the same, plus what open places on platforms may still cost.
     """
 
     currency: str
@@ -25,8 +24,9 @@ class Spending:
 
 
 def spending_of(session: Session, campaign: Campaign) -> Spending | None:
-    """None before the campaign's start. Amounts of two currencies cannot be added: the campaign's
-    own is told where anything is spent in it, else that in which the most is."""
+    """Return the spending, or None before the campaign's start. Amounts in different currencies
+    cannot be added: the campaign's own currency is used if anything is spent in it, otherwise the
+    one with the largest amount."""
     found = session.scalars(
         select(Recruitment)
         .where(Recruitment.campaign_id == campaign.id, Recruitment.state != "draft")
@@ -45,7 +45,7 @@ def spending_of(session: Session, campaign: Campaign) -> Spending | None:
 
 
 def _owed(session: Session, campaign: Campaign) -> dict[str, int]:
-    """By currency."""
+    """Return what is owed by currency."""
     rows = session.execute(
         select(Payment.currency, func.sum(Payment.amount_cents + Payment.fee_cents))
         .where(Payment.campaign_id == campaign.id, Payment.state.in_(ledger.COMMITTED))

@@ -1,4 +1,4 @@
-"""How many people a campaign's plan still asks for."""
+"""How many more people a campaign's plan needs."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,12 @@ from app.recruitment.models import Posting, Recruitment
 
 @dataclass(frozen=True)
 class Wanted:
-    """answers: still to be given; places: assignments that give them, without those that are being
-    recruited already; minutes: what an assignment takes."""
+    """What a campaign still needs.
+
+    answers: answers that are still to be given.
+    places: assignments that give them, without places that are already open.
+    minutes: how long an assignment takes.
+    """
 
     answers: int
     places: int
@@ -23,7 +27,7 @@ class Wanted:
 
 
 def wanted_of(session: Session, campaign: Campaign) -> Wanted:
-    """What the campaign's plan still asks of people."""
+    """Return what the campaign's plan still needs from people."""
     answers = max(0, campaign.budget - campaign.n_answers)
     plan = PlanSettings.model_validate(campaign.plan)
     effort = effort_of(

@@ -1,9 +1,9 @@
-"""Doing what is due on platforms: claimed in one transaction, done outside of any, recorded in
-another.
+"""Work that is due on platforms. It is claimed in one transaction, done outside any, and recorded
+in another.
 
-A claim lasts longer than any request may take; who dies in between leaves the work due again, with
-the same token. The number of attempts is the fence: an outcome is recorded only by the attempt
-that is the newest. Payments whose outcome is not known are looked for before they are paid again.
+A claim lasts longer than any request may take. If the process dies in between, the work becomes due
+again with the same token. The number of attempts is the fence: only the newest attempt can record
+an outcome. Payments with an unknown outcome are looked for before they are paid again.
 """
 
 from collections.abc import Callable, Collection
@@ -51,7 +51,7 @@ from app.recruitment.models import Submission as Row
 
 @dataclass(frozen=True)
 class CallAttempt:
-    """request: or why it cannot be made any more."""
+    """An attempt at a call. `request` is the request, or why it can no longer be made."""
 
     call_id: UUID
     recruitment_id: UUID
@@ -74,7 +74,7 @@ class RewardAttempt:
     kind: str
     message: str
     is_person: Callable[[str], bool]
-    # The requester has taken a rejection back.
+    # Whether the requester has reversed a rejection.
     reverse: bool
 
     @property
@@ -86,9 +86,9 @@ class RewardAttempt:
 
 
 def claim_call(session: Session, busy: Collection[UUID] = ()) -> CallAttempt | None:
-    """The next call that is due, after all earlier ones of the same posting or submission.
+    """Claim the next call that is due, after all earlier ones of the same posting or submission.
 
-    busy: accounts whose calls are left for now
+    busy: accounts whose calls are left for later.
     """
     earlier = aliased(ChannelCall)
     blocked = (
@@ -97,7 +97,7 @@ def claim_call(session: Session, busy: Collection[UUID] = ()) -> CallAttempt | N
             earlier.recruitment_id == ChannelCall.recruitment_id,
             earlier.id < ChannelCall.id,
             earlier.state.in_(UNFINISHED),
-            # Marking former people may take long, and nothing depends on it.
+            # Excluding former people may take long, and nothing depends on it.
             earlier.deed != "exclude",
             earlier.posting_id.is_not_distinct_from(ChannelCall.posting_id),
             earlier.submission_id.is_not_distinct_from(ChannelCall.submission_id),
@@ -129,7 +129,7 @@ def _begin_call(session: Session, call_id: UUID) -> CallAttempt | None:
         speaker = speaker_of(session, recruitment)
         request = calls.request_of(session, recruitment, call)
     except ChannelRefused as error:
-        # Written down by `do_call`: here the recruitment's lock would be taken after the call's.
+        # `do_call` records this, because the recruitment would be locked after the call here.
         request = error
     except ChannelError as error:
         call.state, call.why = "due", said_by(error)
@@ -139,7 +139,7 @@ def _begin_call(session: Session, call_id: UUID) -> CallAttempt | None:
 
 
 def do_call(attempt: CallAttempt) -> None:
-    """Perform a call and write down how it went."""
+    """Perform a call and record the result."""
     reply: dict[str, Any] = {}
     error: ChannelError | None = None
     with kept(ChannelCall, {attempt.call_id: attempt.number}):
@@ -150,10 +150,10 @@ def do_call(attempt: CallAttempt) -> None:
         except ChannelError as raised:
             error = raised
         except Exception as raised:
-            # Its token makes another attempt harmless.
+            # The call's token makes another attempt harmless.
             error = unexpected(raised)
     with transaction() as session:
-        # The recruitment first, as everywhere.
+        # The recruitment is locked first, as everywhere.
         locked(session, Recruitment, attempt.recruitment_id)
         apart(
             session,
@@ -184,7 +184,7 @@ def _record_call(
 
 
 def claim_reward(session: Session, busy: Collection[UUID] = ()) -> RewardAttempt | None:
-    """The next reward or screen-out that is due."""
+    """Claim the next reward or screen-out that is due."""
     payment = session.scalar(
         due_payments(busy)
         .where(Payment.kind.in_(("reward", "screen_out")))
@@ -223,7 +223,7 @@ def _begin_reward(session: Session, payment_id: UUID) -> RewardAttempt | None:
 
 
 def do_reward(attempt: RewardAttempt) -> None:
-    """Approve, after a look at the platform's own record; write down how it went."""
+    """Approve a submission after checking the platform's own record, and record the result."""
     error: ChannelError | None = None
     with kept(Payment, {attempt.payment_id: attempt.number}):
         try:
@@ -231,10 +231,11 @@ def do_reward(attempt: RewardAttempt) -> None:
         except ChannelError as raised:
             error = raised
         except Exception as raised:
-            # The next attempt looks at the platform's own record first.
+            # The next attempt checks the platform's own record first.
             error = unexpected(raised)
     with transaction() as session:
-        # The recruitment first, as everywhere: bonuses may follow, and they ask for its limit.
+        # The recruitment is locked first, as everywhere, because bonuses may follow that need its
+        # limit.
         recruitment = locked(session, Recruitment, attempt.recruitment_id)
         apart(
             session,
@@ -273,7 +274,7 @@ def _pay_reward(attempt: RewardAttempt) -> None:
     if known is None:
         raise ChannelUnavailable("The platform does not show this submission yet.")
     if not attempt.is_person(known.person):
-        raise ChannelRefused("The platform says that somebody else handed this in.")
+        raise ChannelRefused("According to the platform, someone else submitted this.")
     if known.state == done:
         return
     ref = replace(attempt.ref, person=known.person)
@@ -282,6 +283,6 @@ def _pay_reward(attempt: RewardAttempt) -> None:
     elif known.state == "rejected" and attempt.reverse:
         channel.reverse(ref, attempt.message)
     elif known.state == "rejected":
-        raise ChannelRefused("It was rejected on the platform. Take that back first.")
+        raise ChannelRefused("This was rejected on the platform. Reverse the rejection first.")
     else:
         channel.approve(ref, attempt.message)

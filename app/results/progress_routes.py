@@ -26,8 +26,8 @@ LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 def act(
     campaign_id: UUID, action: Action, session: DatabaseSession, account: SignedIn
 ) -> ProgressOut:
-    """Start, pause, resume, finish or reopen a campaign, retry a failed training, admit new
-    images, put it away or bring it back."""
+    """Start, pause, resume, finish, reopen, archive or unarchive a campaign, retry a failed
+    training, or admit new images."""
     campaign = ACTIONS[action](session, account, campaign_id)
     return ProgressOut.of(read_progress(session, campaign))
 

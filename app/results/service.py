@@ -94,7 +94,8 @@ def read_map(
 
 @hooks.reason_to_end.answered_by
 def reason_to_end(session: Session, campaign: Campaign) -> str | None:
-    """Why the newest model is good enough by the settings as they are; None while it is not."""
+    """Return why the newest model meets the targets of the current settings, or None if it does
+    not."""
     query = select(Model.insight["enough"].astext, Model.settings)
     newest = query.where(Model.campaign_id == campaign.id).order_by(Model.version.desc()).limit(1)
     found = session.execute(newest).first()

@@ -1,7 +1,8 @@
-"""Strategies: how answers become a model and the next grids. One file each.
+"""Strategies: each defines how answers become a model and the next grids. There is one file for
+each.
 
-A new strategy is a new module here that calls `register`; campaigns, forms, jobs and result pages
-find it through `get_strategy` / `all_strategies`.
+A new strategy is a new module here that calls `register`. Campaigns, forms, jobs and result pages
+find it through `get_strategy` and `all_strategies`.
 """
 
 from app.strategies import cen, crowdster, neucrowd, scdc

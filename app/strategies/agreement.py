@@ -1,14 +1,16 @@
-"""How well a model foretells answers it has not seen, with error bars."""
+"""How well a model predicts answers that it has not seen, with standard errors."""
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 
 def agreement_of(held_out: ArrayLike, control: ArrayLike) -> dict[str, float]:
-    """Share of held-out placements foretold, over all answers and over those to random grids.
+    """Return the share of held-out placements that were predicted, over all answers and over
+    answers to random grids.
 
-    held_out: (G, 2) foretold and asked, per answer; control: (G,) bool. Grids of later rounds
-    are harder, random ones are alike in all: rounds are compared on these.
+    `held_out` is (G, 2): predicted and asked, per answer. `control` is (G,) bool. Grids of later
+    rounds are harder, but random grids are similar in all rounds, so rounds are compared on random
+    grids.
     """
     counts = np.asarray(held_out, np.float64)
     chosen = np.asarray(control, np.bool_)
@@ -21,7 +23,7 @@ def _share(name: str, counts: np.ndarray) -> dict[str, float]:
     if answers < 2:
         return {}
     share = counts[:, 0].sum() / asked
-    # Placements of one answer hang together: the error is that of a ratio over answers.
+    # Placements of one answer are dependent, so the error is that of a ratio over answers.
     residual = counts[:, 0] - share * counts[:, 1]
     error = np.sqrt((residual**2).sum() * answers / (answers - 1)) / asked
     return {name: float(share), f"{name}_error": float(error)}

@@ -1,8 +1,9 @@
-"""Which attribute each answer that a model learned from is about, and how surely, as a file.
+"""A file that tells which attribute each answer is about, for the answers that a model learned
+from.
 
 A row is found by a digest of what the model read of the answer: annotator, images and groups. So
-the file names no key of the database, and still fits a campaign that an archive restored under
-other keys.
+the file contains no key of the database, and still matches a campaign that was restored from an
+archive under other keys.
 """
 
 from array import array
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 FILE = "answer_attributes.safetensors"
 NONE = -1
 _KEY_BYTES = 8
-# Eight bytes of a million answers: two have the same key with odds of one in ten millions.
+# With eight bytes, two of a million answers have the same key with a probability of one in ten
+# million.
 _KEY = np.dtype("<u8")
 
 
 class AnswerAttribute(NamedTuple):
-    """`attribute` is None where an answer is likeliest about none of the attributes;
-    `probability` is that of this attribute, or of none."""
+    """The most likely attribute of an answer. `attribute` is None if the answer is most likely
+    about none of the attributes. `probability` is that of this attribute, or of none."""
 
     attribute: int | None
     probability: float
@@ -36,10 +38,11 @@ class AnswerAttribute(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AnswerAttributes:
-    """One row per answer that was learned from, ascending by key.
+    """One row for each answer that was learned from, ascending by key.
 
-    key: (A,) uint64, see `answer_key`; attribute: (A,) int16, NONE where it is likeliest about none
-    of the attributes in use; probability: (A,) float32 of this attribute, or of none.
+    key: (A,) uint64, see `answer_key`.
+    attribute: (A,) int16; NONE if the answer is most likely about none of the attributes in use.
+    probability: (A,) float32 of this attribute, or of none.
     """
 
     key: NDArray[np.uint64]
@@ -50,8 +53,8 @@ class AnswerAttributes:
         return len(self.key)
 
     def find(self, keys: Sequence[int]) -> list[AnswerAttribute | None]:
-        """What is known of the answers with these keys; None for an answer that the model did not
-        learn from."""
+        """Return the attributes of the answers with these keys, with None for answers that the
+        model did not learn from."""
         wanted = np.array(keys, _KEY)
         place = np.searchsorted(self.key, wanted)
         place[place == len(self)] = 0
@@ -71,18 +74,18 @@ class AnswerAttributes:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Raises ValueError for what `to_bytes` has not written."""
+        """Read what `to_bytes` wrote. Raises ValueError for anything else."""
         try:
             arrays = load(data)
             rows = cls(**{column: arrays[column] for column in COLUMNS})
         except (SafetensorError, KeyError) as error:
-            raise ValueError(f"no attributes of answers: {error}") from error
+            raise ValueError(f"not a file of answers' attributes: {error}") from error
         for column, kind in zip(COLUMNS, "uif", strict=True):
             values = getattr(rows, column)
             if values.shape != (len(rows),) or values.dtype.kind != kind:
                 raise ValueError(f"{column} is {values.dtype} of shape {values.shape}")
         if not ((rows.probability >= 0) & (rows.probability <= 1)).all():
-            raise ValueError("probabilities lie between 0 and 1")
+            raise ValueError("probabilities must be between 0 and 1")
         return rows
 
 
@@ -90,9 +93,10 @@ COLUMNS = tuple(column.name for column in fields(AnswerAttributes))
 
 
 def answer_key(annotator: int, images: Sequence[int], groups: Sequence[int]) -> int:
-    """A number for what a model reads of an answer: equal inputs are about the same attribute.
+    """Return a number for what a model reads of an answer. Equal inputs are about the same
+    attribute.
 
-    images, groups: of equal length, without images that the annotator could not see.
+    `images` and `groups` have equal length and leave out images that the annotator could not see.
     """
     content = array("q", [annotator, *images, *groups])
     return int.from_bytes(blake2b(content.tobytes(), digest_size=_KEY_BYTES).digest(), "little")
@@ -101,8 +105,8 @@ def answer_key(annotator: int, images: Sequence[int], groups: Sequence[int]) -> 
 def answer_attributes_of(
     probability: NDArray[np.float64], in_use: Sequence[int], answers: "Groupings"
 ) -> AnswerAttributes:
-    """From (G, K) probabilities of the attributes, of which those in use are told apart and the
-    others count as none."""
+    """Return the table for (G, K) probabilities of the attributes. Attributes in use are
+    distinguished, and all others count as none."""
     none = 1.0 - probability[:, in_use].sum(axis=1, keepdims=True)
     choices = np.concatenate([none, probability[:, in_use]], axis=1)
     best = choices.argmax(axis=1)

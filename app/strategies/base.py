@@ -1,4 +1,4 @@
-"""What a strategy is, and the register of all of them."""
+"""The interface of a strategy, and the registry of all strategies."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,26 +21,26 @@ Progress = Callable[[float], None]
 
 
 class StrategySettings(BaseModel, extra="forbid"):
-    """Base of every strategy's settings; titles, ranges and help texts make the form."""
+    """Base class of every strategy's settings. Titles, ranges and help texts make the form."""
 
 
 @dataclass(frozen=True)
 class LearningData:
-    """What a learning job learns from.
+    """What a training learns from.
 
-    rounds:      answers of each round so far, oldest first; one annotator index throughout
-    n_full:      rounds among them that have all their answers
-    begun:       (n, S) grids that somebody has begun, answered or not
-    words:       group descriptions of every answer, in the order of `all_answers`
-    previous:    the campaign's newest model, if it has one
-    features:    (N, F) or (N, H, W[, C]) what is known of the images beforehand, if the
-                 settings ask for it
-    purposes:    what the grid of every answer was for, in the order of `all_answers`
-    n_images:    N, number of images of the campaign
-    grid_size:   S, images per grid
-    n_rounds:    rounds planned
-    n_groups:    groups (bins) an answer may use
-    seed:        the campaign's seed
+    rounds: answers of each round so far, oldest first; all rounds use the same annotator numbers.
+    n_full: how many of these rounds have all their answers.
+    begun: (n, S) grids that someone has started, whether answered or not.
+    words: group descriptions of every answer, in the order of `all_answers`.
+    previous: the campaign's newest model, if it has one.
+    features: (N, F) or (N, H, W[, C]) what is known about the images in advance, if the settings
+        ask for it.
+    purposes: the purpose of the grid of every answer, in the order of `all_answers`.
+    n_images: N, the number of images of the campaign.
+    grid_size: S, images per grid.
+    n_rounds: planned rounds.
+    n_groups: maximum number of groups (bins) in an answer.
+    seed: the campaign's seed.
     """
 
     rounds: list[Groupings]
@@ -58,7 +58,7 @@ class LearningData:
 
     @property
     def newest_round(self) -> int:
-        """Number of the last full round, of the first while that is open."""
+        """Return the number of the last full round, or of the first round while it is open."""
         return max(1, self.n_full)
 
     @property
@@ -70,15 +70,15 @@ class LearningData:
 class Learned:
     """A trained model as campaigns see it.
 
-    embedding:    (N, d) float64
-    select_grids: (n, number) -> n grids for round `number`
-    save:         writes the model (safetensors and JSON) to a path
-    insight:      what the requester is told of attributes and annotators, as JSON
-    notes:        what the next fit needs to know of this one, as JSON
-    memberships:  the cluster of every image, where the model itself tells
-    labels:       what every image is labelled, where that was asked
-    answer_attributes: which attribute every answer is about, where there are attributes
-    enough:       why the campaign may end before its last round, in a sentence
+    embedding: (N, d) float64.
+    select_grids: (n, number) returns n grids for round `number`.
+    save: writes the model (safetensors and JSON) to a path.
+    insight: what the requester sees of attributes and annotators, as JSON.
+    notes: what the next training needs to know about this one, as JSON.
+    memberships: the cluster of every image, if the model has clusters.
+    labels: the label of every image, if the campaign asks for labels.
+    answer_attributes: the attribute of every answer, if the model has attributes.
+    enough: why the campaign may end before its last round, in a sentence.
     """
 
     embedding: NDArray[np.float64]
@@ -94,9 +94,9 @@ class Learned:
 
 
 class Strategy(Protocol):
-    """Binds an estimator to campaigns.
+    """Connects an estimator to campaigns.
 
-    features_setting: its setting that names features of app/features/sources.py, if it has one.
+    features_setting: the setting that names features of app/features/sources.py, if there is one.
     """
 
     name: ClassVar[str]
@@ -108,27 +108,27 @@ class Strategy(Protocol):
     features_setting: ClassVar[str | None]
 
     def first_grids(self, n: int, first: FirstRound, settings: dict[str, Any]) -> NextGrids:
-        """n grids of the first round, when nothing is known yet."""
+        """Return n grids for the first round, when nothing is known yet."""
         ...
 
     def settings_of_part(self, settings: dict[str, Any], share: float) -> dict[str, Any]:
-        """Settings for trying a campaign on a share of its images, quickly."""
+        """Return settings for a quick simulation of a campaign on a share of its images."""
         ...
 
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
-        """Fit on all answers so far; raises ValueError when they cannot be learned from."""
+        """Train on all answers so far. Raises ValueError if the model can't learn from them."""
         ...
 
 
 class StartsAtRandom:
-    """For strategies whose first round asks random grids of all images."""
+    """A mixin for strategies whose first round uses random grids of all images."""
 
     def first_grids(self, n: int, first: FirstRound, settings: dict[str, Any]) -> NextGrids:
-        """n random grids, no two alike as long as there are others."""
+        """Return n random grids, all different as long as that is possible."""
         return random_start(n, first)
 
     def settings_of_part(self, settings: dict[str, Any], share: float) -> dict[str, Any]:
-        """None of them counts images."""
+        """Return the settings unchanged, because none of them counts images."""
         return settings
 
 
@@ -144,7 +144,7 @@ def all_strategies() -> list[Strategy]:
 
 
 def features_named(strategy: Strategy, settings: dict[str, Any]) -> str | None:
-    """The features that a campaign with these settings learns from, if any."""
+    """Return the name of the features that a campaign with these settings learns from, or None."""
     if strategy.features_setting is None:
         return None
     name = settings.get(strategy.features_setting, "nothing")
@@ -152,15 +152,15 @@ def features_named(strategy: Strategy, settings: dict[str, Any]) -> str | None:
 
 
 def get_strategy(name: str) -> Strategy:
-    """The strategy called `name`; raises InvalidInput."""
+    """Return the strategy called `name`. Raises InvalidInput."""
     if name not in _strategies:
         known = ", ".join(sorted(_strategies))
-        raise InvalidInput(f"There is no strategy {name!r}; choose one of: {known}.")
+        raise InvalidInput(f"There is no strategy {name!r}. Choose one of: {known}.")
     return _strategies[name]
 
 
 def check_settings(strategy: Strategy, settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings, completed with defaults; raises InvalidInput naming what is wrong."""
+    """Return the settings with defaults filled in. Raises InvalidInput with what is wrong."""
     try:
         return strategy.settings_model.model_validate(settings).model_dump()
     except ValidationError as error:

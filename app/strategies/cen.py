@@ -1,7 +1,7 @@
 """Strategy `cen`: Context Embedding Networks on grid or bins answers.
 
-Rounds ask random grids. Grids about one attribute (paper 4.6) and grids of the images that are
-known least can be mixed in: at equal answers neither predicted better than random ones
+Rounds use random grids. Grids about one attribute (paper 4.6) and grids of the least-known images
+can be mixed in. With the same number of answers, neither predicted better than random grids
 (`bench.cen.loop`).
 """
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
     Network = ContextEmbeddingNetwork | PaperContextEmbedding
 
-# Of the later rounds' grids, about the attribute that a requester asks for where the settings
-# leave none.
+# The share of the later rounds' grids about the attribute that a requester asks about, if the
+# settings leave none for it.
 _FOCUS_SHARE = 0.3
-# Of the progress shown; scoring takes the rest.
+# The share of the progress bar for training; scoring takes the rest.
 _FIT_SHARE = 0.6
-# Exchanges of images tried per grid about one attribute.
+# How many exchanges of images are tried per grid about one attribute.
 _CANDIDATES = 4_000
 
 
@@ -130,7 +130,7 @@ class CenStrategy(StartsAtRandom):
 
 
 def _network(chosen: CenSettings, seed: int) -> "Network":
-    # Imported here: the web server lists strategies without loading torch.
+    # This is imported here so that the web server can list strategies without loading torch.
     from learning.baselines import PaperContextEmbedding
     from learning.cen import ContextEmbeddingNetwork
 
@@ -141,8 +141,8 @@ def _network(chosen: CenSettings, seed: int) -> "Network":
 def _fit(
     model: "Network", answers: "Groupings", data: LearningData, progress: Progress
 ) -> tuple["Network", dict[str, Any]]:
-    """A fit whose attributes keep the numbers they have in the previous model, and notes for
-    the next one. Raises what `fit` raises."""
+    """Return a trained model whose attributes keep the numbers of the previous model, and notes for
+    the next training. Raises what `fit` raises."""
     from learning.baselines import PaperContextEmbedding
 
     def listen(done: int, total: int, metrics: Any) -> None:
@@ -162,9 +162,9 @@ def _fit(
 def _scores(
     model: "Network", answers: "Groupings", seed: int, progress: Progress
 ) -> dict[str, float]:
-    """Of grids that the model had not seen. The default is judged by those its own fit held
-    out before it learned from them, too; the published network, which holds none out, by
-    another fit of 85 % of the grids."""
+    """Return scores on grids that the model has not seen. The default model uses the grids that its
+    own fit held out before it learned from them as well. The published network holds out none, so
+    it is scored by a second fit on 85 % of the grids."""
     from learning.baselines import PaperContextEmbedding
 
     if isinstance(model, PaperContextEmbedding):
@@ -193,20 +193,21 @@ def next_grids(
     n: int,
     number: int,
 ) -> NextGrids:
-    """n grids for round `number` in the shares of the settings.
+    """Return n grids for round `number` in the shares of the settings.
 
-    attributes: those in use with their words.
+    `attributes` are those in use, with their words.
     """
     from learning.baselines import PaperContextEmbedding
 
     seed = data.seed + number
     size, n_images = data.grid_size, data.n_images
     published = isinstance(model, PaperContextEmbedding)
-    # Without a context encoder the published network cannot say what a grid is about.
+    # Without a context encoder, the published network can't tell what a grid is about.
     in_use = [] if published and settings.variant == "annotator" else list(attributes)
     n_uncertain = 0 if published else round(n * settings.uncertain_share)
     share = settings.attribute_share
-    # An attribute that later answers do not support cannot be asked about: all in turn.
+    # An attribute that later answers do not support can't be asked about. Then all attributes are
+    # asked about in turn.
     wanted = in_use
     if settings.focus in in_use:
         wanted = [settings.focus]
@@ -241,8 +242,8 @@ def _relative_spread(
     attributes: dict[int, dict[str, Any]],
     rng: np.random.Generator,
 ) -> list[dict[str, Any]]:
-    """How far grids about each attribute spread on it and, on average, on the others in use
-    (None when there are none); 1 is an ordinary grid."""
+    """Return how far grids about each attribute spread along it and, on average, along the other
+    attributes in use (None if there are none). An ordinary grid has 1."""
     about = [(attribute, grids) for _, attribute, grids in parts if attribute is not None]
     if not about:
         return []

@@ -1,4 +1,4 @@
-"""Strategy `crowdster`: the progressive query generator, grids that become more local."""
+"""Strategy `crowdster`: a progressive query generator whose grids become more and more local."""
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -21,7 +21,7 @@ from app.strategies.grids import NextGrids
 if TYPE_CHECKING:
     from learning.crowdster import CrowdSter
 
-# The neighbourhoods that suit the paper's update; those of the estimator suit its default.
+# The neighbourhoods that suit the paper's update. The estimator's own suit its default.
 _SCHEDULES: dict[str, dict[str, Any]] = {
     "likelihood": {},
     "paper": {"neighbors_start": 0.15, "neighbors_end": 1.75},
@@ -90,7 +90,8 @@ class CrowdsterStrategy(StartsAtRandom):
     features_setting: ClassVar[str | None] = "start_from"
 
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
-        # Imported here: the web server lists strategies without loading the numerics.
+        # This is imported here so that the web server can list strategies without loading the
+        # numerics.
         from learning.crowdster import CrowdSter
 
         chosen = CrowdsterSettings.model_validate(settings)
@@ -118,8 +119,8 @@ class CrowdsterStrategy(StartsAtRandom):
 
 
 def _learn_all(model: "CrowdSter", data: LearningData, progress: Progress) -> None:
-    """From the first answer on: the result depends on the answers alone, not on which of the
-    jobs before this one came through."""
+    """Learn from the first answer on, so that the result depends only on the answers and not on
+    which earlier trainings succeeded."""
     n = len(data.rounds)
     if model.algorithm == "likelihood":
         model.update(
@@ -130,13 +131,13 @@ def _learn_all(model: "CrowdSter", data: LearningData, progress: Progress) -> No
         )
         return
     for number, answers in enumerate(data.rounds, start=1):
-        # A round of leftovers only is no harm, unless all are.
+        # A round with only leftovers does no harm, unless all rounds are like that.
         model.update(answers, learn=number == n)
         progress(number / n)
 
 
 def _as_table(features: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """(N, F): small images row by row."""
+    """Return features as (N, F), with small images row by row."""
     return features.reshape(len(features), -1).astype(np.float64)
 
 
@@ -152,7 +153,7 @@ def _next_grids(
     model: "CrowdSter", settings: CrowdsterSettings, data: LearningData, n: int, number: int
 ) -> NextGrids:
     known = [image for image in settings.focus_images if 0 <= image < data.n_images]
-    # A round that only waits in case is made for the neighbourhoods that this model can tell.
+    # The grids of a prepared round use neighbourhoods that this model can distinguish.
     parts = model.plan_grids(n, known or None, phase=data.n_full)
     return NextGrids.mixed([(purpose, None, grids) for purpose, grids in parts], data.seed + number)
 

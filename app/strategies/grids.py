@@ -1,4 +1,4 @@
-"""The grids a strategy wants asked next, and what each of them is for."""
+"""The grids that a strategy chooses for the next round, and the purpose of each."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -14,11 +14,11 @@ from learning.queries import random_grids
 class NextGrids:
     """Grids of the next round.
 
-    images:     (n, S) int64
-    purposes:   n of "random", "attribute", "uncertain", "local", "focus", "new", "between",
-                "covering"
-    attributes: n dimensions that "attribute" grids are about, None for the others
-    contents:   what the round consists of, for the requester
+    images: (n, S) int64.
+    purposes: n of "random", "attribute", "uncertain", "local", "focus", "new", "between",
+        "covering".
+    attributes: n dimensions that "attribute" grids are about, None for the others.
+    contents: what the round consists of, for the requester.
     """
 
     images: NDArray[np.int64]
@@ -28,13 +28,14 @@ class NextGrids:
 
     @classmethod
     def alike(cls, images: NDArray[np.int64], purpose: str) -> Self:
-        """Grids that are all for one purpose."""
+        """Return grids that all have one purpose."""
         n = len(images)
         return cls(images, [purpose] * n, [None] * n, {purpose: n})
 
     @classmethod
     def mixed(cls, parts: list[tuple[str, int | None, NDArray[np.int64]]], seed: int) -> Self:
-        """Parts of (purpose, attribute, grids), shuffled, so that time tells nothing."""
+        """Return parts of (purpose, attribute, grids) in random order, so that the order reveals
+        nothing."""
         kept = [part for part in parts if len(part[2])]
         images = np.concatenate([grids for _, _, grids in kept])
         labels = [(purpose, about) for purpose, about, grids in kept for _ in grids]
@@ -44,11 +45,11 @@ class NextGrids:
         return cls(images[order], purposes, [labels[index][1] for index in order], contents)
 
     def first(self, n: int) -> Self:
-        """The first n of them."""
+        """Return the first n grids."""
         return self._part(slice(0, n))
 
     def after(self, n: int) -> Self:
-        """All but the first n."""
+        """Return all but the first n grids."""
         return self._part(slice(n, None))
 
     def _part(self, rows: slice) -> Self:
@@ -62,7 +63,8 @@ class NextGrids:
 class FirstRound:
     """What is known before the first answer.
 
-    seed: of the campaign, for what later rounds are to find again; rng: for all else.
+    seed: the campaign's seed, for what later rounds must be able to reproduce.
+    rng: for everything else.
     """
 
     n_images: int
@@ -72,7 +74,7 @@ class FirstRound:
 
 
 def random_start(n: int, first: FirstRound) -> NextGrids:
-    """n random grids of all images, no two alike as long as there are others."""
+    """Return n random grids of all images, all different as long as that is possible."""
     size, n_images = first.grid_size, first.n_images
     nothing = AskedGrids(np.empty((0, size), np.int64), n_images)
     grids = without_repeats(lambda m: random_grids(m, size, n_images, first.rng), n, nothing)

@@ -1,4 +1,5 @@
-"""Scores on grids that a model has not seen, with errors that know that pairs hang together."""
+"""Scores on grids that a model has not seen. Their standard errors account for pairs of one grid
+being dependent."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 HELD_OUT_FROM = 20
 TEST_SHARE = 0.15
 _GRIDS_FOR_ERRORS = 300
-# Those that are read as curves.
+# The scores that are shown as curves have errors.
 _WITH_ERRORS = ("accuracy", "balanced_accuracy", "auc")
 
 
@@ -32,8 +33,8 @@ class PairModel(Protocol):
 def scores_on_unseen_grids(
     probe: PairModel, answers: "Groupings", seed: int, progress: Callable[[float], None]
 ) -> dict[str, float]:
-    """Scores of `probe`, fitted here on 85 % of the grids, on the others; empty where either
-    part has no informative pair."""
+    """Train `probe` on 85 % of the grids and return its scores on the others. The result is empty
+    if either part has no informative pair."""
     train, test = answers.split(TEST_SHARE, seed)
     labels = test.pair_labels()
     if not train.informative_grids().any() or not (labels >= 0).any():
@@ -45,10 +46,10 @@ def scores_on_unseen_grids(
 def held_out_scores(
     labels: NDArray[np.int8], same: NDArray[np.bool_], distance: NDArray[np.float64], seed: int
 ) -> dict[str, float]:
-    """Scores of pairs foretold, named held_out_…, with standard errors.
+    """Return scores of predicted pairs, named held_out_…, with standard errors.
 
-    labels: (G, P) 1 same, 0 different, -1 not asked; same, distance: (G, P) what the model
-    says. Empty when nothing was asked.
+    `labels` is (G, P): 1 same, 0 different, -1 not asked. `same` and `distance` are (G, P)
+    predictions of the model. The result is empty if nothing was asked.
     """
     asked = labels >= 0
     if not asked.any():
@@ -66,8 +67,8 @@ def held_out_scores(
 def _errors(
     scores: Callable[[NDArray[np.int64]], dict[str, float]], grids: NDArray[np.int64], seed: int
 ) -> dict[str, float]:
-    """Standard errors; of many grids, from some of them. Pairs of one grid hang together, so
-    whole grids are left out."""
+    """Return standard errors. Large sets are sampled. Whole grids are left out, because pairs of
+    one grid are dependent."""
     some = np.sort(np.random.default_rng(seed).permutation(grids)[:_GRIDS_FOR_ERRORS])
     shrink = float(np.sqrt(len(some) / len(grids)))
 

@@ -1,10 +1,10 @@
-"""What a requester sees of the attributes and the annotators, as JSON."""
+"""What a requester sees of attributes and annotators, as JSON."""
 
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-# An attribute that fewer answers are about is no attribute of the crowd's.
+# Fewer answers than this do not make an attribute of the crowd.
 MIN_ANSWERS = 3
 
 if TYPE_CHECKING:
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 def attributes_in_use(model: "Network", answers: "Groupings") -> list[int]:
-    """Attributes that separate images and that more than a stray answer is about."""
+    """Return attributes that separate images and that more than a few answers are about."""
     separate = model.embedding_.std(axis=0) > 0
     supported = model.attribute_share_ * len(answers) >= min(MIN_ANSWERS, len(answers))
     return [int(index) for index in (separate & supported).nonzero()[0]]
 
 
 def insight_of(model: "Network", answers: "Groupings", words: list[list[str]]) -> dict[str, Any]:
-    """`attributes`: those in use, by number; `annotators`: all who answered, by position.
+    """Return `attributes` (those in use, by number) and `annotators` (all who answered, by
+    position).
 
-    Of the default model also `structure` ("attributes", "pooled" or "none"), the share of answers
-    about none of the attributes, and how many answers the structure was judged by.
-
-    words: group descriptions of every answer; without any, attributes have no names.
+    For the default model, also return `structure` ("attributes", "pooled" or "none"), the share of
+    answers about none of the attributes, and how many answers the structure was judged by. `words`
+    are the group descriptions of every answer; without any, attributes have no names.
     """
     in_use = attributes_in_use(model, answers)
     probability = model.attribute_probability(answers)
@@ -43,7 +43,7 @@ def insight_of(model: "Network", answers: "Groupings", words: list[list[str]]) -
 
 
 def _structure(model: "Network", probability: "FloatArray") -> dict[str, Any]:
-    """probability: (G, A) that each answer is about each attribute in use."""
+    """`probability` is (G, A): how likely each answer is about each attribute in use."""
     from learning.baselines import PaperContextEmbedding
 
     if isinstance(model, PaperContextEmbedding):
@@ -64,7 +64,7 @@ def _attributes(
     words: list[list[str]],
     in_use: list[int],
 ) -> list[dict[str, Any]]:
-    # Imported here: the web server lists strategies without loading the numerics.
+    # This is imported here so that the web server can list strategies without loading the numerics.
     from learning.attribute_insight import attribute_insight
     from learning.words import attribute_words
 
@@ -83,7 +83,8 @@ def _attributes(
 
 
 def _certainty(model: "Network", index: int) -> dict[str, Any]:
-    """Share of the answers and, of the default model, its error and the confidence."""
+    """Return the share of the answers. For the default model, also return its error and the
+    confidence."""
     from learning.baselines import PaperContextEmbedding
 
     share = {"share": round(float(model.attribute_share_[index]), 6)}
@@ -101,7 +102,7 @@ def _words(words: "AttributeWords") -> dict[str, Any]:
 
 
 def _shape(insight: "AttributeInsight") -> dict[str, Any]:
-    """Columns, clusters of an unordered attribute, and an example grid."""
+    """Return the columns, the clusters of an unordered attribute, and an example grid."""
     example = insight.example
     return {
         "columns": list(insight.columns),

@@ -1,4 +1,4 @@
-"""The label of every image of a select campaign, by the votes and by a model, as a file."""
+"""A file with the label of every image of a select campaign, according to the votes and a model."""
 
 from dataclasses import dataclass, fields
 from typing import Self
@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 FILE = "labels.safetensors"
-# Contested: less sure than this of its label.
+# An image is contested if the probability of its label is below this.
 SURE = 0.9
 
 
@@ -17,9 +17,10 @@ SURE = 0.9
 class Labels:
     """One row per image, by position.
 
-    probability: (N,) float64 of yes, by model and votes; prior: by the model alone, which has not
-    seen the image's own votes; majority, dawid_skene, glad: by the votes alone, NaN without any.
-    yes, no, unsure: (N,) int64 votes.
+    probability: (N,) float64 of yes, by model and votes.
+    prior: by the model alone, which has not seen the image's own votes.
+    majority, dawid_skene, glad: by the votes alone; NaN without any votes.
+    yes, no, unsure: (N,) int64 numbers of votes.
     """
 
     probability: NDArray[np.float64]
@@ -36,24 +37,25 @@ class Labels:
 
     @property
     def sureness(self) -> NDArray[np.float64]:
-        """(N,) probability of the label that each image has, 0.5 to 1."""
+        """Return (N,) the probability of each image's label, 0.5 to 1."""
         return np.maximum(self.probability, 1 - self.probability)
 
     @property
     def n_votes(self) -> NDArray[np.int64]:
-        """(N,) votes for yes or no."""
+        """Return (N,) the number of yes and no votes."""
         return self.yes + self.no
 
     def likeliest_first(self) -> NDArray[np.int64]:
-        """(N,) positions, the surest yes first."""
+        """Return (N,) positions, the most certain yes first."""
         return np.lexsort((np.arange(len(self)), -self.probability))
 
     def unlikeliest_first(self) -> NDArray[np.int64]:
-        """(N,) positions, the surest no first."""
+        """Return (N,) positions, the most certain no first."""
         return np.lexsort((np.arange(len(self)), self.probability))
 
     def contested_first(self) -> NDArray[np.int64]:
-        """(N,) positions, the image that is least sure first; of these, with most votes."""
+        """Return (N,) positions, the least certain image first. Among equally certain images, the
+        one with most votes is first."""
         doubt = -np.abs(self.probability - 0.5)
         return np.lexsort((np.arange(len(self)), -self.n_votes, -doubt))
 
@@ -62,12 +64,12 @@ class Labels:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Raises ValueError for what `to_bytes` has not written."""
+        """Read what `to_bytes` wrote. Raises ValueError for anything else."""
         try:
             arrays = load(data)
             told = cls(**{one.name: arrays[one.name] for one in COLUMNS})
         except (SafetensorError, KeyError) as error:
-            raise ValueError(f"no labels: {error}") from error
+            raise ValueError(f"not a file of labels: {error}") from error
         for one in COLUMNS:
             array = getattr(told, one.name)
             kind = "i" if one.name in ("yes", "no", "unsure") else "f"

@@ -1,4 +1,4 @@
-"""Which cluster every image of a campaign belongs to, and how surely, by the model itself."""
+"""The cluster of every image of a campaign according to the model, with its probability."""
 
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -15,11 +15,11 @@ FILE = "memberships.safetensors"
 
 @dataclass(frozen=True, eq=False)
 class Memberships:
-    """One row per image, by position; clusters are numbered from the largest on.
+    """One row per image, by position. Clusters are numbered from the largest.
 
-    cluster, second:                 (N,) int64; second is -1 where there is one cluster only
-    probability, second_probability: (N,) float64
-    asked:                           (N,) bool, whether an answer that was learned from shows it
+    cluster, second: (N,) int64; second is -1 if there is only one cluster.
+    probability, second_probability: (N,) float64.
+    asked: (N,) bool, whether an answer that was learned from shows the image.
     """
 
     cluster: NDArray[np.int64]
@@ -36,7 +36,7 @@ class Memberships:
         return int(self.cluster.max(initial=-1)) + 1
 
     def uncertain_first(self) -> NDArray[np.int64]:
-        """(N,) positions, the least certain image first."""
+        """Return (N,) positions, the least certain image first."""
         return np.lexsort((np.arange(len(self)), self.probability))
 
     def to_bytes(self) -> bytes:
@@ -44,12 +44,12 @@ class Memberships:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Raises ValueError for what `to_bytes` has not written."""
+        """Read what `to_bytes` wrote. Raises ValueError for anything else."""
         try:
             arrays = load(data)
             told = cls(**{one.name: arrays[one.name] for one in COLUMNS})
         except (SafetensorError, KeyError) as error:
-            raise ValueError(f"no memberships: {error}") from error
+            raise ValueError(f"not a file of memberships: {error}") from error
         told._check()
         return told
 
@@ -60,7 +60,7 @@ class Memberships:
             if array.shape != (len(self),) or array.dtype.kind != kinds.get(one.name, "f"):
                 raise ValueError(f"{one.name} is {array.dtype} of shape {array.shape}")
         if len(self) and (self.cluster.min() < 0 or not np.isfinite(self.probability).all()):
-            raise ValueError("clusters are numbered from 0, and probabilities finite")
+            raise ValueError("clusters must be numbered from 0 and probabilities be finite")
 
 
 COLUMNS = fields(Memberships)
@@ -69,8 +69,8 @@ COLUMNS = fields(Memberships)
 def memberships_of(
     responsibilities: NDArray[np.float64], asked: NDArray[np.bool_]
 ) -> tuple[Memberships, NDArray[np.int64]]:
-    """From (N, K) probabilities: the memberships, and the K' components that some image most
-    belongs to, in the order of the clusters' numbers."""
+    """Return the memberships for (N, K) probabilities, and the K' components that are the most
+    likely one of some image, in the order of the clusters' numbers."""
     n = len(responsibilities)
     best = responsibilities.argmax(axis=1)
     cluster = largest_first(best)

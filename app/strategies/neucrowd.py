@@ -1,7 +1,7 @@
-"""Strategy `neucrowd`: labels of a whole collection from votes, as few of them as it takes.
+"""Strategy `neucrowd`: labels of a whole collection from as few votes as possible.
 
-Votes go where they change most: an image that people agree on, and that looks like others of its
-label, is asked about once; a contested one again and again.
+Votes go to images where they change most. An image that people agree on, and that looks like others
+with its label, is asked about once. A contested image is asked about several times.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from learning.crowd_labels import CrowdLabels
     from learning.votes import Votes
 
-# Parameters of NeuCrowdClassifier: what is tried, and how many networks answer together.
+# Parameters of NeuCrowdClassifier: what is tried, and how many networks are averaged.
 _EFFORTS: dict[Effort, dict[str, Any]] = {
     "quick": {"candidates": [{}], "n_networks": 1, "parameters": {"n_epochs": 12}},
     "normal": {
@@ -49,23 +49,23 @@ class NeuCrowdStrategy:
     features_setting: ClassVar[str | None] = "features"
 
     def first_grids(self, n: int, first: FirstRound, settings: dict[str, Any]) -> NextGrids:
-        """Each image once before any is shown twice."""
+        """Return grids that show each image once before any is shown twice."""
         grids = queries.covering_selections(n, first.grid_size, first.n_images, first.rng)
         return NextGrids.alike(grids, "random")
 
     def settings_of_part(self, settings: dict[str, Any], share: float) -> dict[str, Any]:
-        """With little effort, to the end of the budget."""
+        """Return settings with little effort that use the whole budget."""
         return {**settings, "effort": "quick", "target": 1.0, "least_gain": 0.0}
 
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
-        # Imported here: the web server lists strategies without loading torch.
+        # This is imported here so that the web server can list strategies without loading torch.
         from learning.aggregation import METHODS, aggregate
         from learning.ballots import counts_of, votes_of
         from learning.crowd_labels import CrowdLabels
 
         chosen = NeuCrowdSettings.model_validate(settings)
         if data.features is None:
-            raise ValueError("Labels by votes need features of the images.")
+            raise ValueError("Labels by votes needs features of the images.")
         votes = votes_of(data.all_answers)
         features = np.asarray(data.features, np.float64).reshape(data.n_images, -1)
         model = CrowdLabels(classifier=_EFFORTS[chosen.effort], random_state=data.seed)
@@ -105,7 +105,8 @@ def _labels(
 
 
 def _gain(model: "CrowdLabels", labels: Labels, settings: NeuCrowdSettings) -> NDArray[np.float64]:
-    """(N,) what a vote sets right; less than any of an image that has had its votes."""
+    """Return (N,) how many labels a vote is expected to correct. Images that already have the
+    maximum number of votes come last."""
     from learning.redundancy import gain_per_vote
 
     gain = gain_per_vote(labels.probability, *model.mean_annotator_)
@@ -132,15 +133,16 @@ def _enough(
     right = min(metrics["expected_right"], metrics["expected_balanced"])
     if settings.target < 1 and right >= settings.target:
         return (
-            f"{right:.1%} of the labels, yes as well as no, are expected to be right; "
-            f"{settings.target:.1%} were asked for."
+            f"{right:.1%} of the labels are expected to be right, for yes and for no. The target "
+            f"is {settings.target:.1%}."
         )
-    # Of what was never shown, and no classifier knows, a small gain says only that it is rare.
+    # If an image was never shown and there is no classifier, a small gain only means that yes is
+    # rare.
     is_known = model.classifier_ is not None or bool((labels.n_votes + labels.unsure > 0).all())
     if is_known and metrics["gain_of_next_grid"] < settings.least_gain:
         return (
             f"The most informative grid is expected to correct {metrics['gain_of_next_grid']:.2f} "
-            f"labels; at least {settings.least_gain:g} were asked for."
+            f"labels. The minimum is {settings.least_gain:g}."
         )
     return None
 

@@ -1,4 +1,4 @@
-"""Settings of labels by votes."""
+"""Settings of the strategy “Labels by votes”."""
 
 from typing import Annotated, Literal
 

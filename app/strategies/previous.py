@@ -1,4 +1,4 @@
-"""The model a campaign had before, to go on from."""
+"""A campaign's previous model, from which a training can continue."""
 
 import logging
 import tempfile
@@ -18,7 +18,8 @@ FILES = ("arrays.safetensors", "model.json")
 
 @dataclass(frozen=True)
 class PreviousModel:
-    """artifact_key: storage prefix of its files; notes: what its strategy left for later."""
+    """The previous model. `artifact_key` is the storage prefix of its files, and `notes` are what
+    its strategy stored for later."""
 
     version: int
     n_answers: int
@@ -26,8 +27,8 @@ class PreviousModel:
     artifact_key: str
 
     def load(self, kind: type[Kind]) -> Kind | None:
-        """The estimator; None when its files are gone or of another kind, for a campaign can
-        always be learned from its answers alone."""
+        """Return the estimator, or None if its files are missing or of another kind, because a
+        model can always be trained from the answers alone."""
         try:
             with tempfile.TemporaryDirectory() as folder:
                 for name in FILES:
@@ -35,6 +36,7 @@ class PreviousModel:
                     (Path(folder) / name).write_bytes(data)
                 return kind.load(folder)
         except Exception:
-            # Storage and formats have errors of their own: none of them is worth a failed job.
-            logger.warning("model %d cannot be gone on from", self.version, exc_info=True)
+            # Storage and file formats raise errors of their own, and none of them should make the
+            # job fail.
+            logger.warning("cannot continue from model %d", self.version, exc_info=True)
             return None

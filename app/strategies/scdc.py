@@ -1,6 +1,6 @@
 """Strategy `scdc`: semi-crowdsourced clustering, for collections larger than the budget.
 
-Answers about a part of the images, and features of all, give every image a cluster.
+Answers about some of the images, and features of all of them, give every image a cluster.
 """
 
 import warnings
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Model: TypeAlias = BayesianSemiCrowdClustering | SemiCrowdClustering
 
 
-# Hidden layers, steps of pretraining and of training; minibatches of _BATCH images.
+# Hidden layers, pretraining steps and training steps, in minibatches of _BATCH images.
 _EFFORTS: dict[Effort, tuple[tuple[int, ...], int, int]] = {
     "quick": ((128,), 150, 300),
     "normal": ((256, 256), 500, 1_000),
@@ -54,14 +54,15 @@ class ScdcStrategy:
     features_setting: ClassVar[str | None] = "features"
 
     def first_grids(self, n: int, first: FirstRound, settings: dict[str, Any]) -> NextGrids:
-        """Grids of the part that is asked about, each with images of grids before it."""
+        """Return grids of the images that are asked about. Each grid shares images with earlier
+        grids."""
         chosen = ScdcSettings.model_validate(settings)
         subset = _subset(chosen, first.n_images, first.grid_size, first.seed)
         grids = queries.linked_grids(subset, n, first.grid_size, first.rng)
         return NextGrids.alike(grids, "random")
 
     def settings_of_part(self, settings: dict[str, Any], share: float) -> dict[str, Any]:
-        """As large a part of the images is asked about, with little effort."""
+        """Return settings with little effort that ask about the same share of the images."""
         asked = settings.get("n_annotated")
         part = None if asked is None else max(2, round(share * asked))
         return {**settings, "n_annotated": part, "effort": "quick"}
@@ -113,7 +114,7 @@ def _fitted(
     seed: int,
     progress: Progress,
 ) -> "Model":
-    # Imported here: the web server lists strategies without loading torch.
+    # This is imported here so that the web server can list strategies without loading torch.
     from learning.semicrowd import BayesianSemiCrowdClustering, SemiCrowdClustering
 
     n_clusters = min(settings.max_clusters, len(features))
@@ -136,13 +137,14 @@ def _fitted(
     pairs = answers.pairs()
     with warnings.catch_warnings():
         if not len(pairs):
-            # Nobody has grouped anything yet: features alone, as the metrics show.
+            # Nobody has grouped anything yet, so the model uses features alone, as the metrics
+            # show.
             warnings.simplefilter("ignore", UserWarning)
         try:
             model.fit(features, pairs, progress=lambda done, total, _: progress(done / total))
         except FloatingPointError as error:
-            # It would again: a fit repeats with its seed.
-            raise ValueError(f"These features cannot be learned from: {error}.") from error
+            # A repeated training would fail again, because it uses the same seed.
+            raise ValueError(f"The model can't learn from these features: {error}.") from error
     return model
 
 
@@ -153,7 +155,7 @@ def _held_out(
     seed: int,
     progress: Progress,
 ) -> dict[str, float]:
-    """Scores on 15 % of the grids of a model that has seen no answer to them."""
+    """Return scores on 15 % of the grids, for a model that has seen none of their answers."""
     train, test = answers.split(TEST_SHARE, seed)
     labels = test.pair_labels()
     if not len(train.pairs()) or not (labels >= 0).any():
@@ -168,7 +170,7 @@ def _held_out(
 def _next_grids(
     model: "Model", settings: ScdcSettings, data: LearningData, n: int, number: int
 ) -> NextGrids:
-    """n grids for round `number` in the shares of the settings."""
+    """Return n grids for round `number` in the shares of the settings."""
     size = data.grid_size
     subset = _subset(settings, data.n_images, size, data.seed)
     rng = np.random.default_rng([data.seed, number])

@@ -1,4 +1,4 @@
-"""Settings of semi-crowdsourced clustering."""
+"""Settings of the strategy “Semi-crowdsourced clustering”."""
 
 from typing import Annotated, Literal, Self
 

@@ -1,4 +1,4 @@
-"""What a requester is told of a model's own clusters and of the annotators, as JSON."""
+"""What a requester sees of a model's clusters and of the annotators, as JSON."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ from learning.groupings import Pairs
 
 N_SHOWN = 8
 CERTAIN = 0.9
-# Away from certainty, which no finite number of answers gives.
+# Keeps values away from certainty, which no finite number of answers gives.
 _EDGE = 1e-3
 
 
@@ -22,10 +22,10 @@ def insight_of(
     pairs: Pairs,
     n_answers: NDArray[np.int64],
 ) -> dict[str, Any]:
-    """`clusters`: by number, the largest first; `reliability`: of all who answered.
+    """Return `clusters` (by number, the largest first) and `reliability` (of all who answered).
 
-    model: a fitted estimator of learning/semicrowd.py; components: (C,) those of its components
-    that the clusters are; n_answers: (W,) of each annotator.
+    `model` is a trained estimator of learning/semicrowd.py. `components` is (C,): the model's
+    component of each cluster. `n_answers` is (W,): the answers of each annotator.
     """
     proportions = np.asarray(model.proportions_, np.float64)[components]
     return {
@@ -43,17 +43,18 @@ def insight_of(
 
 
 def effective_clusters(model: Any, told: Memberships) -> float:
-    """As the model counts them, or those that an image most belongs to."""
+    """Return the number of clusters as the model counts them, or the number of clusters that have
+    images."""
     return float(getattr(model, "n_clusters_", told.n_clusters))
 
 
 def _shown(told: Memberships, embedding: NDArray[np.float64], index: int) -> dict[str, Any]:
-    """The number of images, and positions of the most and the least certain ones."""
+    """Return the number of images, and positions of the most and the least certain ones."""
     mine = np.flatnonzero(told.cluster == index)
     sure = told.probability[mine]
     centre = np.average(embedding[mine], axis=0, weights=np.maximum(sure, _EDGE))
     far = np.linalg.norm(embedding[mine] - centre, axis=1)
-    # Of many that are all but certain, those in the middle stand for the cluster.
+    # If many images are almost certain, those nearest the centre represent the cluster.
     best = np.lexsort((mine, far, -np.round(sure, 2)))[:N_SHOWN]
     worst = np.lexsort((mine, sure))[:N_SHOWN]
     return {
@@ -83,7 +84,7 @@ def _reliability(model: Any, pairs: Pairs, n_answers: NDArray[np.int64]) -> list
 
 
 def _measure(model: Any, name: str, annotator: int) -> dict[str, Any]:
-    """The value and, where the model tells one, its 95 % interval."""
+    """Return the value and, if the model provides it, its 95 % interval."""
     value = float(getattr(model, f"annotator_{name}_")[annotator])
     intervals = getattr(model, f"annotator_{name}_interval_", None)
     ends = None if intervals is None else [round(float(end), 6) for end in intervals[annotator]]

@@ -1,4 +1,4 @@
-"""What a requester is told of labels by votes and of who voted, as numbers and JSON."""
+"""What a requester sees of labels by votes and of the people who voted, as numbers and JSON."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,17 +14,21 @@ if TYPE_CHECKING:
     from learning.votes import Votes
 
 
-# Of votes that tell less than this of what is true, errors cannot be taken out.
+# If votes tell less than this about the truth, their errors cannot be removed.
 LEAST_TOLD = 0.1
 
 
 def metrics_of(
     model: "CrowdLabels", labels: Labels, gain: NDArray[np.float64], grid_size: int
 ) -> dict[str, float]:
-    """expected_right: share of labels; expected_balanced: mean of the shares of what shows it, and
-    of what does not, that are labelled so (where few show it, saying no to all is mostly right, and
-    of no use); gain_of_next_grid: labels that it is expected to set
-    right; held_out_auc: of the classifier, on labels of images whose votes it had not seen."""
+    """Return metrics of the labels.
+
+    expected_right: the share of labels that is expected to be right.
+    expected_balanced: the mean of that share among images that show what is asked for and among
+        those that do not. If few images show it, always saying no is mostly right but useless.
+    gain_of_next_grid: how many labels the next grid is expected to correct.
+    held_out_auc: the classifier's AUC on images whose votes it had not seen.
+    """
     sure = labels.sureness
     best = np.sort(np.maximum(gain, 0.0))[::-1][:grid_size]
     return {
@@ -58,8 +62,8 @@ def _classifier_scores(model: "CrowdLabels", labels: Labels) -> dict[str, float]
 def insight_of(
     model: "CrowdLabels", labels: Labels, votes: "Votes", told: Mapping[str, "Aggregated"]
 ) -> dict[str, Any]:
-    """`jury`: of all who voted, with their `quality` by the votes alone; `reliability`: of the
-    classifier's probabilities, in tenths."""
+    """Return `jury` (everyone who voted, with their `quality` according to the votes alone) and
+    `reliability` (of the classifier's probabilities, in tenths)."""
     cast = (votes >= 0).sum(axis=0)
     return {
         "jury": [
@@ -83,11 +87,12 @@ def _rounded(value: Any) -> float:
 
 
 def reliability(labels: Labels, sensitivity: float, specificity: float) -> list[dict[str, float]]:
-    """Of images with votes, by the classifier's probability before these: mean probability, share
-    that shows it by the votes, and the number of images.
+    """Compare the classifier's probability with the votes, for images with votes in tenths of this
+    probability: the mean probability, the share that shows what is asked for, and the number of
+    images.
 
-    From the share of yes among the votes the errors of an average annotator are taken out (Rogan
-    and Gladen 1978), as long as there is more in their votes than errors.
+    The errors of an average annotator are removed from the share of yes votes (Rogan and Gladen
+    1978), if the votes contain more than errors.
     """
     told = sensitivity + specificity - 1
     asked = labels.n_votes > 0

@@ -236,7 +236,7 @@ def test_an_annotators_token_runs_out(client: TestClient, monkeypatch: pytest.Mo
     monkeypatch.setattr(sessions, "TOKEN_SECONDS", -1)
     refused = client.post("/api/v1/annotate/leases", headers=who)
     assert refused.status_code == 401
-    assert "run out" in refused.json()["detail"]
+    assert "expired" in refused.json()["detail"]
 
 
 def test_a_draft_is_kept_and_an_older_one_is_refused(client: TestClient) -> None:

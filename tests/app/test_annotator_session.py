@@ -149,15 +149,15 @@ def test_gold_grids_need_known_answers_before_the_start(environment: dict[str, s
     ("table", "says"),
     [
         (b"a,b\n1,2\n", "columns grid, filename, group"),
-        (b"grid,filename,group\n1,nowhere.png,a\n", "Line 2: the collection has no image"),
+        (b"grid,filename,group\n1,nowhere.png,a\n", "Line 2: The collection has no image"),
         (b"grid,filename,group\n1,image-000.png,a\n1,image-000.png,b\n", "twice"),
         (b"grid,filename,group\n1,image-000.png,a\n1,image-001.png,b\n", "must have 6"),
         (
             b"grid,filename,group\n" + b"".join(b"1,image-%03d.png,a\n" % k for k in range(6)),
             "1 groups",
         ),
-        (b"\xff\xfe", "not CSV"),
-        (b"grid,filename,group\n", "no lines"),
+        (b"\xff\xfe", "not valid CSV"),
+        (b"grid,filename,group\n", "table is empty"),
     ],
 )
 def test_known_answers_that_cannot_be_used_are_refused_by_line(

@@ -360,7 +360,7 @@ DAMAGES: dict[str, tuple[Callable[[Members], bytes], str]] = {
         with_row("campaign", grids_per_assignment=0), "grids_per_assignment must be",
     ),
     "a seed below zero": (with_row("campaign", seed=-1), "seed must be"),
-    "no currency": (with_row("campaign", currency="U$D"), "The currency is a code"),
+    "no currency": (with_row("campaign", currency="U$D"), "must be a three-letter code"),
     "a round of no grids": (with_row("campaign", laid_out=[0]), "round without grids"),
     "a round of unknown grids": (with_row("campaign", laid_out=[None]), "the wrong shape"),
     "a round of rounds": (with_row("campaign", laid_out=[[3], [4]]), "the wrong shape"),

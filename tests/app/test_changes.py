@@ -84,9 +84,9 @@ def test_what_answers_mean_cannot_change_once_there_may_be_some(client: TestClie
 @pytest.mark.parametrize(
     ("values", "complaint"),
     [
-        ({"budget": 5}, "cannot be less"),
+        ({"budget": 5}, "budget can't be below"),
         ({"rounds": 1, "budget": 40}, "Add a round"),
-        ({"budget": 7, "rounds": 5}, "a grid for every round"),
+        ({"budget": 7, "rounds": 5}, "would not get a grid each"),
     ],
 )
 def test_a_budget_must_fit_the_rounds_that_stand(values: dict[str, int], complaint: str) -> None:

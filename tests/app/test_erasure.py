@@ -172,7 +172,7 @@ def test_nobody_is_forgotten_while_money_or_work_is_open(
     assert client.post(f"{base}/forget", json={}).json() == {"forgotten": 0, "kept": 2}
     refused = client.post(f"{base}/forget", json={"platform_id": one})
     assert refused.status_code == 409
-    assert "not settled yet" in refused.json()["detail"]
+    assert "not settled" in refused.json()["detail"]
     assert rows_with(one) == ["annotator_identity"]
     settle()
     with transaction() as session:

@@ -310,11 +310,11 @@ def test_an_id_stands_for_one_answer(client: TestClient) -> None:
     assert (report.n_new, report.n_known) == (2, 1)
     other = {**first, "groups": [0, 1, 1]}
     said = refusal(campaign, [other])
-    assert "Line 1: Its id 'a-1' was imported before, with another answer." in said
+    assert "Line 1: Its id 'a-1' was already imported with a different answer." in said
     said = refusal(campaign, [{**first, "id": "b"}, {**other, "id": "b"}])
-    assert "Line 2: Its id 'b' is that of line 1, which is another answer." in said
+    assert "Line 2: Line 1 has the same id 'b', but it is a different answer." in said
     said = refusal(campaign, [{**first, "annotator": "bob"}])
-    assert "was imported before" in said
+    assert "was already imported" in said
 
 
 def test_answers_to_the_same_images_share_a_grid_and_are_compared(client: TestClient) -> None:

@@ -153,7 +153,7 @@ def test_opening_says_what_all_places_cost(owner: Account, campaign: Campaign) -
     made = a_draft(owner, campaign, places=20)
     with transaction() as session:
         session.get_one(Recruitment, made.id).spend_limit_cents = 20 * PLACE - 1
-    told = r"20 places cost 24\.00 USD with fees, but of the limit only 23\.99 USD are left"
+    told = r"20 places cost 24\.00 USD with fees, but only 23\.99 USD of the spending limit is left"
     with pytest.raises(ledger.OverLimit, match=told), transaction() as session:
         service.open_recruitment(session, owner, made.id)
 

@@ -221,8 +221,8 @@ def test_each_person_of_a_list_has_an_address(client: TestClient, campaign: Camp
     made = client.post(invitations, json={"people": table}).json()
     assert [one["person"] for one in made["addresses"]] == ["Ada", "Bob"]
     assert [(one["line"], one["why"]) for one in made["bad_lines"]] == [
-        (4, "twice in the list"),
-        (5, "nobody in it"),
+        (4, "is in the list twice"),
+        (5, "no person in this line"),
     ]
     ada, bob = (one["address"] for one in made["addresses"])
     # Only hashes of the addresses are kept.
@@ -248,7 +248,7 @@ def test_each_person_of_a_list_has_an_address(client: TestClient, campaign: Camp
     ]
     again = client.post(invitations, json={"people": "person\nbob\nCarl\n"}).json()
     assert [(one["number"], one["person"]) for one in again["addresses"]] == [(3, "Carl")]
-    assert again["bad_lines"][0]["why"] == "has an address already"
+    assert again["bad_lines"][0]["why"] == "already has an address"
     assert client.post(invitations, json={"number": 2}).json()["code"] == "other_access"
     wanted = {"access": "open"}
     refused = client.patch(f"{links_of(campaign)}/{link['id']}", json=wanted)

@@ -156,7 +156,7 @@ def test_answers_go_to_the_platforms_own_address(environment: str) -> None:
     ],
 )
 def test_other_addresses_are_refused(environment: str, address: str) -> None:
-    with pytest.raises(BadSubmitAddress, match="elsewhere than to Mechanical Turk") as refused:
+    with pytest.raises(BadSubmitAddress, match="somewhere other than Mechanical Turk") as refused:
         submit_address(address, environment)
     assert refused.value.status == 400
 
@@ -224,16 +224,16 @@ PREFIX = "AWS.MechanicalTurk."
 FAILURES: list[tuple[Exception, type[ChannelError], type[ChannelError], str]] = [
     (_reply("ThrottlingException"), ChannelUnavailable, ChannelUnavailable, "too many requests"),
     (_reply("Whatever", 429), ChannelUnavailable, ChannelUnavailable, "too many requests"),
-    (_reply("ServiceFault", 500), ChannelUnavailable, OutcomeUnknown, "trouble"),
-    (_reply("502", 502), ChannelUnavailable, OutcomeUnknown, "trouble"),
+    (_reply("ServiceFault", 500), ChannelUnavailable, OutcomeUnknown, "has a problem"),
+    (_reply("502", 502), ChannelUnavailable, OutcomeUnknown, "has a problem"),
     (ReadTimeoutError(**AT), ChannelUnavailable, OutcomeUnknown, "did not answer"),
     (ConnectionClosedError(**AT), ChannelUnavailable, OutcomeUnknown, "did not answer"),
-    (ConnectTimeoutError(**AT), ChannelUnavailable, ChannelUnavailable, "closes for good"),
+    (ConnectTimeoutError(**AT), ChannelUnavailable, ChannelUnavailable, "closes permanently"),
     (
         EndpointConnectionError(**AT),
         ChannelUnavailable,
         ChannelUnavailable,
-        "cannot be reached",
+        "can't be reached",
     ),
     (NoCredentialsError(), BadKeys, BadKeys, "AWS_ACCESS_KEY_ID"),
     (_reply("UnrecognizedClientException"), BadKeys, BadKeys, "access keys"),
@@ -244,7 +244,7 @@ FAILURES: list[tuple[Exception, type[ChannelError], type[ChannelError], str]] = 
         _reply("RequestError", code=PREFIX + "InsufficientFunds"),
         ChannelRefused,
         ChannelRefused,
-        "too little money",
+        "does not have enough money",
     ),
     (
         _reply("RequestError", code=PREFIX + "InvalidMaximumAssignmentsIncrease"),

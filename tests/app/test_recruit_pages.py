@@ -93,7 +93,7 @@ def test_environments_are_those_that_this_server_knows(
     assert "this server&#39;s own endpoint" in client.get(PAGE).text
     assert add(client, environment="custom").status_code == 200
     refused = add(client, channel="prolific", environment="custom", token="t")
-    assert "On prolific an account is for production." in refused.text
+    assert "For prolific, choose the environment production." in refused.text
 
 
 def test_a_check_shows_the_balance_or_what_is_wrong(
@@ -126,7 +126,7 @@ def test_an_account_that_the_books_refer_to_stays(client: TestClient, owner: Acc
     used = a_recruitment(owner, a_campaign(owner)).channel_account_id
     kept = client.post(f"{PAGE}/{used}/remove")
     assert kept.status_code == 409
-    assert "their books refer to it" in kept.text
+    assert "their ledgers refer to it" in kept.text
     assert client.post(f"{PAGE}/{unused.id}/remove").status_code == 200
     assert [one.id for one in stored()] == [used]
 
@@ -187,7 +187,7 @@ def test_an_estimate_has_fees_and_bonuses_apart_and_keeps_nothing(
     for country, status in (("us", 200), ("Germany", 422)):
         found = client.post(address, json={**body, "settings": {"countries": [country]}})
         assert found.status_code == status
-    assert "“Germany” is no country's letters, as US" in found.json()["detail"]
+    assert "“Germany” is not a country code such as US" in found.json()["detail"]
 
 
 def test_estimate_dry_run_and_opening_agree_on_what_screen_outs_cost(
@@ -208,7 +208,7 @@ def test_estimate_dry_run_and_opening_agree_on_what_screen_outs_cost(
     made = client.post(f"{root}/recruitments", json=body).json()
     shown = client.get(f"{root}/recruitments/{made['id']}/dry-run").json()
     assert shown["total_cents"] == told["total_cents"]
-    assert "The spending limit is below what the places cost." in shown["problems"]
+    assert "The places cost more than the spending limit. Raise it." in shown["problems"]
 
 
 def test_a_rejection_on_prolific_is_held_to_its_rules_at_once(

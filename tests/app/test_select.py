@@ -132,7 +132,7 @@ def test_a_campaign_labels_all_images_and_ends_by_itself(client: TestClient) -> 
     sign_in(client, owner_of(campaign))
     base = f"/api/v1/campaigns/{campaign.id}"
     quality = client.get(f"{base}/models/{learned}/label-quality").json()
-    assert "yes as well as no, are expected to be right" in quality["enough"]
+    assert "of the labels are expected to be right, for yes and for no" in quality["enough"]
     guesser = quality["annotators"][3]
     honest = quality["annotators"][:3]
     worst = min(one["sensitivity"] + one["specificity"] for one in honest)
@@ -205,7 +205,7 @@ def test_what_ended_by_itself_is_reopened_for_more_than_was_good_enough(
     base = f"/api/v1/campaigns/{campaign.id}"
     refused = client.post(f"{base}/actions/reopen")
     assert refused.status_code == 409
-    assert "It would end again at once" in refused.json()["detail"]
+    assert "would end again immediately" in refused.json()["detail"]
     more = {"settings": {"target": 0.9999, "least_gain": 0}}
     assert client.patch(base, json=more).is_success
     assert client.post(f"{base}/actions/reopen").is_success
@@ -299,11 +299,11 @@ def test_the_page_is_told_of_votes(client: TestClient) -> None:
 def test_kinds_and_choices_are_checked(client: TestClient) -> None:
     owner = an_account()
     collection = a_collection(owner, n=N)
-    with pytest.raises(InvalidInput, match="3 choices, yes, no, unsure; max_groups cannot be 10"):
+    with pytest.raises(InvalidInput, match="3 choices yes, no, unsure, so max_groups can't be 10"):
         a_campaign(owner, collection, kind="select", strategy="neucrowd", max_groups=10)
-    with pytest.raises(InvalidInput, match="cannot learn from answers of kind 'select'"):
+    with pytest.raises(InvalidInput, match="can't learn from answers of kind 'select'"):
         a_campaign(owner, collection, kind="select", strategy="cen")
-    with pytest.raises(InvalidInput, match="cannot learn from answers of kind 'grid'"):
+    with pytest.raises(InvalidInput, match="can't learn from answers of kind 'grid'"):
         a_campaign(owner, collection, kind="grid", strategy="neucrowd")
     with pytest.raises(InvalidInput, match="Its values are 'blue', 'green', 'red'"):
         a_campaign(
@@ -334,9 +334,9 @@ def test_a_list_of_known_votes_is_read_and_checked() -> None:
     table = b"grid,filename,group\n1,a.png,Yes\n1,b.png,no\n"
     (known,) = read_known(table, places, campaign)
     assert (known.images, known.truth) == ([0, 1], [YES, NO])
-    with pytest.raises(BadKnownAnswers, match="Line 2: the group is yes or no, not 'maybe'"):
+    with pytest.raises(BadKnownAnswers, match="Line 2: The group must be yes or no, not 'maybe'"):
         read_known(b"grid,filename,group\n1,a.png,maybe\n", places, campaign)
-    with pytest.raises(BadKnownAnswers, match="needs images to be ticked and others"):
+    with pytest.raises(BadKnownAnswers, match="needs images with the group yes and images"):
         read_known(b"grid,filename,group\n1,a.png,no\n1,b.png,no\n", places, campaign)
 
 
@@ -355,7 +355,7 @@ def test_labels_are_written_and_read_back() -> None:
     assert np.array_equal(again.majority, told.majority, equal_nan=True)
     assert again.likeliest_first().tolist() == [0, 1, 2]
     assert again.contested_first().tolist() == [1, 0, 2]
-    with pytest.raises(ValueError, match="no labels"):
+    with pytest.raises(ValueError, match="not a file of labels"):
         Labels.from_bytes(b"nothing")
 
 

@@ -72,7 +72,7 @@ def test_there_are_three_votes_without_words_in_colours_that_stay(client: TestCl
 
 @pytest.mark.parametrize(
     ("plan", "says"),
-    [({"max_groups": 4}, "3 choices, yes, no, unsure"), ({"strategy": "cen"}, "cannot learn")],
+    [({"max_groups": 4}, "3 choices yes, no, unsure"), ({"strategy": "cen"}, "can't learn")],
 )
 def test_other_votes_and_strategies_are_refused(
     environment: dict[str, str], plan: dict[str, Any], says: str
@@ -118,9 +118,9 @@ def test_known_answers_need_images_with_the_value_and_without(environment: dict[
         (["Yes", "no", "NO", "yes", "no", "no"], ""),
         (
             ["yes", "no", "unsure", "yes", "no", "no"],
-            "Line 4: the group is yes or no, not 'unsure'",
+            "Line 4: The group must be yes or no, not 'unsure'",
         ),
-        (["yes"] * 6, "needs images to be ticked and others"),
+        (["yes"] * 6, "needs images with the group yes and images with the group no"),
         (["yes", "no"], "must have 6"),
     ],
 )

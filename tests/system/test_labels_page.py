@@ -24,7 +24,7 @@ from tests.support.builders import a_campaign, an_account
 from tests.support.system import System
 
 pytestmark = pytest.mark.browser
-WHY = "95.4% of the labels are expected to be right; 95.0% were asked for."
+WHY = "95.4% of the labels are expected to be right. The target is 95.0%."
 
 
 @pytest.fixture

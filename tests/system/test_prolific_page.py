@@ -104,7 +104,7 @@ def test_people_of_prolific_come_and_go_back(
 
     # A statement that nobody signed is refused, and does not stay in the address.
     page.goto(f"{address}&prolific_token=e30.e30.e30")
-    expect(page.get_by_role("alert")).to_contain_text("signed statement", timeout=SLOW)
+    expect(page.get_by_role("alert")).to_contain_text("signed token", timeout=SLOW)
     assert "prolific_token" not in page.url
     assert page.locator("main").get_attribute("data-entry") is None
 

@@ -74,7 +74,7 @@ def test_seven_label_a_collection_and_the_guesser_is_found(system: System) -> No
     # One run of 180 images: a standard error of 0.02.
     assert right >= TARGET - 0.06, (right, model.metrics)
     assert model.insight is not None
-    assert "were asked for" in (model.insight["enough"] or "")
+    assert "expected to" in (model.insight["enough"] or "")
     jury = model.insight["jury"]
     worst = min(jury, key=lambda one: one["sensitivity"] + one["specificity"])
     lease = next(entry.lease for entry in run.log if entry.annotator == GUESSER)

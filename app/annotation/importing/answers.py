@@ -1,4 +1,4 @@
-"""A whole file of answers, read and checked: every line can be stored, or none is."""
+"""Reading and checking a whole file of answers: either every line can be stored, or none is."""
 
 import json
 from collections import Counter
@@ -27,10 +27,10 @@ CHANNEL = "import"
 class ImportedAnswer:
     """An answer that can be stored.
 
-    number:   of its line
-    images:   positions in the collection; groups is aligned with them
-    person:   keyed hash of the annotator's name in the file; the name itself is not kept
-    identity: keyed hash by which the same answer is recognised when it comes again
+    number: the number of its line.
+    images: positions in the collection; groups is aligned with them.
+    person: keyed hash of the annotator's name in the file; the name itself is not stored.
+    identity: keyed hash that recognises the same answer when it is imported again.
     """
 
     number: int
@@ -44,16 +44,20 @@ class ImportedAnswer:
     identity: str
 
     def is_same_as(self, person: str | None, images: list[int], groups: list[int] | None) -> bool:
-        """Whether a stored answer says the same. person: None where nobody knows any more, as
-        in a campaign that was restored from an archive."""
+        """Return whether a stored answer is the same. `person` is None if it is unknown, for
+        example in a campaign that was restored from an archive."""
         known = person is None or person == self.person
         return known and self.images == tuple(images) and self.groups == groups
 
 
 @dataclass(frozen=True)
 class AnswerFile:
-    """answers: in the order of the file, each once; n_repeated: lines that repeat an earlier line
-    of the same id; ignored: lines with each field that means nothing here."""
+    """The answers of a file.
+
+    answers: in the order of the file, each once.
+    n_repeated: lines that repeat an earlier line with the same id.
+    ignored: for each field that has no meaning here, the number of lines with it.
+    """
 
     answers: list[ImportedAnswer]
     n_repeated: int
@@ -63,9 +67,9 @@ class AnswerFile:
 def read_answer_file(
     session: Session, campaign: Campaign, file: BinaryIO, problems: Problems, *, by_position: bool
 ) -> AnswerFile:
-    """Every answer of the file; what is wrong with a line goes to `problems`.
+    """Return every answer of the file. Problems with a line are added to `problems`.
 
-    Raises BadAnswerFile where the file cannot be read at all.
+    Raises BadAnswerFile if the file cannot be read at all.
     """
     names = image_names(session, campaign, by_position=by_position)
     identities = _Identities(campaign)
@@ -86,7 +90,7 @@ def read_answer_file(
 
 
 def searched_for(session: Session, campaign: Campaign, *, by_position: bool) -> str:
-    """Where images are looked for, as a message says it."""
+    """Return where images are searched, worded for a message."""
     name = session.get_one(Collection, campaign.collection_id).name
     where = f"the collection “{name}”"
     return f"{where} (positions 0 to {campaign.n_images - 1:,})" if by_position else where
@@ -107,14 +111,14 @@ def _usable_lines(
 
 
 def _other_content(line: AnswerLine, earlier: int) -> str:
-    return f"Its id {shown(line.id)} is that of line {earlier:,}, which is another answer."
+    return f"Line {earlier:,} has the same id {shown(line.id)}, but it is a different answer."
 
 
 class _Identities:
-    """Recognises answers: by the id that the file gives them, or else by what they say.
+    """Recognises answers by the id that the file gives them, or otherwise by their content.
 
-    Answers without an id that say the same are numbered, so that a file may hold several and
-    each is known when the file, or a longer version of it, comes again.
+    Answers without an id that have the same content are numbered. So a file can contain several of
+    them, and each is recognised when the file, or a longer version of it, is imported again.
     """
 
     def __init__(self, campaign: Campaign) -> None:

@@ -1,4 +1,4 @@
-"""The lines of a file of answers, plain or packed with gzip, within bounds."""
+"""The lines of a file of answers, plain or compressed with gzip, within limits."""
 
 import gzip
 import zlib
@@ -16,10 +16,11 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """(number from 1, content) of each line that is not blank; gzip is recognised by content.
+    """Yield (number from 1, content) of each line that is not blank. gzip is recognised by its
+    content.
 
-    file: seekable, read from its beginning. No more than MOST_LINE_BYTES are held at a time, so
-    that neither a line without an end nor a gzip bomb fills the memory. Raises BadAnswerFile.
+    `file` must be seekable and is read from its beginning. At most MOST_LINE_BYTES are held at a
+    time, so that neither an endless line nor a gzip bomb fills the memory. Raises BadAnswerFile.
     """
     unpacked = gzip.GzipFile(fileobj=file) if _is_packed(file) else file
     size, number, found = 0, 0, 0
@@ -28,12 +29,12 @@ def read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         if len(line) > MOST_LINE_BYTES:
             raise BadAnswerFile(
                 f"Nothing was imported. Line {number:,} is longer than {MOST_LINE_BYTES:,} bytes. "
-                "The file needs one JSON object a line."
+                "The file must have one JSON object per line."
             )
         if size > MOST_BYTES:
             raise BadAnswerFile(
                 f"Nothing was imported. The file is larger than {MOST_BYTES // 2**20} MiB. Split "
-                "it, and import the parts one after the other."
+                "it and import the parts one by one."
             )
         content = line.removeprefix(_BYTE_ORDER_MARK).strip()
         if not content:
@@ -41,8 +42,8 @@ def read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         found += 1
         if found > MOST_LINES:
             raise BadAnswerFile(
-                f"Nothing was imported. The file has more than {MOST_LINES:,} answers. Split it, "
-                "and import the parts one after the other."
+                f"Nothing was imported. The file has more than {MOST_LINES:,} answers. Split it "
+                "and import the parts one by one."
             )
         yield number, content
     if not found:
@@ -61,5 +62,5 @@ def _next_line(file: BinaryIO | gzip.GzipFile) -> bytes:
         return file.readline(MOST_LINE_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise BadAnswerFile(
-            f"Nothing was imported. The file is damaged or was cut off ({error})."
+            f"Nothing was imported. The file is damaged or incomplete ({error})."
         ) from error

@@ -1,8 +1,8 @@
 """The grids of imported answers.
 
-Answers to the same images in the same order share a grid, so that annotators are compared with each
-other. Somebody who has answered a grid before gets another one with the same images, because the
-database holds one answer of an annotator to a grid.
+Answers to the same images in the same order share a grid, so that annotators can be compared. A
+person who has already answered a grid gets another one with the same images, because the database
+holds only one answer of an annotator to a grid.
 """
 
 from collections import Counter
@@ -17,13 +17,14 @@ from app.campaigns.models import Grid, Round
 
 ROWS_AT_ONCE = 2_000
 Shown = tuple[int, ...]
-# Images, and the how manieth grid that shows them: an annotator's second answer is to the second.
+# Images, and the number of the grid that shows them. An annotator's second answer to the same
+# images goes to the second such grid.
 Place = tuple[Shown, int]
 
 
 def grids_of(session: Session, into: Round, asked: Sequence[tuple[UUID, Shown]]) -> list[int]:
-    """The key of the grid of each answer, given by annotator and images; new grids are written to
-    the round `into`, and each grid counts its answers."""
+    """Return the key of the grid of each answer, given by annotator and images. New grids are
+    written to the round `into`, and each grid counts its answers."""
     known, counts, seen = _grids_so_far(session, into)
     places: list[Place] = []
     for annotator, images in asked:
@@ -40,8 +41,8 @@ def grids_of(session: Session, into: Round, asked: Sequence[tuple[UUID, Shown]])
 def _grids_so_far(
     session: Session, into: Round
 ) -> tuple[dict[Place, int], Counter[Place], Counter[tuple[UUID, Shown]]]:
-    """Of the round: keys of grids, their answers, and how often each annotator answered which
-    images."""
+    """Return the round's grids by key, their numbers of answers, and how often each annotator has
+    answered which images."""
     known: dict[Place, int] = {}
     places: dict[int, Place] = {}
     grids: Counter[Shown] = Counter()
@@ -67,7 +68,7 @@ def _count(session: Session, totals: dict[int, int]) -> None:
 
 
 def _added(session: Session, into: Round, new: Sequence[tuple[Place, int]]) -> dict[Place, int]:
-    """Insert grids with their number of answers; returns their keys."""
+    """Insert grids with their numbers of answers and return their keys."""
     highest = session.scalar(select(func.max(Grid.number)).where(Grid.round_id == into.id))
     first = 0 if highest is None else highest + 1
     added: dict[Place, int] = {}

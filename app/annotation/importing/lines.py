@@ -1,4 +1,4 @@
-"""One line of a file of answers: what it may hold, checked without the database."""
+"""One line of a file of answers: its contents are checked here without the database."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from app.annotation.importing.problems import BadLine
 
 FIELDS = ("annotator", "images", "groups", "seconds", "words", "answered_at", "id")
 MOST_IMAGES = 100
-# The same bound as for archives (app/archive/checks.py), which must be able to hold them.
+# This limit is the same as for archives (app/archive/checks.py), which must be able to hold them.
 MOST_GROUPS = 100
 MOST_NAME, MOST_WORDS = 500, 500
 MOST_SECONDS = 1_000_000
@@ -21,13 +21,13 @@ _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class AnswerLine:
-    """An answer as the file gives it.
+    """An answer as it is in the file.
 
-    images:     file names, or positions where they are whole numbers
-    groups:     aligned with images; −1 is a leftover
-    words:      the annotator's words for each group, by its number
-    id:         what the file calls the answer; None: it is known by its content
-    ignored:    names of fields that mean nothing here
+    images: file names, or positions if they are whole numbers.
+    groups: aligned with images; −1 is a leftover.
+    words: the annotator's words for each group, by group number.
+    id: the file's id of the answer; None if it has none.
+    ignored: names of fields that have no meaning here.
     """
 
     number: int
@@ -42,7 +42,8 @@ class AnswerLine:
 
 
 def read_line(number: int, content: bytes, n_choices: int | None) -> AnswerLine:
-    """Raises BadLine with what is wrong. n_choices: of a kind whose groups are votes."""
+    """Read one line. Raises BadLine with what is wrong. `n_choices` is set for a kind whose groups
+    are votes."""
     fields = _json_object(content)
     missing = [name for name in FIELDS[:3] if fields.get(name) is None]
     if missing:
@@ -71,12 +72,12 @@ def _json_object(content: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise BadLine(f"It is not JSON ({str(error)[:100]}).") from error
     if not isinstance(found, dict):
-        raise BadLine("It is not a JSON object; the file needs one object a line.")
+        raise BadLine("It is not a JSON object. The file must have one object per line.")
     return found
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _quoted(name: str) -> str:
@@ -84,13 +85,13 @@ def _quoted(name: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it: short, and on one line."""
+    """Return a value as a message shows it: short and on one line."""
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:97]}…"
 
 
 def _name(value: object, field: str) -> str:
-    """What an annotator or an answer is called: text, or a number as text."""
+    """Return the name of an annotator or an answer: text, or a number as text."""
     if isinstance(value, float) and math.isfinite(value) and value == int(value):
         value = int(value)
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
@@ -106,7 +107,7 @@ def _text(value: str, field: str, most: int) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise BadLine(f'"{field}" has half of a surrogate pair: {shown(value)}.') from error
+        raise BadLine(f'"{field}" has an incomplete surrogate pair: {shown(value)}.') from error
     return value
 
 
@@ -127,8 +128,8 @@ def _groups(value: object, n_images: int, n_groups: int) -> list[int]:
         raise BadLine(f'"groups" must be a list of whole numbers, not {shown(value)}.')
     if len(value) != n_images:
         raise BadLine(
-            f'"images" has {n_images} entries and "groups" {len(value):,}; both need one for '
-            "each image."
+            f'"images" has {n_images} entries and "groups" has {len(value):,}. Both need one '
+            "entry for each image."
         )
     for group in value:
         if isinstance(group, bool) or not isinstance(group, int) or not -1 <= group < n_groups:
@@ -140,20 +141,20 @@ def _groups(value: object, n_images: int, n_groups: int) -> list[int]:
 
 
 def _words(value: object, groups: list[int]) -> list[str]:
-    """By group: a list, or an object whose keys are numbers of groups."""
+    """Return the words by group, from a list or from an object whose keys are group numbers."""
     if value is None:
         return []
     if isinstance(value, list) and len(value) <= MOST_GROUPS:
         return [_word(word) for word in value]
     if not isinstance(value, dict):
         raise BadLine(
-            '"words" must be a list with a text for each group, or an object of texts by group, '
-            f"not {shown(value)}."
+            '"words" must be a list with one text per group, or an object with texts by group '
+            f"number, not {shown(value)}."
         )
     used = {str(group): group for group in groups if group >= 0}
     unused = next((key for key in value if key not in used), None)
     if unused is not None:
-        raise BadLine(f'"words" names a group that no image is in: {shown(unused)}.')
+        raise BadLine(f'"words" names a group without images: {shown(unused)}.')
     words = [""] * (1 + max((used[key] for key in value), default=-1))
     for key, word in value.items():
         words[used[key]] = _word(word)
@@ -165,7 +166,7 @@ def _word(value: object) -> str:
         return ""
     if not isinstance(value, str):
         raise BadLine(f'"words" must hold texts, not {shown(value)}.')
-    # PostgreSQL's text cannot hold the character 0.
+    # PostgreSQL's text can't contain the character 0.
     return _text(value.replace("\0", ""), "words", MOST_WORDS)
 
 
@@ -179,7 +180,7 @@ def _milliseconds(value: object) -> int | None:
 
 
 def _moment(value: object) -> datetime | None:
-    """A time without a zone is UTC."""
+    """Read a time. Without a time zone, it is UTC."""
     if value is None:
         return None
     try:
@@ -190,5 +191,5 @@ def _moment(value: object) -> datetime | None:
             f'"answered_at" must be a time such as "2024-05-17T09:30:00Z", not {shown(value)}.'
         ) from error
     if not _EARLIEST <= moment <= datetime.now(UTC) + _AHEAD:
-        raise BadLine(f'"answered_at" must be a time after 1970 that has passed, not {value}.')
+        raise BadLine(f'"answered_at" must be between 1970 and now, not {value}.')
     return moment

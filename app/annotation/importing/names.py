@@ -15,7 +15,7 @@ _SEVERAL = -1
 
 
 class UnknownNames(Exception):
-    """`names` are in no image of the campaign, as a message shows them."""
+    """The campaign has no images with these `names`, which are shown in the message."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__(", ".join(names))
@@ -25,8 +25,9 @@ class UnknownNames(Exception):
 class ImageNames:
     """Finds images by file name, with or without its extension, or by position.
 
-    names:    (file name, position) of each image of the collection
-    n_images: of the campaign; images at later positions joined the collection after its start
+    names: (file name, position) of each image of the collection.
+    n_images: the campaign's number of images; images at later positions were added to the
+        collection after its start.
     """
 
     def __init__(
@@ -40,8 +41,8 @@ class ImageNames:
                 known[key] = _SEVERAL if key in known else position
 
     def positions_of(self, images: list[str | int]) -> list[int]:
-        """Raises UnknownNames, or BadLine for names that several images have, images that are
-        named twice, and numbers where names are wanted."""
+        """Return the positions of images. Raises UnknownNames, and BadLine for ambiguous names,
+        repeated images, and numbers instead of names."""
         find = self._by_position if self.by_position else self._by_name
         found = [find(image) for image in images]
         unknown = [shown(image) for image, at in zip(images, found, strict=True) if at is None]
@@ -56,7 +57,7 @@ class ImageNames:
     def _by_position(self, image: str | int) -> int | None:
         if not isinstance(image, int):
             raise BadLine(
-                f'"images" holds the name {shown(image)}; with --by position, it must hold whole '
+                f'"images" holds the name {shown(image)}. With --by position, it must hold whole '
                 "numbers from 0."
             )
         return image if 0 <= image < self.n_images else None
@@ -64,8 +65,8 @@ class ImageNames:
     def _by_name(self, image: str | int) -> int | None:
         if not isinstance(image, str):
             raise BadLine(
-                f'"images" holds the number {image}. Name images by their file names, or say '
-                "--by position if they are positions in the collection."
+                f'"images" holds the number {image}. Use file names, or use --by position if the '
+                "numbers are positions in the collection."
             )
         position = self._exact.get(image, self._stems.get(image))
         if position == _SEVERAL:
@@ -74,14 +75,14 @@ class ImageNames:
             )
         if position is not None and position >= self.n_images:
             raise BadLine(
-                f"The image {shown(image)} joined the collection after the campaign's start. "
-                "Admit new images to the campaign first."
+                f"The image {shown(image)} was added to the collection after the campaign "
+                "started. Admit new images to the campaign first."
             )
         return position
 
 
 def image_names(session: Session, campaign: Campaign, *, by_position: bool) -> ImageNames:
-    """The names of the campaign's collection."""
+    """Return the image names of the campaign's collection."""
     query = select(Image.filename, Image.position)
     rows = session.execute(query.where(Image.collection_id == campaign.collection_id))
     names = [(name, position) for name, position in rows]

@@ -1,4 +1,4 @@
-"""What is wrong with a file of answers, gathered so that all of it can be put right at once."""
+"""Problems with a file of answers, collected so that all of them can be fixed at once."""
 
 from app.core.errors import InvalidInput
 
@@ -8,19 +8,19 @@ MOST_PROBLEMS = 10_000
 
 
 class BadAnswerFile(InvalidInput):
-    """The file cannot be imported; the message names lines and images. Nothing was stored."""
+    """The file can't be imported. The message names lines and images, and nothing was stored."""
 
     code = "bad_answer_file"
 
 
 class BadLine(Exception):
-    """One line cannot be used; the message is a sentence without the line's number."""
+    """A line can't be used. The message is a sentence without the line's number."""
 
 
 class Problems:
-    """Lines that cannot be used, and images that the campaign does not have.
+    """Lines that can't be used, and images that the campaign does not have.
 
-    searched: where the images were looked for, as a message says it
+    searched: where the images were searched, worded for a message.
     """
 
     def __init__(self, searched: str) -> None:
@@ -30,12 +30,13 @@ class Problems:
         self._images: dict[str, int] = {}
 
     def add_line(self, number: int, sentence: str) -> None:
-        """Raises BadAnswerFile when there are too many to go on."""
+        """Add a problem with a line. Raises BadAnswerFile if there are too many to continue."""
         self._lines.append((number, sentence))
         self._check_room()
 
     def add_images(self, number: int, names: list[str]) -> None:
-        """Images of a line that the campaign does not have; raises BadAnswerFile as above."""
+        """Add images of a line that the campaign does not have. Raises BadAnswerFile if there are
+        too many problems to continue."""
         for name in names:
             self._images.setdefault(name, number)
         self._check_room()
@@ -45,7 +46,7 @@ class Problems:
             raise BadAnswerFile(f"{self._message()}\n  Reading stopped there.")
 
     def raise_if_any(self) -> None:
-        """Raises BadAnswerFile with the first of them and how many there are."""
+        """Raise BadAnswerFile with the first problems and their number, if there are any."""
         if self._lines or self._images:
             raise BadAnswerFile(self._message())
 
@@ -59,7 +60,7 @@ class Problems:
             parts += _first(named, "image")
         if self._lines:
             n = len(self._lines)
-            parts.append(f"{n:,} line{' is' if n == 1 else 's are'} not as required:")
+            parts.append(f"{n:,} line{' has a problem' if n == 1 else 's have problems'}:")
             parts += _first([f"  Line {line:,}: {text}" for line, text in self._lines], "line")
         return "\n".join(parts)
 

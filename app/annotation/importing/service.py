@@ -1,4 +1,4 @@
-"""Importing answers: what is allowed, what is new, what follows from it."""
+"""Importing answers: it checks permission, finds out what is new, and stores it."""
 
 from dataclasses import dataclass
 from typing import BinaryIO, Literal
@@ -35,14 +35,14 @@ IMPORTS = 2
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What an import brought, or would bring.
+    """What an import stored, or what it would store.
 
-    n_new:       answers that the campaign did not have
-    n_known:     answers of the file that it has from an earlier import, or that the file repeats
-    n_annotators, n_new_annotators: people who gave the new answers, and those of them who are new
-    sizes:       images of the smallest and of the largest new grid
-    ignored:     lines with each field that means nothing here
-    is_learning: whether a learning job was asked for
+    n_new: answers that the campaign did not have.
+    n_known: answers that the campaign has from an earlier import, or that the file repeats.
+    n_annotators, n_new_annotators: people who gave the new answers, and how many of them are new.
+    sizes: numbers of images in the smallest and in the largest new grid.
+    ignored: for each field that has no meaning here, the number of lines with it.
+    is_learning: whether a training was requested.
     """
 
     n_new: int
@@ -66,10 +66,10 @@ def import_answers(
 ) -> ImportReport:
     """Store the answers of a JSON Lines file (docs/user-guide.md) as answers of the campaign.
 
-    They are learned from and exported like all others. They lie outside the budget, nobody is
-    paid for them, and no check of quality is applied. An answer that was imported before is not
-    stored again. Raises BadAnswerFile with everything that is wrong, BadState for a draft,
-    NotFound and MayNotChange; then nothing is stored.
+    Models learn from them and exports contain them like all others. They don't count toward the
+    budget, nobody is paid for them, and no quality checks apply. An answer that was already
+    imported is not stored again. Raises BadAnswerFile with everything that is wrong, BadState for a
+    draft, NotFound and MayNotChange; then nothing is stored.
     """
     # The campaign is locked at the very end, so that annotators do not wait for a long file.
     campaign = _importing_campaign(session, account, campaign_id)
@@ -86,7 +86,7 @@ def import_answers(
     report = _report(session, campaign, found, new, is_learning=learn and bool(new) and not dry_run)
     if new and not dry_run:
         store_answers(session, campaign, new)
-        # The queue in which submissions wait, too.
+        # Submissions wait in this queue as well.
         session.execute(select(turn_for(campaign.id)))
         campaign = get_campaign(session, account, campaign_id, edit=True)
         count_answers(session, campaign, len(new))
@@ -101,15 +101,15 @@ def import_answers(
 
 
 def _importing_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
-    """The campaign, not locked. Raises NotFound, MayNotChange, and BadState for a draft: the start
-    fixes which images a campaign has."""
+    """Return the campaign without locking it. Raises NotFound, MayNotChange, and BadState for a
+    draft, because a campaign's images are fixed only at its start."""
     campaign = get_campaign(session, account, campaign_id)
     if access_of(session, account, campaign) == "view":
-        raise MayNotChange("This campaign is shared with you to look at, not to change.")
+        raise MayNotChange("You can view this campaign but not change it.")
     if campaign.state == "draft":
         raise BadState(
-            "This campaign is a draft. Start it before you import answers; finish or pause it "
-            "afterwards if you do not want others."
+            "This campaign is a draft. Start it before you import answers. If you don't want "
+            "other answers, pause or finish it afterwards."
         )
     return campaign
 
@@ -117,7 +117,8 @@ def _importing_campaign(session: Session, account: Account, campaign_id: UUID) -
 def _new_answers(
     session: Session, campaign: Campaign, found: AnswerFile, problems: Problems
 ) -> list[ImportedAnswer]:
-    """Those that were not imported before; ids that stand for another answer are problems."""
+    """Return the answers that were not imported before. An id that stands for a different answer is
+    added to `problems`."""
     by_identity = {answer.identity: answer for answer in found.answers}
     identities = list(by_identity)
     for start in range(0, len(identities), KEYS_AT_ONCE):
@@ -134,7 +135,7 @@ def _new_answers(
             if not answer.is_same_as(person, images, groups):
                 problems.add_line(
                     answer.number,
-                    f"Its id {shown(answer.id)} was imported before, with another answer.",
+                    f"Its id {shown(answer.id)} was already imported with a different answer.",
                 )
     return list(by_identity.values())
 

@@ -1,7 +1,7 @@
-"""Rows of imported answers.
+"""Writing the rows of imported answers.
 
-The caller takes the campaign's queue of imports first, and its row lock last: nobody who works on
-the campaign waits while the rows are written.
+The caller takes the campaign's queue of imports first and its row lock last, so that nobody who
+works on the campaign waits while the rows are written.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ ROWS_AT_ONCE = 2_000
 
 
 def imported_people(session: Session, campaign: Campaign) -> dict[str, UUID]:
-    """Annotators of earlier imports by the keyed hash of their name."""
+    """Return the annotators of earlier imports by the keyed hash of their name."""
     query = select(AnnotatorIdentity.key_hash, AnnotatorIdentity.annotator_id).where(
         AnnotatorIdentity.campaign_id == campaign.id, AnnotatorIdentity.channel == CHANNEL
     )
@@ -34,7 +34,7 @@ def imported_people(session: Session, campaign: Campaign) -> dict[str, UUID]:
 
 
 def store_answers(session: Session, campaign: Campaign, answers: Sequence[ImportedAnswer]) -> None:
-    """Write answers that the campaign does not have yet; `count_answers` is to follow."""
+    """Write answers that the campaign does not have yet. Call `count_answers` afterwards."""
     people = _people(session, campaign, answers)
     assignments = _assignments(session, campaign, people, answers)
     into = imported_round(session, campaign)
@@ -65,9 +65,9 @@ def store_answers(session: Session, campaign: Campaign, answers: Sequence[Import
 
 
 def count_answers(session: Session, campaign: Campaign, n_new: int) -> None:
-    """Count `n_new` stored answers and number their annotators; the caller holds the campaign's
+    """Count `n_new` stored answers and number their annotators. The caller must hold the campaign's
     row lock."""
-    # Positions are dense: people who come by links in the same moment wait.
+    # Positions have no gaps, so people who use links at the same moment wait.
     session.execute(select(turn_for(campaign.id, NEWCOMERS)))
     of_campaign = Annotator.campaign_id == campaign.id
     highest = session.scalar(select(func.max(Annotator.position)).where(of_campaign))
@@ -102,8 +102,8 @@ def _insert(session: Session, table: type[Base], rows: Iterable[dict[str, Any]])
 def _people(
     session: Session, campaign: Campaign, answers: Iterable[ImportedAnswer]
 ) -> dict[str, UUID]:
-    """Annotators by the keyed hash of their name. New ones, in the order of the file, have the
-    positions −1, −2, … until `count_answers`, which nobody sees."""
+    """Return annotators by the keyed hash of their name. New ones get the positions −1, −2, … in
+    the order of the file until `count_answers` numbers them."""
     people = imported_people(session, campaign)
     new: dict[str, UUID] = {}
     for answer in answers:
@@ -139,7 +139,8 @@ def _assignments(
     people: dict[str, UUID],
     answers: Iterable[ImportedAnswer],
 ) -> dict[UUID, UUID]:
-    """The assignment of each annotator: completed, of no recruitment, so that nothing is owed."""
+    """Return each annotator's assignment. It is completed and belongs to no recruitment, so nothing
+    is owed for it."""
     counts = Counter(people[answer.person] for answer in answers)
     query = select(Assignment.annotator_id, Assignment.id, Assignment.n_answered)
     rows = session.execute(

@@ -1,7 +1,7 @@
-"""Amazon Mechanical Turk: tasks are HITs with an ExternalQuestion, submissions are assignments.
+"""Amazon Mechanical Turk. Tasks are HITs with an ExternalQuestion, and submissions are assignments.
 
-Whatever the environment, the same requests are made; only the endpoint differs. AWS has announced
-that MTurk closes on 30 September 2026: this serves those whose endpoint still answers.
+The requests are the same in every environment; only the endpoint differs. AWS has announced that
+MTurk closes on 30 September 2026, so this serves people whose endpoint still answers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -46,10 +46,10 @@ def _now() -> datetime:
 
 
 class MTurkChannel:
-    """See app.recruitment.channel.Channel. `now`: for tests with a clock of their own."""
+    """See app.recruitment.channel.Channel. Tests can pass their own clock as `now`."""
 
     bonuses_repeatable = True
-    # One request each, so each outcome is written down before the next.
+    # Each bonus is one request, so that its outcome is recorded before the next one.
     bonus_batch = 1
 
     def __init__(self, api: MTurkApi, now: Callable[[], datetime] = _now) -> None:
@@ -60,10 +60,10 @@ class MTurkChannel:
         return mturk_check.check(self._api)
 
     def publish(self, order: PostingOrder) -> tuple[str, dict[str, Any]]:
-        """A HIT. Details: `hit_type_id`, `hit_group_id`, `preview_url`, `expires_at` (ISO),
-        `qualification_type_id` (who has it may not take part; or empty), `not_excluded`: how many
-        of the order's excluded people MTurk did not take, `notifications`: what went wrong with
-        the queue, if anything did."""
+        """Publish a HIT. The details are `hit_type_id`, `hit_group_id`, `preview_url`, `expires_at`
+        (ISO), `qualification_type_id` (people who have it may not take part; or empty),
+        `not_excluded` (how many of the order's excluded people MTurk did not accept), and
+        `notifications` (what went wrong with the queue, if anything)."""
         settings: MTurkSettings = order.settings
         require_dollars(order.currency)
         former, not_excluded = "", 0
@@ -79,15 +79,15 @@ class MTurkChannel:
         }
 
     def planned(self, order: PostingOrder) -> list[PlannedRequest]:
-        """The names of what MTurk gives ids to stand for them."""
+        """Return the requests, with placeholders instead of ids that MTurk assigns."""
         settings: MTurkSettings = order.settings
-        task = self._task(order, "has taken part" if settings.exclude_former else "")
+        task = self._task(order, "(has taken part)" if settings.exclude_former else "")
         encrypted = self._api.site.environment != "custom"
         return [
             PlannedRequest("CreateHITType", mturk_tasks.hit_type_body(task)),
             PlannedRequest(
                 "CreateHITWithHITType",
-                mturk_tasks.hit_body(task, "(of the call before)", encrypted=encrypted),
+                mturk_tasks.hit_body(task, "(from the previous call)", encrypted=encrypted),
             ),
         ]
 
@@ -109,19 +109,21 @@ class MTurkChannel:
         )
 
     def _former(self, campaign: str) -> str:
-        """The qualification type of those who took part: one for each campaign and account."""
+        """Return the qualification type of people who took part. There is one for each campaign and
+        account."""
         if not campaign:
-            raise ValueError("Who took part can be excluded of a named campaign alone.")
+            raise ValueError("Excluding people who took part needs the campaign's name.")
         return mturk_people.qualification_type(
             self._api,
             f"Has taken part ({campaign})",
-            "Given to people who have handed in work for a study that wants each person once.",
+            "Given to people who have submitted work for a study that each person can do once.",
         )
 
     def extend(
         self, posting: PostingRef, places: int, token: str, total: int | None = None
     ) -> None:
-        """MTurk remembers tokens for 24 hours; with `total` it can be asked again at any time."""
+        """Add places. MTurk remembers tokens for 24 hours; with `total`, the request can be
+        repeated at any time."""
         mturk_market.extend(self._api, posting, places, token, total, self._now())
 
     def pause(self, posting: PostingRef) -> None:
@@ -147,7 +149,7 @@ class MTurkChannel:
         mturk_work.approve(self._api, ref, message)
 
     def reject(self, ref: SubmissionRef, rejection: Rejection) -> None:
-        """MTurk knows no categories."""
+        """Reject the work. MTurk has no rejection categories."""
         mturk_work.reject(self._api, ref, rejection.message)
 
     def reverse(self, ref: SubmissionRef, message: str) -> None:
@@ -155,7 +157,7 @@ class MTurkChannel:
 
     def screen_out(self, ref: SubmissionRef) -> None:
         raise ChannelRefused(
-            "MTurk knows no screening out. Approve the work, or pay a part of it as a bonus.",
+            "MTurk can't screen people out. Approve the work, or pay part of it as a bonus.",
             "not_on_mturk",
         )
 
@@ -170,10 +172,10 @@ class MTurkChannel:
         return {one: paid.get(one, 0) for one in submissions}
 
     def exclude(self, posting: PostingRef, people: Sequence[str]) -> None:
-        """They get the campaign's qualification, which its HITs demand not to have."""
+        """Give people the campaign's qualification. Its HITs require that people do not have it."""
         former = posting.details.get("qualification_type_id")
         if not former:
-            raise ChannelRefused("This task was posted for people who took part before, too.")
+            raise ChannelRefused("This task is also open to people who took part before.")
         refused = mturk_people.grant_to_all(self._api, former, people)
         if refused:
             raise ChannelRefused(
@@ -187,7 +189,8 @@ class MTurkChannel:
 
 
 def open_mturk(credentials: "Credentials") -> MTurkChannel:
-    """Asks nothing of MTurk yet; raises ChannelRefused for an environment that is not set up."""
+    """Return the channel without contacting MTurk. Raises ChannelRefused for an environment that is
+    not set up."""
     secret = credentials.secret or {}
     api = api_of(
         site_of(credentials.environment),

@@ -1,4 +1,5 @@
-"""Requests to MTurk by boto3: two clients, because only reading may be repeated blindly."""
+"""Requests to MTurk with boto3. There are two clients, because only reads may be repeated
+blindly."""
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
@@ -12,20 +13,20 @@ from botocore.exceptions import BotoCoreError, ClientError
 from app.recruitment.channels.mturk_errors import translated
 from app.recruitment.channels.mturk_sites import Site
 
-# MTurk stands in one region alone.
+# MTurk exists in one region only.
 REGION = "us-east-1"
 PAGE = 100
 CONNECT_SECONDS = 5
 READ_SECONDS = 20
-# boto3's session is no safe place for several threads to make clients at a time.
+# boto3's session can't be used by several threads at once to create clients.
 making_clients = Lock()
 
 
 class MTurkApi:
-    """One account on one MTurk. Clients are made when first used and may be shared by threads.
+    """One account on one MTurk. Clients are created when first used and can be shared by threads.
 
-    access_key_id and secret_access_key: both, or neither: then AWS's own rules find credentials in
-    the server's environment, or in the profile of that name.
+    `access_key_id` and `secret_access_key` are either both set or both empty. If they are empty,
+    AWS's own rules find credentials in the server's environment or in the named profile.
     """
 
     def __init__(
@@ -43,25 +44,26 @@ class MTurkApi:
 
     @property
     def who(self) -> str:
-        """Whose credentials these are, without telling them."""
+        """Describe whose credentials these are without revealing them."""
         if self._keys[0]:
             return f"access key …{self._keys[0][-4:]}"
         named = f"profile {self._profile}" if self._profile else "AWS credentials"
         return f"the server's own {named}"
 
     def tell(self, operation: str, **parameters: object) -> dict[str, Any]:
-        """Ask for something that changes things, once, and may be asked again; raises ChannelError.
+        """Send a request that changes something, once; it can be sent again. Raises ChannelError.
 
-        operation: boto3's name of it
+        operation: its name in boto3.
         """
         return self._ask(lambda: self._teller, operation, False, parameters)
 
     def pay(self, operation: str, **parameters: object) -> dict[str, Any]:
-        """As `tell`, where money moves: raises OutcomeUnknown when it may have moved."""
+        """Send a request as `tell` does, if money moves. Raises OutcomeUnknown if it may have
+        moved."""
         return self._ask(lambda: self._teller, operation, True, parameters)
 
     def read(self, operation: str, **parameters: object) -> dict[str, Any]:
-        """Ask for something that changes nothing, up to three times; raises ChannelError."""
+        """Send a request that changes nothing, up to three times. Raises ChannelError."""
         return self._ask(lambda: self._reader, operation, False, parameters)
 
     @staticmethod
@@ -69,19 +71,19 @@ class MTurkApi:
         client: Callable[[], Any], operation: str, pays: bool, parameters: dict[str, object]
     ) -> dict[str, Any]:
         try:
-            # Making the client already fails where the profile is unknown.
+            # Creating the client already fails if the profile is unknown.
             reply: dict[str, Any] = getattr(client(), operation)(**parameters)
         except (ClientError, BotoCoreError) as error:
             raise translated(error, pays=pays) from error
         return reply
 
     def every(self, operation: str, key: str, **parameters: object) -> Iterator[dict[str, Any]]:
-        """All things of a list, page by page; `key` is where a page has them."""
+        """Yield all entries of a list, page by page. `key` names the entries in a page."""
         more: dict[str, object] = {}
         while True:
             page = self.read(operation, MaxResults=PAGE, **parameters, **more)
             yield from page.get(key, [])
-            # MTurk may name a next page that turns out to be empty.
+            # MTurk may announce a next page that turns out to be empty.
             if not page.get("NextToken") or not page.get(key):
                 return
             more = {"NextToken": page["NextToken"]}
@@ -112,8 +114,8 @@ class MTurkApi:
         )
 
 
-# Making a client takes a tenth of a second, and channels are opened for each thing that is due.
+# Creating a client takes a tenth of a second, and a channel is opened for each request.
 @lru_cache(maxsize=64)
 def api_of(site: Site, access_key_id: str, secret_access_key: str, profile: str) -> MTurkApi:
-    """The same object for the same credentials."""
+    """Return the same object for the same credentials."""
     return MTurkApi(site, access_key_id, secret_access_key, profile)

@@ -1,4 +1,5 @@
-"""Bonuses: paid once within 24 hours by their token, and known by their reason after that."""
+"""Bonuses on MTurk. Their token makes each one paid once within 24 hours; after that, their reason
+identifies them."""
 
 from decimal import Decimal
 
@@ -9,7 +10,8 @@ from app.recruitment.channels.mturk_texts import MAX_REASON, clipped, dollars, r
 
 
 def pay(api: MTurkApi, order: BonusOrder) -> BonusOutcome:
-    """One request. MTurk itself refuses a person whose assignment it is not."""
+    """Pay a bonus with one request. MTurk itself refuses a person who does not have the
+    assignment."""
     try:
         require_dollars(order.currency)
         api.pay(
@@ -21,7 +23,7 @@ def pay(api: MTurkApi, order: BonusOrder) -> BonusOutcome:
             UniqueRequestToken=order.token,
         )
     except ChannelRefused as error:
-        # MTurk has paid this token before.
+        # MTurk has already paid this token.
         paid = token_known(error, order.token)
         return BonusOutcome(order.token, error=None if paid else error)
     except ChannelError as error:
@@ -30,7 +32,7 @@ def pay(api: MTurkApi, order: BonusOrder) -> BonusOutcome:
 
 
 def find(api: MTurkApi, order: BonusOrder) -> str | None:
-    """Bonuses have no ids on MTurk, so the one that is found is ""."""
+    """Look for a paid bonus. Bonuses have no ids on MTurk, so one that is found is ""."""
     paid = api.every(
         "list_bonus_payments", "BonusPayments", AssignmentId=order.submission.external_id
     )
@@ -43,7 +45,8 @@ def find(api: MTurkApi, order: BonusOrder) -> str | None:
 
 
 def _mark(token: str) -> str:
-    """The end of the token tells an assignment's bonuses apart; its start may be a time."""
+    """Return the end of the token, which tells an assignment's bonuses apart. The start of a token
+    may be a time."""
     return f"[{token[-12:]}]"
 
 
@@ -53,7 +56,7 @@ def _reason(order: BonusOrder) -> str:
 
 
 def paid_by_assignment(api: MTurkApi, hit_id: str) -> dict[str, int]:
-    """Bonuses of a HIT's assignments, in cents."""
+    """Return the bonuses of a HIT's assignments in cents."""
     found: dict[str, int] = {}
     for one in api.every("list_bonus_payments", "BonusPayments", HITId=hit_id):
         cents = int(Decimal(one["BonusAmount"]) * 100)

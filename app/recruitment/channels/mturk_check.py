@@ -1,4 +1,4 @@
-"""A look at an MTurk account: balance, permissions, and what a requester has to know."""
+"""The check of an MTurk account: its balance, its permissions and what a requester has to know."""
 
 from decimal import Decimal
 
@@ -8,17 +8,17 @@ from app.recruitment.channels.mturk_errors import NotAllowed
 from app.recruitment.channels.mturk_xml import external_question
 
 CLOSING = (
-    "AWS has announced that MTurk closes for good on 30 September 2026, and takes no new "
-    "requesters since 30 July 2026."
+    "AWS has announced that MTurk closes permanently on 30 September 2026 and accepts no new "
+    "requesters from 30 July 2026."
 )
-PLAY_MONEY = "This is MTurk's sandbox: its money is play money, and hardly anybody works there."
-# No HIT type, person or assignment has such an id, so these requests can have no effect: without
-# the permission AWS refuses them before it looks whether there is such a thing.
+PLAY_MONEY = "This is MTurk's sandbox. It uses play money, and almost nobody works there."
+# No HIT type, person or assignment has such an id, so these requests have no effect. Without the
+# permission, AWS refuses them before it checks whether the id exists.
 NOTHING = "LIKEWISE" + "0" * 22
 NOBODY = "ALIKEWISE0000"
 NEEDED: dict[str, tuple[str, dict[str, object]]] = {
     "see tasks": ("list_hits", {"MaxResults": 1}),
-    "make tasks": (
+    "create tasks": (
         "create_hit_with_hit_type",
         {
             "HITTypeId": NOTHING,
@@ -33,14 +33,14 @@ NEEDED: dict[str, tuple[str, dict[str, object]]] = {
             "AssignmentId": NOTHING,
             "WorkerId": NOBODY,
             "BonusAmount": "0.01",
-            "Reason": "A check of permissions",
+            "Reason": "Permission check",
         },
     ),
 }
 
 
 def check(api: MTurkApi) -> Checked:
-    """Never raises: what went wrong is among the problems."""
+    """Check the account. This never raises: what went wrong is listed under problems."""
     problems: list[str] = []
     balance: int | None = None
     try:
@@ -59,7 +59,7 @@ def _missing(api: MTurkApi) -> list[str]:
         except ChannelRefused:
             continue
         except NotAllowed as error:
-            lacking.append(f"These keys may not {deed}. {error}")
+            lacking.append(f"These keys can't {deed}. {error}")
     return lacking
 
 

@@ -1,4 +1,5 @@
-"""Money for somebody who worked but could not hand in: a HIT that this person alone sees."""
+"""Payment for someone who did the work but could not submit it: a HIT that only this person can
+see."""
 
 from datetime import timedelta
 from typing import Any
@@ -10,15 +11,15 @@ from app.recruitment.channels.mturk_texts import clipped
 
 
 def compensate(api: MTurkApi, order: Compensation) -> tuple[str, dict[str, Any]]:
-    """One place, paid as soon as it is handed in. Repeatable.
+    """Publish a HIT with one place that is paid as soon as it is submitted. Repeatable.
 
-    Details as of a posting, and `told`: whether MTurk wrote the person, which it does for people
-    whose work was approved or rejected before.
+    The details are those of a posting, and `told`: whether MTurk wrote to the person. It does so
+    only for people whose work was approved or rejected before.
     """
     alone = mturk_people.qualification_type(
         api,
         f"Compensation ({order.token})",
-        "Given to one person who worked on a task but could not hand it in.",
+        "Given to one person who worked on a task but could not submit it.",
     )
     mturk_people.grant(api, alone, order.person)
     task = mturk_tasks.Task(
@@ -54,6 +55,6 @@ def _tell(api: MTurkApi, order: Compensation, address: str) -> bool:
             WorkerIds=[order.person],
         )
     except ChannelError:
-        # The task stands all the same; the requester reads in `told` that nobody wrote.
+        # The task exists anyway, and `told` shows the requester that nobody was notified.
         return False
     return not reply.get("NotifyWorkersFailureStatuses")

@@ -1,7 +1,7 @@
-"""What a failed request to MTurk means: refused, not now, or nobody knows.
+"""What a failed request to MTurk means: refused, not now, or unknown.
 
-MTurk has two errors of its own, RequestError and ServiceFault, with the real code beside them
-(`TurkErrorCode`); AWS adds those of signatures, permissions and throttling.
+MTurk has two errors of its own, RequestError and ServiceFault, with the real code in
+`TurkErrorCode`. AWS adds errors about signatures, permissions and throttling.
 """
 
 import re
@@ -62,47 +62,47 @@ _NOT_ALLOWED = {
 }
 _NOT_LINKED = {"AWS.AccountNotLinked", "AccountNotLinked", "OptInRequired", "SubscriptionRequired"}
 _NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError, ProfileNotFound)
-# Our own words for what requesters can do something about.
+# These are our own words for errors that requesters can fix.
 _PLAIN = {
-    "InsufficientFunds": "The MTurk account has too little money for this. Add some on MTurk "
-    "(Account settings, Prepaid HITs), then try again.",
-    "InvalidMaximumAssignmentsIncrease": "MTurk does not let a task of fewer than ten places grow "
-    "to ten or more, because its fee would change. Post a further task instead.",
-    "HITDoesNotExist": "MTurk does not know this task (any more): it removes tasks 120 days after "
-    "their end.",
-    "AssignmentDoesNotExist": "MTurk does not know this work (any more): it removes tasks 120 days "
-    "after their end.",
+    "InsufficientFunds": "The MTurk account does not have enough money for this. Add money on "
+    "MTurk (Account settings, Prepaid HITs), then try again.",
+    "InvalidMaximumAssignmentsIncrease": "MTurk does not let a task with fewer than ten places "
+    "grow to ten or more, because its fee would change. Publish another task instead.",
+    "HITDoesNotExist": "MTurk does not have this task. It removes tasks 120 days after they end.",
+    "AssignmentDoesNotExist": "MTurk does not have this work. It removes tasks 120 days after they "
+    "end.",
 }
 
 
 class BadKeys(ChannelUnavailable):
-    """MTurk does not accept the credentials; everything waits until they are put right."""
+    """MTurk does not accept the credentials. Everything waits until they are corrected."""
 
 
 class NotAllowed(ChannelUnavailable):
-    """The credentials are right but may not do this; it waits until they may."""
+    """The credentials are valid but lack a permission. The request waits until they have it."""
 
 
 def translated(error: ClientError | BotoCoreError, *, pays: bool = False) -> ChannelError:
-    """What to tell the core of a failed request.
+    """Return the channel error for a failed request.
 
-    pays: money moves if the request had its effect, and repeating it is not known to be harmless
+    pays: whether money moves if the request took effect, and repeating it is not known to be
+        harmless.
     """
     if isinstance(error, ClientError):
         return _of_reply(error, pays)
     if isinstance(error, _NO_CREDENTIALS):
         return BadKeys(
-            "The server finds no (whole) AWS credentials of its own. Set AWS_ACCESS_KEY_ID and "
+            "The server has no complete AWS credentials of its own. Set AWS_ACCESS_KEY_ID and "
             "AWS_SECRET_ACCESS_KEY or a profile, or enter keys for this account."
         )
     if isinstance(error, ParamValidationError):
-        return ChannelRefused(f"This cannot be asked of MTurk: {plain(str(error))}", "invalid")
+        return ChannelRefused(f"MTurk does not allow this request: {plain(str(error))}", "invalid")
     if isinstance(error, ConnectionError | CredentialRetrievalError):
         # No connection was made, so nothing was sent.
         secured = " securely" if isinstance(error, SSLError) else ""
         return ChannelUnavailable(
-            f"MTurk cannot be reached{secured}. AWS has announced that it closes for good on 30 "
-            "September 2026; if it still answers elsewhere, look at this server's network."
+            f"MTurk can't be reached{secured}. AWS has announced that it closes permanently on 30 "
+            "September 2026. If it still answers elsewhere, check this server's network."
         )
     told = f"MTurk did not answer ({type(error).__name__})."
     return OutcomeUnknown(told) if pays else ChannelUnavailable(told)
@@ -115,46 +115,48 @@ def _of_reply(error: ClientError, pays: bool) -> ChannelError:
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     names = {kind, code, code.removeprefix(PREFIX)}
     if names & _THROTTLED or status == 429:
-        return ChannelUnavailable("MTurk gets too many requests at the moment.")
+        return ChannelUnavailable("MTurk is receiving too many requests at the moment.")
     if kind == "ServiceFault" or status >= 500:
-        told = f"MTurk has trouble at the moment ({code})."
+        told = f"MTurk has a problem at the moment ({code})."
         return OutcomeUnknown(told) if pays else ChannelUnavailable(told)
     if names & _BAD_KEYS:
         return BadKeys(
-            f"MTurk does not accept the access keys ({code}). Enter valid ones; the server's clock "
-            "has to be right, too."
+            f"MTurk does not accept the access keys ({code}). Enter valid keys, and check that "
+            "the server's clock is right."
         )
     if names & _NOT_LINKED:
         return BadKeys(
-            "The AWS account is not linked with an MTurk requester account. Link them on "
+            "The AWS account is not linked to an MTurk requester account. Link them on "
             "https://requester.mturk.com/developer (for the sandbox: "
             "https://requestersandbox.mturk.com/developer)."
         )
     if names & _NOT_ALLOWED:
         return NotAllowed(
-            "The access keys lack a permission. Attach the policy "
-            f"AmazonMechanicalTurkFullAccess to their user in AWS. MTurk says: {message}"
+            "The access keys lack a permission. In AWS, attach the policy "
+            f"AmazonMechanicalTurkFullAccess to the keys' user. MTurk says: {message}"
         )
     own = _PLAIN.get(code.removeprefix(PREFIX))
-    return ChannelRefused(own or f"MTurk said no: {message} ({code})", code)
+    return ChannelRefused(own or f"MTurk refused: {message} ({code})", code)
 
 
 def plain(message: str) -> str:
-    """MTurk's sentence without its time stamp and without ids of people, because it is kept."""
+    """Return MTurk's sentence without its timestamp and without ids of people, because it is
+    stored."""
     message = re.sub(r"\s*\(\d{10,}(?: s)?\)\s*$", "", message)
     return re.sub(r"\bA[A-Z0-9]{9,}\b", "…", message)[:500]
 
 
 def said(error: ChannelRefused, *codes: str) -> bool:
-    """Whether MTurk's code is one of these, whatever its prefix and case."""
+    """Return whether MTurk's code is one of these, whatever its prefix and case."""
     told = error.code.removeprefix(PREFIX).lower()
     return told in {code.lower() for code in codes}
 
 
 def token_known(error: ChannelRefused, token: str) -> bool:
-    """Whether MTurk refused because it has done this already, under the same UniqueRequestToken.
+    """Return whether MTurk refused because it has already done this under the same
+    UniqueRequestToken.
 
-    Documented is only "an error with a message containing the request ID"; our tokens are long and
-    random, and sound ones, so that no other refusal has a reason to quote one.
+    The documentation only promises "an error with a message containing the request ID". Our tokens
+    are long and random, so no other refusal has a reason to quote one.
     """
     return token in str(error) or said(error, "DuplicateRequest")

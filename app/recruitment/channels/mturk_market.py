@@ -1,4 +1,4 @@
-"""A HIT that stands: more places, and whether it is on the market."""
+"""A published HIT: adding places, closing it and reopening it."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,18 +9,19 @@ from app.recruitment.channels.mturk_errors import said, token_known
 from app.recruitment.settings import MTurkSettings
 
 MANY = 10
-# MTurk refuses an end farther away than 365 days, by its own clock.
+# MTurk refuses an end more than 365 days ahead by its own clock.
 FARTHEST = timedelta(days=364)
 
 
 def hit_of(api: MTurkApi, posting: PostingRef) -> dict[str, Any]:
-    """The HIT as MTurk shows it, by the names of its API."""
+    """Return the HIT as MTurk shows it, with the names of its API."""
     hit: dict[str, Any] = api.read("get_hit", HITId=posting.external_id)["HIT"]
     return hit
 
 
 def status(api: MTurkApi, posting: PostingRef, now: datetime) -> PostingStatus:
-    """Open: somebody may take a place, or give one back that others may take."""
+    """Return the state. The HIT is open if someone can take a place, or can return one that others
+    can take."""
     hit = hit_of(api, posting)
     live = hit["HITStatus"] in ("Assignable", "Unassignable") and hit["Expiration"] > now
     places = int(hit["MaxAssignments"])
@@ -35,7 +36,7 @@ def status(api: MTurkApi, posting: PostingRef, now: datetime) -> PostingStatus:
 def extend(
     api: MTurkApi, posting: PostingRef, places: int, token: str, total: int | None, now: datetime
 ) -> None:
-    """See Channel.extend; the HIT goes back on the market where its time is over."""
+    """Add places (see Channel.extend). The HIT is reopened if its time is over."""
     hit = hit_of(api, posting)
     has = int(hit["MaxAssignments"])
     more = places if total is None else min(places, total - has)
@@ -50,7 +51,7 @@ def _require_same_fee(has: int, more: int) -> None:
     if has < MANY <= has + more:
         raise ChannelRefused(
             f"This task has {has} places. MTurk does not let it grow to ten or more, because its "
-            "fee would change. Post a further task instead.",
+            "fee would change. Publish another task instead.",
             "AWS.MechanicalTurk.InvalidMaximumAssignmentsIncrease",
         )
 
@@ -69,28 +70,30 @@ def _add_places(api: MTurkApi, posting: PostingRef, more: int, token: str) -> No
 
 
 def close(api: MTurkApi, posting: PostingRef, now: datetime) -> None:
-    """MTurk knows no pause and no stop: the HIT's time ends. An hour ago, whatever the clocks."""
+    """End the HIT's time, because MTurk can neither pause nor stop a HIT. The end is an hour ago,
+    in case the clocks differ."""
     _set_end(api, posting, now - timedelta(hours=1))
 
 
 def reopen(api: MTurkApi, posting: PostingRef, hit: dict[str, Any], now: datetime) -> None:
-    """Until its first end; where that is less than an hour away, for its whole time again."""
+    """Reopen the HIT until its original end. If that is less than an hour away, it gets its whole
+    time again."""
     if hit["Expiration"] > now:
         return
     settings: MTurkSettings = posting.settings
     end = datetime.fromisoformat(posting.details["expires_at"])
     if end < now + timedelta(hours=1):
         end = now + timedelta(hours=settings.lifetime_hours)
-    # MTurk takes the same end, told again within a day, for a repetition, and does nothing: also
-    # when a pause came in between (Dallinger's issue 3109).
+    # If MTurk receives the same end again within a day, it treats it as a repetition and does
+    # nothing, even after a pause in between (Dallinger's issue 3109).
     for minutes in range(10):
         if _set_end(api, posting, min(end, now + FARTHEST) + timedelta(minutes=minutes)):
             return
-    raise ChannelRefused("MTurk does not put this task back on the market.")
+    raise ChannelRefused("MTurk does not open this task again.")
 
 
 def _set_end(api: MTurkApi, posting: PostingRef, end: datetime) -> bool:
-    """False when MTurk takes this for a repetition."""
+    """Set the end of the HIT. Return False if MTurk treats this as a repetition."""
     try:
         api.tell("update_expiration_for_hit", HITId=posting.external_id, ExpireAt=end)
     except ChannelRefused as error:

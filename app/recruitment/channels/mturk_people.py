@@ -1,4 +1,5 @@
-"""Who may take part in a HIT: MTurk's own qualifications, and ours of who took part before."""
+"""Who can take part in a HIT: MTurk's own qualifications, and ours for people who took part
+before."""
 
 from collections.abc import Iterable
 
@@ -16,7 +17,8 @@ Requirement = dict[str, object]
 
 
 def requirements(settings: MTurkSettings, former: str) -> list[Requirement]:
-    """Who may take part. former: the qualification type of those who may not, or empty."""
+    """Return who can take part. `former` is the qualification type of people who may not, or
+    empty."""
     asked: list[Requirement] = []
     if settings.countries:
         places = [_locale(country) for country in settings.countries]
@@ -44,7 +46,7 @@ def _locale(country: str) -> dict[str, str]:
 
 
 def qualification_type(api: MTurkApi, name: str, description: str) -> str:
-    """The id of the account's qualification type of this name, made where there is none."""
+    """Return the id of the account's qualification type with this name, and create it if needed."""
     found = _find_qualification_type(api, name)
     if found:
         return found
@@ -60,13 +62,13 @@ def qualification_type(api: MTurkApi, name: str, description: str) -> str:
             raise
         found = _find_qualification_type(api, name)
         if not found:
-            raise ChannelUnavailable("MTurk does not show its new qualification yet.") from error
+            raise ChannelUnavailable("MTurk does not list its new qualification yet.") from error
         return found
     return str(made["QualificationType"]["QualificationTypeId"])
 
 
 def _find_qualification_type(api: MTurkApi, name: str) -> str:
-    """MTurk searches by words; of what it finds, the very name counts."""
+    """Return the qualification type with exactly this name, because MTurk searches by words."""
     mine = api.every(
         "list_qualification_types",
         "QualificationTypes",
@@ -78,7 +80,7 @@ def _find_qualification_type(api: MTurkApi, name: str) -> str:
 
 
 def grant(api: MTurkApi, qualification: str, person: str) -> None:
-    """Give somebody a qualification without writing them; again changes nothing."""
+    """Give someone a qualification without notifying them. Repeating this changes nothing."""
     api.tell(
         "associate_qualification_with_worker",
         QualificationTypeId=qualification,
@@ -89,7 +91,8 @@ def grant(api: MTurkApi, qualification: str, person: str) -> None:
 
 
 def grant_to_all(api: MTurkApi, qualification: str, people: Iterable[str]) -> list[ChannelRefused]:
-    """Give it to each; what MTurk refused, as of people it no longer knows."""
+    """Give everyone the qualification. Return MTurk's refusals, for example for people it no longer
+    knows."""
     refused = []
     for person in people:
         try:
@@ -100,7 +103,7 @@ def grant_to_all(api: MTurkApi, qualification: str, people: Iterable[str]) -> li
 
 
 def lacking(api: MTurkApi, qualification: str, people: Iterable[str]) -> list[str]:
-    """Those of the people who do not have it yet."""
+    """Return the people who do not have the qualification yet."""
     wanted = set(people)
     if wanted:
         granted = api.every(

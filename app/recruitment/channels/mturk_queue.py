@@ -1,7 +1,7 @@
-"""MTurk's notifications from an SQS queue: hints that it is worth asking MTurk at once.
+"""MTurk's notifications from an SQS queue. They only tell that it is worth asking MTurk now.
 
-Whoever may write to the queue may write anything, messages come late, twice or never; so nothing
-rests on them but when MTurk is asked next.
+Anyone who can write to the queue can write anything, and messages can arrive late, twice or never.
+So they influence only when MTurk is asked next.
 """
 
 import json
@@ -31,8 +31,9 @@ _DOCUMENT = re.compile(r"[\w-]{1,150}", re.ASCII)
 
 @dataclass(frozen=True)
 class TurkEvent:
-    """event_id: MTurk's id of the message (EventDocId) and the event's number in it; the same
-    when a message comes twice. hit_id or assignment_id are empty where the event has none."""
+    """An event. `event_id` is MTurk's id of the message (EventDocId) with the event's number in it,
+    so it is the same if a message arrives twice. `hit_id` or `assignment_id` is empty if the event
+    has none."""
 
     event_id: str
     event_type: str
@@ -42,9 +43,9 @@ class TurkEvent:
 
 
 class MTurkQueue:
-    """The operator's queue. Its address's host is who is asked, so that it may be anywhere.
+    """The operator's queue. Requests go to the host of its address, so it can be anywhere.
 
-    keys: access key id and secret; None: the server's own AWS credentials
+    keys: access key id and secret; None uses the server's own AWS credentials.
     """
 
     def __init__(self, url: str, keys: tuple[str, str] | None = None) -> None:
@@ -52,10 +53,11 @@ class MTurkQueue:
         self._keys = keys
 
     def take(self, handle: Callable[[list[TurkEvent]], None], wait_seconds: int = 0) -> int:
-        """Give the events of up to ten messages to `handle`, then remove them from the queue.
+        """Pass the events of up to ten messages to `handle`, then remove the messages from the
+        queue.
 
-        Returns how many messages there were. When `handle` raises they stay, and come again.
-        Raises ChannelUnavailable.
+        Return how many messages there were. If `handle` raises, they stay in the queue and come
+        again. Raises ChannelUnavailable.
         """
         messages = self._ask(
             "receive_message",
@@ -74,7 +76,7 @@ class MTurkQueue:
         try:
             reply: dict[str, Any] = getattr(self._client, operation)(**parameters)
         except (ClientError, BotoCoreError) as error:
-            raise ChannelUnavailable(f"The queue of notifications: {translated(error)}") from error
+            raise ChannelUnavailable(f"Notification queue: {translated(error)}") from error
         return reply
 
     @cached_property
@@ -100,17 +102,18 @@ class MTurkQueue:
 
 
 def events_of(body: str) -> list[TurkEvent]:
-    """The events of one message; none, and a line in the log, where it is not one of MTurk's."""
+    """Return the events of one message. If it is not from MTurk, this is logged and there are
+    none."""
     try:
         document = json.loads(body) if len(body) <= MAX_BODY else None
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or not isinstance(document.get("Events"), list):
-        log.warning("a message in MTurk's queue is none of MTurk's; it is dropped")
+        log.warning("dropped a message in MTurk's queue that is not from MTurk")
         return []
     name = document.get("EventDocId")
     if not isinstance(name, str) or not _DOCUMENT.fullmatch(name):
-        log.warning("a message in MTurk's queue has no EventDocId; it is dropped")
+        log.warning("dropped a message in MTurk's queue that has no EventDocId")
         return []
     events = (_event(f"{name}:{n}", one) for n, one in enumerate(document["Events"]))
     return [event for event in events if event is not None]

@@ -1,4 +1,5 @@
-"""Where MTurk is: production, its sandbox, or the compatible service of the operator's settings."""
+"""The addresses of MTurk: production, its sandbox, or a compatible service from the operator's
+settings."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -9,13 +10,13 @@ from app.recruitment.channel import ChannelRefused
 
 PRODUCTION_SITE = "https://www.mturk.com"
 SANDBOX_SITE = "https://workersandbox.mturk.com"
-# Production's list of tasks stands elsewhere than where answers are posted.
+# In production, the list of tasks has another address than the one answers are posted to.
 PRODUCTION_LIST = "https://worker.mturk.com"
 SUBMIT_PATH = "/mturk/externalSubmit"
 
 
 class BadSubmitAddress(LikewiseError):
-    """Answers were to be posted elsewhere than to the platform that the work is for."""
+    """Answers would be posted somewhere other than to the platform that the work is for."""
 
     code = "bad_submit_address"
     status = 400
@@ -25,8 +26,9 @@ class BadSubmitAddress(LikewiseError):
 class Site:
     """One MTurk.
 
-    endpoint: where its requester API answers; posts: the origin that answers are posted to;
-    shows: the origins whose pages may show ours in a frame, the first of which has the task list
+    endpoint: the address of its requester API.
+    posts: the origin that answers are posted to.
+    shows: the origins whose pages can show ours in a frame; the first one has the task list.
     """
 
     environment: str
@@ -35,7 +37,7 @@ class Site:
     shows: tuple[str, ...]
 
     def preview_url(self, group_id: str) -> str:
-        """The page where people find the tasks of a group."""
+        """Return the page where people find the tasks of a group."""
         return f"{self.shows[0]}/mturk/preview?groupId={group_id}"
 
 
@@ -54,7 +56,8 @@ _SANDBOX = Site(
 
 
 def site_of(environment: str) -> Site:
-    """Raises ChannelRefused where the operator has not set what this environment needs."""
+    """Return the site of an environment. Raises ChannelRefused if the operator has not set what it
+    needs."""
     if environment == "production":
         return _PRODUCTION
     if environment == "sandbox":
@@ -63,19 +66,19 @@ def site_of(environment: str) -> Site:
     origin = _origin(settings.mturk_worker_site)
     if environment != "custom" or not settings.mturk_endpoint or not origin:
         raise ChannelRefused(
-            "This server has no MTurk of its own: its operator has to set LIKEWISE_MTURK_ENDPOINT "
-            "and LIKEWISE_MTURK_WORKER_SITE.",
+            "This server has no custom MTurk endpoint. Its operator must set "
+            "LIKEWISE_MTURK_ENDPOINT and LIKEWISE_MTURK_WORKER_SITE.",
             "no_custom_endpoint",
         )
     return Site("custom", settings.mturk_endpoint, origin, (origin,))
 
 
 def submit_address(turk_submit_to: str, environment: str) -> str:
-    """The whole address that the annotator's browser posts to.
+    """Return the whole address that the annotator's browser posts to.
 
-    turk_submit_to: as it came in the page's address, so anybody may have written it. It is compared
-    with the one origin that the environment has, and the address is made of that origin.
-    Raises BadSubmitAddress.
+    `turk_submit_to` comes from the page's address, so anyone may have written it. It is compared
+    with the environment's only origin, and the address is made from that origin. Raises
+    BadSubmitAddress.
     """
     try:
         origin = site_of(environment).posts
@@ -83,15 +86,16 @@ def submit_address(turk_submit_to: str, environment: str) -> str:
         raise BadSubmitAddress(str(error)) from error
     if turk_submit_to not in (origin, f"{origin}/"):
         raise BadSubmitAddress(
-            "The address of this page says that answers are to be sent elsewhere than to "
-            "Mechanical Turk. Open the task from Mechanical Turk's own list of tasks."
+            "This page's address would send your answers somewhere other than Mechanical Turk. "
+            "Open the task from Mechanical Turk's own list of tasks."
         )
     return origin + SUBMIT_PATH
 
 
 def frame_ancestors(environment: str = "") -> str:
-    """The origins that may show an annotator's page in a frame, as in `frame-ancestors` of a
-    Content-Security-Policy; without an environment those of all that this server knows."""
+    """Return the origins that can show an annotator's page in a frame, as in `frame-ancestors` of a
+    Content-Security-Policy. Without an environment, these are the origins of all environments that
+    this server knows."""
     names = [environment] if environment else ["production", "sandbox"]
     settings = get_settings()
     if not environment and settings.mturk_endpoint and _origin(settings.mturk_worker_site):
@@ -100,7 +104,7 @@ def frame_ancestors(environment: str = "") -> str:
 
 
 def _origin(address: str) -> str:
-    """Scheme, host and port of an address; empty where it has none."""
+    """Return scheme, host and port of an address, or an empty text if it has none."""
     parts = urlsplit(address.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return ""

@@ -1,4 +1,4 @@
-"""Putting HITs on MTurk: each once, however often it is asked for."""
+"""Publishing HITs on MTurk: each is published once, however often it is requested."""
 
 import re
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ EVENTS = [
 
 @dataclass(frozen=True)
 class Task:
-    """A HIT to be made. `token` is its UniqueRequestToken and its RequesterAnnotation.
+    """A HIT to publish. `token` is its UniqueRequestToken and its RequesterAnnotation.
 
-    attempts: which attempt this is; from the second on, an earlier one's HIT is looked for
+    attempts: the number of this attempt; from 2 on, the HIT of an earlier attempt is looked for.
     """
 
     token: str
@@ -46,7 +46,8 @@ class Task:
 
 
 def post(api: MTurkApi, task: Task) -> tuple[str, dict[str, Any]]:
-    """Make the HIT, or find the one that an earlier attempt made: its id and what to keep."""
+    """Publish the HIT, or find the one that an earlier attempt published. Return its id and details
+    to store."""
     # The same properties give the same HIT type, however often they are registered.
     hit_type = api.tell("create_hit_type", **hit_type_body(task))["HITTypeId"]
     trouble = _ask_for_notices(api, hit_type)
@@ -62,7 +63,7 @@ def post(api: MTurkApi, task: Task) -> tuple[str, dict[str, Any]]:
 
 
 def hit_type_body(task: Task) -> dict[str, Any]:
-    """What CreateHITType is told."""
+    """Return the parameters of CreateHITType."""
     return {
         "Title": clipped(task.title, MAX_TITLE),
         "Description": clipped(task.description, 2000),
@@ -75,7 +76,7 @@ def hit_type_body(task: Task) -> dict[str, Any]:
 
 
 def hit_body(task: Task, hit_type: str, *, encrypted: bool) -> dict[str, Any]:
-    """What CreateHITWithHITType is told."""
+    """Return the parameters of CreateHITWithHITType."""
     return {
         "HITTypeId": hit_type,
         "MaxAssignments": task.places,
@@ -87,7 +88,8 @@ def hit_body(task: Task, hit_type: str, *, encrypted: bool) -> dict[str, Any]:
 
 
 def _hit_once(api: MTurkApi, task: Task, hit_type: str) -> dict[str, Any]:
-    """MTurk knows a token for 24 hours, a HIT's annotation as long as it stands."""
+    """Publish the HIT unless it exists. MTurk knows a token for 24 hours, and a HIT's annotation as
+    long as it exists."""
     made = find_hit(api, task.token) if task.attempts > 1 else None
     if made:
         return made
@@ -105,7 +107,7 @@ def _hit_once(api: MTurkApi, task: Task, hit_type: str) -> dict[str, Any]:
 
 
 def _hit_named(api: MTurkApi, message: str, token: str) -> dict[str, Any]:
-    """The HIT that MTurk's refusal names, if it is this token's; otherwise it is looked for."""
+    """Return the HIT that MTurk's refusal names if it has this token. Otherwise, look for it."""
     for word in re.findall(r"\b[A-Z0-9]{20,64}\b", message):
         try:
             hit: dict[str, Any] = api.read("get_hit", HITId=word)["HIT"]
@@ -115,20 +117,21 @@ def _hit_named(api: MTurkApi, message: str, token: str) -> dict[str, Any]:
             return hit
     found = find_hit(api, token)
     if found is None:
-        raise ChannelUnavailable("MTurk has this task already, but does not show it yet.")
+        raise ChannelUnavailable("MTurk already has this task, but does not list it yet.")
     return found
 
 
 def find_hit(api: MTurkApi, token: str) -> dict[str, Any] | None:
-    """The account's HIT that was made with this token; reads the whole list."""
+    """Return the account's HIT that was published with this token. This reads the whole list."""
     hits = api.every("list_hits", "HITs")
     return next((one for one in hits if one.get("RequesterAnnotation") == token), None)
 
 
 def _ask_for_notices(api: MTurkApi, hit_type: str) -> str:
-    """Have the HIT type's events sent to the operator's queue; what went wrong, or nothing.
+    """Have the HIT type's events sent to the operator's queue. Return what went wrong, or an empty
+    text.
 
-    Notifications only say that it is worth asking at once: without them everything still works.
+    Notifications only tell that it is worth asking now, so everything works without them.
     """
     queue = get_settings().mturk_queue_url
     if not queue:

@@ -1,4 +1,4 @@
-"""What people handed in, and the word on it."""
+"""Submitted work on MTurk, and decisions about it."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from app.recruitment.channels.mturk_errors import said
 from app.recruitment.channels.mturk_texts import MAX_FEEDBACK, clipped
 from app.recruitment.channels.mturk_xml import BadAnswer, answer_fields
 
-# The form field in which the annotators' page hands in the id of our assignment.
+# The form field in which the annotators' page submits the id of our assignment.
 CODE_FIELD = "likewise"
 REVERSIBLE = timedelta(days=30)
 _STATES: dict[str, SubmissionState] = {
@@ -28,7 +28,7 @@ _STATES: dict[str, SubmissionState] = {
 
 
 def submissions(api: MTurkApi, posting: PostingRef) -> Iterator[PlatformSubmission]:
-    """What was handed in: MTurk lists neither who is at work nor who gave up."""
+    """Yield the submitted work. MTurk lists neither who is working nor who gave up."""
     found = api.every(
         "list_assignments_for_hit",
         "Assignments",
@@ -40,7 +40,7 @@ def submissions(api: MTurkApi, posting: PostingRef) -> Iterator[PlatformSubmissi
 
 
 def submission(api: MTurkApi, ref: SubmissionRef) -> PlatformSubmission | None:
-    """None also for an assignment of another HIT, and while it is not handed in."""
+    """Return the submission, or None if it belongs to another HIT or is not submitted yet."""
     try:
         one = api.read("get_assignment", AssignmentId=ref.external_id)["Assignment"]
     except ChannelRefused as error:
@@ -51,7 +51,7 @@ def submission(api: MTurkApi, ref: SubmissionRef) -> PlatformSubmission | None:
 
 
 def approve(api: MTurkApi, ref: SubmissionRef, message: str) -> None:
-    """Pay the reward; what is approved stays so."""
+    """Pay the reward. Approved work stays approved."""
     known = submission_of_person(api, ref)
     if known.state == "approved":
         return
@@ -60,9 +60,9 @@ def approve(api: MTurkApi, ref: SubmissionRef, message: str) -> None:
 
 
 def reject(api: MTurkApi, ref: SubmissionRef, message: str) -> None:
-    """Refuse the reward; the person reads why."""
+    """Reject the work. The person can read why."""
     if not clipped(message, MAX_FEEDBACK):
-        raise ChannelRefused("Say why it is rejected: the person reads it.", "no_reason")
+        raise ChannelRefused("Enter a reason. The person will read it.", "no_reason")
     known = submission_of_person(api, ref)
     if known.state == "rejected":
         return
@@ -71,7 +71,8 @@ def reject(api: MTurkApi, ref: SubmissionRef, message: str) -> None:
 
 
 def reverse(api: MTurkApi, ref: SubmissionRef, message: str, now: datetime) -> None:
-    """Approve what was rejected: within 30 days of handing in, while the HIT stands."""
+    """Approve work that was rejected. This is possible within 30 days of submitting, while the HIT
+    exists."""
     known = submission_of_person(api, ref)
     if known.state == "approved":
         return
@@ -82,8 +83,8 @@ def reverse(api: MTurkApi, ref: SubmissionRef, message: str, now: datetime) -> N
         if not (old and said(error, "InvalidAssignmentState")):
             raise
         raise ChannelRefused(
-            "MTurk lets a rejection be reversed only within 30 days after the work was handed in. "
-            "Pay the person by a bonus.",
+            "On MTurk, you can reverse a rejection only within 30 days after the work was "
+            "submitted. Pay the person with a bonus instead.",
             error.code,
         ) from error
 
@@ -91,7 +92,7 @@ def reverse(api: MTurkApi, ref: SubmissionRef, message: str, now: datetime) -> N
 def _require_submitted(known: PlatformSubmission) -> None:
     if known.state != "submitted":
         raise ChannelRefused(
-            f"On MTurk this work is {known.state} already.",
+            f"On MTurk, this work is already {known.state}.",
             "AWS.MechanicalTurk.InvalidAssignmentState",
         )
 
@@ -109,23 +110,23 @@ def _judge(
     try:
         api.tell(operation, AssignmentId=ref.external_id, **feedback, **options)
     except ChannelRefused as error:
-        # MTurk may have approved it by itself since it was looked at.
+        # MTurk may have approved it automatically since the last check.
         refused = said(error, "InvalidAssignmentState")
         if not refused or submission_of_person(api, ref).state != wanted:
             raise
 
 
 def submission_of_person(api: MTurkApi, ref: SubmissionRef) -> PlatformSubmission:
-    """MTurk gives a returned assignment's id to the next person, and pays whoever has it: whose
-    it is is looked at before anything is said about it. Raises ChannelRefused."""
+    """Return the submission after checking whose it is. MTurk gives a returned assignment's id to
+    the next person and pays whoever has it. Raises ChannelRefused."""
     known = submission(api, ref)
     if known is None:
         raise ChannelRefused(
-            "MTurk does not know this as work that was handed in.", "unknown_submission"
+            "MTurk has no record that this work was submitted.", "unknown_submission"
         )
     if known.person != ref.person:
         raise ChannelRefused(
-            "MTurk says that somebody else handed this in, so nothing was done.", "other_person"
+            "According to MTurk, someone else submitted this, so nothing was done.", "other_person"
         )
     return known
 
@@ -143,7 +144,7 @@ def _submission(one: dict[str, Any]) -> PlatformSubmission:
 
 
 def _code(answer: str) -> str:
-    """What our page posted as its code; nothing where somebody posted something else."""
+    """Return what our page posted as its code, or an empty text if something else was posted."""
     try:
         code = answer_fields(answer).get(CODE_FIELD, "") if answer else ""
     except BadAnswer:

@@ -1,4 +1,4 @@
-"""MTurk's two kinds of XML: the question that we send, the answers that come back."""
+"""MTurk's two kinds of XML: the question that we send, and the answers that come back."""
 
 from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element, ParseError, SubElement, tostring
@@ -12,19 +12,20 @@ _SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/"
 QUESTION = _SCHEMAS + "2006-07-14/ExternalQuestion.xsd"
 ANSWERS = _SCHEMAS + "2005-10-01/QuestionFormAnswers.xsd"
 MAX_BYTES = 65_535
-# Pixels; 0: as tall as the worker's window.
+# Height in pixels; 0 means as tall as the worker's window.
 FRAME_HEIGHT = 0
 
 
 class BadAnswer(ValueError):
-    """An answer is not QuestionFormAnswers XML, or more than that."""
+    """An answer is not QuestionFormAnswers XML, or contains more than that."""
 
 
 def external_question(url: str, *, encrypted: bool = True) -> str:
-    """An ExternalQuestion that shows `url` in a frame; MTurk adds its parameters to the query.
+    """Return an ExternalQuestion that shows `url` in a frame. MTurk adds its parameters to the
+    query.
 
-    encrypted: whether the page has to be https, as MTurk itself demands.
-    Raises ChannelRefused when the address cannot be shown.
+    `encrypted` requires that the page uses HTTPS, as MTurk itself does. Raises ChannelRefused if
+    the address cannot be shown.
     """
     _require_showable(url, encrypted)
     root = Element(f"{{{QUESTION}}}ExternalQuestion")
@@ -40,19 +41,20 @@ def _require_showable(url: str, encrypted: bool) -> None:
     parts = urlsplit(url)
     if encrypted and parts.scheme != "https":
         raise ChannelRefused(
-            f"MTurk shows encrypted pages alone, and this server's address is {url[:60]}. Serve "
-            "Likewise with HTTPS and set LIKEWISE_BASE_URL to its https:// address.",
+            f"MTurk shows only HTTPS pages, and this server's address is {url[:60]}. Serve "
+            "Likewise over HTTPS and set LIKEWISE_BASE_URL to its https:// address.",
             "needs_https",
         )
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
-        raise ChannelRefused(f"MTurk cannot show {url[:60]}: not the address of a page.")
+        raise ChannelRefused(f"MTurk can't show {url[:60]} because it is not a page's address.")
 
 
 def answer_fields(text: str) -> dict[str, str]:
-    """The posted form's fields by name; only free text, which is all that a form makes.
+    """Return the posted form's fields by name. Only free text is read, because a form produces
+    nothing else.
 
-    Whoever accepts a task decides what is posted: no entities and no DTD are read.
-    Raises BadAnswer.
+    Anyone who accepts a task decides what is posted, so no entities and no DTD are read. Raises
+    BadAnswer.
     """
     if len(text) > 4 * MAX_BYTES:
         raise BadAnswer("The answer is too long.")
@@ -61,7 +63,7 @@ def answer_fields(text: str) -> dict[str, str]:
     except (ParseError, DefusedXmlException, ValueError) as error:
         raise BadAnswer(f"The answer is not XML: {type(error).__name__}.") from error
     if root.tag != f"{{{ANSWERS}}}QuestionFormAnswers":
-        raise BadAnswer("The answer is XML of another kind.")
+        raise BadAnswer("The answer is not QuestionFormAnswers XML.")
     fields = {}
     for answer in root.iterfind(f"{{{ANSWERS}}}Answer"):
         name = answer.findtext(f"{{{ANSWERS}}}QuestionIdentifier")

@@ -1,4 +1,4 @@
-"""Prolific, by its API v1 (reliability.md §1b, docs.prolific.com)."""
+"""Prolific, through its API v1 (reliability.md §1b, docs.prolific.com)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -53,9 +53,10 @@ _ID = re.compile(r"[0-9A-Za-z]{8,64}")
 class Prolific:
     """One researcher's account.
 
-    A stop of a full study is nothing on Prolific: it is active again as soon as somebody gives a
-    place back, and must be stopped then. Who came back with the code of `no_consent` (or, without
-    pay for it, `screened_out`) is `submitted`: Prolific has asked them to return the submission.
+    Stopping a full study has no effect on Prolific: it becomes active again as soon as someone
+    returns a place, and must be stopped then. People who came back with the code of `no_consent`
+    (or, without pay for it, `screened_out`) are `submitted`, because Prolific has asked them to
+    return the submission.
     """
 
     bonuses_repeatable = False
@@ -71,21 +72,22 @@ class Prolific:
         return look_at_account(self.http, self._workspace, self._real)
 
     def publish(self, order: PostingOrder) -> tuple[str, dict[str, Any]]:
-        """A study, published. Details: study_id, workspace_id, group_id (of those who may not come
-        again, or None), codes (complete, screened_out, no_consent), cost_cents of all places with
-        fees, currency, screen_out ({cents, slots} that may be paid beside the places, or None).
-        """
+        """Create and publish a study. The details are study_id, workspace_id, group_id (of people
+        who may not take part again, or None), codes (complete, screened_out, no_consent),
+        cost_cents of all places with fees, currency, and screen_out ({cents, slots} that may be
+        paid in addition to the places, or None)."""
         settings = ProlificSettings.model_validate(order.settings)
         return posting_of.publish(self.http, order, settings, self._workspace)
 
     def planned(self, order: PostingOrder) -> list[PlannedRequest]:
-        """Filters stand as settings: Prolific says only when asked how it names them."""
+        """Return the requests. Filters are shown as settings, because Prolific tells their names
+        only when it is asked."""
         settings = ProlificSettings.model_validate(order.settings)
         check_order(order, settings)
         wanted = settings.model_dump(
             include={"countries", "min_percent_approved", "min_approved", "exclude_former"}
         )
-        body = study_body(order, settings, "(the workspace's first project)", [wanted])
+        body = study_body(order, settings, "(the first project in the workspace)", [wanted])
         return [
             PlannedRequest("POST /api/v1/studies/", body),
             PlannedRequest("POST /api/v1/studies/…/transition/", {"action": "PUBLISH"}),
@@ -94,10 +96,10 @@ class Prolific:
     def extend(
         self, posting: PostingRef, places: int, token: str, total: int | None = None
     ) -> None:
-        """Only by the total: Prolific takes no tokens, and could not tell a repetition from more
-        places. A study that had ended is active again by this."""
+        """Add places, only by the total, because Prolific takes no tokens and could not tell a
+        repetition from more places. A study that had ended becomes active again."""
         if total is None:
-            raise ChannelRefused("Prolific is told how many places there are to be.", "no_total")
+            raise ChannelRefused("Prolific needs the total number of places.", "no_total")
         posting_of.enlarge(self.http, _safe(posting.external_id), total)
 
     def pause(self, posting: PostingRef) -> None:
@@ -116,7 +118,7 @@ class Prolific:
         params: dict[str, str | int] = {
             "study": _safe(posting.external_id),
             "page_size": 100,
-            # New ones come last, so that no page moves while the pages are read.
+            # New submissions come last, so that pages don't shift while they are read.
             "ordering": "started_at",
         }
         for found in self.http.pages("/api/v1/submissions/", SubmissionShort, params):
@@ -129,12 +131,12 @@ class Prolific:
         return platform_submission(found)
 
     def approve(self, ref: SubmissionRef, message: str) -> None:
-        """Prolific keeps no message with an approval."""
+        """Approve the work. Prolific stores no message with an approval."""
         self._transition(ref, {"action": "APPROVE"}, APPROVED)
 
     def reject(self, ref: SubmissionRef, rejection: Rejection) -> None:
-        """Raises ChannelRefused before asking for a category that is none of
-        `REJECTION_CATEGORIES`, and a message that is too short."""
+        """Reject the work. Raises ChannelRefused without contacting Prolific if the category is not
+        in `REJECTION_CATEGORIES` or the message is too short."""
         check_rejection(rejection)
         body = {
             "action": "REJECT",
@@ -146,7 +148,7 @@ class Prolific:
     def reverse(self, ref: SubmissionRef, message: str) -> None:
         found = self._read(ref.external_id)
         if found is None:
-            raise ChannelRefused("Prolific knows no such submission.", "not_found")
+            raise ChannelRefused("Prolific has no such submission.", "not_found")
         if found.status == "REJECTED":
             self._transition(ref, {"action": "UNREJECT"}, {"AWAITING REVIEW", *APPROVED})
         self.approve(ref, message)
@@ -154,7 +156,7 @@ class Prolific:
     def screen_out(self, ref: SubmissionRef) -> None:
         details = ref.posting.details
         if not details.get("screen_out"):
-            raise ChannelRefused("This study pays nothing for being screened out.", "no_screen_out")
+            raise ChannelRefused("This study has no pay for screened-out people.", "no_screen_out")
         body = {"action": "SCREEN_OUT", "completion_code": details["codes"]["screened_out"]}
         self._transition(ref, body, {"SCREENED OUT"})
 
@@ -162,8 +164,9 @@ class Prolific:
         return pay_all(self.http, orders)
 
     def find_bonus(self, order: BonusOrder) -> str | None:
-        """Prolific shows amounts only, some minutes after paying: a bonus of the same amount that
-        was paid to the same submission on Prolific's own pages looks the same."""
+        """Look for a bonus by its amount, because Prolific shows only amounts, some minutes after
+        paying. A bonus of the same amount that was paid to the same submission on Prolific itself
+        looks the same."""
         found = self._read(order.submission.external_id)
         return "" if found is not None and was_paid(found, order) else None
 
@@ -179,40 +182,41 @@ class Prolific:
         group = posting.details.get("group_id")
         if not group:
             raise ChannelRefused(
-                "This study was published without the limit of one assignment per person.",
+                "This study was published without “One assignment per person”.",
                 "no_group",
             )
         posting_of.keep_out(self.http, _safe(group), list(people))
 
     def confirm_person(self, session_id: str, participant: str, study: str) -> PlatformSubmission:
-        """Who comes with these three is at work on this study, says Prolific.
+        """Confirm with Prolific that this person is working on this study.
 
         Raises ChannelRefused with code `unknown_submission`, `another_person`, `another_study`,
         `handed_in` or `not_at_work`.
         """
         found = self._read(session_id) if _ID.fullmatch(session_id) else None
         if found is None:
-            raise ChannelRefused("Prolific knows no such submission.", "unknown_submission")
+            raise ChannelRefused("Prolific has no such submission.", "unknown_submission")
         if found.study_id != study:
-            raise ChannelRefused("This submission is of another study.", "another_study")
+            raise ChannelRefused("This submission belongs to another study.", "another_study")
         if not participant or found.person != participant:
-            raise ChannelRefused("This submission is somebody else's.", "another_person")
+            raise ChannelRefused("This submission belongs to someone else.", "another_person")
         if found.status in ("AWAITING REVIEW", *APPROVED):
-            raise ChannelRefused("You have handed this submission in.", "handed_in")
+            raise ChannelRefused("You have already submitted this.", "handed_in")
         if found.status not in AT_WORK:
             raise ChannelRefused(
-                "This submission is not at work any more: it was returned, timed out or was "
-                "decided on. Open the study on Prolific again.",
+                "This submission is no longer active: it was returned, timed out or was reviewed. "
+                "Open the study on Prolific again.",
                 "not_at_work",
             )
         return platform_submission(found)
 
     def token_claims(self, token: str, audience: str) -> TokenClaims:
-        """What a `prolific_token` says; raises BadToken (see prolific_token.py)."""
+        """Return the claims of a `prolific_token`. Raises BadToken (see prolific_token.py)."""
         return token_claims(token, audience, _keys(self.http.base))
 
     def ensure_hooks(self, url: str) -> str:
-        """Have notifications sent to `url`; the secret that signs them, to be kept sealed."""
+        """Have notifications sent to `url`, and return the secret that signs them. Store it
+        encrypted."""
         workspace = workspace_of(self.http, self._workspace)
         return ensure_hooks(self.http, workspace.id, url)
 
@@ -225,8 +229,9 @@ class Prolific:
             raise
 
     def _transition(self, ref: SubmissionRef, body: dict[str, str], reached: set[str]) -> None:
-        """Move a submission. Prolific passes over what is so already; where it does not, or where
-        the submission has not arrived, its state tells."""
+        """Change the state of a submission. Prolific ignores a change to the current state. If
+        it refuses, or if the submission has not arrived yet, the submission's state tells what
+        to do."""
         address = f"/api/v1/submissions/{_safe(ref.external_id)}/transition/"
         try:
             self.http.post(address, body, Nothing)
@@ -236,12 +241,13 @@ class Prolific:
                 raise
             if found.status in AT_WORK:
                 raise ChannelUnavailable(
-                    "Prolific does not show this submission as handed in yet."
+                    "Prolific does not show this as submitted yet."
                 ) from refusal
 
 
 def open_prolific(credentials: "Credentials", answer_seconds: float = ANSWER_SECONDS) -> Prolific:
-    """An account's channel. `secret`: token, and workspace (an id) where there are several."""
+    """Return the channel of an account. `secret` has the token, and the id of a workspace if there
+    are several."""
     secret = credentials.secret or {}
     http = ProlificHttp(
         base_address(credentials.environment), secret.get("token", "").strip(), answer_seconds
@@ -250,29 +256,29 @@ def open_prolific(credentials: "Credentials", answer_seconds: float = ANSWER_SEC
 
 
 def base_address(environment: str) -> str:
-    """Where an environment's API is; raises ChannelRefused where there is none."""
+    """Return the address of an environment's API. Raises ChannelRefused if it has none."""
     if environment == "production":
         return PRODUCTION
     if environment == "custom" and get_settings().prolific_endpoint:
         return get_settings().prolific_endpoint
     raise ChannelRefused(
-        "Prolific has no sandbox. For trying things out, the operator can set "
-        "LIKEWISE_PROLIFIC_ENDPOINT to an emulator and choose the environment “custom”.",
+        "Prolific has no sandbox. To try things out, the operator can set "
+        "LIKEWISE_PROLIFIC_ENDPOINT to an emulator. Then choose the environment “custom”.",
         "no_environment",
     )
 
 
 def completion_address(environment: str, code: str) -> str:
-    """Where a person goes with a completion code, as the page's top address."""
+    """Return where a person goes with a completion code, as the top address of the page."""
     custom = environment == "custom" and get_settings().prolific_site
     site = get_settings().prolific_site.rstrip("/") if custom else SITE
     return f"{site}/submissions/complete?cc={quote(code, safe='')}"
 
 
 def _safe(external_id: str) -> str:
-    """An id that may be part of an address."""
+    """Return an id that is safe to use in an address. Raises ChannelRefused."""
     if not _ID.fullmatch(external_id):
-        raise ChannelRefused("This is no id of Prolific's.", "not_found")
+        raise ChannelRefused("This is not a Prolific ID.", "not_found")
     return external_id
 
 

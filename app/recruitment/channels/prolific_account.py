@@ -1,4 +1,4 @@
-"""Whose token this is, and what it may spend."""
+"""The check of a Prolific account: whose token it is, and what it can spend."""
 
 from collections.abc import Sequence
 
@@ -7,17 +7,17 @@ from app.recruitment.channels.prolific_http import NotAccepted, ProlificHttp
 from app.recruitment.channels.prolific_replies import Balance, User, Workspace
 
 _NO_SANDBOX = (
-    "Prolific has no sandbox: what is published there is real, and people are paid for it."
+    "Prolific has no sandbox. Everything you publish there is real, and people are paid for it."
 )
 
 
 def workspace_of(http: ProlificHttp, wanted: str = "") -> Workspace:
-    """The workspace that pays: `wanted` by id, or the account's first."""
+    """Return the workspace that pays: the one with the id `wanted`, or the account's first."""
     return _chosen(list(http.pages("/api/v1/workspaces/", Workspace)), wanted)
 
 
 def look_at_account(http: ProlificHttp, wanted: str, real: bool) -> Checked:
-    """Whether one could recruit now. real: money that is spent is real money."""
+    """Check whether the account can recruit now. `real` means that real money is spent."""
     warnings = [_NO_SANDBOX] if real else []
     try:
         who = http.get("/api/v1/users/me/", User)
@@ -28,11 +28,11 @@ def look_at_account(http: ProlificHttp, wanted: str, real: bool) -> Checked:
         return Checked(None, "", "", problems=(str(refusal),), warnings=tuple(warnings))
     if len(workspaces) > 1:
         warnings.append(
-            f"The token sees {len(workspaces)} workspaces; studies are made in "
-            f"“{workspace.title}”, and paid from there."
+            f"This token has access to {len(workspaces)} workspaces. Studies are created in "
+            f"“{workspace.title}” and paid from there."
         )
     money = balance.available_balance
-    problems = () if money else ("There is no money in the workspace on Prolific. Add some there.",)
+    problems = () if money else ("Your Prolific workspace has no money. Add some on Prolific.",)
     return Checked(
         balance_cents=money,
         currency=balance.currency_code,
@@ -45,5 +45,5 @@ def look_at_account(http: ProlificHttp, wanted: str, real: bool) -> Checked:
 def _chosen(workspaces: Sequence[Workspace], wanted: str) -> Workspace:
     found = [one for one in workspaces if wanted in ("", one.id)]
     if not found:
-        raise ChannelRefused("The token sees no workspace on Prolific.", "no_workspace")
+        raise ChannelRefused("This token has access to no workspace on Prolific.", "no_workspace")
     return found[0]

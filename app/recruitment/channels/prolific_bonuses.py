@@ -1,7 +1,7 @@
-"""Bonuses on Prolific. Paying is the one request there that pays again when it is repeated.
+"""Bonuses on Prolific. Paying them is the only request there that pays again when it is repeated.
 
-So it is sent once, and whatever is not a clear answer is an unknown outcome. What was paid can be
-read from a submission (`bonus_payments`), some minutes later.
+So it is sent once, and everything except a clear answer is an unknown outcome. What was paid can be
+read from a submission (`bonus_payments`) some minutes later.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from app.recruitment.channels.prolific_replies import Bulk, SubmissionDetail
 
 
 def pay_all(http: ProlificHttp, orders: Sequence[BonusOrder]) -> list[BonusOutcome]:
-    """Pay bonuses of one study in one list; an outcome for each, in their order."""
+    """Pay bonuses of one study with one list. Return an outcome for each, in their order."""
     outcomes: dict[str, BonusOutcome] = {}
     batch: list[BonusOrder] = []
     for order in orders:
@@ -36,22 +36,23 @@ def pay_all(http: ProlificHttp, orders: Sequence[BonusOrder]) -> list[BonusOutco
 
 
 def was_paid(found: SubmissionDetail, order: BonusOrder) -> bool:
-    """Whether a submission shows such a bonus beside those that are known of already."""
+    """Return whether a submission shows such a bonus in addition to those that are already
+    known."""
     shown = Counter(int(amount) for amount in found.bonus_payments or ())
     return (shown - Counter(order.earlier_cents))[order.amount_cents] > 0
 
 
 def _problem(order: BonusOrder, batch: list[BonusOrder]) -> ChannelError | None:
-    """Why an order cannot be in the list."""
+    """Return why an order cannot be in the list, or None."""
     if order.amount_cents <= 0:
-        return ChannelRefused("A bonus is more than nothing.", "amount")
+        return ChannelRefused("A bonus must be more than 0.", "amount")
     theirs = order.submission.posting.details.get("currency", order.currency)
     if theirs != order.currency:
         return ChannelRefused(f"The study pays in {theirs}, not in {order.currency}.", "currency")
     if batch and order.submission.posting.external_id != batch[0].submission.posting.external_id:
-        return ChannelUnavailable("A list of bonuses is of one study; this one comes later.")
+        return ChannelUnavailable("Bonuses of another study are being paid first.")
     if any(order.submission.person == other.submission.person for other in batch):
-        return ChannelUnavailable("Another bonus for this person is paid first.")
+        return ChannelUnavailable("Another bonus for this person is being paid first.")
     return None
 
 
@@ -63,7 +64,7 @@ def _paid(http: ProlificHttp, batch: list[BonusOrder]) -> list[BonusOutcome]:
     except ChannelRefused as refusal:
         return _without_the_named(http, batch, refusal)
     except ChannelUnavailable as error:
-        # Nothing is paid by what is only set up.
+        # A list that is only set up pays nothing.
         return _failed(batch, error)
     try:
         http.pay(f"/api/v1/bulk-bonus-payments/{bulk}/pay/")
@@ -84,7 +85,8 @@ def _set_up(http: ProlificHttp, batch: list[BonusOrder]) -> str:
 def _without_the_named(
     http: ProlificHttp, batch: list[BonusOrder], refusal: ChannelRefused
 ) -> list[BonusOutcome]:
-    """Prolific refuses a whole list for one wrong id, which it names: the rest is paid."""
+    """Pay the rest of a list after Prolific refused all of it because of one wrong id, which it
+    names."""
     named = [order for order in batch if order.submission.external_id in str(refusal)]
     if not named or len(named) == len(batch):
         return _failed(batch, refusal)

@@ -1,7 +1,7 @@
-"""Countries by the names that Prolific's filter has for them.
+"""Countries by the names that Prolific's filter uses.
 
-Prolific recruits in most countries of the OECD and in South Africa, and names countries in words;
-which of them it offers now is read from its filter. Codes: ISO 3166-1.
+Prolific recruits in most OECD countries and in South Africa, and names countries in words. Which
+ones it currently offers is read from its filter. Codes are ISO 3166-1.
 """
 
 NAMES: dict[str, tuple[str, ...]] = {

@@ -1,7 +1,8 @@
-"""Prolific's signed notifications: is this one real, fresh, and what does it tell?
+"""Prolific's signed notifications: checking that they are genuine and recent, and reading them.
 
-They are hints: what is so is read from Prolific by who receives one. docs.prolific.com, Webhooks:
-the signature is base64(HMAC-SHA256(secret, X-Prolific-Request-Timestamp + body)).
+Notifications only tell that something changed. The receiver reads the actual state from Prolific.
+From docs.prolific.com, Webhooks: the signature is base64(HMAC-SHA256(secret,
+X-Prolific-Request-Timestamp + body)).
 """
 
 import base64
@@ -16,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from app.core.errors import LikewiseError
 
 EVENT_TYPES = ("submission.status.change", "study.status.change")
-# [reliability.md §1b, judgement] Prolific names no limit.
+# Prolific documents no limit; this one is our judgement (reliability.md §1b).
 MOST_SKEW = timedelta(minutes=5)
 _SIGNATURE = "x-prolific-request-signature"
 _TIMESTAMP = "x-prolific-request-timestamp"
@@ -25,7 +26,7 @@ _SENT = "x-timestamp"
 
 
 class BadHook(LikewiseError):
-    """The notification is not Prolific's, or not of now: nothing is done."""
+    """The notification is not from Prolific or not recent, so nothing is done."""
 
     code = "bad_hook"
     status = 401
@@ -42,13 +43,13 @@ class _Body(BaseModel):
 
 @dataclass(frozen=True)
 class HookEvent:
-    """What a notification tells.
+    """The content of a notification.
 
-    seen_keys: remember both and take no second notification with either. Prolific sends an event
-    again under the same id with a new signature; who replays a body under another id, which is not
-    signed, repeats the signature.
-    sent_at: for telling which of two is the newer one
-    submission, study: the id of what changed; "" for the one that it is not
+    seen_keys: remember both, and ignore later notifications with either. Prolific sends an event
+        again under the same id with a new signature. Someone who replays a body under another id,
+        which is not signed, repeats the signature.
+    sent_at: tells which of two notifications is newer.
+    submission, study: the id of what changed; the other one is "".
     """
 
     event_id: str
@@ -62,27 +63,27 @@ class HookEvent:
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
-    """The value of `X-Prolific-Request-Signature`."""
+    """Return the value of `X-Prolific-Request-Signature`."""
     digest = hmac.new(secret.encode(), timestamp.encode() + body, hashlib.sha256).digest()
     return base64.b64encode(digest).decode()
 
 
 def verified(headers: Mapping[str, str], raw_body: bytes, secret: str, now: datetime) -> HookEvent:
-    """The event of a request. raw_body: its bytes as they came, before any parsing.
+    """Return the event of a request. `raw_body` must be its bytes as they came, before any parsing.
 
-    Raises BadHook for a wrong signature, one that is older or newer than five minutes, or missing
-    headers.
+    Raises BadHook for a wrong signature, for one that is more than five minutes old or in the
+    future, or for missing headers.
     """
     found = {name.lower(): value for name, value in headers.items()}
     given, stamp, event = (found.get(name, "") for name in (_SIGNATURE, _TIMESTAMP, _EVENT))
     if not (given and stamp and event):
-        raise BadHook("The notification lacks a header of Prolific's.", code="hook_headers")
-    # Compared as bytes: compare_digest takes no text beyond ASCII.
+        raise BadHook("The notification lacks one of Prolific's headers.", code="hook_headers")
+    # Bytes are compared, because compare_digest accepts only ASCII text.
     if not hmac.compare_digest(signature(secret, stamp, raw_body).encode(), given.encode()):
         raise BadHook("The notification's signature is wrong.", code="hook_signature")
     signed_at = _moment(stamp)
     if abs(now - signed_at) > MOST_SKEW:
-        raise BadHook("The notification is not of the last minutes.", code="hook_time")
+        raise BadHook("The notification is too old or from the future.", code="hook_time")
     return _event(event, given, _moment(found.get(_SENT, stamp)), raw_body)
 
 
@@ -90,7 +91,7 @@ def _event(event: str, given: str, sent_at: datetime, raw_body: bytes) -> HookEv
     try:
         body = _Body.model_validate_json(raw_body)
     except ValidationError as error:
-        raise BadHook("The notification cannot be read.", code="hook_body") from error
+        raise BadHook("The notification's body is not valid.", code="hook_body") from error
     of_submission = body.event_type.startswith("submission.")
     return HookEvent(
         event_id=event[:200],
@@ -108,8 +109,8 @@ def _event(event: str, given: str, sent_at: datetime, raw_body: bytes) -> HookEv
 
 
 def _moment(text: str) -> datetime:
-    """Of seconds since 1970; raises BadHook for anything else."""
+    """Convert seconds since 1970. Raises BadHook for anything else."""
     try:
         return datetime.fromtimestamp(float(text), UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise BadHook("The notification's time cannot be read.", code="hook_time") from error
+        raise BadHook("The notification's time is not valid.", code="hook_time") from error

@@ -1,6 +1,6 @@
-"""Requests to Prolific's API, and what its answers mean for who asked.
+"""Requests to Prolific's API, and what its responses mean for the caller.
 
-Nothing is ever repeated here. The token is in one header of each request and nowhere else.
+Nothing is ever repeated here. The token is sent in one header of each request and nowhere else.
 """
 
 import re
@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from app.recruitment.channel import ChannelRefused, ChannelUnavailable, OutcomeUnknown
 
-# One answer may take long, but none may hold a thread for ever.
+# A response may take long, but must not block a thread forever.
 ANSWER_SECONDS = 30.0
 MOST_PAGES = 2_000
-# Says no now, and perhaps yes later; nothing has happened.
+# The request is refused now but may succeed later; nothing has happened.
 _LATER = {408, 425, 429}
 _TOKEN = re.compile(r"[!-~]{8,500}")
 _API = "/api/v1/"
@@ -25,15 +25,15 @@ Params = Mapping[str, str | int | bool]
 
 
 class NeverSent(ChannelUnavailable):
-    """The request did not leave: nothing can have happened."""
+    """The request was not sent, so nothing can have happened."""
 
 
 class NotAccepted(ChannelUnavailable):
-    """The token is wrong, or may not do this: until it is replaced."""
+    """The token is wrong or lacks a permission, so requests wait until it is replaced."""
 
 
 class Reply(BaseModel):
-    """Part of an answer; fields that are not needed here are passed over."""
+    """A part of a response. Fields that are not needed here are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -64,16 +64,16 @@ AnyReply = TypeVar("AnyReply", bound=Reply)
 
 
 class ProlificHttp:
-    """One account's way to the API. Safe to share between threads.
+    """One account's access to the API. Threads can share it.
 
-    base: scheme, host and port, as `https://api.prolific.com`
+    base: scheme, host and port, such as `https://api.prolific.com`.
     """
 
     def __init__(self, base: str, token: str, answer_seconds: float = ANSWER_SECONDS) -> None:
-        # A header's other characters would come back in httpx's own error text, and in logs.
+        # Other characters in the header would appear in httpx's own error text, and in logs.
         if not _TOKEN.fullmatch(token):
             raise ChannelRefused(
-                "This is no API token of Prolific. Copy it again from Prolific's settings.",
+                "This is not a Prolific API token. Copy it again from Prolific's settings.",
                 "bad_token",
             )
         self.base = base.rstrip("/")
@@ -86,8 +86,8 @@ class ProlificHttp:
     def pages(
         self, path: str, model: type[AnyReply], params: Params | None = None
     ) -> Iterator[AnyReply]:
-        """All entries of a list. The answer's own links are followed: a page beyond the last is
-        an error there, and the number of pages grows while one reads."""
+        """Yield all entries of a list by following the response's own links. A page beyond the last
+        one is an error on Prolific, and the number of pages can grow in the meantime."""
         page = _parsed(self._asked("GET", path, params=params), _Page)
         for _ in range(MOST_PAGES):
             for entry in page.results:
@@ -108,30 +108,29 @@ class ProlificHttp:
         self._asked("DELETE", path)
 
     def post_for_response(self, path: str, body: object) -> httpx.Response:
-        """As `post`, where a header of the answer matters."""
+        """Send a request as `post` does, if a header of the response matters."""
         return self._asked("POST", path, body)
 
     def pay(self, path: str) -> None:
-        """A POST that moves money each time it arrives.
+        """Send a POST that moves money each time it arrives.
 
-        Raises OutcomeUnknown unless the answer is a clear yes or no, or the request never left.
+        Raises OutcomeUnknown unless the response is a clear yes or no, or the request was never
+        sent.
         """
         try:
-            # A connection of its own: on one kept open, a server that has hung up meanwhile would
-            # look like one that took the request and died.
+            # The payment uses its own connection. On one that was kept open, a server that has hung
+            # up in the meantime would look like one that received the request and failed.
             response = self._sent("POST", path, None, None, keep_open=False)
         except NeverSent:
             raise
         except ChannelUnavailable as error:
-            raise OutcomeUnknown(
-                "Prolific did not answer whether it pays these bonuses."
-            ) from error
+            raise OutcomeUnknown("Prolific did not say whether it paid these bonuses.") from error
         if response.is_success:
             return
         if 400 <= response.status_code < 500 and response.status_code != 408:
             raise _error_of(response)
         raise OutcomeUnknown(
-            f"Prolific answered {response.status_code} when asked to pay; it may have paid."
+            f"Prolific answered {response.status_code} when asked to pay. It may have paid."
         )
 
     def _asked(
@@ -155,31 +154,32 @@ class ProlificHttp:
                 timeout=self._timeout,
             )
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise NeverSent("Prolific cannot be reached.") from error
+            raise NeverSent("Prolific can't be reached.") from error
         except httpx.TransportError as error:
             raise ChannelUnavailable("Prolific did not answer.") from error
 
 
 def public_json(address: str) -> object:
-    """What stands at an address for everybody; no token is sent."""
+    """Return public JSON from an address. No token is sent."""
     try:
         response = _client(True).get(address, timeout=httpx.Timeout(10, connect=5, pool=5))
         response.raise_for_status()
         found: object = response.json()
     except (httpx.HTTPError, ValueError) as error:
-        raise ChannelUnavailable("Prolific's keys cannot be read now.") from error
+        raise ChannelUnavailable("Prolific's keys can't be read at the moment.") from error
     return found
 
 
 @lru_cache(maxsize=2)
 def _client(keep_open: bool) -> httpx.Client:
-    """Shared by all accounts: it keeps connections, no cookies of Prolific's and no token."""
+    """Return a client that all accounts share. It keeps connections, but no cookies and no
+    token."""
     limits = httpx.Limits(max_keepalive_connections=10 if keep_open else 0)
     return httpx.Client(limits=limits, follow_redirects=False)
 
 
 def _own_path(address: str) -> str:
-    """Path and query of a link in an answer: the token goes to no other host."""
+    """Return path and query of a link in a response, so that the token is sent to no other host."""
     try:
         url = httpx.URL(address)
     except httpx.InvalidURL as error:
@@ -205,28 +205,28 @@ def _validated(entry: object, model: type[AnyReply]) -> AnyReply:
 
 
 def _error_of(response: httpx.Response) -> ChannelRefused | ChannelUnavailable:
-    """What an answer that is no success means."""
+    """Return the error for a response that is not a success."""
     status = response.status_code
     if status in _LATER:
-        return ChannelUnavailable("Prolific asks to slow down; it is tried again later.")
+        return ChannelUnavailable("Prolific asks for fewer requests. It is tried again later.")
     if not 400 <= status < 500:
-        return ChannelUnavailable(f"Prolific answered {status}; it is tried again later.")
+        return ChannelUnavailable(f"Prolific answered {status}. It is tried again later.")
     if status == 401:
-        # Nobody's payment fails because a token is being replaced.
+        # Requests wait, so that no payment fails because a token is being replaced.
         return NotAccepted(
-            "Prolific does not accept the API token. Make a new one in Prolific's settings and "
+            "Prolific does not accept the API token. Create a new one in Prolific's settings and "
             "enter it under Account → Platforms.",
         )
     said = _said(response)
     if status == 403:
-        return NotAccepted(f"The API token may not do this on Prolific. {said}".strip())
+        return NotAccepted(f"The API token lacks permission for this on Prolific. {said}".strip())
     return ChannelRefused(
         said or f"Prolific refused ({status}).", "not_found" if status == 404 else f"http_{status}"
     )
 
 
 def _said(response: httpx.Response) -> str:
-    """Prolific's own words, in a line."""
+    """Return Prolific's own words in one line."""
     try:
         error = _Error.model_validate_json(response.content).error
     except ValidationError:

@@ -1,6 +1,8 @@
-"""Prolific's two ways to write money: rewards are hundredths, bonuses of a list are whole units.
+"""Prolific's two ways to write money: rewards are in cents, and bonuses in a list are in whole
+units.
 
-"An amount of 30 will pay £30.00" (docs.prolific.com, Set up bonuses): the mistake is hundredfold.
+"An amount of 30 will pay £30.00" (docs.prolific.com, Set up bonuses), so a mistake pays a hundred
+times too much.
 """
 
 import re
@@ -12,24 +14,26 @@ _ID = re.compile(r"[0-9A-Za-z]{8,64}")
 
 
 def major_text(cents: int) -> str:
-    """Hundredths as a bonus list wants them: 425 → `4.25`. Raises ValueError unless positive."""
+    """Return cents as a bonus list needs them: 425 becomes `4.25`. Raises ValueError unless
+    positive."""
     if cents <= 0:
-        raise ValueError("a bonus is more than nothing")
+        raise ValueError("a bonus must be more than 0")
     return f"{cents // 100}.{cents % 100:02d}"
 
 
 def cents_of(text: str) -> int:
-    """The hundredths of `4.25`; raises ValueError for all that `major_text` does not write."""
+    """Return the cents of `4.25`. Raises ValueError for everything that `major_text` does not
+    write."""
     if not _AMOUNT.fullmatch(text):
-        raise ValueError(f"no amount of a bonus list: {text!r}")
+        raise ValueError(f"not an amount of a bonus list: {text!r}")
     return int(Decimal(text) * 100)
 
 
 def bonus_list(lines: Iterable[tuple[str, int]]) -> str:
-    """`csv_bonuses` of submissions' ids and hundredths; raises ValueError for what is no id."""
+    """Return `csv_bonuses` from submission ids and cents. Raises ValueError for an invalid id."""
     rows = []
     for submission, cents in lines:
         if not _ID.fullmatch(submission):
-            raise ValueError("a submission's id has letters and digits only")
+            raise ValueError("a submission's ID must contain only letters and digits")
         rows.append(f"{submission},{major_text(cents)}\n")
     return "".join(rows)

@@ -1,7 +1,8 @@
-"""Studies on Prolific: made, published, enlarged, paused, stopped. Everything may be repeated.
+"""Studies on Prolific: creating, publishing, enlarging, pausing and stopping them. Everything can
+be repeated.
 
-Prolific has no tokens for requests. A study carries the token in its internal name instead, and
-every change is preceded by a look at what is so already.
+Prolific has no tokens for requests. Instead, a study has the token in its internal name, and the
+current state is read before each change.
 """
 
 from typing import Any, Literal
@@ -36,7 +37,7 @@ from app.recruitment.channels.prolific_study import (
 from app.recruitment.settings import ProlificSettings
 
 State = Literal["open", "paused", "closed"]
-# A full study waits for review; should somebody give a place back, it is active again.
+# A full study waits for review. If someone returns a place, it becomes active again.
 STATES: dict[str, State] = {
     "ACTIVE": "open",
     "PUBLISHING": "open",
@@ -54,7 +55,7 @@ _PEOPLE_AT_ONCE = 500
 def publish(
     http: ProlificHttp, order: PostingOrder, settings: ProlificSettings, wanted_workspace: str
 ) -> tuple[str, dict[str, Any]]:
-    """Publish a study; its id and details (see `Prolific.publish`)."""
+    """Publish a study and return its id and details (see `Prolific.publish`)."""
     check_order(order, settings)
     workspace = workspace_of(http, wanted_workspace).id
     _check_currency(http, workspace, order.currency)
@@ -83,14 +84,15 @@ def read(http: ProlificHttp, study: str) -> Study:
 
 
 def enlarge(http: ProlificHttp, study: str, total_places: int) -> None:
-    """To so many places in all. Prolific takes no fewer; as many again is nothing."""
+    """Set the total number of places. Prolific does not accept fewer, and the same number changes
+    nothing."""
     if read(http, study).total_available_places < total_places:
         body = {"total_available_places": total_places}
         http.patch(f"{_STUDIES}{study}/", body, Nothing)
 
 
 def move(http: ProlificHttp, study: str, action: str, done: set[State]) -> None:
-    """PAUSE, START or STOP, unless the study is in one of the states `done`."""
+    """Send PAUSE, START or STOP, unless the study is already in one of the states `done`."""
     status = read(http, study).status
     if STATES.get(status) in done:
         return
@@ -98,12 +100,12 @@ def move(http: ProlificHttp, study: str, action: str, done: set[State]) -> None:
         raise ChannelUnavailable("Prolific is still publishing the study.")
     if action == "START" and STATES.get(status) == "closed":
         raise ChannelRefused(
-            "The study has ended on Prolific. More places open it again.", "study_ended"
+            "The study has ended on Prolific. To open it again, add places.", "study_ended"
         )
     try:
         http.post(f"{_STUDIES}{study}/transition/", {"action": action}, Nothing)
     except ChannelRefused:
-        # Prolific may have moved it meanwhile: the last place was taken.
+        # Prolific may have changed the state in the meantime because the last place was taken.
         if STATES.get(read(http, study).status) not in done:
             raise
 
@@ -111,7 +113,7 @@ def move(http: ProlificHttp, study: str, action: str, done: set[State]) -> None:
 def status(http: ProlificHttp, study: str) -> PostingStatus:
     found = read(http, study)
     counts = http.get(f"{_STUDIES}{study}/submissions/counts/", Counts)
-    # Returned, timed out, rejected and screened out ones give their place to somebody else.
+    # Submissions that were returned, timed out, rejected or screened out free their place.
     at_work = counts.reserved + counts.active
     decided = counts.approved + counts.partially_approved
     return PostingStatus(
@@ -123,26 +125,28 @@ def status(http: ProlificHttp, study: str) -> PostingStatus:
 
 
 def keep_out(http: ProlificHttp, group: str, people: list[str]) -> None:
-    """Add people to a group; who is in it already is passed over there."""
+    """Add people to a group. Prolific ignores people who are already in it."""
     for start in range(0, len(people), _PEOPLE_AT_ONCE):
         body = {"participant_ids": people[start : start + _PEOPLE_AT_ONCE]}
         http.post(f"{_GROUPS}{group}/participants/", body, Nothing)
 
 
 def _check_currency(http: ProlificHttp, workspace: str, currency: str) -> None:
-    """Amounts have no currency in the API: they are the workspace's, whatever was meant."""
+    """Check the currency. Amounts have no currency in the API: they are in the workspace's
+    currency, whatever was meant."""
     theirs = http.get(f"/api/v1/workspaces/{workspace}/balance/", Balance).currency_code
     if theirs != currency:
         raise ChannelRefused(
-            f"The workspace on Prolific pays in {theirs}, and the reward is in {currency}. "
-            f"Make the recruitment in {theirs}.",
+            f"Your Prolific workspace pays in {theirs}, but the reward is in {currency}. "
+            f"Set the campaign's currency to {theirs} and plan the recruitment again.",
             "currency",
         )
 
 
 def _standing(http: ProlificHttp, order: PostingOrder) -> Study | None:
-    """The study of an earlier attempt whose answer was lost, published before drafted."""
-    # By the mark alone: the title may have changed since.
+    """Return the study of an earlier attempt whose response was lost, preferring a published one to
+    a draft."""
+    # Only the mark is compared, because the title may have changed since.
     found = [
         one
         for one in http.pages(_STUDIES, StudyShort)
@@ -163,7 +167,7 @@ def _drafted(
     project = next(iter(projects), None)
     if project is None:
         raise ChannelRefused(
-            "The workspace on Prolific has no project. Make one there first.", "no_project"
+            "Your Prolific workspace has no project. Create one there first.", "no_project"
         )
     filters = study_filters(http, workspace, settings, group)
     return http.post(_STUDIES, study_body(order, settings, project.id, filters), Study)
@@ -185,7 +189,7 @@ def _published(http: ProlificHttp, study: str) -> None:
 
 
 def _group(http: ProlificHttp, workspace: str, order: PostingOrder) -> str:
-    """The group of those who may not come again, one for each campaign."""
+    """Return the group of people who may not take part again. There is one for each campaign."""
     name = f"Likewise: took part in {order.campaign or order.token}"
     params = {"workspace_id": workspace, "active": "true"}
     found = sorted(
@@ -202,7 +206,8 @@ def _new_group(http: ProlificHttp, workspace: str, name: str) -> str:
     body = {
         "workspace_id": workspace,
         "name": name,
-        "description": "Kept by Likewise: people who have done an assignment of this campaign.",
+        "description": "Maintained by Likewise: people who have done an assignment of this "
+        "campaign.",
     }
     return http.post(_GROUPS, body, Group).id
 
@@ -213,7 +218,7 @@ def _group_of(study: Study) -> str | None:
 
 
 def _screen_out(study: Study) -> dict[str, int] | None:
-    """What screen-outs may cost beside the places: so many times so much."""
+    """Return what screen-outs may cost in addition to the places: their amount and number."""
     for code in study.completion_codes or ():
         for action in code.actions:
             if action.fixed_screen_out_reward is not None:

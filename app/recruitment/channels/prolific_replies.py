@@ -1,4 +1,5 @@
-"""The parts of Prolific's answers that are used here. Money is in hundredths unless named."""
+"""The parts of Prolific's responses that are used here. Amounts are in cents unless a field says
+otherwise."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,7 +18,7 @@ Moment = Annotated[datetime, AfterValidator(_utc)]
 
 
 class Nothing(Reply):
-    """An answer that says only that it was done."""
+    """A response that only confirms success."""
 
 
 class User(Reply):
@@ -75,7 +76,7 @@ class Cost(Reply):
 
 
 class FilterChoices(Reply):
-    """A filter as Prolific offers it; `choices` of a select filter: label by id."""
+    """A filter as Prolific offers it. `choices` of a select filter has labels by id."""
 
     filter_id: str
     type: str = ""

@@ -1,4 +1,4 @@
-"""What Prolific calls the states of a submission and the reasons to reject one."""
+"""Prolific's names for the states of a submission and for rejection categories."""
 
 from datetime import timedelta
 
@@ -14,17 +14,17 @@ from app.recruitment.channels.prolific_replies import SubmissionDetail, Submissi
 REVIEW_TIME = timedelta(days=21)
 LEAST_MESSAGE = 100
 REJECTION_CATEGORIES: dict[str, str] = {
-    "TOO_QUICKLY": "Far too fast to have been done with care",
-    "TOO_SLOWLY": "Far too slow",
+    "TOO_QUICKLY": "Much too fast to have been done carefully",
+    "TOO_SLOWLY": "Much too slow",
     "FAILED_INSTRUCTIONS": "Did not follow the instructions",
-    "INCOMP_LONGITUDINAL": "Did not do all parts of a study in parts",
+    "INCOMP_LONGITUDINAL": "Did not complete all parts of a multi-part study",
     "FAILED_CHECK": "Failed attention checks",
-    "LOW_EFFORT": "Little effort",
-    "MALINGERING": "Pretended or lied",
-    "NO_CODE": "Came back without a completion code",
-    "BAD_CODE": "Came back with a wrong completion code",
+    "LOW_EFFORT": "Low effort",
+    "MALINGERING": "Gave false or misleading answers",
+    "NO_CODE": "Returned without a completion code",
+    "BAD_CODE": "Returned with a wrong completion code",
     "NO_DATA": "No answers were received",
-    "UNSUPP_DEVICE": "Used a device that was ruled out",
+    "UNSUPP_DEVICE": "Used an unsupported device",
     "OTHER": "Other",
 }
 AT_WORK = {"RESERVED", "ACTIVE"}
@@ -43,16 +43,16 @@ _STATES: dict[str, SubmissionState] = {
 
 
 def check_rejection(rejection: Rejection) -> None:
-    """Raises ChannelRefused for what Prolific would not take."""
+    """Raise ChannelRefused for what Prolific would not accept."""
     if rejection.category not in REJECTION_CATEGORIES:
         raise ChannelRefused(
-            f"Prolific knows no reason {rejection.category} for a rejection.", "category"
+            f"Prolific has no rejection category {rejection.category}.", "category"
         )
     length = len(rejection.message.strip())
     if length < LEAST_MESSAGE:
         raise ChannelRefused(
-            f"Prolific wants at least {LEAST_MESSAGE} characters that explain a rejection to the "
-            f"person; there are {length}.",
+            f"Prolific requires a reason of at least {LEAST_MESSAGE} characters for a rejection. "
+            f"Yours has {length}.",
             "message",
         )
 
@@ -62,7 +62,7 @@ def platform_submission(found: SubmissionShort | SubmissionDetail) -> PlatformSu
     return PlatformSubmission(
         external_id=found.id,
         person=found.person,
-        # A state that Prolific does not describe: nothing follows from it.
+        # Prolific does not document this state, so nothing follows from it.
         state=_STATES.get(found.status, "accepted"),
         accepted_at=found.started_at,
         submitted_at=found.completed_at,

@@ -1,4 +1,4 @@
-"""What a study on Prolific is made of: address, completion codes, filters, times."""
+"""The parts of a study on Prolific: address, completion codes, filters and times."""
 
 import html
 import math
@@ -16,7 +16,7 @@ COUNTRY = "current-country-of-residence"
 APPROVAL_RATE = "approval_rate"
 APPROVALS = "approval_numbers"
 EXCLUDED_GROUP = "participant_group_blocklist"
-# No letters or digits that are mistaken for each other when a person types the code.
+# Letters and digits that people mistake for each other when they type the code are left out.
 _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 _PLACEHOLDERS = "&".join(
     f"{name}={{{{%{name}%}}}}" for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
@@ -24,7 +24,7 @@ _PLACEHOLDERS = "&".join(
 
 
 class Codes(TypedDict, total=False):
-    """Completion codes by what they say."""
+    """Completion codes by their meaning."""
 
     complete: str
     screened_out: str
@@ -32,35 +32,35 @@ class Codes(TypedDict, total=False):
 
 
 def study_address(url: str) -> str:
-    """Our page with Prolific's three placeholders, which must not be percent-encoded."""
+    """Return our page's address with Prolific's three placeholders, which must not be
+    percent-encoded."""
     return f"{url}{'&' if '?' in url else '?'}{_PLACEHOLDERS}"
 
 
 def mark(token: str) -> str:
-    """What a study is found again by, should the answer that names it be lost."""
+    """Return the text by which a study is found again if the response with its id is lost."""
     return f"[likewise {token}]"
 
 
 def least_minutes_allowed(estimated: int) -> int:
-    """Prolific's own rule for `maximum_allowed_time`: 2 + 2 t + 2 √t minutes."""
+    """Return Prolific's own minimum for `maximum_allowed_time`: 2 + 2 t + 2 √t minutes."""
     return math.ceil(2 + 2 * estimated + 2 * math.sqrt(estimated))
 
 
 def check_order(order: PostingOrder, settings: ProlificSettings) -> None:
-    """Raises ChannelRefused for what Prolific would not take, before anything is made."""
+    """Raise ChannelRefused for what Prolific would not accept, before anything is created."""
     if order.reward_cents < 1:
         raise ChannelRefused("A study on Prolific needs a reward.", "no_reward")
     screened = settings.screen_out_cents
     if screened is not None and screened >= order.reward_cents:
         raise ChannelRefused(
-            "The pay for who fails practice must be less than the reward.", "screen_out_pay"
+            "The pay for failed practice must be less than the reward.", "screen_out_pay"
         )
     least = least_minutes_allowed(settings.minutes_estimated)
     if settings.minutes_allowed is not None and settings.minutes_allowed < least:
         raise ChannelRefused(
-            f"Minutes allowed must be at least {least} for a study of "
-            f"{settings.minutes_estimated} minutes: that is Prolific's rule. Leave it empty for "
-            "the longest that Prolific allows.",
+            f"Prolific requires “Minutes allowed” to be at least {least} for a study of "
+            f"{settings.minutes_estimated} minutes. Leave it empty to use Prolific's default.",
             "minutes_allowed",
         )
 
@@ -71,7 +71,7 @@ def study_body(
     project: str,
     filters: list[dict[str, object]],
 ) -> dict[str, object]:
-    """The body of `POST /studies/`."""
+    """Return the body of `POST /studies/`."""
     body: dict[str, object] = {
         "name": order.title,
         "internal_name": f"{order.title[:60]} {mark(order.token)}",
@@ -85,7 +85,7 @@ def study_body(
         "device_compatibility": list(settings.devices),
         "filters": filters,
         "project": project,
-        # Who comes again, comes by another study of the campaign.
+        # People who take part again do so in another study of the campaign.
         "submissions_config": {"max_submissions_per_participant": 1},
     }
     if settings.minutes_allowed is not None:
@@ -94,9 +94,9 @@ def study_body(
 
 
 def completion_codes(places: int, settings: ProlificSettings) -> list[dict[str, object]]:
-    """Codes of random text: a participant who guesses one would be paid for nothing.
+    """Return codes of random text, because a participant who guesses one would be paid for nothing.
 
-    No code pays the reward: a code leaks, so complete work is looked at here first.
+    No code pays the reward, because codes leak. Instead, complete work is checked here first.
     """
     codes = [
         _code("COMPLETED", {"action": "MANUALLY_REVIEW"}),
@@ -113,7 +113,7 @@ def completion_codes(places: int, settings: ProlificSettings) -> list[dict[str, 
 
 
 def codes_of(study: Study) -> Codes:
-    """The codes of a study that stands, by what they say."""
+    """Return the codes of an existing study by their meaning."""
     found: Codes = {}
     for code in study.completion_codes or ():
         if code.code is None:
@@ -130,7 +130,8 @@ def codes_of(study: Study) -> Codes:
 def study_filters(
     http: ProlificHttp, workspace: str, settings: ProlificSettings, group: str | None
 ) -> list[dict[str, object]]:
-    """Who may take part. Raises ChannelRefused for what Prolific has no filter for."""
+    """Return the filters that decide who can take part. Raises ChannelRefused if Prolific has no
+    such filter."""
     filters: list[dict[str, object]] = []
     if group is not None:
         filters.append({"filter_id": EXCLUDED_GROUP, "selected_values": [group]})
@@ -154,12 +155,12 @@ def study_filters(
 
 
 def _offered(offered: Mapping[str, FilterChoices], name: str) -> FilterChoices:
-    # Prolific renames filters now and then; a study without a filter that was asked for would
-    # recruit, and pay, the wrong people.
+    # Prolific renames filters now and then. A study without a requested filter would recruit, and
+    # pay, the wrong people.
     if name not in offered:
         raise ChannelRefused(
-            f"Prolific offers no filter {name} any more, so nothing was published. Take this "
-            "condition out of the settings.",
+            f"Prolific no longer offers the filter {name}, so nothing was published. Remove this "
+            "condition from the settings.",
             "no_filter",
         )
     return offered[name]
@@ -173,7 +174,7 @@ def _countries(choices: Mapping[str, Any], wanted: list[str]) -> list[str]:
         found = next((by_name[n.casefold()] for n in names if n.casefold() in by_name), None)
         if found is None:
             raise ChannelRefused(
-                f"Prolific does not offer the country {code}. Countries are two letters, as GB.",
+                f"Prolific does not offer the country {code}. Use two-letter codes such as GB.",
                 "no_country",
             )
         values.append(found)
@@ -190,6 +191,6 @@ def _return(reason: str) -> dict[str, object]:
 
 
 def _paragraphs(text: str) -> str:
-    """Plain text as the HTML that Prolific shows."""
+    """Return plain text as the HTML that Prolific shows."""
     lines = [html.escape(line.strip(), quote=False) for line in text.splitlines()]
     return "".join(f"<p>{line}</p>" for line in lines if line)

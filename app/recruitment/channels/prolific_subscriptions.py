@@ -1,4 +1,4 @@
-"""Asking Prolific for notifications at an address of ours."""
+"""Subscribing to Prolific's notifications."""
 
 from pydantic import ValidationError
 
@@ -12,18 +12,18 @@ _SUBSCRIPTIONS = "/api/v1/hooks/subscriptions/"
 
 
 def ensure_hooks(http: ProlificHttp, workspace: str, url: str) -> str:
-    """Have a workspace's events sent to `url`; the secret that they are signed with. Repeatable.
+    """Have a workspace's events sent to `url`, and return the secret that signs them. Repeatable.
 
-    A workspace has one secret. One that exists is used: a new one would silence whoever else
-    receives this workspace's notifications.
+    A workspace has one secret. An existing one is used, because a new one would break notifications
+    for everyone else who receives this workspace's events.
     """
     secret = _secret(http, workspace)
     on, off = (_subscriptions(http, workspace, url, enabled) for enabled in (True, False))
     for event_type in EVENT_TYPES:
         if event_type in {one.event_type for one in on}:
             continue
-        # Never confirmed, or switched off after days of failures: the word that confirms it is
-        # told once, when it is made.
+        # The subscription was never confirmed, or was switched off after days of failures. Prolific
+        # sends the secret that confirms it only once, when it is created.
         for one in off:
             if one.event_type == event_type:
                 http.delete(f"{_SUBSCRIPTIONS}{one.id}/")

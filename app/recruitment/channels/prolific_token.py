@@ -1,7 +1,7 @@
-"""`prolific_token`: the signed statement of who comes, in workspaces that have it switched on.
+"""`prolific_token`: a signed token that tells who arrives, in workspaces that have it switched on.
 
-An RS256 JWT by Prolific's published keys, valid for two minutes (docs.prolific.com, Create a draft
-study, `is_external_study_url_secure`).
+It is an RS256 JWT signed with Prolific's published keys and valid for two minutes
+(docs.prolific.com, Create a draft study, `is_external_study_url_secure`).
 """
 
 import threading
@@ -20,14 +20,15 @@ from app.recruitment.channel import ChannelUnavailable
 
 ISSUER = "https://www.prolific.com"
 LEEWAY_SECONDS = 10
+REOPEN = "Open the study on Prolific again."
 # "Clients should cache these keys and update them at least daily."
 KEYS_SECONDS = 12 * 3600
-# A token may name a key that was added since; nobody can make us ask more often than this.
+# A token may name a key that was added since. This limits how often someone can make us fetch keys.
 KEYS_AGAIN_SECONDS = 60
 
 
 class BadToken(LikewiseError):
-    """The signed statement is forged, too old, or meant for somebody else."""
+    """The signed token is forged, expired, or meant for someone else."""
 
     code = "bad_prolific_token"
     status = 403
@@ -35,7 +36,7 @@ class BadToken(LikewiseError):
 
 @dataclass(frozen=True)
 class TokenClaims:
-    """Who comes, in Prolific's signed words."""
+    """The identity of the person, signed by Prolific."""
 
     session_id: str
     participant: str
@@ -44,7 +45,7 @@ class TokenClaims:
 
 
 class TokenKeys:
-    """Prolific's public keys, fetched when needed. Safe to share between threads."""
+    """Prolific's public keys, fetched when needed. Threads can share them."""
 
     def __init__(self, fetch: Callable[[], object]) -> None:
         self._fetch = fetch
@@ -53,14 +54,15 @@ class TokenKeys:
         self._fetched_at = 0.0
 
     def newer_than(self, seconds: float) -> KeySet:
-        """Keys that were fetched so recently; raises ChannelUnavailable when they cannot be."""
+        """Return keys that were fetched within so many seconds. Raises ChannelUnavailable if that
+        is impossible."""
         with self._lock:
             if self._keys is None or time.monotonic() - self._fetched_at > seconds:
                 try:
                     found = cast(KeySetSerialization, self._fetch())
                     self._keys = KeySet.import_key_set(found)
                 except (JoseError, KeyError, TypeError, ValueError) as error:
-                    raise ChannelUnavailable("Prolific's keys could not be read.") from error
+                    raise ChannelUnavailable("Prolific's keys can't be read.") from error
                 self._fetched_at = time.monotonic()
             return self._keys
 
@@ -68,12 +70,12 @@ class TokenKeys:
 def token_claims(
     token: str, audience: str, keys: TokenKeys, now: float | None = None
 ) -> TokenClaims:
-    """What a `prolific_token` says, once it is known to be Prolific's and of now.
+    """Return the claims of a `prolific_token` after checking its signature and time.
 
-    audience: the address of our page; Prolific adds the parameters that it filled in
-    now: seconds since 1970
+    audience: the address of our page; Prolific adds the parameters that it filled in.
+    now: seconds since 1970.
 
-    Raises BadToken, and ChannelUnavailable when Prolific's keys cannot be had.
+    Raises BadToken, and ChannelUnavailable if Prolific's keys cannot be fetched.
     """
     try:
         claims = _decoded(token, keys)
@@ -87,7 +89,7 @@ def token_claims(
             sub={"essential": True},
         ).validate(claims)
     except (JoseError, ValueError) as error:
-        raise BadToken("Prolific's signed statement of who you are is not valid.") from error
+        raise BadToken(f"Prolific's signed token is not valid or has expired. {REOPEN}") from error
     return _said(claims, audience)
 
 
@@ -108,11 +110,11 @@ def _said(claims: dict[str, object], audience: str) -> TokenClaims:
         workspace=str(values.get("workspace_id", "")),
     )
     if _page(str(claims.get("aud", ""))) != _page(audience):
-        raise BadToken("Prolific's signed statement is meant for another page.")
+        raise BadToken(f"Prolific's signed token is for another page. {REOPEN}")
     if not (said.session_id and said.participant and said.study):
-        raise BadToken("Prolific's signed statement does not say who you are.")
+        raise BadToken(f"Prolific's signed token does not say who you are. {REOPEN}")
     if claims.get("sub") != said.session_id:
-        raise BadToken("Prolific's signed statement contradicts itself.")
+        raise BadToken(f"Prolific's signed token contradicts itself. {REOPEN}")
     return said
 
 
