@@ -235,7 +235,7 @@ def test_after_a_key_was_exchanged_a_code_seals_the_factor_anew(
     account, totp, _ = set_up(client)
     before = get_settings().secret_key.get_secret_value()
     monkeypatch.setenv("LIKEWISE_SECRET_KEY", ANOTHER_KEY)
-    assert "no key reads 1 of 1" in of_doctor("factors")
+    assert "no key decrypts 1 of 1" in of_doctor("factors")
     monkeypatch.setenv("LIKEWISE_OLD_SECRET_KEYS", before)
     assert "1 of them need a key of LIKEWISE_OLD_SECRET_KEYS" in of_doctor("factors")
     enter(client, PASSWORD)
