@@ -240,7 +240,7 @@ def test_after_a_key_was_exchanged_a_code_seals_the_factor_anew(
     assert "1 of them need a key of LIKEWISE_OLD_SECRET_KEYS" in of_doctor("factors")
     enter(client, PASSWORD)
     assert give(client, fresh(account, totp)) == 303
-    assert "the newest key reads all" in of_doctor("factors")
+    assert "the newest key decrypts all" in of_doctor("factors")
     monkeypatch.delenv("LIKEWISE_OLD_SECRET_KEYS")
     forget_settings()
     client.post("/sign-out")
