@@ -31,7 +31,7 @@ def appearance_features(images: Iterable[NDArray[np.uint8]]) -> FloatArray:
     """
     rows = [_parts(image) for image in images]
     if not rows:
-        raise ValueError("there is no image to describe")
+        raise ValueError("at least one image is needed")
     blocks = [np.stack(block) for block in zip(*rows, strict=True)]
     table = np.concatenate([_standardised(block) for block in blocks], axis=1)
     if len(table) == 1:

@@ -90,7 +90,7 @@ def attribute_insight(
     for attribute in attributes:
         columns = attribute_columns(model, attribute)
         if not columns:
-            raise ValueError(f"no column of the embedding shows attribute {attribute}")
+            raise ValueError(f"no column of the embedding represents attribute {attribute}")
         labels = image_clusters(model.embedding_[:, columns], seen, random_state)
         clusters: tuple[AttributeCluster, ...] = ()
         if len(columns) > 1:

@@ -36,7 +36,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def _check_fitted(self, attribute: str = "embedding_") -> None:
         if not hasattr(self, attribute):
             raise NotFittedError(
-                f"This {type(self).__name__} has learned nothing yet: give it answers first"
+                f"This {type(self).__name__} is not fitted yet. Fit it to answers first."
             )
 
     def save(self, path: str | Path) -> None:
@@ -65,7 +65,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         about = json.loads((folder / "model.json").read_text())
         if about.get("estimator") != cls.__name__ or about.get("format") != _FORMAT:
             found = f"{about.get('estimator')} format {about.get('format')}"
-            raise ValueError(f"{folder} holds a {found}, not a {cls.__name__} format {_FORMAT}")
+            raise ValueError(f"{folder} contains a {found}, not a {cls.__name__} format {_FORMAT}")
         model = cls(**about["parameters"])
         model._restore(load_file(folder / "arrays.safetensors"), about["state"])
         return model

@@ -37,9 +37,9 @@ def binary_scores(truth: ArrayLike, probability: ArrayLike) -> BinaryScores:
 
     known, said = np.asarray(truth, np.bool_), np.asarray(probability, np.float64)
     if known.shape != said.shape:
-        raise ValueError(f"truth is {known.shape}, probability {said.shape}")
+        raise ValueError(f"truth has shape {known.shape}, but probability has shape {said.shape}")
     if len(np.unique(known)) < 2:
-        raise ValueError("scores need labels of both kinds")
+        raise ValueError("scores need both true and false labels")
     precision, recall, _ = precision_recall_curve(known, said)
     kept = np.unique(np.linspace(0, len(recall) - 1, _MOST_POINTS).astype(int))[::-1]
     return BinaryScores(

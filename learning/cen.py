@@ -120,7 +120,7 @@ class ContextEmbeddingNetwork(Estimator):
         """
         check_parameters(self)
         if not groupings.informative_grids().any():
-            raise ValueError(f"{len(groupings)} answers hold no informative pair")
+            raise ValueError(f"the {len(groupings)} answers contain no informative pair")
         if init is not None:
             init._check_fitted()
             check_init(self, init, groupings)
@@ -272,7 +272,7 @@ class ContextEmbeddingNetwork(Estimator):
         """
         self._check_fitted()
         if attribute is not None and not 0 <= attribute < self.n_dimensions:
-            raise ValueError(f"attribute must lie in 0..{self.n_dimensions - 1}, got {attribute}")
+            raise ValueError(f"attribute must be in 0..{self.n_dimensions - 1}, got {attribute}")
         wishes = GridWishes(n, grid_size, len(self.embedding_), attribute, n_candidates)
         rng = np.random.default_rng(random_state)
         if method not in ("search", "stream"):
@@ -346,8 +346,8 @@ class ContextEmbeddingNetwork(Estimator):
     def _restore(self, arrays: Arrays, state: State) -> None:
         if "structure" not in state:
             raise ValueError(
-                "this model was saved by an earlier version that cannot be read any more: "
-                "learn again from the answers"
+                "this model was saved by an earlier version and can no longer be loaded; "
+                "train again from the answers"
             )
         model = {
             name.removeprefix("model."): array

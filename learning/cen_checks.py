@@ -38,4 +38,4 @@ def check_init(
         ("annotators", len(init.annotator_activation_), groupings.n_annotators),
     ):
         if now < known:
-            raise ValueError(f"init knows {known} {name}, the answers only {now}")
+            raise ValueError(f"init has {known} {name}, but the answers only {now}")

@@ -117,7 +117,7 @@ def suggest_n_clusters(
         points = points[np.random.default_rng(random_state).permutation(len(points))[:_SAMPLE]]
     n_places = len(np.unique(points, axis=0))
     if n_places < 3:
-        raise ValueError(f"X must have at least 3 different places, got {n_places}")
+        raise ValueError(f"X must have at least 3 different rows, got {n_places}")
     tried = tuple(range(2, min(most, n_places - 1) + 1))
     scores = []
     for n in tried:

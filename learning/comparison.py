@@ -179,16 +179,18 @@ def _unit(points: FloatArray) -> FloatArray:
     centred = points - points.mean(axis=0)
     size = float(np.linalg.norm(centred))
     if size == 0:
-        raise ValueError("all images of an embedding lie in one place")
+        raise ValueError("all images of an embedding have the same position")
     return np.asarray(centred / size, np.float64)
 
 
 def _as_embeddings(reference: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
     one, two = np.asarray(reference, np.float64), np.asarray(other, np.float64)
     if one.ndim != 2 or two.ndim != 2 or len(one) != len(two) or len(one) < 2:
-        raise ValueError(f"embeddings of the same images, got {one.shape} and {two.shape}")
+        raise ValueError(
+            f"embeddings must be of the same images, got shapes {one.shape} and {two.shape}"
+        )
     if not (np.isfinite(one).all() and np.isfinite(two).all()):
-        raise ValueError("an embedding has places that are not finite")
+        raise ValueError("an embedding has positions that are not finite")
     d = max(one.shape[1], two.shape[1])
     return _widened(one, d), _widened(two, d)
 

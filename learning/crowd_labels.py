@@ -61,7 +61,7 @@ class CrowdLabels(Estimator):
         features = as_features(X)
         given = as_votes(votes)
         if len(given) != len(features):
-            raise ValueError(f"X has {len(features)} rows, votes {len(given)}")
+            raise ValueError(f"X has {len(features)} rows, but votes has {len(given)}")
         tell = _Steps(progress, self.n_folds + 1)
         assured = assured_by_votes(given)
         self.classifier_ = self._fitted(features, given, assured)
@@ -83,7 +83,7 @@ class CrowdLabels(Estimator):
         ValueError, also where the votes were of one class."""
         self._check_fitted()
         if self.classifier_ is None:
-            raise ValueError("the votes were (almost) of one class: there is no classifier")
+            raise ValueError("(almost) all votes were for one class, so no classifier was trained")
         yes = self._scaled(self.classifier_.predict_proba(X)[:, 1])
         return np.stack([1 - yes, yes], axis=1)
 

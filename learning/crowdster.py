@@ -235,14 +235,16 @@ class CrowdSter(Estimator):
             raise ValueError(f"answers about {n_images} images, not n_images={self._n()}")
         check_count("n_phases", n_phases)
         if self.algorithm == "paper" and n_phases > 1:
-            raise ValueError(f'"paper" learns from one round at a time, got n_phases={n_phases}')
+            raise ValueError(
+                f'algorithm "paper" learns from one round at a time, got n_phases={n_phases}'
+            )
         given = checked_features(features, n_images)
         self._check_device()
         self._check_joining(n_images)
         earlier = [self._answers] if hasattr(self, "_answers") else []
         answers = Groupings.concatenate([*earlier, groupings])
         if learn and not answers.informative_grids().any():
-            raise ValueError(f"{len(answers)} answers hold no informative pair")
+            raise ValueError(f"the {len(answers)} answers contain no informative pair")
         rng = self._generator("update", self._phase() + n_phases - 1)
         if self.algorithm == "paper":
             self._update_paper(groupings, rng)
@@ -322,7 +324,7 @@ class CrowdSter(Estimator):
     def _check_joining(self, n_images: int) -> None:
         places = getattr(self, "embedding_", None)
         if self.algorithm == "paper" and places is not None and len(places) < n_images:
-            raise ValueError('images cannot join a campaign of algorithm "paper"')
+            raise ValueError('algorithm "paper" cannot add images to a campaign')
 
     def _take_in(self, answers: Groupings, grids: IntArray) -> None:
         """All answers so far, the newest of them to these grids."""

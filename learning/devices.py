@@ -25,7 +25,7 @@ def pick_device(device: str) -> torch.device:
         torch.zeros(1, device=chosen).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(
-            f"device must be 'auto', 'cpu' or, where there is one, 'cuda'; got {device!r}"
+            f"device must be 'auto', 'cpu' or, if available, 'cuda'; got {device!r}"
         ) from error
     return chosen
 

@@ -34,5 +34,5 @@ def scaling_of(features: FloatArray) -> tuple[FloatArray, FloatArray]:
     # The same number summed many times has a deviation of rounding errors, not of zero.
     constant = scale <= 1e-12 * np.maximum(np.abs(mean), 1.0)
     if constant.all():
-        raise ValueError("all features of X are constant: nothing tells the items apart")
+        raise ValueError("all features of X are constant, so the items cannot be distinguished")
     return mean, np.where(constant, 1.0, scale)

@@ -82,7 +82,9 @@ class Groupings:
         for name, n_axes in (("images", 2), ("groups", 2), ("annotators", 1)):
             object.__setattr__(self, name, as_index_array(name, getattr(self, name), n_axes))
         if self.groups.shape != self.images.shape:
-            raise ValueError(f"groups {self.groups.shape} and images {self.images.shape} differ")
+            raise ValueError(
+                f"groups {self.groups.shape} and images {self.images.shape} have different shapes"
+            )
         if len(self.annotators) != len(self.images):
             raise ValueError(f"{len(self.annotators)} annotators for {len(self.images)} grids")
         check_index_range("images", self.images, -1, self.n_images)
@@ -179,7 +181,7 @@ class Groupings:
     def split_rows(self, test_fraction: float, seed: int) -> tuple[IntArray, IntArray]:
         """Row indices of the two parts of `split`, in ascending order."""
         if not 0.0 < test_fraction < 1.0:
-            raise ValueError(f"test_fraction must lie between 0 and 1, got {test_fraction!r}")
+            raise ValueError(f"test_fraction must be between 0 and 1, got {test_fraction!r}")
         if len(self) < 2:
             raise ValueError(f"a split needs at least 2 grids, got {len(self)}")
         n_test = int(np.clip(round(test_fraction * len(self)), 1, len(self) - 1))

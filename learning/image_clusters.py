@@ -42,12 +42,12 @@ class ImageClusters(BaseEstimator):  # type: ignore[misc, unused-ignore]
         n_places = len(np.unique(points, axis=0))
         if n_places < self.n_clusters:
             raise ValueError(
-                f"n_clusters must be at most {n_places}, the number of different places, "
+                f"n_clusters must be at most {n_places}, the number of different positions, "
                 f"got {self.n_clusters}"
             )
         if self.algorithm != "k-means" and len(points) > MOST_AGGLOMERATED:
             raise ValueError(
-                f"{self.algorithm} takes at most {MOST_AGGLOMERATED} images, got {len(points)}"
+                f"{self.algorithm} works with at most {MOST_AGGLOMERATED} images, got {len(points)}"
             )
         # One core: threads of a machine that has other work wait for each other, and cost more
         # than they save.

@@ -13,7 +13,7 @@ def neighbor_overlap(true: ArrayLike, found: ArrayLike) -> float:
     true_rows = as_index_array("true", true, 2)
     found_rows = as_index_array("found", found, 2)
     if len(true_rows) != len(found_rows) or not len(true_rows):
-        raise ValueError(f"lists of {len(true_rows)} and {len(found_rows)} images")
+        raise ValueError(f"the lists are of {len(true_rows)} and {len(found_rows)} images")
     shared = sum(
         (true_rows[:, [column]] == found_rows).any(axis=1).sum()
         for column in range(true_rows.shape[1])

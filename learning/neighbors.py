@@ -38,7 +38,9 @@ class NearestPoints:
         """
         check_count("k", k)
         if k > len(self._points):
-            raise ValueError(f"k must be at most {len(self._points)} points, got {k}")
+            raise ValueError(
+                f"k must be at most the number of points ({len(self._points)}), got {k}"
+            )
         asked = self._points if of is None else of
         return np.asarray(self._search(asked, k), np.int64).reshape(len(asked), k)
 
@@ -52,7 +54,7 @@ def nearest_neighbors(points: FloatArray, k: int) -> IntArray:
     """(N, k) indices of the nearest other points, nearest first. points: (N, D)."""
     check_count("k", k)
     if k >= len(points):
-        raise ValueError(f"k must be below {len(points)} points, got {k}")
+        raise ValueError(f"k must be below the number of points ({len(points)}), got {k}")
     found = nearest_points(points, k + 1)
     # A point with an exact double need not come first in its own list.
     own = found == np.arange(len(points))[:, None]

@@ -23,7 +23,7 @@ def small_pixels(
     """
     rows = [_small(image, side, colour) for image in images]
     if not rows:
-        raise ValueError("there is no image to describe")
+        raise ValueError("at least one image is needed")
     return np.asarray(np.stack(rows) / np.float32(255), np.float32)
 
 

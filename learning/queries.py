@@ -209,7 +209,7 @@ def spread_seeds(
     pool = np.arange(n_images) if among is None else as_index_array("among", among, 1)
     check_index_range("among", pool, 0, n_images)
     if n and not len(pool):
-        raise ValueError("among holds no image to take seeds from")
+        raise ValueError("among has no image to take seeds from")
     shown = np.zeros(n_images) if views is None else views
     seeds: list[int] = []
     while len(seeds) < n:
@@ -245,7 +245,7 @@ def grid_locality(grids: IntArray, embedding: FloatArray) -> float:
         total += float(np.linalg.norm(gaps, axis=1).sum())
         count += int(paired.sum())
     if count == 0:
-        raise ValueError(f"grids of shape {grids.shape} hold no pair of images")
+        raise ValueError(f"grids of shape {grids.shape} contain no pair of images")
     chance = _mean_distance(embedding)
     return (total / count) / chance if chance > 0 else 1.0
 

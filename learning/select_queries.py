@@ -69,4 +69,4 @@ def _check(n: int, grid_size: int, n_images: int) -> None:
     check_count("n", n, minimum=0)
     check_count("grid_size", grid_size)
     if grid_size > n_images:
-        raise ValueError(f"grid_size is {grid_size}, but there are {n_images} images only")
+        raise ValueError(f"grid_size is {grid_size}, but there are only {n_images} images")

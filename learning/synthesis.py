@@ -187,7 +187,7 @@ def _in_use(
     if attribute is not None and attribute not in columns:
         raise ValueError(f"no answer is about attribute {attribute}; in use: {columns.tolist()}")
     if not len(columns):
-        raise ValueError("no attribute is in use: the answers part no images")
+        raise ValueError("no attribute is in use, because the answers separate no images")
     position = None if attribute is None else int(np.searchsorted(columns, attribute))
     return embedding[:, columns], columns, position
 

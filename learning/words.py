@@ -47,7 +47,7 @@ def attribute_words(
     others, for the middle. Raises ValueError when lengths do not fit.
     """
     if len(descriptions) != len(groupings):
-        raise ValueError(f"{len(descriptions)} lists of descriptions, {len(groupings)} answers")
+        raise ValueError(f"{len(descriptions)} lists of descriptions for {len(groupings)} answers")
     k = embedding.shape[1]
     texts, sides, middles = _described_groups(embedding, probability, groupings, descriptions)
     ranked = telling_words(texts, sides, n_words)

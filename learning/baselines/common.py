@@ -210,4 +210,4 @@ def check_training(model: object) -> None:
 def check_informative(groupings: Groupings) -> None:
     """Raise ValueError for answers without an informative pair."""
     if not groupings.informative_grids().any():
-        raise ValueError(f"{len(groupings)} answers hold no informative pair")
+        raise ValueError(f"the {len(groupings)} answers contain no informative pair")

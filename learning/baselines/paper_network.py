@@ -226,9 +226,11 @@ class PaperContextEmbedding(EmbeddingBaseline):
         """
         self._check_fitted()
         if self.variant == "annotator":
-            raise ValueError("variant 'annotator' has no context encoder to synthesize grids by")
+            raise ValueError(
+                "variant 'annotator' has no context encoder, which synthesizing grids needs"
+            )
         if attribute is not None and not 0 <= attribute < self.n_dimensions:
-            raise ValueError(f"attribute must lie in 0..{self.n_dimensions - 1}, got {attribute}")
+            raise ValueError(f"attribute must be in 0..{self.n_dimensions - 1}, got {attribute}")
         wishes = GridWishes(n, grid_size, len(self.embedding_), attribute, n_candidates)
         return stream_grids(self.grid_activation, wishes, np.random.default_rng(random_state))
 

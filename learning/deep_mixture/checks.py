@@ -43,9 +43,9 @@ def check_parameters(model: Any, n_clusters_name: str) -> None:
             raise ValueError(f"{name} must be one of {allowed}, got {getattr(model, name)!r}")
     if model.hidden is not None:
         if not isinstance(model.hidden, list | tuple):
-            raise ValueError(f"hidden must be widths of layers or None, got {model.hidden!r}")
+            raise ValueError(f"hidden must be a list of layer widths or None, got {model.hidden!r}")
         if len(model.hidden) == 0:
-            raise ValueError("hidden must name the width of at least one layer, got none")
+            raise ValueError("hidden must have the width of at least one layer, got none")
         for width in model.hidden:
             check_count("hidden", width)
     if not isinstance(model.worker_prior, list | tuple) or len(model.worker_prior) != 2:
@@ -64,11 +64,11 @@ def checked_pairs(pairs: Pairs | None, n_items: int) -> Pairs:
     for name, column in (("i", pairs.i), ("j", pairs.j)):
         if len(column) and int(column.max()) >= n_items:
             raise ValueError(
-                f"pairs.{name} names item {int(column.max())}, but X has {n_items} items"
+                f"pairs.{name} refers to item {int(column.max())}, but X has {n_items} items"
             )
     if not len(pairs):
         warnings.warn(
-            "no annotated pairs: the clustering is unsupervised and follows the features alone",
+            "no annotated pairs: the clustering is unsupervised and uses only the features",
             UserWarning,
             stacklevel=3,
         )

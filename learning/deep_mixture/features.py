@@ -68,7 +68,7 @@ def as_features(features: ArrayLike) -> Float32:
     if array.dtype == np.uint8 and array.ndim > 2:
         array = array.astype(np.float32) / 255.0
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"X must hold real numbers, got dtype {array.dtype}")
+        raise ValueError(f"X must contain real numbers, got dtype {array.dtype}")
     if array.ndim not in (2, 3, 4) or 0 in array.shape:
         raise ValueError(f"X must be (N, D), (N, H, W) or (N, H, W, C), got shape {array.shape}")
     with np.errstate(over="ignore"):
@@ -77,7 +77,7 @@ def as_features(features: ArrayLike) -> Float32:
     if not fits.all():
         row = int(np.argmin(fits.reshape(len(values), -1).all(axis=1)))
         raise ValueError(
-            f"X must be finite numbers up to {_LARGEST:g}; item {row} holds NaN, infinity or more"
+            f"X must be finite and at most {_LARGEST:g}; item {row} has NaN, infinity or more"
         )
     return values[..., None] if values.ndim == 3 else values
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 DIVERGED = (
-    "training diverged (its numbers are not finite): "
+    "training diverged (its values are not finite): "
     "choose a smaller learning_rate or scale the features"
 )
 

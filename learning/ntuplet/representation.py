@@ -151,13 +151,13 @@ class NeuCrowd(Estimator):
         self._check_parameters()
         features, given = as_features(X), as_votes(votes)
         if len(features) != len(given):
-            raise ValueError(f"X has {len(features)} items, votes are of {len(given)}")
+            raise ValueError(f"X has {len(features)} items, but votes are about {len(given)}")
         assured = self._assured(given)
         for label, word in ((1, "yes"), (0, "no")):
             found = int((assured.known & (assured.label == label)).sum())
             if found < _LEAST_OF_A_CLASS:
                 raise ValueError(
-                    f"at least {_LEAST_OF_A_CLASS} items must be mostly voted {word!r}, got {found}"
+                    f"at least {_LEAST_OF_A_CLASS} items need mostly {word!r} votes, got {found}"
                 )
         return features, assured
 

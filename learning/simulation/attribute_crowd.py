@@ -111,7 +111,7 @@ class AttributeCrowd:
         shares = {"noise": noise, "preference": preference, "coarse": coarse, "careless": careless}
         for name, value in shares.items():
             if not 0.0 <= value <= 1.0:
-                raise ValueError(f"{name} must lie in 0..1, got {value!r}")
+                raise ValueError(f"{name} must be in 0..1, got {value!r}")
         if not table:
             raise ValueError("a crowd needs at least one attribute to group by")
         attributes = [GradedAttribute.of_values(name, column) for name, column in table.items()]

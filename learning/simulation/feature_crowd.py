@@ -24,7 +24,7 @@ class FeatureCrowd:
     ) -> None:
         check_count("n_annotators", n_annotators)
         if not 0.0 <= noise <= 1.0:
-            raise ValueError(f"noise must lie in 0..1, got {noise!r}")
+            raise ValueError(f"noise must be in 0..1, got {noise!r}")
         points = np.asarray(features, np.float64)
         if points.ndim != 2 or not np.isfinite(points).all():
             raise ValueError(f"features must be (N, D) and finite, got shape {points.shape}")

@@ -195,7 +195,9 @@ class ForeignScene:
         """
         count = self.used.sum(axis=1)
         if count.max(initial=0) > 2:
-            raise ValueError(f"an answer groups by {count.max()} attributes, at most 2 fit")
+            raise ValueError(
+                f"an answer groups by {count.max()} attributes, but at most 2 are supported"
+            )
         chosen = np.full((len(self.used), 2), -1, np.int64)
         answer, attribute = np.nonzero(self.used)
         rank = self.used.cumsum(axis=1)[answer, attribute] - 1

@@ -26,7 +26,7 @@ def true_distances(crowd: Crowd) -> FloatArray:
         return np.asarray(cdist(crowd.features, crowd.features))
     if isinstance(crowd, AttributeCrowd):
         return _apart(crowd)
-    raise TypeError(f"there is no truth of a {type(crowd).__name__}")
+    raise TypeError(f"a {type(crowd).__name__} has no known truth")
 
 
 def _apart(crowd: AttributeCrowd) -> FloatArray:

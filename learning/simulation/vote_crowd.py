@@ -35,9 +35,9 @@ class VoteCrowd:
         for name in ("sensitivity", "specificity", "unsure"):
             share = np.asarray(getattr(self, name))
             if not ((share >= 0) & (share <= 1)).all():
-                raise ValueError(f"{name} must lie in 0..1, got {share}")
+                raise ValueError(f"{name} must be in 0..1, got {share}")
         if self.sensitivity.shape != self.specificity.shape or self.sensitivity.ndim != 1:
-            raise ValueError("sensitivity and specificity must be (W,) alike")
+            raise ValueError("sensitivity and specificity must both have shape (W,)")
 
     @classmethod
     def of_people(
@@ -71,7 +71,7 @@ class VoteCrowd:
         for another kind, an unknown annotator or image."""
         shown, _ = check_request(self, annotator, images, kind, n_bins)
         if kind != "select":
-            raise ValueError(f"this crowd votes, it does not group: kind is {kind!r}")
+            raise ValueError(f"this crowd votes and cannot answer kind {kind!r}")
         votes = [self._vote(annotator, int(image)) for image in shown]
         return SimulatedAnswer(np.array(votes, np.int64), [], None)
 
