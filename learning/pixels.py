@@ -1,4 +1,4 @@
-"""Images as few pixels, and principal components of these."""
+"""Images reduced to few pixels, and principal components of these."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def small_pixels(
     """(N, side, side, 3) or, without colour, (N, side, side) pixels in 0..1.
 
     images: (H, W, 3) uint8 each, squeezed into a square; a small pixel is the mean of those
-    it stands for. Raises ValueError when there is no image.
+    it replaces. Raises ValueError without an image.
     """
     rows = [_small(image, side, colour) for image in images]
     if not rows:
