@@ -77,7 +77,7 @@ def _fitted(answers: Answers, settings: PooledSettings, seed: int, step: Step) -
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights, in a pair's log odds, of squared distances between positions of root mean square 1."""
+    """Weights of squared distances, between positions of mean square 1, in a pair's log odds."""
 
     bins: float
     pairs: float
