@@ -1,4 +1,4 @@
-"""What the semi-crowdsourced estimators accept; ValueError names what they do not."""
+"""Checks of the semi-crowdsourced estimators' parameters and data, which raise ValueError."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALLOWED = {
 
 
 def check_parameters(model: Any, n_clusters_name: str) -> None:
-    """Raise ValueError for a parameter that makes no sense."""
+    """Raise ValueError for an invalid parameter."""
     for name in (n_clusters_name, "n_latent", "batch_size", "n_init"):
         check_count(name, getattr(model, name))
     if getattr(model, n_clusters_name) > MAX_CLUSTERS:
@@ -55,7 +55,7 @@ def check_parameters(model: Any, n_clusters_name: str) -> None:
 
 
 def checked_pairs(pairs: Pairs | None, n_items: int) -> Pairs:
-    """The pairs, or none of them with a warning that the fit is unsupervised.
+    """The pairs, or no pairs with a warning that the fit is unsupervised.
 
     Raises ValueError for pairs of items that do not exist or of an item with itself.
     """
