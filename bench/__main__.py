@@ -37,7 +37,7 @@ def main() -> None:
     try:
         httpx.get(address, timeout=5)
     except httpx.TransportError:
-        print(f"Nothing answers at {address}: without `make up` the campaigns are not measured.")
+        print(f"Nothing answers at {address}. Run `make up` to measure the campaigns too.")
         return
     for name in (
         "bench.annotator_page",

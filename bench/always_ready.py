@@ -36,7 +36,9 @@ ANNOTATORS, IMAGES, BUDGET, ROUNDS = 50, 1_000, 1_200, 5
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pace", type=float, default=4.0, help="seconds a grid and annotator")
+    parser.add_argument(
+        "--pace", type=float, default=4.0, help="seconds per grid for each annotator"
+    )
     pace = parser.parse_args().pace
     environment.load()
     campaign = _start()
@@ -90,17 +92,17 @@ def report(campaign: Campaign, handouts: list[Handout], seconds: float, pace: fl
     lines = [
         "# Nobody waits",
         "",
-        f"{ANNOTATORS} simulated annotators, {pace:g} s a grid, {IMAGES:,} colours, {BUDGET:,}",
+        f"{ANNOTATORS} simulated annotators, {pace:g} s per grid, {IMAGES:,} colours, {BUDGET:,}",
         f"answers in {ROUNDS} rounds, played in {seconds:.0f} s on the machine that also runs the",
         "server, the database and the learning (two cores). `python -m bench.always_ready`.",
         "",
         "| next grid, as annotators see it | requests | median, ms | 99th percentile, ms |",
         "|---|---|---|---|",
         _times("while a round is learned", handouts, learning),
-        _times("else", handouts, [not one for one in learning]),
+        _times("otherwise", handouts, [not one for one in learning]),
         "",
-        f"Told to wait: {n_waits} of {len(handouts)} requests.",
-        f"Learning jobs took {_durations(jobs)} s, the start of the process included.",
+        f"Requests that had to wait: {n_waits} of {len(handouts)}.",
+        f"Learning jobs took {_durations(jobs)} s, including the start of the process.",
         "",
         "| round | grids of the newest model | one model behind | more |",
         "|---|---|---|---|",

@@ -55,10 +55,10 @@ SLOW = 120_000
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="With birds_grid4.jsonl.gz.")
+    parser.add_argument("folder", type=Path, help="Folder with birds_grid4.jsonl.gz.")
     parser.add_argument("--file", default="birds_grid4.jsonl.gz")
     parser.add_argument("--strategy", default="cen")
-    parser.add_argument("--out", type=Path, required=True, help="Screenshots are written here.")
+    parser.add_argument("--out", type=Path, required=True, help="Folder for screenshots.")
     options = parser.parse_args()
     environment.load()
     campaign_id = _campaign(options.strategy, options.file)
@@ -134,7 +134,7 @@ def _wait_for_model(campaign_id: UUID) -> None:
         if job is not None and job.state == "failed":
             raise RuntimeError(f"The training failed: {job.error}")
         time.sleep(1)
-    raise RuntimeError(f"There is no model after {PATIENCE_SECONDS} s.")
+    raise RuntimeError(f"No model was learned within {PATIENCE_SECONDS} s.")
 
 
 def figures(campaign_id: UUID) -> str:

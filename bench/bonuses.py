@@ -72,7 +72,7 @@ def measured(turk: Emulator, people: int) -> str:
     after = outcomes["error_after"] + outcomes["timeout_after"]
     return f"""# A thousand bonuses on a marketplace that fails
 
-Measured by `python -m bench.bonuses` on {os.cpu_count()} processors, emulator and database on the
+Measured by `python -m bench.bonuses` with {os.cpu_count()} processors, emulator and database on the
 same machine, {bonuses.THREADS} threads. A time-out of the emulator lasts {
         bonuses.FAULTS.hold_seconds:g} s here, and second attempts wait for nothing.
 

@@ -81,20 +81,20 @@ class Measured:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, nargs="*", default=[1_000, 100_000])
-    parser.add_argument("--runs", type=int, default=5, help="openings of the page")
+    parser.add_argument("--runs", type=int, default=5, help="how often the page is opened")
     options = parser.parse_args()
     results = []
     with a_system() as system:
         for n in options.images:
             owner, campaign = a_mapped_campaign(n)
-            print(f"{n} images are laid out", flush=True)
+            print(f"laid out {n} images", flush=True)
             address = f"{system.base_url}/campaigns/{campaign.id}/map"
             for name, arguments in BROWSERS.items():
                 with chromium(arguments) as browser:
                     measured = Measured(n, name)
                     measure(browser, system, owner, address, measured, options.runs)
                     results.append(measured)
-                print(f"{n} images are measured, {name}", flush=True)
+                print(f"measured {n} images, {name}", flush=True)
     REPORT.write_text(report(results, options.runs))
     print(REPORT.read_text())
 
@@ -255,14 +255,14 @@ def report(results: list[Measured], runs: int) -> str:
     lines = [
         "# The embedding map, measured",
         "",
-        "`python -m bench.embedding_map`: a database and storage of its own, small synthetic and",
-        f"all distinct images in {N_CLUSTERS} clusters, {N_MODELS} models; Chromium at 1440×1000",
+        "`python -m bench.embedding_map`: a separate database and storage, small synthetic images,",
+        f"all distinct, in {N_CLUSTERS} clusters, {N_MODELS} models; Chromium at 1440×1000",
         "pixels without a graphics card, on the machine that also runs server and database",
-        f"({os.cpu_count()} cores). Other work ran beside it: load averages of {min(loads):.1f} to",
-        f"{max(loads):.1f} while frames were counted, so the processor time of a frame,",
-        "which other work hardly changes, is told as well. WebGL is painted by SwiftShader",
-        "throughout; the page around it by Chromium's software compositor (`--disable-gpu`), or by",
-        "SwiftShader, too (`--use-gl=angle --use-angle=swiftshader`).",
+        f"({os.cpu_count()} cores). Other work ran there too: load averages of {min(loads):.1f} to",
+        f"{max(loads):.1f} while frames were counted. So the processor time of a frame, on which",
+        "other work has hardly any effect, is reported as well. SwiftShader paints WebGL in all",
+        "cases; Chromium's software compositor (`--disable-gpu`) paints the page around it, or",
+        "SwiftShader as well (`--use-gl=angle --use-angle=swiftshader`).",
         "",
         f"|  | {' | '.join(heads)} | target |",
         f"|---|{'---|' * len(results)}---|",
@@ -276,12 +276,12 @@ def report(results: list[Measured], runs: int) -> str:
             "JavaScript heap after all movements, MB", results, lambda m: f"{m.heap / 1e6:.0f}", ""
         ),
         "",
-        "First paint: from navigation to the canvas with every point, an empty browser cache and",
-        f"a server that has shown this map before; median (smallest – largest) of {runs} openings.",
-        "*Opened for the first time*: the first paint when the server has made nothing of this map",
-        "(in the first browser of each two).",
+        "First paint: from navigation to the canvas with every point, with an empty browser cache",
+        f"and a server that showed this map before; median (smallest – largest) of {runs} runs.",
+        "*Opened for the first time*: the first paint before the server has prepared this map",
+        "(in the first of the two browsers).",
         "",
-        "Frames a second, median (5th percentile); processor time of a frame in ms; load average:",
+        "Frames per second, median (5th percentile); processor time per frame in ms; load average:",
         "",
         f"| | {' | '.join(heads)} | target |",
         f"|---|{'---|' * len(results)}---|",
@@ -294,12 +294,12 @@ def report(results: list[Measured], runs: int) -> str:
         "",
         *(f"- *{name}*: {_pictures(results, name)}" for name in results[0].pictures),
         "",
-        "At *dots* every image is a dot. At *small pictures* a well-spread part of the images in",
-        "view are pictures of 34 pixels from sheets of 64, all others dots. At *close* at most 400",
-        "images are in view and all of them are pictures, unless one would cover another by more",
-        "than half. With more dots in view than a frame can bear, they are painted over several",
-        "frames while the last painting moves along; at rest every dot is where it belongs.",
-        "*From model to model* every so many dots are painted while they move.",
+        "At *dots*, every image is a dot. At *small pictures*, a well-spread part of the images in",
+        "view are pictures of 34 pixels from sheets of 64, and all others are dots. At *close*, at",
+        "most 400 images are in view and all are pictures, unless one would cover more than half",
+        "of another. If more dots are in view than a frame can paint, several frames paint them",
+        "while the last painting moves with the view; at rest, every dot is at its position.",
+        "*From model to model*, only a part of the dots is painted while they move.",
         "",
     ]
     return "\n".join(lines)

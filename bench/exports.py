@@ -71,7 +71,7 @@ def measure(servers: Servers, folder: Path, n: int) -> list[Measured]:
         owner = create_account(session, "bench@example.org")
         link = create_sign_in_link(session, owner, "")
     few, many = (add_answers(a_campaign(owner, grid_size=24), size) for size in (FEW, n))
-    print(f"{n} answers made", flush=True)
+    print(f"created {n} answers", flush=True)
     small, large = folder / "small.zip", folder / "large.zip"
     found = []
     with running_system(environment, folder, "web") as system:
@@ -156,7 +156,7 @@ def restored(servers: Servers, data: Path, archive: Path) -> Measured:
         code = running.wait()
     get_engine().dispose()
     if code:
-        raise RuntimeError(f"likewise import ended with {code}")
+        raise RuntimeError(f"likewise import exited with {code}")
     seconds = time.perf_counter() - began
     return Measured("likewise import", seconds, archive.stat().st_size, peak[0])
 
@@ -170,11 +170,11 @@ def report(found: list[Measured], n: int) -> str:
     )
     return f"""# Exports of {n:,} answers
 
-`.venv/bin/python -m bench.exports` writes this page. Grids of 24 images, one answer each, {n:,} in
-all, by 200 annotators, with four descriptions and a trace of 60 events each. Read over HTTP,
-without compression, on the machine that serves them ({os.cpu_count()} processors; mean load at the
+`.venv/bin/python -m bench.exports` writes this page. There are {n:,} answers by 200 annotators,
+each to one grid of 24 images, with four descriptions and a trace of 60 events. They are read over
+HTTP, without compression, on the serving machine ({os.cpu_count()} processors; mean load at the
 end: {os.getloadavg()[2]:.1f}). *More memory*: the largest resident memory of the web server during
-the export, over that during an export of {FEW:,} answers.
+the export, minus that during an export of {FEW:,} answers.
 
 | file | seconds | MB | MB/s | answers/s | more memory, MB |
 |---|---|---|---|---|---|

@@ -31,10 +31,10 @@ REPORT = Path(__file__).parents[1] / "docs/benchmarks/neighbours.md"
 HEAD = """# Neighbours as a service
 
 `GET /api/v1/campaigns/…/neighbours?image=…&k=10` in {dimensions} dimensions, exact search,
-{requests} requests one after the other through HTTP, client and server on one machine of {cores}
+{requests} requests one after the other over HTTP, client and server on one machine with {cores}
 cores. `python -m bench.neighbours`.
 
-| images | named by | median, ms | 95th percentile, ms |
+| images | given by | median, ms | 95th percentile, ms |
 |---|---|---|---|
 """
 

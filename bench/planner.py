@@ -148,8 +148,8 @@ def report(cases: list[Case]) -> str:
     lines = [
         "# The planner's estimate",
         "",
-        "Copies of the demo campaigns in the running system, each budget played by three other",
-        f"simulated crowds over HTTP ({CrowdTraits().annotators} annotators, {PACE:g} s a grid), "
+        "Copies of the demo campaigns in the running system, each budget played by three different",
+        f"simulated crowds over HTTP ({CrowdTraits().annotators} annotators, {PACE:g} s per grid), "
         "means. Quality:",
         "share of each image's ten nearest neighbours that are right. `python -m bench.planner`.",
         "",

@@ -51,8 +51,8 @@ def main() -> None:
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     text = f"""# What the results pages compute
 
-CPU seconds on one core, of images at random in {N_DIMENSIONS} dimensions (no clusters: the slowest
-case), figures and typical images included, reading from the database not.
+CPU seconds on one core, for random images in {N_DIMENSIONS} dimensions (no clusters, the slowest
+case). They include figures and typical images, but not reading from the database.
 `python -m bench.results_pages`.
 
 {table}

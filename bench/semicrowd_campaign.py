@@ -199,12 +199,12 @@ def report(found: list[Found], options: argparse.Namespace) -> str:
         "",
         f"{options.images:,} generated tiles, {len(SHAPES)} shapes on {3} grounds "
         f"(`demo/shapes.py`); {options.budget} answers of 8 simulated annotators, who sort by "
-        f"shape and put {100 * options.noise:.0f} % of the images anywhere, to grids of 20 about "
+        f"shape and put {100 * options.noise:.0f} % of the images at random, to grids of 20 about "
         f"{options.asked} of them, in {options.rounds} rounds; features `{FEATURES}`, effort "
-        f"*{options.effort}*, {seeds} seeds of campaign and crowd over the same tiles. Adjusted "
+        f"*{options.effort}*, {seeds} seeds of campaign and crowd with the same tiles. Adjusted "
         "mutual information (AMI) and Rand index (ARI) with the shapes: mean ± sd. k-means and "
-        "the mixture are told the number of shapes, `scdc` is not. The last row is what the "
-        "features allow: a logistic regression told the true shapes of the images asked about.",
+        "the mixture get the number of shapes, `scdc` does not. The last row is what the features "
+        "permit: a logistic regression that gets the true shapes of the images asked about.",
         "",
         "| method | clusters | AMI, all images | AMI, not asked about | ARI |",
         "|---|---|---|---|---|",
@@ -219,7 +219,7 @@ def report(found: list[Found], options: argparse.Namespace) -> str:
         gains = [a.ami_unasked - b.ami_unasked for a, b in zip(of["scdc"], of[name], strict=True)]
         lines.append(
             f"Margin over {name}, AMI of the images that nobody was asked about: "
-            f"{mean(gains):+.3f} (least {min(gains):+.3f} of {seeds} seeds)."
+            f"{mean(gains):+.3f} (smallest {min(gains):+.3f} of {seeds} seeds)."
         )
     sure = [one.certain for one in of["scdc"] if one.certain is not None]
     right = [one.right_if_certain for one in of["scdc"] if one.right_if_certain is not None]
@@ -227,7 +227,7 @@ def report(found: list[Found], options: argparse.Namespace) -> str:
         lines += [
             "",
             f"Placed with a probability of 90 % or more: {100 * mean(sure):.0f} % of the images; "
-            f"of these {100 * mean(right):.0f} % lie in a cluster that is mostly of their shape. "
+            f"of these, {100 * mean(right):.0f} % are in a cluster that is mostly of their shape. "
             "Probabilities are the model's own.",
         ]
     plain = [

@@ -122,7 +122,7 @@ def web_server() -> psutil.Process:
         line = " ".join(process.info["cmdline"] or [])
         if "likewise.web_server" in line and port in line:
             return process
-    raise SystemExit("The web server does not run on this machine.")
+    raise SystemExit("The web server is not running on this machine.")
 
 
 @contextmanager
@@ -224,8 +224,8 @@ def report(upload: Upload, cores: dict[int, float], finds: dict[str, float]) -> 
     sizes = "\n".join(f"| {one} × {one} | {1000 * seconds:.0f} |" for one, seconds in cores.items())
     return f"""# Uploads and large collections
 
-Browser, web server and database on one machine of two cores, at a load of {upload.load:.0f} in
-the five minutes before its end. `python -m bench.uploads`.
+Browser, web server and database on one machine with two cores and a load of {upload.load:.0f} in
+the last five minutes. `python -m bench.uploads`.
 
 {upload.n:,} photographs of {EDGE} × {EDGE} pixels, {upload.megabytes:,.0f} MB, as one folder:
 
@@ -235,20 +235,20 @@ the five minutes before its end. `python -m bench.uploads`.
 {upload.megabytes / upload.seconds:.1f} MB/s |
 | the same folder again (hashed, nothing sent) | {upload.again:.0f} s, \
 {upload.n / upload.again:.0f} images/s |
-| memory of the web server | {upload.rest:.0f} MiB before, {upload.peak:.0f} MiB at most |
+| memory of the web server | {upload.rest:.0f} MiB before, maximum {upload.peak:.0f} MiB |
 
-Of each photograph the server makes three sizes: {1000 * cores[EDGE]:.0f} ms of one core at this \
-size, {cores[EDGE] * upload.n / upload.seconds:.1f} cores at this rate. The browser reads, hashes \
-and sends it beside. Milliseconds of one core for one photograph:
+The server makes three sizes of each photograph: {1000 * cores[EDGE]:.0f} ms of one core at this \
+size, {cores[EDGE] * upload.n / upload.seconds:.1f} cores at this rate. The browser also reads, \
+hashes and sends it. Milliseconds of one core for one photograph:
 
 | pixels | ms |
 |---|---|
 {sizes}
 
 A collection of {MANY:,} images with three attributes, milliseconds for a page of 100 and the \
-count of all found (median of five):
+count of all matches (median of five):
 
-| looked for | ms |
+| search | ms |
 |---|---|
 {rows}
 """

@@ -159,11 +159,11 @@ def main() -> None:
         f"""# What row-level security costs
 
 Milliseconds, medians of {TIMES} runs of the same services as the owner of the tables and as a
-requester ([decision 23](../decisions/0023-a-wall-in-the-database.md)), in turn: two accounts with
-{N_CAMPAIGNS + 1} campaigns each, of which one has {n:,} answers to as many grids and
-{N_IMAGES:,} images.On two cores busy with other work: times are long, and
-a few milliseconds more may be waiting, so that ratios of what takes long count. Plans are the same,
-with a hash table of the account's campaigns more. `python -m bench.wall`.
+requester ([decision 23](../decisions/0023-a-wall-in-the-database.md)), in turn. Two accounts have
+{N_CAMPAIGNS + 1} campaigns each, one of which has {n:,} answers to as many grids and
+{N_IMAGES:,} images. The two cores did other work too, so times are long and
+can include a few milliseconds of waiting: look at the ratios of long times. The plans are the same,
+except for a hash table of the account's campaigns. `python -m bench.wall`.
 
 | | owner | requester | ratio |
 |---|--:|--:|--:|

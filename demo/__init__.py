@@ -1,6 +1,6 @@
-"""Data of the demo collections: emoji kept in the repository, colours drawn when needed."""
+"""Data of the demo collections: emoji in the repository, and colours that are drawn when needed."""
 
 from pathlib import Path
 
-# Only what is imported: the images and their `attributes.csv`; licence and origin lie beside it.
+# This folder has only what is imported; the licence and the origin are next to it.
 EMOJI_FOLDER = Path(__file__).parent / "emoji" / "images"

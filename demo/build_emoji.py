@@ -1,14 +1,14 @@
 """Draw the demo emoji and measure their attributes; only needed to change the selection.
 
-Needs what the application does not: the npm package @iconify-json/noto (its `icons.json`) and the
-Python package resvg-py, next to Pillow and NumPy. In an environment of its own:
+This needs the npm package @iconify-json/noto (its `icons.json`) and the Python package resvg-py,
+which the application does not need, and Pillow and NumPy. Use a separate environment:
 
     npm pack @iconify-json/noto@1.2.9 && tar -xzf iconify-json-noto-1.2.9.tgz
     pip install resvg-py pillow numpy
     python demo/build_emoji.py package/icons.json
 
-`emoji_selection.csv` names the icons and what no pixel tells: category, origin, setting and mood.
-The folder `emoji/images/`, pictures and `attributes.csv`, is written anew.
+`emoji_selection.csv` lists the icons and the attributes that cannot be measured: category, origin,
+setting and mood. This overwrites the images and `attributes.csv` in `emoji/images/`.
 """
 
 import argparse
@@ -39,7 +39,7 @@ COLUMNS = (
 SIZE = 128
 WEBP_QUALITY = 90
 
-# Names of Oklab hues by upper bound in degrees, for colours that are neither grey nor brown.
+# Names of Oklab hues by their upper bound in degrees, for colours that are neither grey nor brown.
 HUES = (
     (10, "pink-purple"),
     (42, "red"),
@@ -49,14 +49,14 @@ HUES = (
     (282, "blue"),
     (360, "pink-purple"),
 )
-# A black, grey or white pixel counts less: windows, teeth and outlines do not name a picture.
+# Black, grey and white pixels count less, because windows, teeth and outlines are not the subject.
 NEUTRAL_WEIGHT = 0.5
 
 Floats = NDArray[np.float64]
 
 
 def main() -> None:
-    """Build from the command line."""
+    """Build the emoji from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("icons", type=Path, help="icons.json of the npm package")
     build(json.loads(parser.parse_args().icons.read_text(encoding="utf-8")))
@@ -83,7 +83,7 @@ def build(icons: dict[str, Any]) -> None:
 
 
 def draw(icons: dict[str, Any], icon: str) -> Image.Image:
-    """One icon as an RGBA image of SIZE × SIZE pixels."""
+    """Draw an icon as an RGBA image of SIZE × SIZE pixels."""
     from resvg_py import svg_to_bytes  # type: ignore[import-not-found]
 
     entry = icons["icons"][icon]
@@ -96,7 +96,7 @@ def draw(icons: dict[str, Any], icon: str) -> Image.Image:
 
 
 def measure(drawn: Image.Image) -> dict[str, str]:
-    """The attributes that are read from the pixels."""
+    """The attributes that are measured from the pixels."""
     pixels = np.asarray(drawn, dtype=np.float64) / 255
     mask = pixels[..., 3] > 0.5
     lab = oklab(pixels[mask][:, :3])
@@ -129,7 +129,7 @@ def oklab(rgb: Floats) -> Floats:
 
 
 def dominant_colour(lab: Floats) -> str:
-    """The name most pixels have."""
+    """The colour name that most pixels have."""
     light, a, b = lab.T
     chroma = np.hypot(a, b)
     hue = np.degrees(np.arctan2(b, a)) % 360
@@ -149,7 +149,7 @@ def dominant_colour(lab: Floats) -> str:
 
 
 def lightness(lab: Floats) -> str:
-    """'dark', 'medium' or 'light' by the mean of the pixels."""
+    """'dark', 'medium' or 'light', by the mean of the pixels."""
     mean = float(lab[:, 0].mean())
     return "dark" if mean < 0.62 else "light" if mean > 0.76 else "medium"
 

@@ -10,7 +10,7 @@ from PIL import Image
 COLUMNS = ("filename", "hue", "lightness", "feature_0", "feature_1", "feature_2")
 TILE = 64
 GREY_CHROMA = 24 / 255
-# Upper bounds of the named hues in degrees; beyond the last one it is red again.
+# Upper bounds of the named hues in degrees; above the last one, the hue is red again.
 HUES = (
     (15, "red"),
     (45, "orange"),
@@ -43,11 +43,11 @@ def write_colours(folder: Path, n: int = 300, seed: int = 0) -> Path:
 
 
 def random_colours(n: int, seed: int) -> list[Colour]:
-    """`n` colours uniform over the RGB cube, no two equal."""
+    """`n` different colours, uniformly distributed over the RGB cube."""
     if not 0 <= n <= 2**24:
-        raise ValueError(f"n must lie between 0 and 2**24 (there are no more colours), got {n}")
+        raise ValueError(f"n must be between 0 and 2**24, the number of RGB colours, but is {n}")
     random = np.random.default_rng(seed)
-    # A dictionary as an ordered set: a colour drawn twice keeps its first place.
+    # The dictionary is an ordered set, so a colour that is drawn twice keeps its first position.
     drawn: dict[Colour, None] = {}
     while len(drawn) < n:
         red, green, blue = random.integers(0, 256, size=3).tolist()
@@ -56,7 +56,7 @@ def random_colours(n: int, seed: int) -> list[Colour]:
 
 
 def hue_name(colour: Colour) -> str:
-    """The colour's hue by name; 'grey' where it has hardly any."""
+    """The name of the colour's hue, or 'grey' if it has hardly any."""
     red, green, blue = (channel / 255 for channel in colour)
     if max(red, green, blue) - min(red, green, blue) < GREY_CHROMA:
         return "grey"

@@ -1,6 +1,6 @@
-"""Shapes on coloured grounds: what a picture shows, and how it looks, are two things.
+"""Shapes on coloured grounds, where what a picture shows differs from how it looks.
 
-People sort these by shape; features of appearance see the ground first.
+People sort these by shape, but visual features mostly capture the ground.
 """
 
 import csv
@@ -20,7 +20,7 @@ Colour = tuple[int, int, int]
 def write_shapes(folder: Path, n: int = 5_000, seed: int = 0) -> Path:
     """Write `n` PNG tiles and their `attributes.csv` (filename, shape, ground); returns `folder`.
 
-    Shape, ground, place, size, turn and ink of every tile are drawn independently.
+    Shape, ground, position, size, rotation and ink of every tile are drawn independently.
     """
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(seed)
@@ -36,7 +36,7 @@ def write_shapes(folder: Path, n: int = 5_000, seed: int = 0) -> Path:
 
 
 def draw_tile(shape: str, ground: str, rng: np.random.Generator) -> Image.Image:
-    """One tile, with noise like that of a photograph."""
+    """Draw a tile with noise like that of a photograph."""
     tile = Image.new("RGB", (TILE, TILE), GROUNDS[ground])
     centre = (float(rng.uniform(28, 36)), float(rng.uniform(28, 36)))
     radius, turn = float(rng.uniform(17, 23)), float(rng.uniform(-0.25, 0.25))

@@ -1,6 +1,6 @@
-"""The learning systems: plain estimators, arrays in and arrays out.
+"""The learning systems are plain estimators that take and return arrays.
 
-Nothing here knows of the web application, its database or its workers. Import the
-module that is needed (``learning.cen``, ``learning.crowdster``, ...): only the ones with
+Nothing here depends on the web application, its database or its workers. Import the
+module that you need (``learning.cen``, ``learning.crowdster``, ...): only the ones with
 neural networks load torch.
 """

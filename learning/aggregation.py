@@ -1,4 +1,4 @@
-"""What a crowd's votes come to: majority, Dawid and Skene, GLAD, all by crowd-kit."""
+"""Aggregation of a crowd's votes by majority, Dawid and Skene, or GLAD, all from crowd-kit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Aggregated:
 
 def aggregate(votes: ArrayLike, method: str = "dawid_skene") -> Aggregated:
     """votes: (n, d) 1 yes, 0 no, -1 none. Raises ValueError for an unknown method."""
-    # Imported here: it loads pandas and language tools, which few need.
+    # Imported here because it loads pandas and language tools, which are rarely needed.
     from crowdkit.aggregation import GLAD, DawidSkene, MajorityVote
 
     kinds: dict[str, Any] = {

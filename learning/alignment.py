@@ -1,4 +1,4 @@
-"""Two embeddings of the same images, dimension by dimension."""
+"""Alignment of two embeddings of the same images."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def matching_columns(
 ) -> tuple[IntArray, FloatArray]:
     """(K,) columns of `found` (N, K) in the order of `wanted` (M, K), and (K,) their signs.
 
-    The matching of largest total |correlation| over the rows that both have; with `shared`,
-    (K, K) answers that both a wanted and a found column are about, of most shared answers.
-    An attribute of many values can stand in another order on its dimension after every fit:
-    then places correlate little, while the answers about it are the same.
+    They are matched by the largest total |correlation| over the rows that both have. With
+    `shared`, (K, K) numbers of answers that are about both columns, the most shared answers win:
+    an attribute with many values can have another order on its dimension after every fit, so
+    that positions correlate little while the answers about it are the same.
     """
     rows = min(len(wanted), len(found))
     k = wanted.shape[1]
@@ -27,7 +27,7 @@ def matching_columns(
     correlation = one.T @ other / np.maximum(norms, 1e-12)
     likeness = np.abs(correlation)
     if shared is not None:
-        # Where no answer tells, places do.
+        # Without shared answers, positions decide.
         likeness = shared / max(float(shared.sum()), 1e-12) + 1e-3 * likeness / k
     _, order = linear_sum_assignment(-likeness)
     sign = np.where(correlation[np.arange(k), order] < 0, -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""Answers as tensors, read a block at a time."""
+"""Answers as tensors that are read in blocks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from torch.nn import functional
 from learning.arrays import BoolArray, IntArray
 from learning.groupings import Groupings
 
-# Grids per block: bounds the temporary tensors, whatever the number of answers.
+# Grids per block, which limits the temporary tensors for any number of answers.
 BLOCK = 4_096
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Groupings on a device, in the form that the latent attribute model reads.
+    """Groupings on a device, in the form that the latent attribute model needs.
 
     images:     (G, S) int64, padding reads image 0
     present:    (G, S) bool, False for padding
@@ -36,7 +36,7 @@ class Answers:
 
     @classmethod
     def of(cls, groupings: Groupings, device: torch.device) -> Answers:
-        """The tensors of `groupings`; columns that only pad are dropped."""
+        """The tensors of `groupings`, without columns that are only padding."""
         shown = np.flatnonzero((groupings.images >= 0).any(axis=0))
         width = int(shown.max(initial=0)) + 1
         images, groups = groupings.images[:, :width], groupings.groups[:, :width]
@@ -99,9 +99,9 @@ def pair_index(width: int, device: torch.device) -> tuple[Tensor, Tensor]:
 
 
 def table_rows(table: Tensor, images: Tensor) -> Tensor:
-    """(..., D) rows of the table; padding, -1, gets some row, which no label asks for.
+    """(..., D) rows of the table. Padding, -1, gets an arbitrary row that no label uses.
 
-    Unlike indexing, embedding() adds up gradients in one order on any number of cores.
+    Unlike indexing, embedding() sums gradients in the same order on any number of cores.
     """
     return functional.embedding(images.clamp(min=0), table)
 
@@ -109,7 +109,7 @@ def table_rows(table: Tensor, images: Tensor) -> Tensor:
 def number_by_appearance(groups: IntArray) -> IntArray:
     """(G, S) groups renumbered 0, 1, ... in the order in which they appear; -1 stays.
 
-    Makes a result independent of how an interface numbers its groups.
+    This makes results independent of how an interface numbers its groups.
     """
     numbered = np.full(groups.shape, -1, np.int64)
     for start in range(0, len(groups), BLOCK):

@@ -1,6 +1,6 @@
-"""What images look like, in few numbers: colours and the directions of edges.
+"""Features of what images look like: colours and the directions of edges.
 
-The features that CrowdSter section 4 compares the crowd with; simple, and only a start.
+CrowdSter section 4 compares the crowd with these simple features.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sklearn.decomposition import PCA
 from learning.arrays import FloatArray
 
 _SIDE, _CELL, _DIRECTIONS = 64, 16, 8
-# Lightness spans 100, the colour axes about as much about zero.
+# Lightness ranges over 100, the colour axes over about as much around zero.
 _LAB_LOW, _LAB_HIGH, _LEVELS = (0, -50, -50), (100, 50, 50), 8
 _MOST_FEATURES = 40
 
@@ -26,12 +26,12 @@ def appearance_features(images: Iterable[NDArray[np.uint8]]) -> FloatArray:
     """(N, F) features of images (H, W, 3) uint8, F at most 40.
 
     Principal components of mean Lab colours of a 4 x 4 raster, histograms of the Lab axes,
-    and histograms of oriented gradients (Dalal & Triggs 2005); the three count alike.
-    Raises ValueError when there is no image.
+    and histograms of oriented gradients (Dalal & Triggs 2005); the three have equal weight.
+    Raises ValueError without an image.
     """
     rows = [_parts(image) for image in images]
     if not rows:
-        raise ValueError("there is no image to describe")
+        raise ValueError("at least one image is needed")
     blocks = [np.stack(block) for block in zip(*rows, strict=True)]
     table = np.concatenate([_standardised(block) for block in blocks], axis=1)
     if len(table) == 1:

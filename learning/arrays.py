@@ -1,4 +1,4 @@
-"""Array types and the checks that every estimator shares."""
+"""Array types and the checks that all estimators use."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ BoolArray = NDArray[np.bool_]
 def as_index_array(name: str, values: ArrayLike, n_axes: int) -> IntArray:
     """`values` as a read-only int64 array with `n_axes` axes.
 
-    Raises ValueError when the values are not integers or the axes do not fit. An empty
-    list has no type of its own and is accepted.
+    Raises ValueError if the values are not integers or the number of axes differs. An empty
+    list has no type and is accepted.
     """
     array = np.asarray(values)
     if array.ndim != n_axes:
         raise ValueError(f"{name} must have {n_axes} axes, got shape {array.shape}")
     if array.size and not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{name} must hold integers, got dtype {array.dtype}")
-    # A view, so that closing it for writing does not close the caller's own array.
+        raise ValueError(f"{name} must contain integers, got dtype {array.dtype}")
+    # This is a view, so that making it read-only does not affect the caller's array.
     indices = array.astype(np.int64, copy=False).view()
     indices.flags.writeable = False
     return indices
@@ -36,7 +36,7 @@ def check_index_range(name: str, indices: IntArray, low: int, high: int) -> None
     smallest, largest = int(indices.min()), int(indices.max())
     if smallest < low or largest >= high:
         offender = smallest if smallest < low else largest
-        raise ValueError(f"{name} must lie in {low}..{high - 1}, got {offender}")
+        raise ValueError(f"{name} must be in {low}..{high - 1}, got {offender}")
 
 
 def check_positive(name: str, value: Any, minimum: float = 0.0, strict: bool = True) -> None:

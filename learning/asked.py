@@ -1,4 +1,4 @@
-"""Which grids were asked before."""
+"""A record of the grids that were asked before."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class AskedGrids:
         return len(self.grids)
 
     def plus(self, grids: IntArray) -> Self:
-        """With more grids; narrow ones are padded."""
+        """A record that also has `grids`; narrow ones are padded."""
         width = max(self.grids.shape[1], grids.shape[1])
         more = copy(self)
         more._take(np.concatenate([_padded(part, width) for part in (self.grids, grids)]))
-        # Those known already are not looked at again.
+        # Grids that are already known are not processed again.
         more._sets = self._sets.union(_keys(grids))
         return more
 
@@ -69,9 +69,9 @@ class AskedGrids:
 
 
 def without_repeats(make: Callable[[int], IntArray], n: int, before: AskedGrids) -> IntArray:
-    """n grids of `make`; those asked before, or made twice, are made anew a few times.
+    """n grids from `make`, which replaces repeated ones a few times.
 
-    In a tiny collection there may be no others.
+    In a tiny collection there may be no other grids.
     """
     grids = make(n)
     for _ in range(_ATTEMPTS):

@@ -1,4 +1,4 @@
-"""What can be shown of each attribute: its columns, its clusters or levels, an example grid."""
+"""What pages show about each attribute: columns, clusters or levels, and an example grid."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from learning.clusters import cluster_figures, largest_first
 from learning.groupings import Groupings
 from learning.words import cluster_words
 
-# An attribute with more values than this is shown in fewer, larger clusters.
+# An attribute with more values than this is shown with fewer, larger clusters.
 _MOST_CLUSTERS = 20
 _N_TYPICAL = 6
-# Enough images to see an attribute in, also in campaigns with small grids.
+# Enough images to recognise an attribute, even in campaigns with small grids.
 _EXAMPLE_SIZE = 12
 _EXAMPLE_CANDIDATES = 4_000
 _ROWS_AT_ONCE = 8_192
-# Columns that spread less than this part of the strongest one show nothing by eye.
+# Columns with less than this share of the strongest one's spread show nothing visible.
 _MIN_SPREAD = 0.05
 
 
 @dataclass(frozen=True)
 class AttributeCluster:
-    """Images that are alike in one attribute.
+    """Images that are similar in one attribute.
 
-    size: images; silhouette: mean over them, in its columns; images: typical ones, the medoid
-    first; words: the annotators' own, most telling first.
+    size: number of images; silhouette: their mean, in the attribute's columns; images: typical
+    ones, medoid first; words: the annotators' words, most distinctive first
     """
 
     size: int
@@ -56,9 +56,9 @@ class ExampleGrid:
 class AttributeInsight:
     """One attribute.
 
-    columns: those of the embedding that show it, the strongest first; one for an ordered
-    attribute. clusters: of an unordered one, the largest first. example: None where the model
-    cannot make grids about an attribute.
+    columns: the embedding's columns for it, strongest first; one for an ordered attribute.
+    clusters: those of an unordered attribute, largest first. example: None if the model cannot
+    make grids about an attribute.
     """
 
     columns: tuple[int, ...]
@@ -67,7 +67,7 @@ class AttributeInsight:
 
     @property
     def ordered(self) -> bool:
-        """Whether its images stand on one line."""
+        """Whether its images are on one line."""
         return len(self.columns) == 1
 
 
@@ -79,7 +79,7 @@ def attribute_insight(
     attributes: Sequence[int],
     random_state: int = 0,
 ) -> list[AttributeInsight]:
-    """The given attributes of a model that was fitted on `groupings`.
+    """Insight into the given attributes of a model that was fitted to `groupings`.
 
     probability: (G, K) the model's `attribute_probability` of them; descriptions: G sequences,
     the text of each group number (blank for none). Raises ValueError for an attribute that no
@@ -90,7 +90,7 @@ def attribute_insight(
     for attribute in attributes:
         columns = attribute_columns(model, attribute)
         if not columns:
-            raise ValueError(f"no column of the embedding shows attribute {attribute}")
+            raise ValueError(f"no column of the embedding represents attribute {attribute}")
         labels = image_clusters(model.embedding_[:, columns], seen, random_state)
         clusters: tuple[AttributeCluster, ...] = ()
         if len(columns) > 1:
@@ -104,8 +104,8 @@ def attribute_insight(
 def attribute_columns(
     model: ContextEmbeddingNetwork | PaperContextEmbedding, attribute: int
 ) -> tuple[int, ...]:
-    """Columns of the embedding that show an attribute, the one with the most spread first;
-    without those that hardly spread."""
+    """The embedding's columns for an attribute, largest spread first, without those that hardly
+    spread."""
     if isinstance(model, PaperContextEmbedding):
         return (attribute,)
     own = np.flatnonzero(model.dimension_attribute_ == attribute)
@@ -116,13 +116,13 @@ def attribute_columns(
 
 
 def image_clusters(places: FloatArray, seen: IntArray, random_state: int = 0) -> IntArray:
-    """(N,) cluster of every image by its places (N, d).
+    """(N,) cluster of every image by its position, places (N, d).
 
-    K-means of the images `seen` in answers, with the number of clusters of the largest mean
-    silhouette; any other image belongs to the nearest centre. In one dimension clusters are
-    numbered along it, otherwise from the largest on.
+    K-means of the images `seen` in answers, with the number of clusters that has the largest
+    mean silhouette. Other images belong to the nearest centre. In one dimension, clusters are
+    numbered along it; otherwise from the largest to the smallest.
     """
-    # Imported here: servers and commands start without it, in a second less.
+    # Imported here so that servers and commands start a second faster.
     from learning.image_clusters import ImageClusters, suggest_n_clusters
 
     own = places[seen]
@@ -187,7 +187,7 @@ def _example(
     random_state: int,
 ) -> ExampleGrid | None:
     if isinstance(model, PaperContextEmbedding) and model.variant == "annotator":
-        # It has no context encoder to make grids by.
+        # It has no context encoder, which making grids needs.
         return None
     size = min(max(groupings.grid_size, _EXAMPLE_SIZE), groupings.n_images)
     [grid] = model.synthesize_grids(

@@ -1,6 +1,6 @@
-"""Answers of the kind `select`: a vote on every image of a grid, and how votes agree.
+"""Answers of the kind `select`, which are a vote on every image of a grid, and their agreement.
 
-A vote is stored as a group's number, so that all kinds of answers are kept alike.
+A vote is stored as a group's number, so that all kinds of answers are stored in the same way.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ CHOICES = ("yes", "no", "unsure")
 
 
 def votes_of(groupings: Groupings) -> Votes:
-    """(N, W) 1 yes, 0 no, -1 where an annotator was not asked or unsure.
+    """(N, W) votes: 1 yes, 0 no, -1 if an annotator was not asked or is unsure.
 
-    Of several votes of one annotator on one image the last counts: answers come oldest first.
+    If an annotator voted on an image several times, the last vote counts: answers are in order of
+    time.
     """
     last = _last_choice(groupings)
     return np.select([last == YES, last == NO], [1, 0], MISSING).astype(np.int8)
 
 
 def counts_of(groupings: Groupings) -> tuple[IntArray, IntArray, IntArray]:
-    """(N,) annotators who say yes, no, and are unsure; the last vote of each counts."""
+    """(N,) numbers of annotators who vote yes, no and unsure; the last vote of each counts."""
     last = _last_choice(groupings)
     yes, no, unsure = ((last == choice).sum(axis=1).astype(np.int64) for choice in range(3))
     return yes, no, unsure
@@ -37,17 +38,17 @@ def _last_choice(groupings: Groupings) -> NDArray[np.int8]:
     """(N, W) choice, -1 for none."""
     last = np.full((groupings.n_images, groupings.n_annotators), -1, np.int8)
     row, place = np.nonzero((groupings.images >= 0) & (groupings.groups >= 0))
-    # Assigned in order: the last one stays.
+    # Votes are assigned in order, so the last one stays.
     last[groupings.images[row, place], groupings.annotators[row]] = groupings.groups[row, place]
     return last
 
 
 def ballot_agreement(known: ArrayLike, given: ArrayLike) -> Agreement | None:
-    """Cohen's kappa (1960) of two answers to the same images, (S,) votes each, of the images that
-    both say yes or no to; its deviation if the given votes were dealt out at random.
+    """Cohen's kappa (1960) of two answers to the same images, (S,) votes each, over the images with
+    yes or no in both; with its deviation if the given votes were assigned at random.
 
-    None where there is nothing to compare: the known votes are all alike. Given votes that are all
-    alike, or all unsure, are no agreement: 0. Raises ValueError when they differ in length.
+    None if nothing can be compared, because the known votes are all equal. Given votes that are all
+    equal, or all unsure, have agreement 0. Raises ValueError if the lengths differ.
     """
     one, other = np.asarray(known, np.int64), np.asarray(given, np.int64)
     if len(one) != len(other):
@@ -60,15 +61,17 @@ def ballot_agreement(known: ArrayLike, given: ArrayLike) -> Agreement | None:
     if n < 2 or yes in (0, n) or said in (0, n):
         return Agreement(0.0, 0.0)
     expected = (yes * said + (n - yes) * (n - said)) / n**2
-    # Yes to both has a hypergeometric distribution; each one more makes two votes agree more.
+    # The number of images with yes in both is hypergeometric; one more makes two more votes agree.
     deviation = (yes * (n - yes) * said * (n - said) / (n**2 * (n - 1))) ** 0.5
     scale = 1 - expected
     return Agreement(float((one == other).mean() - expected) / scale, 2 * deviation / n / scale)
 
 
 def ballot_consistency(earlier: ArrayLike, later: ArrayLike) -> Agreement | None:
-    """Agreement of an annotator's two answers; None where either says the same of all images:
-    who never looks repeats perfectly."""
+    """Agreement of an annotator's two answers to the same images.
+
+    None if either has the same vote for all images: a careless annotator would agree perfectly.
+    """
     return ballot_agreement(earlier, later) if _has_both(np.asarray(later, np.int64)) else None
 
 

@@ -1,4 +1,4 @@
-"""What the estimators share: scikit-learn's conventions and artifacts on disk."""
+"""The base of all estimators: scikit-learn's conventions, saving and loading."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _FORMAT = 1
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
-    """Parameters unchanged in __init__, learned attributes with a trailing underscore.
+    """An estimator that keeps its parameters unchanged, with learned attributes named `…_`.
 
-    Subclasses say what a fit has learned in `_learned` (arrays and plain values) and take
-    it back in `_restore`.
+    Subclasses return what a fit has learned in `_learned` (arrays and plain values) and
+    restore it in `_restore`.
     """
 
     def _learned(self) -> tuple[Arrays, State]:
@@ -36,13 +36,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def _check_fitted(self, attribute: str = "embedding_") -> None:
         if not hasattr(self, attribute):
             raise NotFittedError(
-                f"This {type(self).__name__} has learned nothing yet: give it answers first"
+                f"This {type(self).__name__} is not fitted yet. Fit it to answers first."
             )
 
     def save(self, path: str | Path) -> None:
-        """Write the folder `path`: arrays.safetensors and model.json.
+        """Write arrays.safetensors and model.json to the folder `path`.
 
-        Raises NotFittedError before anything is learned.
+        Raises NotFittedError before a fit.
         """
         self._check_fitted()
         arrays, state = self._learned()
@@ -60,19 +60,19 @@ class Estimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The estimator that `save` wrote. Raises ValueError for another one's folder."""
+        """Load the estimator that `save` wrote. Raises ValueError if another class wrote it."""
         folder = Path(path)
         about = json.loads((folder / "model.json").read_text())
         if about.get("estimator") != cls.__name__ or about.get("format") != _FORMAT:
             found = f"{about.get('estimator')} format {about.get('format')}"
-            raise ValueError(f"{folder} holds a {found}, not a {cls.__name__} format {_FORMAT}")
+            raise ValueError(f"{folder} contains a {found}, not a {cls.__name__} format {_FORMAT}")
         model = cls(**about["parameters"])
         model._restore(load_file(folder / "arrays.safetensors"), about["state"])
         return model
 
 
 def _plain(value: object) -> object:
-    """A numpy scalar as the Python number that JSON can hold."""
+    """Convert a numpy scalar to a Python number for JSON."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"cannot write {type(value).__name__} to model.json")

@@ -1,4 +1,4 @@
-"""One prediction from several models of the same answers, weighted by answers held out."""
+"""Combines predictions of several models of the same answers, weighted by held-out answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch.nn import functional
 from learning.answers import Answers
 from learning.latent.pair_model import minimise, pair_weight
 
-# Pulls the weights to equal shares where held-out answers are few.
+# This prior pulls the weights to equal shares if there are few held-out answers.
 _SHRINKAGE = 2.0
 _N_ITERATIONS = 60
 

@@ -1,4 +1,4 @@
-"""How good probabilities of a yes-or-no label are, where the truth is known."""
+"""Scores of the probabilities of a yes-or-no label, if the truth is known."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-# Points of a curve that is drawn: more are not told apart.
+# The number of points of a drawn curve; more would not be visible.
 _MOST_POINTS = 200
 
 
 @dataclass(frozen=True)
 class BinaryScores:
     """accuracy at one half; auc; average_precision; brier: mean squared error of the probability;
-    precision, recall: the curve, from the surest yes on."""
+    precision, recall: the curve, from the most certain yes."""
 
     accuracy: float
     auc: float
@@ -25,9 +25,9 @@ class BinaryScores:
 
 
 def binary_scores(truth: ArrayLike, probability: ArrayLike) -> BinaryScores:
-    """truth: (n,) bool; probability: (n,) of true. Raises ValueError when all are alike, or the
-    two differ in length."""
-    # Imported here: servers start without it, in a second less.
+    """truth: (n,) bool; probability: (n,) of true. Raises ValueError if all truths are equal or the
+    lengths differ."""
+    # Imported here so that servers start a second faster.
     from sklearn.metrics import (
         average_precision_score,
         brier_score_loss,
@@ -37,9 +37,9 @@ def binary_scores(truth: ArrayLike, probability: ArrayLike) -> BinaryScores:
 
     known, said = np.asarray(truth, np.bool_), np.asarray(probability, np.float64)
     if known.shape != said.shape:
-        raise ValueError(f"truth is {known.shape}, probability {said.shape}")
+        raise ValueError(f"truth has shape {known.shape}, but probability has shape {said.shape}")
     if len(np.unique(known)) < 2:
-        raise ValueError("scores need labels of both kinds")
+        raise ValueError("scores need both true and false labels")
     precision, recall, _ = precision_recall_curve(known, said)
     kept = np.unique(np.linspace(0, len(recall) - 1, _MOST_POINTS).astype(int))[::-1]
     return BinaryScores(

@@ -1,4 +1,4 @@
-"""Context Embedding Networks: which attribute an annotator saw, learned from groupings."""
+"""Context Embedding Networks learn from groupings which attributes annotators used."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ from learning.synthesis import (
     stream_by_spread,
 )
 
-# Columns of the pooled fit: those that answers do not support shrink by themselves.
+# Columns of the pooled fit; those that answers do not support shrink by themselves.
 MIN_POOLED_DIMENSIONS, MAX_POOLED_DIMENSIONS = 8, 16
 
 
 class ContextEmbeddingNetwork(Estimator):
-    """Which attribute an answer is about is hidden, learned jointly with all else.
+    """A model in which the attribute that an answer is about is a hidden variable.
 
-    The three encoders of Context Embedding Networks (section 3.1), read as a probability:
+    The three encoders of Context Embedding Networks (section 3.1) define a probability:
 
     annotator encoder  w    -> preference, detail, reliability of this annotator
-    context encoder    grid -> spread in each attribute: what this grid makes stand out
-    image encoder      i    -> x_ik, the place of i in the subspace (1 to 4 columns) of k
+    context encoder    grid -> spread in each attribute: what stands out in this grid
+    image encoder      i    -> x_ik, the position of i in the subspace (1 to 4 columns) of k
 
     P(k | w, g) = softmax(bias + preference of w + gain * spread of g's images in k), and
     given k two images are grouped together with P = sigmoid(threshold - |x_ik - x_jk|^2),
-    threshold by level of detail, within the limits that slips set; or the answer is about
-    none of the attributes (`learning.latent`). A pooled embedding for everyone stands next to
-    it (`learning.pooled`). Whole grids held out decide which attributes hold, whether they or
-    the pooled embedding are shown, and how both are weighted in predictions
+    with a threshold by level of detail, within the limits that slips set; or the answer is
+    about none of the attributes (`learning.latent`). A second model is a pooled embedding for
+    everyone (`learning.pooled`). Held-out grids decide which attributes are supported, whether
+    attributes or the pooled embedding are shown, and how both are weighted in predictions
     (`learning.crowd_model`). The network as published is
     `learning.baselines.PaperContextEmbedding`.
 
     Parameters
     ----------
-    n_dimensions : K, columns of the embedding, and attributes at most.
+    n_dimensions : K, columns of the embedding, and the maximum number of attributes.
     variant : "mixture", "annotator" (without the grid) or "context" (without the annotator).
     n_starts : random starts, best by likelihood.
     device : "auto", "cpu" or "cuda".
@@ -62,19 +62,19 @@ class ContextEmbeddingNetwork(Estimator):
 
     Attributes
     ----------
-    structure_ : "attributes"; "pooled", one embedding for everyone, counted as attribute 0;
-        or "none", where nothing predicts answers that were held out.
-    embedding_ : (N, K) image coordinates; an image without answers stands at the centre.
+    structure_ : "attributes"; "pooled", one embedding for everyone, which is attribute 0;
+        or "none", if nothing predicts held-out answers.
+    embedding_ : (N, K) image coordinates; an image without answers is at the centre.
     embedding_error_ : (N, K) standard deviations of the coordinates.
-    dimension_attribute_ : (K,) attribute that each column shows, -1 for an empty column.
-    attribute_share_ : (K,) part of the answers, given their groupings, about each attribute;
-        what is missing to 1 is about none of them.
+    dimension_attribute_ : (K,) attribute of each column, -1 for an empty column.
+    attribute_share_ : (K,) share of the answers, given their groupings, about each attribute;
+        the rest to 1 is about none of them.
     attribute_share_error_ : (K,) standard errors of the shares.
     attribute_confidence_ : (K,) probability that an attribute predicts answers it was not
         learned from.
-    annotator_activation_ : (W, K) >= 0; what is missing to 1 is about no attribute.
+    annotator_activation_ : (W, K) >= 0; the rest to 1 is about no attribute.
     threshold_ : distance below which two images are predicted to be grouped together.
-    held_out_ : what the comparison on held-out answers gave: mean log likelihoods of a pair.
+    held_out_ : results of the comparison on held-out answers, mean log likelihoods of a pair.
     """
 
     def __init__(
@@ -108,19 +108,19 @@ class ContextEmbeddingNetwork(Estimator):
         init: ContextEmbeddingNetwork | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Learn from all answers. `progress` hears (steps done, steps, metrics).
+        """Learn from all answers. `progress` is called with (steps done, steps, metrics).
 
         init: a fitted model of most of these answers, whose numbers and directions the
-        attributes keep. Image and annotator indices must mean the same; there may be more
-        of them. The fit itself starts from nothing: one that went on from an earlier model
-        could lose an attribute or keep a worse structure.
+        attributes keep. Image and annotator indices must mean the same; there can be more
+        of them. The fit itself starts from scratch: continuing from an earlier model could
+        lose an attribute or keep a worse structure.
 
-        Raises ValueError for a bad parameter, answers without an informative pair, or an
-        `init` that does not fit.
+        Raises ValueError for an invalid parameter, answers without an informative pair, or an
+        `init` that does not match.
         """
         check_parameters(self)
         if not groupings.informative_grids().any():
-            raise ValueError(f"{len(groupings)} answers hold no informative pair")
+            raise ValueError(f"the {len(groupings)} answers contain no informative pair")
         if init is not None:
             init._check_fitted()
             check_init(self, init, groupings)
@@ -156,9 +156,9 @@ class ContextEmbeddingNetwork(Estimator):
     ) -> ContextEmbeddingNetwork:
         """This model with its attributes in the order and direction of an earlier one.
 
-        Each attribute takes the number of the one that most of the same answers are about,
-        or, without `groupings`, that it correlates with most over the images both know; new
-        ones take the numbers left. Raises ValueError for another number of dimensions.
+        Each attribute gets the number of the earlier one with which it shares most answers,
+        or, without `groupings`, with which it correlates most over the images of both. New
+        attributes get the free numbers. Raises ValueError for another number of dimensions.
         """
         self._check_fitted()
         if previous.n_dimensions != self.n_dimensions:
@@ -192,7 +192,7 @@ class ContextEmbeddingNetwork(Estimator):
         return previous.attribute_probability(both).T @ self.attribute_probability(both)
 
     def grid_activation(self, images: IntArray) -> FloatArray:
-        """(G, K) a_g of grids (G, S), -1 pads: what a typical annotator would see in them.
+        """(G, K) a_g of grids (G, S), -1 pads: the attributes a typical annotator would use.
 
         Raises NotFittedError before fit, ValueError for an image out of range.
         """
@@ -202,7 +202,7 @@ class ContextEmbeddingNetwork(Estimator):
         return self._engine.grid_activation(images)
 
     def activation(self, groupings: Groupings) -> FloatArray:
-        """(G, K) a of every answer from its annotator and its grid, not from its grouping.
+        """(G, K) a of every answer, from its annotator and grid and not its grouping.
 
         Raises NotFittedError before fit, ValueError for an unknown annotator or image.
         """
@@ -210,9 +210,9 @@ class ContextEmbeddingNetwork(Estimator):
         return self._engine.attribute_probability(groupings, before_grouping=True)
 
     def pair_distance(self, groupings: Groupings) -> FloatArray:
-        """(G, S(S-1)/2) d in numpy.triu_indices(S, 1) order, NaN where a pair tells nothing.
+        """(G, S(S-1)/2) d in numpy.triu_indices(S, 1) order, NaN for uninformative pairs.
 
-        Looks at the grouping only to see which pairs it is about.
+        The grouping is only used to find these pairs.
         """
         self._check_known(groupings)
         distance = self._engine.pair_distance(groupings)
@@ -221,23 +221,23 @@ class ContextEmbeddingNetwork(Estimator):
         return distance
 
     def predict_same(self, groupings: Groupings) -> BoolArray:
-        """(G, S(S-1)/2) whether two images are grouped together; False where no pair is."""
+        """(G, S(S-1)/2) whether two images are grouped together; False if there is no pair."""
         distance = self.pair_distance(groupings)
         return np.asarray(np.nan_to_num(distance, nan=np.inf) < self.threshold_)
 
     def expected_same(self, groupings: Groupings) -> BoolArray:
         """(G, S(S-1)/2) pairs that answers about these attributes put together.
 
-        Which attribute an answer is about is read from its grouping, so that this compares
-        an annotator with the model, not a prediction with the truth.
+        The grouping decides which attribute an answer is about, so this compares an annotator
+        with the model, not a prediction with the truth.
         """
         self._check_known(groupings)
         return self._engine.expected_same(groupings)
 
     def predict_attribute(self, groupings: Groupings, before_grouping: bool = False) -> IntArray:
-        """(G,) the attribute an answer is about, if it is about one (section 4.3).
+        """(G,) the attribute of each answer, if it is about one (section 4.3).
 
-        Given its grouping, or, with `before_grouping`, from annotator and grid alone: the
+        It depends on the grouping or, with `before_grouping`, only on annotator and grid: the
         argmax of `activation`.
         """
         probability = self.attribute_probability(groupings, before_grouping)
@@ -246,7 +246,7 @@ class ContextEmbeddingNetwork(Estimator):
     def attribute_probability(
         self, groupings: Groupings, before_grouping: bool = False
     ) -> FloatArray:
-        """(G, K) behind `predict_attribute`; what is missing to 1 is none of them."""
+        """(G, K) probabilities for `predict_attribute`; the rest to 1 is none of them."""
         self._check_known(groupings)
         return self._engine.attribute_probability(groupings, before_grouping)
 
@@ -259,20 +259,20 @@ class ContextEmbeddingNetwork(Estimator):
         random_state: int | None = None,
         method: str = "search",
     ) -> IntArray:
-        """(n, grid_size) grids whose images differ in one attribute and are alike in others.
+        """(n, grid_size) grids whose images differ in one attribute and are similar in others.
 
-        Section 4.6: the lowest entropy of softmax(a_g), or the surest of `attribute`.
-        method "search" improves random grids by exchanging images and tries about
-        `n_candidates` exchanges in all; "stream" keeps the best of `n_candidates` random
-        grids, as the paper does. Without `attribute`, a search takes all that are in use
-        in turn. Grids stand out by the spread of their images along each attribute's
-        strongest column.
+        Section 4.6: the lowest entropy of softmax(a_g), or the highest for `attribute`.
+        method "search" improves random grids by exchanging images, with about
+        `n_candidates` exchanges in total; "stream" keeps the best of `n_candidates` random
+        grids, as the paper does. Without `attribute`, a search takes turns between all that
+        are in use. The measure is the spread of the images along each attribute's strongest
+        column.
 
         Raises ValueError for an attribute that does not exist or is not in use.
         """
         self._check_fitted()
         if attribute is not None and not 0 <= attribute < self.n_dimensions:
-            raise ValueError(f"attribute must lie in 0..{self.n_dimensions - 1}, got {attribute}")
+            raise ValueError(f"attribute must be in 0..{self.n_dimensions - 1}, got {attribute}")
         wishes = GridWishes(n, grid_size, len(self.embedding_), attribute, n_candidates)
         rng = np.random.default_rng(random_state)
         if method not in ("search", "stream"):
@@ -281,17 +281,17 @@ class ContextEmbeddingNetwork(Estimator):
         return make(self._strongest_columns(), wishes, rng)
 
     def _strongest_columns(self) -> FloatArray:
-        """(N, K) one column for each attribute, in the place of its number."""
+        """(N, K) one column for each attribute, at the index of its number."""
         columns = np.zeros_like(self.embedding_)
         for number in np.unique(self.dimension_attribute_[self.dimension_attribute_ >= 0]):
             columns[:, number] = self.embedding_[:, self._engine.layout.column(int(number))]
         return columns
 
     def uncertain_grids(self, n: int, grid_size: int, random_state: int | None = None) -> IntArray:
-        """(n, grid_size) grids of the images whose places are known least.
+        """(n, grid_size) grids of the images whose positions are least certain.
 
-        Images are drawn without replacement, with odds of one over one plus the number of
-        answers that placed them on the attribute where that is least.
+        Images are drawn without replacement, with odds 1 / (1 + n), where n is the number of
+        answers about them for the attribute with the fewest.
         """
         self._check_fitted()
         return least_known_grids(
@@ -299,18 +299,18 @@ class ContextEmbeddingNetwork(Estimator):
         )
 
     def held_out_pairs(self) -> tuple[NDArray[np.int8], FloatArray] | None:
-        """Predictions of answers that `fit` held out to judge this model, before it learned
-        from them, too: (G, P) labels (1 same, 0 different, -1 no pair) and distances.
+        """Predictions of the answers that `fit` held out to judge this model, before it also
+        learned from them: (G, P) labels (1 same, 0 different, -1 no pair) and distances.
 
-        None where too few answers were given to hold any out, and in a loaded model. The
-        weights of attributes and pooled embedding were chosen on the same answers, three
-        numbers for all of them.
+        None if there were too few answers to hold any out, and in a loaded model. The
+        weights of attributes and pooled embedding, three numbers, were chosen on the same
+        answers.
         """
         self._check_fitted()
         return self._engine.held_out()
 
     def level_of_detail(self) -> FloatArray:
-        """(W,) probability that an annotator parts an attribute finely."""
+        """(W,) probability that an annotator groups an attribute finely."""
         self._check_fitted()
         return self._engine.level_of_detail()
 
@@ -328,7 +328,7 @@ class ContextEmbeddingNetwork(Estimator):
         self.annotator_activation_ = engine.annotator_activation
         self.attribute_confidence_ = engine.confidence()
         self.held_out_ = engine.model.trace
-        # P(same) = 1/2 after calibration on answers that were held out.
+        # P(same) = 1/2 after calibration on held-out answers.
         self.threshold_ = float(np.log(2.0))
 
     def _check_known(self, groupings: Groupings) -> None:
@@ -346,8 +346,8 @@ class ContextEmbeddingNetwork(Estimator):
     def _restore(self, arrays: Arrays, state: State) -> None:
         if "structure" not in state:
             raise ValueError(
-                "this model was saved by an earlier version that cannot be read any more: "
-                "learn again from the answers"
+                "this model was saved by an earlier version and can no longer be loaded; "
+                "train again from the answers"
             )
         model = {
             name.removeprefix("model."): array

@@ -1,4 +1,4 @@
-"""What a Context Embedding Network accepts; ValueError names what it does not."""
+"""Checks of a Context Embedding Network's parameters, which raise ValueError."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from learning.cen import ContextEmbeddingNetwork
 
 VARIANTS = ("mixture", "annotator", "context")
-# More dimensions than any crowd's attributes: a misspelt number, not a wish.
+# No crowd has so many attributes, so a larger number is probably a typing error.
 MAX_DIMENSIONS = 256
 
 
 def check_parameters(model: ContextEmbeddingNetwork) -> None:
-    """Raise ValueError for a parameter that makes no sense."""
+    """Raise ValueError for an invalid parameter."""
     for name in ("n_dimensions", "n_starts"):
         check_count(name, getattr(model, name))
     if model.n_dimensions > MAX_DIMENSIONS:
@@ -28,7 +28,7 @@ def check_parameters(model: ContextEmbeddingNetwork) -> None:
 def check_init(
     model: ContextEmbeddingNetwork, init: ContextEmbeddingNetwork, groupings: Groupings
 ) -> None:
-    """Raise ValueError for an earlier model that `model` cannot go on from."""
+    """Raise ValueError for an earlier model with which `model` cannot be aligned."""
     if init.n_dimensions != model.n_dimensions:
         raise ValueError(
             f"init has {init.n_dimensions} dimensions, this model {model.n_dimensions}"
@@ -38,4 +38,4 @@ def check_init(
         ("annotators", len(init.annotator_activation_), groupings.n_annotators),
     ):
         if now < known:
-            raise ValueError(f"init knows {known} {name}, the answers only {now}")
+            raise ValueError(f"init has {known} {name}, but the answers only {now}")

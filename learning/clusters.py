@@ -1,4 +1,4 @@
-"""Clusters of images in an embedding: made, judged, and shown by typical images."""
+"""Clusters of images in an embedding: how to make, evaluate and show them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scipy.spatial.distance import cdist
 from learning.arrays import FloatArray, IntArray, as_index_array
 
 ALGORITHMS = ("k-means", "ward", "average")
-# Agglomerative clustering holds all distances: 5,000 images are 200 MB.
+# Agglomerative clustering stores all distances: 200 MB for 5,000 images.
 MOST_AGGLOMERATED = 5_000
 MOST_CLUSTERS = 50
-# Silhouettes are exact up to so many images, and drawn from a sample of others beyond.
+# Silhouettes are exact up to this many images, and use a sample for more.
 MOST_FOR_EXACT = 5_000
 SAMPLE = 2_000
 _LEAST_PER_CLUSTER = 50
@@ -25,14 +25,14 @@ _TYPICAL_AMONG = 400
 
 @dataclass(frozen=True, eq=False)
 class ClusterFigures:
-    """What can be said of C clusters of N images.
+    """Figures of C clusters of N images.
 
     sizes:      (C,) images
     silhouette: (N,) how much nearer an image is to its own cluster than to the next one, in
                 [-1, 1] (Rousseeuw 1987); 0 for a cluster of one image, or a single cluster
     cohesion:   (C,) mean distance of the images to their cluster's centre
-    typical:    for each cluster, images that stand for it: first the medoid, then those that
-                add most
+    typical:    images that represent each cluster: first the medoid, then those that add
+                most
     """
 
     sizes: IntArray
@@ -65,8 +65,8 @@ def cluster_figures(
 
 
 def silhouettes(X: ArrayLike, labels: ArrayLike, random_state: int = 0) -> FloatArray:
-    """(N,) silhouette of every image; beyond 5,000 images distances to a cluster are means
-    over a sample of it, so memory and time are linear in N."""
+    """(N,) silhouette of every image. For more than 5,000 images, distances to a cluster are
+    means over a sample of it, so that memory and time are linear in N."""
     points, assigned = as_points(X), as_index_array("labels", labels, 1)
     sizes = np.bincount(assigned)
     result = np.zeros(len(points))
@@ -103,14 +103,14 @@ class Suggestion:
 
 
 def merged(labels: ArrayLike, together: list[int]) -> IntArray:
-    """(N,) labels with the clusters `together` made one, numbered from the largest on."""
+    """(N,) labels after merging the clusters `together`, numbered from the largest."""
     assigned = as_index_array("labels", labels, 1).copy()
     assigned[np.isin(assigned, together)] = min(together)
     return largest_first(assigned)
 
 
 def largest_first(labels: ArrayLike) -> IntArray:
-    """(N,) the same partition, numbered from the largest cluster on; equals by first image."""
+    """(N,) the same partition, numbered from the largest cluster; ties by first image."""
     _, first, inverse, counts = np.unique(
         np.asarray(labels), return_index=True, return_inverse=True, return_counts=True
     )
@@ -120,10 +120,10 @@ def largest_first(labels: ArrayLike) -> IntArray:
 
 
 def matched(now: ArrayLike, before: ArrayLike) -> dict[int, int]:
-    """Which cluster of an earlier partition each cluster goes on from: {now: before}, one to one.
+    """The cluster of an earlier partition to which each cluster corresponds: {now: before}.
 
-    now, before: (N,) labels of the same images. Pairs with the most images in common, in which
-    these are more than half of both; clusters without such a partner are left out.
+    now, before: (N,) labels of the same images. Two clusters correspond one to one if they share
+    more than half of the images of both; clusters without such a partner are left out.
     """
     one, other = as_index_array("now", now, 1), as_index_array("before", before, 1)
     if len(one) != len(other):
@@ -156,8 +156,8 @@ def _reference(assigned: IntArray, sizes: IntArray, rng: np.random.Generator) ->
 def _typical(
     points: FloatArray, members: IntArray, wanted: int, rng: np.random.Generator
 ) -> list[int]:
-    """Of a cluster's images (of 400 drawn at random, if there are more) those that leave the
-    smallest sum of distances to the nearest of them, found greedily."""
+    """The images of a cluster (or of 400 random ones) that minimise the sum of all images'
+    distances to the nearest of them, found greedily."""
     if len(members) > _TYPICAL_AMONG:
         members = np.sort(rng.permutation(members)[:_TYPICAL_AMONG])
     far = cdist(points[members], points[members])
@@ -173,7 +173,7 @@ def _typical(
 
 
 def as_points(values: ArrayLike) -> FloatArray:
-    """(N, d) finite places of at least one image; raises ValueError."""
+    """(N, d) finite positions of at least one image; raises ValueError."""
     points = np.asarray(values, np.float64)
     if points.ndim != 2 or not len(points) or not np.isfinite(points).all():
         raise ValueError(f"X must be (N, d), finite and not empty, got shape {points.shape}")

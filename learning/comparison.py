@@ -1,4 +1,4 @@
-"""How alike two embeddings of the same images are, against chance and with errors."""
+"""How similar two embeddings of the same images are, compared with chance, and with errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from learning.arrays import FloatArray, IntArray, check_count
 from learning.neighbors import nearest_neighbors, nearest_points
 from learning.resampling import jackknife_error
 
-# Distances of all pairs of more images add little to a rank correlation.
+# More images add little to a rank correlation of the distances of all pairs.
 _MOST_FOR_RANKS = 600
 _MOST_FOR_ERRORS = 5_000
 _MOST_FOR_NEIGHBOURS = 5_000
@@ -23,8 +23,8 @@ _SHUFFLES = 100
 
 @dataclass(frozen=True)
 class Figure:
-    """value ± error (standard, by jackknife over images); `chance` ± `chance_error` (standard
-    deviation) is what embeddings that have nothing to do with each other come to."""
+    """value ± error (standard error, by jackknife over images); `chance` ± `chance_error`
+    (standard deviation) is the value of unrelated embeddings."""
 
     value: float
     error: float
@@ -34,11 +34,11 @@ class Figure:
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """`other` turned, mirrored, scaled and moved onto `reference`, both centred and of size 1.
+    """`other` rotated, mirrored, scaled and moved onto `reference`, both centred and of size 1.
 
     reference, aligned: (N, d) with the larger of both d, each of sum of squares at most 1
     disparity: what remains, in [0, 1]: 0 for the same shape (Procrustes; Gower 1975)
-    moved:     (N,) distance between both places of an image, in units of the root mean square
+    moved:     (N,) distance between both positions of an image, in units of the root mean square
                distance of the reference's images from their centre
     """
 
@@ -61,15 +61,15 @@ class Comparison:
 
 
 def compare(reference: ArrayLike, other: ArrayLike, k: int = 10) -> Comparison:
-    """Embeddings (N, d) and (N, e) of the same images in the same order.
+    """Compare embeddings (N, d) and (N, e) of the same images in the same order.
 
-    Raises ValueError with fewer than k + 2 images, or when all images of one lie in one place.
+    Raises ValueError with fewer than k + 2 images, or if all images of one have one position.
     """
     one, two = _as_embeddings(reference, other)
     check_count("k", k)
     if len(one) < k + 2:
         raise ValueError(f"k = {k} neighbours need at least {k + 2} images, got {len(one)}")
-    # Many small products: threads would wait for each other longer than they work.
+    # With many small products, threads would wait for each other longer than they work.
     with threadpool_limits(1):
         return Comparison(
             alignment=align(one, two),
@@ -81,10 +81,10 @@ def compare(reference: ArrayLike, other: ArrayLike, k: int = 10) -> Comparison:
 
 
 def align(reference: ArrayLike, other: ArrayLike) -> Alignment:
-    """Procrustes: the turn, mirroring, scale and shift of `other` that bring it nearest.
+    """Procrustes: rotate, mirror, scale and move `other` as near as possible.
 
-    The smaller dimension is filled up with zeros. Raises ValueError for shapes that do not
-    fit, or when all images of one lie in one place.
+    The smaller dimension is padded with zeros. Raises ValueError for shapes that do not
+    match, or if all images of one have one position.
     """
     one, two = (_unit(points) for points in _as_embeddings(reference, other))
     turn, scale = orthogonal_procrustes(two, one)
@@ -96,14 +96,14 @@ def align(reference: ArrayLike, other: ArrayLike) -> Alignment:
 def _disparity_figure(one: FloatArray, two: FloatArray) -> Figure:
     rng = np.random.default_rng(0)
     if len(one) > _MOST_FOR_ERRORS:
-        # Errors of the sample, which are those of all images times a known factor.
+        # The sample's errors are those of all images times a known factor.
         rows = rng.permutation(len(one))[:_MOST_FOR_ERRORS]
         some, others = one[rows], two[rows]
     else:
         some, others = one, two
     shrink = float(np.sqrt(len(some) / len(one)))
     error = jackknife_error(lambda kept: _disparity(some[kept], others[kept]), len(some))
-    # Of many images chance is complete disparity, of the sample as of all.
+    # For many images, chance means complete disparity, in the sample as in all.
     shuffled = [_disparity(some, others[rng.permutation(len(some))]) for _ in range(_SHUFFLES)]
     return Figure(
         _disparity(one, two), error * shrink, float(np.mean(shuffled)), float(np.std(shuffled))
@@ -111,7 +111,7 @@ def _disparity_figure(one: FloatArray, two: FloatArray) -> Figure:
 
 
 def _disparity(one: FloatArray, two: FloatArray) -> float:
-    # Singular values of the (d, d) product tell all; N x d stays untouched.
+    # The singular values of the (d, d) product are enough; N x d is not changed.
     scale = np.linalg.svd(_unit(two).T @ _unit(one), compute_uv=False).sum()
     return max(0.0, 1.0 - float(scale) ** 2)
 
@@ -126,13 +126,13 @@ def _overlap_figure(one: FloatArray, two: FloatArray, k: int) -> Figure:
     shared /= k
     error = float(shared.std(ddof=1) / np.sqrt(len(asked)))
     share = k / (n - 1)
-    # Of one image, the neighbours in common are hypergeometric; images are taken as independent.
+    # The number of shared neighbours of an image is hypergeometric; images count as independent.
     spread = np.sqrt(share * (1 - share) * (n - 1 - k) / max(n - 2, 1) / k / len(asked))
     return Figure(float(shared.mean()), error, share, float(spread))
 
 
 def _neighbours_of(points: FloatArray, asked: IntArray, k: int) -> IntArray:
-    """(M, k) nearest other points of those asked about."""
+    """(M, k) the nearest other points of the points `asked`."""
     if len(asked) == len(points):
         return nearest_neighbors(points, k)
     found = nearest_points(points, k + 1, points[asked])
@@ -162,8 +162,8 @@ def _rank_correlation(far: FloatArray, other: FloatArray, kept: IntArray) -> flo
 
 
 def _ranks(far: FloatArray) -> FloatArray:
-    """Of the distances (M, M), one per pair of images."""
-    # Imported here: servers and commands start without it, in a second less.
+    """The ranks of the distances (M, M), one per pair of images."""
+    # Imported here so that servers and commands start a second faster.
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(far[np.triu_indices(len(far), 1)]), np.float64)
@@ -179,16 +179,18 @@ def _unit(points: FloatArray) -> FloatArray:
     centred = points - points.mean(axis=0)
     size = float(np.linalg.norm(centred))
     if size == 0:
-        raise ValueError("all images of an embedding lie in one place")
+        raise ValueError("all images of an embedding have the same position")
     return np.asarray(centred / size, np.float64)
 
 
 def _as_embeddings(reference: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
     one, two = np.asarray(reference, np.float64), np.asarray(other, np.float64)
     if one.ndim != 2 or two.ndim != 2 or len(one) != len(two) or len(one) < 2:
-        raise ValueError(f"embeddings of the same images, got {one.shape} and {two.shape}")
+        raise ValueError(
+            f"embeddings must be of the same images, got shapes {one.shape} and {two.shape}"
+        )
     if not (np.isfinite(one).all() and np.isfinite(two).all()):
-        raise ValueError("an embedding has places that are not finite")
+        raise ValueError("an embedding has positions that are not finite")
     d = max(one.shape[1], two.shape[1])
     return _widened(one, d), _widened(two, d)
 

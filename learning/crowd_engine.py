@@ -1,4 +1,4 @@
-"""A fitted crowd model, asked about answers in numpy."""
+"""A numpy interface to a fitted crowd model."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _BLOCK = 8_192
 class CrowdEngine:
     """Attributes numbered below K, and an embedding in K columns.
 
-    A pooled embedding is one attribute, number 0, of as many columns as it needs.
+    A pooled embedding is one attribute, number 0, with as many columns as it needs.
     """
 
     def __init__(self, model: CrowdModel, k: int, number: IntArray, sign: FloatArray) -> None:
-        """number: (A,) of each attribute; sign: (K,) columns turned round where -1."""
+        """number: (A,) number of each attribute; sign: (K,) -1 for columns that are reversed."""
         self.model, self.k, self.number, self.sign = model, k, number, sign
         self.pooled = model.pooled
         layout = lay_out(self._positions(), self._owner(), number, k)
@@ -55,7 +55,7 @@ class CrowdEngine:
         device: torch.device,
         progress: Progress | None,
     ) -> CrowdEngine:
-        """Learn from all answers that part their images or keep them together."""
+        """Learn from all answers that separate their images or keep them together."""
         answers = Answers.of(groupings.subset(groupings.informative_grids()), device)
         step = _Steps(crowd_model.n_steps(len(answers), settings.n_starts) + 1, progress)
         model = _moved(crowd_model.learn(answers, settings, generator, step), _CPU)
@@ -67,12 +67,12 @@ class CrowdEngine:
 
     @property
     def shows_attributes(self) -> bool:
-        """Whether attributes hold, rather than one embedding for everyone or nothing."""
+        """Whether attributes are supported, rather than one embedding for everyone or nothing."""
         return _shows_attributes(self.model)
 
     @property
     def latent(self) -> LatentAttributes:
-        """The attributes; only where `shows_attributes`."""
+        """The attributes; only if `shows_attributes`."""
         assert self.model.latent is not None
         return self.model.latent
 
@@ -95,7 +95,7 @@ class CrowdEngine:
         return self._numbered(self.latent.attributes(habits.log_probability(nobody, spread)))
 
     def attribute_probability(self, groupings: Groupings, before_grouping: bool) -> FloatArray:
-        """(G, K) that an answer is about each attribute; what is missing to 1 is none."""
+        """(G, K) probability that an answer is about each attribute; the rest to 1 is none."""
         if not len(groupings):
             return np.zeros((0, self.k))
         answers = Answers.of(groupings, _CPU)
@@ -113,7 +113,7 @@ class CrowdEngine:
         return _all_pairs(groupings, answers, distance)
 
     def expected_same(self, groupings: Groupings) -> BoolArray:
-        """(G, P) whether an answer about the attribute that this one shows puts it together."""
+        """(G, P) whether an answer about this answer's attribute puts the pair together."""
         answers = Answers.of(groupings, _CPU)
         if self.shows_attributes:
             expected = self.latent.probability_same_after(answers)
@@ -123,15 +123,15 @@ class CrowdEngine:
         return np.asarray(_all_pairs(groupings, answers, expected) > 0.5)
 
     def held_out(self) -> tuple[NDArray[np.int8], FloatArray] | None:
-        """(G, P) labels and -log P(same) of the answers that the fit held out; None where it
-        held none out, and in a loaded model."""
+        """(G, P) labels and -log P(same) of the held-out answers; None if there are none, and in
+        a loaded model."""
         if self.model.held_out is None:
             return None
         distance = -functional.logsigmoid(self.model.held_out.log_odds)
         return self.model.held_out.labels.numpy(), _array(distance)
 
     def information(self) -> FloatArray:
-        """(N, K) answers, in fractions, that placed each image on each attribute."""
+        """(N, K) fractional number of answers about each image for each attribute."""
         if not self.shows_attributes:
             information = _array(self.pooled.placements).reshape(-1, 1)
             return np.repeat(information, self.k, axis=1)
@@ -156,7 +156,7 @@ class CrowdEngine:
         return _array(self._ordinary_classes()[1])
 
     def confidence(self) -> FloatArray:
-        """(K,) probability that each attribute predicts answers it was not learned from."""
+        """(K,) probability that each attribute predicts held-out answers."""
         result = np.zeros(self.k)
         if self.model.structure != NONE:
             for number, evidence in zip(self.number, self.model.evidence, strict=True):
@@ -164,17 +164,17 @@ class CrowdEngine:
         return result
 
     def renumbered(self, order: IntArray) -> CrowdEngine:
-        """With the number k for what had the number order[k]; order: (K,)."""
+        """A copy in which attribute order[k] gets number k; order: (K,)."""
         place = np.empty(self.k, np.int64)
         place[order] = np.arange(self.k)
         return CrowdEngine(self.model, self.k, place[self.number], np.ones(self.k))
 
     def turned(self, sign: FloatArray) -> CrowdEngine:
-        """With columns turned round where sign (K,) is -1."""
+        """A copy with the columns reversed for which sign (K,) is -1."""
         return CrowdEngine(self.model, self.k, self.number, self.sign * sign)
 
     def arrays(self) -> tuple[Arrays, State]:
-        """All that was learned."""
+        """Everything that was learned."""
         model = self.model
         arrays = {"weights": model.weights.numpy(), "number": self.number, "sign": self.sign}
         arrays["places"] = model.places.numpy()
@@ -195,7 +195,7 @@ class CrowdEngine:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, state: State, k: int) -> CrowdEngine:
-        """What `arrays` gave."""
+        """Restore the engine from what `arrays` returned."""
 
         def tensors(part: str) -> dict[str, Tensor]:
             return {
@@ -206,7 +206,7 @@ class CrowdEngine:
 
         latent, views = tensors("latent"), tensors("views")
         pooled = PooledModel(**tensors("pooled"))
-        # Models saved before places of their own were shown.
+        # Models that were saved before separate positions were shown do not have them.
         places = arrays.get("places")
         model = CrowdModel(
             LatentAttributes.from_tensors(latent) if latent else None,
@@ -230,14 +230,14 @@ class CrowdEngine:
         return np.zeros(self.model.places.shape[1], np.int64)
 
     def _variance(self) -> FloatArray:
-        """(N, M) of the coordinates: what so many answers leave of the spread."""
+        """(N, M) variance of the coordinates that remains after this many answers."""
         if self.shows_attributes:
             spread = self._positions().var(axis=0)
             return np.asarray(spread / (1.0 + _array(self.latent.information)))
         return _array(place_variance(self.pooled, self.model.places))
 
     def _preferences(self) -> FloatArray:
-        """(W, K) what each annotator looks at in an ordinary grid."""
+        """(W, K) preference of each annotator in an ordinary grid."""
         if not self.shows_attributes:
             everyone = torch.arange(len(self.pooled.coarseness))
             return self._single(1.0 - self.pooled.errors(everyone))
@@ -254,13 +254,13 @@ class CrowdEngine:
         return levels, probability[:, n_clean:].sum(dim=1)
 
     def _numbered(self, by_place: Tensor) -> FloatArray:
-        """(G, K) of (G, A)."""
+        """Reorder (G, A) to (G, K) by the attributes' numbers."""
         result = np.zeros((len(by_place), self.k))
         result[:, self.number] = _array(by_place)
         return result
 
     def _single(self, probability: Tensor) -> FloatArray:
-        """(G, K) of a pooled embedding; 0 where nothing holds."""
+        """(G, K) of a pooled embedding; 0 if nothing is supported."""
         result = np.zeros((len(probability), self.k))
         if self.model.structure != NONE:
             result[:, self.number[0]] = _array(probability)
@@ -268,7 +268,7 @@ class CrowdEngine:
 
 
 class _Steps:
-    """Turns the model's steps into progress; the last one is reported by `finish`."""
+    """Reports the model's steps as progress; `finish` reports the last one."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
         self.total, self.done, self.progress = total, 0, progress
@@ -279,7 +279,7 @@ class _Steps:
             self.progress(self.done, self.total, {})
 
     def finish(self) -> None:
-        """All done, whether or not every step was needed."""
+        """Report that all is done, even if not every step was needed."""
         if self.progress is not None:
             self.progress(self.total, self.total, {})
 
@@ -313,7 +313,7 @@ def _moved(model: CrowdModel, device: torch.device) -> CrowdModel:
 
 
 def _all_pairs(groupings: Groupings, answers: Answers, values: Tensor) -> FloatArray:
-    """(G, P) of the groupings' width, NaN for columns that only pad: answers drop those."""
+    """(G, P) at the groupings' width, NaN for columns of padding, which answers drop."""
     first, second = np.triu_indices(groupings.grid_size, 1)
     width = answers.images.shape[1]
     result = np.full((len(groupings), len(first)), np.nan)

@@ -1,5 +1,4 @@
-"""Labels of a whole collection from a few votes: the crowd's word where it was asked, and what a
-classifier makes of it everywhere."""
+"""Labels of a whole collection from a few votes, combined with a classifier for all images."""
 
 from __future__ import annotations
 
@@ -17,28 +16,28 @@ from learning.jury import Jury, hear
 from learning.neucrowd import NeuCrowdClassifier
 from learning.votes import Assured, Votes, as_votes, assured_by_votes
 
-# With fewer of a class nothing can be held out to tell whether the classifier helps.
+# With fewer items of a class, nothing can be held out to check whether the classifier helps.
 _LEAST_OF_A_CLASS = 8
 _LEAST_IN_A_REFIT = 4
 
 
 class CrowdLabels(Estimator):
-    """NeuCrowd and the votes put together.
+    """NeuCrowd combined with the votes.
 
-    The classifier is fitted on all votes. What it says of an item that has votes comes from fits
-    that have not seen them (cross-fitting), on the scale that explains the votes best; it is
-    the probability before any vote of `learning.jury`.
+    The classifier is fitted to all votes. Its probability for an item with votes comes from fits
+    that have not seen them (cross-fitting), on the scale that explains the votes best. It is the
+    prior probability in `learning.jury`.
 
     Parameters
     ----------
     classifier : parameters of NeuCrowdClassifier.
-    n_folds : fits that tell of items with votes.
+    n_folds : number of cross-fits for items with votes.
     random_state : int for a repeatable fit.
 
     Attributes
     ----------
-    classifier_ : the NeuCrowdClassifier, None where the votes have (almost) one class only.
-    embedding_ : (n, e) its representation; standardised features where there is none.
+    classifier_ : the NeuCrowdClassifier, None if the votes have (almost) only one class.
+    embedding_ : (n, e) its representation, or standardised features without a classifier.
     prior_ : (n,) probability of yes by the classifier, before any vote on the item.
     probability_ : (n,) with the votes. sensitivity_, specificity_: (d,) of the annotators.
     mean_annotator_ : sensitivity and specificity of an average one.
@@ -56,12 +55,12 @@ class CrowdLabels(Estimator):
 
     def fit(self, X: ArrayLike, votes: ArrayLike, progress: Progress | None = None) -> Self:
         """X: (n, D) features; votes: (n, d) 1 yes, 0 no, -1 none. Raises ValueError for features
-        that are not finite or votes that are none. Without any vote every probability is 0.5."""
+        that are not finite or invalid votes. Without votes, every probability is 0.5."""
         check_count("n_folds", self.n_folds, minimum=2)
         features = as_features(X)
         given = as_votes(votes)
         if len(given) != len(features):
-            raise ValueError(f"X has {len(features)} rows, votes {len(given)}")
+            raise ValueError(f"X has {len(features)} rows, but votes has {len(given)}")
         tell = _Steps(progress, self.n_folds + 1)
         assured = assured_by_votes(given)
         self.classifier_ = self._fitted(features, given, assured)
@@ -79,11 +78,11 @@ class CrowdLabels(Estimator):
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """(n, 2) probabilities of no and yes of items without votes. Raises NotFittedError,
-        ValueError, also where the votes were of one class."""
+        """(n, 2) probabilities of no and yes for items without votes. Raises NotFittedError, or
+        ValueError, for example if the votes had one class."""
         self._check_fitted()
         if self.classifier_ is None:
-            raise ValueError("the votes were (almost) of one class: there is no classifier")
+            raise ValueError("(almost) all votes were for one class, so no classifier was trained")
         yes = self._scaled(self.classifier_.predict_proba(X)[:, 1])
         return np.stack([1 - yes, yes], axis=1)
 
@@ -98,7 +97,7 @@ class CrowdLabels(Estimator):
         label = assured.label[assured.known]
         if min((label == 0).sum(), (label == 1).sum()) < least:
             return None
-        # A feature that never varies tells nothing.
+        # A constant feature carries no information.
         if not (features.std(axis=0) > 0).any():
             return None
         given = {"random_state": self.random_state, **(self.classifier or {}), **fixed}
@@ -112,10 +111,10 @@ class CrowdLabels(Estimator):
         assured: Assured,
         tell: _Steps,
     ) -> FloatArray:
-        """(n,) what fits say that have not seen an item's votes."""
+        """(n,) predictions by fits that have not seen the item's votes."""
         rng = np.random.default_rng(self.random_state)
         asked = rng.permutation(np.flatnonzero((votes >= 0).any(axis=1)))
-        # Both labels in every fold, as far as there are enough.
+        # Every fold has both labels if there are enough.
         asked = asked[np.argsort(assured.label[asked], kind="stable")]
         folds = np.resize(np.arange(self.n_folds), len(asked))
         said = model.predict_proba(features)[:, 1]

@@ -1,11 +1,10 @@
-"""What is learned from all answers: attributes, a pooled embedding, and which of them holds.
+"""Learns attributes and a pooled embedding, and decides which of them the answers support.
 
-Both models are fitted to most of the answers and judged by the rest, whole grids. Attributes
-that do not predict held-out answers are dropped; where those that remain predict worse than
-one embedding for everyone, the embedding is shown instead; where neither predicts, nothing
-is. Where there are not several attributes to tell apart and grids are wide, annotators' own
-views of one embedding (`learning.pooled.views`) are learned, too. Predictions are the blend
-of all.
+Both models are fitted to most of the answers and judged by the rest, in whole grids.
+Attributes that do not predict held-out answers are dropped. If the remaining ones predict
+worse than one embedding for everyone, the embedding is shown instead; if neither predicts,
+nothing is shown. If there are not several attributes and grids are wide, annotators' own views
+of one embedding (`learning.pooled.views`) are learned too. Predictions combine all models.
 """
 
 from __future__ import annotations
@@ -36,25 +35,25 @@ from learning.pooled.consensus import consensus
 from learning.pooled.model import PooledModel
 from learning.pooled.views import Views, affordable_starts, fit_views
 
-# Structures: what the answers support.
+# The structures that answers can support.
 ATTRIBUTES, POOLED, NONE = "attributes", "pooled", "none"
-# Fewer answers than this cannot spare any.
+# With fewer answers than this, none can be held out.
 MIN_ANSWERS = 12
-# Up to so many answers each takes its turn at being held out.
+# Up to this many answers, each is held out in one of several folds.
 _FEW, _N_FOLDS = 400, 3
 _HELD_OUT = 0.2
-# Held out at most: more do not change the verdict.
+# The maximum number of held-out answers; more do not change the result.
 _MOST_HELD_OUT = 4_000
-# Answers that a pooled embedding is tried on at most, before all are spent on it.
+# The maximum number of answers for the trial of a pooled embedding.
 _TRIAL = 20_000
-# Iterations of each stage of the trial of many answers, enough to compare.
+# Iterations of each stage of a trial with many answers, which are enough to compare.
 _TRIAL_ITERATIONS = 30
-# Where images were shown less often, pairs that count more are tried as well.
+# If images were shown less often than this, a larger weight of the pairs is tried as well.
 _SPARSE = 12.0
-# Fits that are averaged, of fewer answers than _FEW and of more; their pairs in all at most.
+# Numbers of averaged fits below _FEW answers and above, and the maximum of all their pairs.
 _MOST_FITS, _FITS = 6, 3
 _FITTED_PAIRS = 240_000
-# A model that is worse on held-out answers by so many standard errors takes no part.
+# A model that is worse on held-out answers by this many standard errors is not used.
 _CLEARLY = 2.0
 
 Step = Callable[[], None]
@@ -62,8 +61,8 @@ Step = Callable[[], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """n_attributes at most; variant "mixture", "annotator" or "context"; n_starts of the
-    attributes; pooled: of the embedding."""
+    """n_attributes: maximum number; variant: "mixture", "annotator" or "context"; n_starts: of
+    the attributes; pooled: settings of the embedding."""
 
     n_attributes: int
     variant: str
@@ -73,7 +72,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Answers that the models were judged by, before they were learned from, too.
+    """The answers that judged the models, before the models also learned from them.
 
     labels: (G, P) int8, 1 same, 0 different, -1 no pair; log_odds: (G, P) predicted.
     """
@@ -91,12 +90,12 @@ class HeldOut:
 class CrowdModel:
     """Fitted to all answers.
 
-    latent: the attributes that hold, None without any; pooled: one embedding for everyone;
-    views: how each annotator sees one, None where that was not learned; places: (N, d) of the
-    images as one embedding shows them; weights: of the log odds of those of latent, pooled and
-    views that there are, and an offset, see `learning.blend`; structure: ATTRIBUTES, POOLED or
-    NONE; evidence: of each attribute, or of the pooled embedding; trace: what was compared;
-    held_out: None where nothing was, and in a loaded model.
+    latent: the supported attributes, None without any; pooled: one embedding for everyone;
+    views: each annotator's view of it, None if not learned; places: (N, d) positions of the
+    images in one embedding; weights: of the log odds of latent, pooled and views, if they exist,
+    and an offset, see `learning.blend`; structure: ATTRIBUTES, POOLED or NONE; evidence: for
+    each attribute, or for the pooled embedding; trace: the values that were compared; held_out:
+    None if nothing was held out, and in a loaded model.
     """
 
     latent: LatentAttributes | None
@@ -110,7 +109,7 @@ class CrowdModel:
     held_out: HeldOut | None = None
 
     def log_odds(self, answers: Answers) -> Tensor:
-        """(G, P) that two images are grouped together, not looking at the groupings."""
+        """(G, P) log odds that two images are grouped together, independent of the groupings."""
         odds, weights = [], []
         members = [one for one in (self.latent, self.pooled, self.views) if one is not None]
         for weight, member in zip(self.weights[:-1], members, strict=True):
@@ -122,10 +121,10 @@ class CrowdModel:
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """Models of the answers of one fold, and what the answers held out say of them.
+    """Models of the answers of one fold, judged by the held-out answers.
 
-    pooled: one for each of the settings tried; odds: of the attributes and of these; views:
-    the log odds by these, None where they were not tried.
+    pooled: one model per tried setting; odds: of the attributes and of these models; views: log
+    odds by the annotators' views, None if not tried.
     """
 
     latent: LatentAttributes
@@ -138,18 +137,18 @@ class _Trial:
     views: Tensor | None = None
 
     def attributes(self) -> list[int]:
-        """Those that hold."""
+        """The supported attributes."""
         return [k for k, each in enumerate(self.evidence) if each.exceeds(MIN_DEVIATIONS)]
 
     def gain(self) -> float:
-        """Nats an answer by the attributes that hold."""
+        """Nats per answer gained by the supported attributes."""
         return sum(self.evidence[k].gain for k in self.attributes())
 
 
 def learn(
     answers: Answers, settings: Settings, generator: torch.Generator, step: Step = lambda: None
 ) -> CrowdModel:
-    """The models of all answers and what holds of them; `step` is called `n_steps` times."""
+    """Learn the models of all answers and what they support; calls `step` `n_steps` times."""
     if len(answers) < MIN_ANSWERS:
         return _unjudged(answers, settings, generator)
     kinds = _pooled_settings(answers, settings)
@@ -199,7 +198,7 @@ def n_steps(n_answers: int, n_starts: int) -> int:
 
 
 def _folds(n: int, generator: torch.Generator, device: torch.device) -> list[Tensor]:
-    """(G,) masks of the answers held out."""
+    """(G,) masks of the held-out answers."""
     order = torch.randperm(n, generator=generator)
     if n < _FEW:
         return [(order % _N_FOLDS == fold).to(device) for fold in range(_N_FOLDS)]
@@ -217,7 +216,7 @@ def _trial(
 ) -> _Trial:
     train, held = answers.rows(~held_out), answers.rows(held_out)
     seen = seen_images(train)
-    # The best of several folds is a choice among as many starts.
+    # Several folds already give as many starts to choose from.
     n_starts = settings.n_starts if len(answers) >= _FEW else 1
     latent = latent_model.fit(
         train, settings.n_attributes, settings.variant, n_starts, generator, step
@@ -232,9 +231,11 @@ def _trial(
 
 
 def _n_views(answers: Answers, settings: Settings, n_attributes: int) -> int:
-    """How many fits of annotators' views are worth their time. Of a grid of few images the
-    pooled model already knows what they know, and where several attributes hold each answer,
-    not each annotator, has a view of its own."""
+    """The number of fits of annotators' views that are worth their time.
+
+    In grids of few images, the pooled model already captures what they would. With several
+    attributes, each answer and not each annotator has its own view.
+    """
     if n_attributes > 1 or not settings.pooled.annotators or suits_pairs(answers):
         return 0
     return affordable_starts(answers)
@@ -266,16 +267,19 @@ def _pooled_of_all(
     kind: fitting.PooledSettings,
     generator: torch.Generator,
 ) -> PooledModel:
-    """From nothing, from several starts: where the trial has merged what fewer answers did not
-    tell apart, a fit that goes on from it keeps it merged, and where images are in few answers
-    no single start finds all that they say. On very many answers there is no time for either."""
+    """Fit from scratch, with several starts.
+
+    A fit that continues from the trial keeps merged what fewer answers did not separate, and if
+    images are in few answers, no single start finds everything. With very many answers there is
+    no time for either.
+    """
     if len(answers) > _TRIAL:
         return fitting.variational(trial, answers, kind)
     return consensus([_fitted(answers, kind, generator) for _ in range(_n_fits(answers))])
 
 
 def _n_fits(answers: Answers) -> int:
-    """Of the pooled embedding, to be averaged."""
+    """The number of fits of the pooled embedding that are averaged."""
     width = answers.images.shape[1]
     affordable = _FITTED_PAIRS // max(1, len(answers) * width * (width - 1) // 2)
     most = _MOST_FITS if len(answers) < _FEW else _FITS
@@ -283,7 +287,7 @@ def _n_fits(answers: Answers) -> int:
 
 
 def _pooled_settings(answers: Answers, settings: Settings) -> list[fitting.PooledSettings]:
-    """The settings worth trying on so many answers."""
+    """The settings that are worth trying for this number of answers."""
     n_seen = max(1, len(seen_images(answers)))
     if float(answers.n_shown().sum()) / n_seen < _SPARSE:
         return [settings.pooled, settings.pooled.sparse()]
@@ -292,10 +296,10 @@ def _pooled_settings(answers: Answers, settings: Settings) -> list[fitting.Poole
 
 @dataclass(frozen=True, eq=False)
 class _Verdict:
-    """What held-out answers decide.
+    """The decision by the held-out answers.
 
-    shown: which pooled embedding; uses_attributes, uses_pooled, uses_views: which models take
-    part; the rest as in CrowdModel.
+    shown: the chosen pooled embedding; uses_attributes, uses_pooled, uses_views: the models that
+    are used; the rest as in CrowdModel.
     """
 
     structure: str
@@ -309,7 +313,7 @@ class _Verdict:
 
     @classmethod
     def of(cls, trials: list[_Trial], n_attributes: int) -> _Verdict:
-        """n_attributes: those that hold."""
+        """Decide from the trials. n_attributes: number of supported attributes."""
         held = _joined([trial.held for trial in trials])
         n_models = len(trials[0].odds)
         odds = [torch.cat([trial.odds[m] for trial in trials]) for m in range(n_models)]
@@ -318,8 +322,8 @@ class _Verdict:
         scores = [_calibrated_score([one], held) for one in odds]
         shown = int(torch.stack([score.mean() for score in scores[1:]]).argmax())
         gap = Evidence.of(scores[0] - scores[1 + shown])
-        # A single attribute has no other to be distinguished from: it is shown where it predicts
-        # more than all that knows of one embedding.
+        # A single attribute has no other to be distinguished from. It is shown only if it predicts
+        # better than all models of one embedding.
         rival = _calibrated_score([odds[1 + shown], *views], held)
         lead = Evidence.of(scores[0] - rival)
         pooled_holds = any(
@@ -330,7 +334,7 @@ class _Verdict:
         if uses_attributes and lead.gain > 0:
             structure = ATTRIBUTES
         uses_pooled = structure != ATTRIBUTES or gap.deviations < _CLEARLY
-        # Where nothing holds, views of it would only make predictions surer than they are.
+        # If nothing is supported, views would only make predictions overconfident.
         views = views if structure != NONE else []
         members = [odds[0]] * uses_attributes + [odds[1 + shown]] * uses_pooled + views
         fitted = blend.fit_blend(torch.stack(members), held)
@@ -373,7 +377,7 @@ def _joined(parts: list[Answers]) -> Answers:
 
 
 def _unjudged(answers: Answers, settings: Settings, generator: torch.Generator) -> CrowdModel:
-    """Too few answers to judge by: an embedding, and no attribute."""
+    """Learn an embedding without attributes, because there are too few answers to judge by."""
     pooled = fitting.most_probable(
         fitting.start(answers, settings.pooled, generator), answers, settings.pooled
     )

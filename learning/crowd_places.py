@@ -1,11 +1,11 @@
-"""Where images are shown to lie when one embedding holds for everyone.
+"""The positions that are shown for images when there is one embedding for everyone.
 
-The pooled model places images by pairs, the choice among bins (`learning.binning`) by whole
-grids. In wide grids each sees what the other misses: an image with few or contradictory
-answers lies near the origin of the pooled model, whatever it is like, but near the images it
-was binned with in the other. So both stand side by side, and distances count two parts of the
-bins to one of the pairs. In grids of few images bins say little, and of very many answers
-there is no time for both.
+The pooled model positions images by pairs, the choice of bins (`learning.binning`) by whole
+grids. In wide grids, each captures what the other misses: an image with few or contradictory
+answers is near the origin of the pooled model, whatever it is like, but near the images with
+which it was binned in the other. So both are concatenated, with two parts of the bins and one
+of the pairs in squared distances. In grids of few images, bins carry little information, and
+with very many answers there is no time for both.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from learning.binning.pairs import suits_pairs
 from learning.binning.plain import plain_places
 from learning.pooled.model import PooledModel
 
-# Of the mean squared distance.
+# The share of the mean squared distance.
 _SHARE_OF_BINS = 2 / 3
 _MOST_ANSWERS = 20_000
 _TINY = 1e-6
 
 
 def pooled_places(pooled: PooledModel, answers: Answers, generator: torch.Generator) -> Tensor:
-    """(N, d) in as many dimensions as the pooled model has, and in its scale."""
+    """(N, d) positions with the dimensions and scale of the pooled model."""
     if len(answers) > _MOST_ANSWERS or suits_pairs(answers):
         return pooled.positions
     seen = pooled.placements > 0
@@ -36,7 +36,7 @@ def pooled_places(pooled: PooledModel, answers: Answers, generator: torch.Genera
     joint = torch.cat(
         [(1 - _SHARE_OF_BINS) ** 0.5 * by_pairs, _SHARE_OF_BINS**0.5 * by_bins], dim=1
     )
-    # In ascending order.
+    # The eigenvalues are in ascending order.
     axes = torch.linalg.eigh(joint.T @ joint).eigenvectors
     kept = axes[:, -pooled.positions.shape[1] :].flip(1)
     places: Tensor = scale * (joint @ kept)
@@ -44,8 +44,8 @@ def pooled_places(pooled: PooledModel, answers: Answers, generator: torch.Genera
 
 
 def place_variance(pooled: PooledModel, places: Tensor) -> Tensor:
-    """(N, d) of `pooled_places`: along each axis its spread, times the part of the pooled
-    model's spread that it does not know of the image."""
+    """(N, d) variances of `pooled_places`: the spread of each axis, times the share of the pooled
+    model's spread that is unknown for the image."""
     if not pooled.certain and torch.equal(places, pooled.positions):
         return pooled.variance()
     spread = places.var(dim=0)
@@ -59,8 +59,8 @@ def place_variance(pooled: PooledModel, places: Tensor) -> Tensor:
 
 
 def _unit(places: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
-    """Places about the middle of those seen, root mean square 1, and their scale before; an
-    image that no answer shows is in the middle."""
+    """Positions around the mean of the seen images, with root mean square 1, and their scale
+    before; an image in no answer is at the mean."""
     centred = (places - places[seen].mean(dim=0)) * seen.unsqueeze(1)
     scale = (centred[seen] ** 2).sum(dim=1).mean().sqrt()
     return centred / scale.clamp(min=_TINY), scale

@@ -1,4 +1,4 @@
-"""CrowdSter: a similarity metric from clustering queries that grow ever more local."""
+"""CrowdSter learns a similarity metric from clustering queries that become more and more local."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from learning.paper_crowdster import one_phase
 from learning.queries import introducing_grids, local_grids, random_grids
 
 _PAPER_DIMENSIONS = 3
-# The number of dimensions is looked for anew when there are so many times the answers; campaigns
-# look every time, for each of their jobs makes a model of its own.
+# The number of dimensions is searched again when the number of answers has grown by this factor.
+# Campaigns search it every time, because each of their jobs makes a new model.
 _GROWTH = 2.0
-# The first local grids of a small collection are drawn from a hood of so many grids: drawn
-# closer, they keep together groups that no grid shows side by side.
+# The first local grids of a small collection come from a neighbourhood of this many grids. A
+# smaller one would keep groups together that no grid shows next to each other.
 _WIDEST_GRIDS = 3.5
-# In more dimensions they are drawn from such a hood in a large collection too: there few of the
-# images that an early embedding shows close together are neighbours.
+# With more dimensions this applies to large collections too, because few of the images that are
+# close in an early embedding are neighbours.
 _FEW_DIMENSIONS = 8
-# Of the grids that are not random, when there is a focus.
+# The share of the grids that are not random, if there is a focus.
 _FOCUS_SHARE = 0.5
-# Of the grids neither random nor of the focus: what is known must be refined meanwhile.
+# The share of the grids that are neither random nor about the focus; the others refine the rest.
 _MOST_NEW = 0.5
-# What only one of the algorithms learns.
+# Attributes that only one of the algorithms learns.
 _OPTIONAL = ("uncertainty_", "carelessness_", "held_out_", "_asked_pairs")
 _N_EXCLUDED = {"likelihood": 3, "paper": 10}
 
@@ -45,56 +45,56 @@ _N_EXCLUDED = {"likelihood": 3, "paper": 10}
 class CrowdSter(Estimator):
     """Progressive queries (CrowdSter, Algorithm 1): `select_grids`, then `update`, per round.
 
-    The first round asks random grids, for local ones in a random embedding are worse than
-    random. Later ones are drawn from the neighbourhood of seed images that lie apart; the
+    The first round asks random grids, because local ones in a random embedding are worse than
+    random. Later grids come from the neighbourhood of seed images that are far apart, and the
     neighbourhood shrinks from round to round. `update` learns an embedding of all images:
 
     - "likelihood", the default: the embedding under which all answers so far are most
-      probable, with each annotator believed as far as the others support them. The number of
-      dimensions, how soft the choice among bins is and the share of the pairs are those that
-      predict held-out placements best. In grids of few images a pooled model of the pairs
-      joins the choice among bins, or replaces it where the latter adds nothing
+      probable, with each annotator trusted as far as the others support them. The number of
+      dimensions, the softness of the choice of bins and the share of the pairs are those that
+      predict held-out placements best. In grids of few images, a pooled model of the pairs
+      is added to the choice of bins, or replaces it if the bins add nothing
       (`learning.binning`).
-    - "paper": the distances of the pairs asked in this round are divided by beta where most
-      answers put the pair together, multiplied where most kept it apart, and all pairs
+    - "paper": the distances of the pairs asked in this round are divided by beta if most
+      answers put the pair together, and multiplied by it if most kept it apart. All pairs
       ever asked are embedded by a Sammon projection.
 
-    Readings where the paper leaves room, for either: the k of its k nearest neighbours
-    shrinks from wide to `neighbors_end * grid_size` over `n_phases`; several seeds start
-    apart (`n_excluded` nearest neighbours). For "likelihood" neighbourhoods are scaled by how
-    far each image's own neighbours are. For "paper" the scale of the embedding is
-    normalised every phase and small distances are clipped.
+    Where the paper is not specific, both do this: the k of the k nearest neighbours shrinks
+    from wide to `neighbors_end * grid_size` over `n_phases`, and several seeds start
+    apart (`n_excluded` nearest neighbours). "likelihood" scales neighbourhoods by how
+    far each image's own neighbours are. "paper" normalises the scale of the embedding every
+    phase and clips small distances.
 
     Parameters
     ----------
-    n_images : images of the collection, N. Answers may bring more: they join.
+    n_images : images of the collection, N. Answers can add more.
     grid_size : images of a grid (n_q).
-    n_bins : bins an annotator has (n_c). It is kept with the model; nothing is computed
-        from it, for the answers say how many bins each of them used.
-    n_dimensions : coordinates of the embedding; None: the answers say ("paper": 3).
+    n_bins : bins of an annotator (n_c). It is stored with the model but not used, because
+        the answers say how many bins each of them used.
+    n_dimensions : coordinates of the embedding; None: the answers decide ("paper": 3).
     algorithm : "likelihood" or "paper".
-    n_phases : phases the schedule of k is laid out for; later phases stay at its end.
-    neighbors_start : k of the second phase, as a part of the collection (3.5 grids at least,
-        and no more where "likelihood" found more than eight dimensions).
+    n_phases : phases of the schedule of k; later phases stay at its end.
+    neighbors_start : k of the second phase, as a share of the collection (at least 3.5 grids,
+        and exactly that if "likelihood" found more than eight dimensions).
     neighbors_end : k of the last phase, in grids.
-    n_excluded : nearest neighbours of a seed that may not be seeds too. None: 3, for seeds
+    n_excluded : nearest neighbours of a seed that cannot be seeds too. None: 3, because seeds
         shown least come first anyway ("paper": 10, with less some images are never shown).
-    random_share : part of the grids that are random, to measure against.
+    random_share : share of the grids that are random, for comparison.
     beta : "paper": factor of the update rule, > 1.
-    epsilon : "paper": weight of a pair never asked; 0 keeps the projection sparse, else
-        these pairs are represented by a random sample of them.
+    epsilon : "paper": weight of a pair never asked; 0 keeps the projection sparse, otherwise
+        a random sample represents these pairs.
     n_iterations : "paper": steps of the projection per phase.
-    device : "auto" takes a GPU when there is one.
+    device : "auto" uses a GPU if there is one.
     random_state : int for repeatable grids and embeddings.
 
     Attributes
     ----------
     embedding_ : (N, d) coordinates, unit root mean square distance from their centre.
     n_dimensions_ : d.
-    uncertainty_ : (N,) "likelihood": deviation of each image's place, 1 where unknown.
-    carelessness_ : (W,) "likelihood": odds that an annotator puts an image anywhere.
-    held_out_ : (G, 2) "likelihood": of every answer taken in, how many of the placements
-        that were held out of a fit it predicted, and how many there were.
+    uncertainty_ : (N,) "likelihood": deviation of each image's position, 1 if unknown.
+    carelessness_ : (W,) "likelihood": odds that an annotator puts an image at random.
+    held_out_ : (G, 2) "likelihood": for every answer, how many of the placements that were
+        held out of a fit it predicted, and how many there were.
     n_phases_seen_ : updates so far.
     asked_ : grids selected or answered so far.
     """
@@ -150,9 +150,9 @@ class CrowdSter(Estimator):
     def select_grids(self, n: int, focus: ArrayLike | None = None) -> IntArray:
         """(n, grid_size) grids for the next round; random ones before the first update.
 
-        Successive calls give different grids, and no set of images is asked twice while
-        there are others. Images that nobody was shown yet come first, in up to half of the
-        grids. focus: images to ask more about: half of the grids that are not random are
+        Successive calls return different grids, and no set of images is asked twice while
+        there are others. Images that nobody has seen come first, in up to half of the
+        grids. focus: images to ask more about; half of the grids that are not random are
         about their neighbourhoods.
         """
         return np.concatenate([grids for _, grids in self.plan_grids(n, focus)])
@@ -162,7 +162,7 @@ class CrowdSter(Estimator):
     ) -> list[tuple[str, IntArray]]:
         """`select_grids` by purpose: "new", "random", "focus" or "local", in this order.
 
-        phase: the one whose neighbourhoods the grids are to have, the next unless told.
+        phase: the phase whose neighbourhoods the grids use, by default the next.
         """
         check_parameters(self)
         check_count("n", n, minimum=0)
@@ -200,7 +200,7 @@ class CrowdSter(Estimator):
         return [(purpose, self._fresh(make, m)) for purpose, m, make in wanted if m or not n]
 
     def mark_asked(self, grids: ArrayLike) -> Self:
-        """Take grids (n, S) as asked, whether or not answers to them come; -1 pads."""
+        """Record grids (n, S) as asked, whether or not they get answers; -1 pads."""
         before = self.asked_ if hasattr(self, "asked_") else self._nothing_asked()
         rows = as_index_array("grids", grids, 2)
         self.asked_ = before.plus(np.delete(rows, before.repeats(rows), axis=0))
@@ -214,20 +214,20 @@ class CrowdSter(Estimator):
         features: ArrayLike | None = None,
         n_phases: int = 1,
     ) -> Self:
-        """Take in the answers of one round (the new ones only) and end the phase.
+        """Add the new answers of one round, learn, and end the phase.
 
-        n_phases: rounds that these answers are from, if from several: what "likelihood"
-        learns depends on all answers alone, not on how they came.
+        n_phases: number of rounds that these answers come from. What "likelihood" learns
+        depends only on all answers and not on their order.
 
-        features: (N, F) "likelihood": what is known of the images beforehand. Images are
-        expected where images with like features lie, as far as that foretells held-out
-        placements; it helps early and counts for less with every answer.
+        features: (N, F) "likelihood": features of the images. Images are expected near images
+        with similar features, as far as that predicts held-out placements. This helps early
+        and counts less with every answer.
 
-        progress(done, total, {}) is called while it learns. learn=False only takes the
-        answers in, for rounds long past: the next update learns from them ("paper" always
-        learns, for it needs the rounds one by one). Raises ValueError, and changes nothing,
-        when the answers are about fewer images, or when they and all before them hold no
-        informative pair, unless learn is False.
+        progress(done, total, {}) is called during learning. learn=False only adds the
+        answers, for past rounds; the next update learns from them ("paper" always
+        learns, because it needs the rounds one by one). Raises ValueError, without changes,
+        if the answers are about fewer images, or if all answers contain no informative pair,
+        unless learn is False.
         """
         check_parameters(self)
         n_images = groupings.n_images
@@ -235,14 +235,16 @@ class CrowdSter(Estimator):
             raise ValueError(f"answers about {n_images} images, not n_images={self._n()}")
         check_count("n_phases", n_phases)
         if self.algorithm == "paper" and n_phases > 1:
-            raise ValueError(f'"paper" learns from one round at a time, got n_phases={n_phases}')
+            raise ValueError(
+                f'algorithm "paper" learns from one round at a time, got n_phases={n_phases}'
+            )
         given = checked_features(features, n_images)
         self._check_device()
         self._check_joining(n_images)
         earlier = [self._answers] if hasattr(self, "_answers") else []
         answers = Groupings.concatenate([*earlier, groupings])
         if learn and not answers.informative_grids().any():
-            raise ValueError(f"{len(answers)} answers hold no informative pair")
+            raise ValueError(f"the {len(answers)} answers contain no informative pair")
         rng = self._generator("update", self._phase() + n_phases - 1)
         if self.algorithm == "paper":
             self._update_paper(groupings, rng)
@@ -259,7 +261,7 @@ class CrowdSter(Estimator):
         return nearest_neighbors(self.embedding_, k)
 
     def n_neighbors_at(self, phase: int) -> int:
-        """k of the given phase (0, the random one, sees all): geometric from wide to local."""
+        """k of a phase, geometric from wide to local; phase 0 is random and uses all images."""
         n_images = self._n()
         if phase == 0:
             return n_images
@@ -267,7 +269,7 @@ class CrowdSter(Estimator):
         many = self.algorithm == "likelihood" and self._n_found_dimensions() > _FEW_DIMENSIONS
         share = 0.0 if many else self.neighbors_start
         start = max(end, share * n_images, _WIDEST_GRIDS * self.grid_size)
-        # A single local phase is best drawn from close by.
+        # A single local phase works best with a small neighbourhood.
         n_steps = self.n_phases - 2
         part = min(1.0, (phase - 1) / n_steps) if n_steps > 0 else 1.0
         k = round(start ** (1 - part) * end**part)
@@ -276,7 +278,7 @@ class CrowdSter(Estimator):
     def _update_paper(self, groupings: Groupings, rng: np.random.Generator) -> None:
         n_dimensions = self.n_dimensions or _PAPER_DIMENSIONS
         start = getattr(self, "embedding_", None)
-        # Nothing is known yet: the next grids are to be random ones still.
+        # Nothing is known yet, so the next grids are still random.
         if start is None and not groupings.informative_grids().any():
             return
         self.embedding_, self._asked_pairs = one_phase(
@@ -322,10 +324,10 @@ class CrowdSter(Estimator):
     def _check_joining(self, n_images: int) -> None:
         places = getattr(self, "embedding_", None)
         if self.algorithm == "paper" and places is not None and len(places) < n_images:
-            raise ValueError('images cannot join a campaign of algorithm "paper"')
+            raise ValueError('algorithm "paper" cannot add images to a campaign')
 
     def _take_in(self, answers: Groupings, grids: IntArray) -> None:
-        """All answers so far, the newest of them to these grids."""
+        """Store all answers so far; the newest are to these grids."""
         self._answers = answers
         before = self.asked_ if hasattr(self, "asked_") else self._nothing_asked()
         if before.n_images < answers.n_images:
@@ -333,7 +335,7 @@ class CrowdSter(Estimator):
         self.mark_asked(grids)
 
     def _fresh(self, make: Callable[[int], IntArray], n: int) -> IntArray:
-        """n grids of `make`, none asked before if that can be; they count as asked."""
+        """n grids from `make`, new ones if possible, which then count as asked."""
         before = self.asked_ if hasattr(self, "asked_") else self._nothing_asked()
         grids = without_repeats(make, n, before)
         self.asked_ = before.plus(grids)
@@ -343,7 +345,7 @@ class CrowdSter(Estimator):
         return random_grids(n, self.grid_size, self._n(), rng)
 
     def _never_shown(self) -> IntArray:
-        """Images that no answer has shown, be it as leftovers, and no grid selected since."""
+        """Images in no answer (not even as leftovers) and in no grid selected since."""
         pending = self.asked_.grids[self._n_asked_then :]
         shown = np.concatenate([self._answers.images.ravel(), pending.ravel()])
         return np.flatnonzero(np.bincount(shown[shown >= 0], minlength=self._n()) == 0)
@@ -364,7 +366,7 @@ class CrowdSter(Estimator):
         return getattr(self, "n_phases_seen_", 0)
 
     def _generator(self, purpose: str, phase: int) -> np.random.Generator:
-        """A generator of its own for every call, so that a loaded model goes on alike."""
+        """A separate generator for every call, so that a loaded model continues in the same way."""
         if not hasattr(self, "seed_"):
             self.seed_ = (
                 int(np.random.SeedSequence().generate_state(1)[0])
@@ -413,7 +415,7 @@ class CrowdSter(Estimator):
             int(state["annotators"]),
         )
         self._n_looked_at = int(state["looked_at"])
-        # Models saved before it was kept: as if all had been answered.
+        # Models saved before this was stored behave as if all grids had been answered.
         self._n_asked_then = int(state.get("asked_then", len(self.asked_)))
         self.seed_ = int(state["seed"])
         self.n_calls_ = int(state["calls"])

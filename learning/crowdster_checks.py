@@ -1,4 +1,4 @@
-"""What CrowdSter accepts; ValueError names what it does not."""
+"""Checks of CrowdSter's parameters and features, which raise ValueError."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from learning.crowdster import CrowdSter
 
 ALGORITHMS = ("likelihood", "paper")
-# Squares of larger ones, summed up, leave the range of floats.
+# The sum of larger numbers' squares would exceed the range of floats.
 _LARGEST_FEATURE = 1e100
 
 
 def check_parameters(model: CrowdSter) -> None:
-    """Raise ValueError for a parameter that makes no sense."""
+    """Raise ValueError for an invalid parameter."""
     if model.algorithm not in ALGORITHMS:
         raise ValueError(f"algorithm must be one of {ALGORITHMS}, got {model.algorithm!r}")
     check_count("n_images", model.n_images, minimum=2)
@@ -43,7 +43,7 @@ def check_parameters(model: CrowdSter) -> None:
 
 
 def checked_features(features: ArrayLike | None, n_images: int) -> FloatArray | None:
-    """(n_images, F) float64. Raises ValueError for another shape or what is no finite number."""
+    """(n_images, F) float64. Raises ValueError for another shape or numbers that are not finite."""
     if features is None:
         return None
     given = np.asarray(features, np.float64)

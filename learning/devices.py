@@ -1,4 +1,4 @@
-"""Where torch computes, and on how many cores."""
+"""The device and number of cores that torch uses."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from contextlib import contextmanager
 import torch
 from threadpoolctl import threadpool_limits
 
-# Below it, threads of one fit wait for each other more than they compute.
+# Below this, threads of one fit wait for each other more than they compute.
 _ANSWERS_FOR_SEVERAL_CORES = 20_000
 
 
 def pick_device(device: str) -> torch.device:
-    """The device of a setting: "auto" takes a GPU when there is one.
+    """The device for a setting; "auto" uses a GPU if there is one.
 
-    Raises ValueError for one that is unknown or cannot compute here.
+    Raises ValueError for a device that is unknown or not available.
     """
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-        # A GPU may be missing, and "meta" holds no numbers: only use tells.
+        # A GPU may be missing, and "meta" stores no numbers; only a test computation shows it.
         torch.zeros(1, device=chosen).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(
-            f"device must be 'auto', 'cpu' or, where there is one, 'cuda'; got {device!r}"
+            f"device must be 'auto', 'cpu' or, if available, 'cuda'; got {device!r}"
         ) from error
     return chosen
 
 
 @contextmanager
 def cores_for(n_answers: int) -> Iterator[None]:
-    """Inside, torch and numpy compute on one core unless there are many answers.
+    """Let torch and numpy use one core during the block, unless there are many answers.
 
-    On a machine that does other work, too, threads that wait for each other make a fit of
-    hundreds of answers several times slower; and sums of one thread repeat to the bit.
+    On a machine with other work, threads that wait for each other make a fit of hundreds of
+    answers several times slower. The sums of one thread are also exactly repeatable.
     """
     if n_answers >= _ANSWERS_FOR_SEVERAL_CORES:
         yield

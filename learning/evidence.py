@@ -1,4 +1,4 @@
-"""What answers that were held out say of a model: does it matter which images are where?"""
+"""Evidence from held-out answers that a model's positions of images matter."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from learning.latent.model import LatentAttributes
 from learning.latent.pair_model import N_LEVELS
 from learning.pooled.model import PooledModel
 
-# How often the places are exchanged among the images, to know what chance gives.
+# How often the positions are permuted among the images, to measure chance.
 _N_SHUFFLES = 4
-# Standard errors above chance. On 36 crowds of noise (three kinds, 20 % held out) the largest
-# was 2.2 of an attribute and 2.6 of a pooled embedding.
+# Standard errors above chance. In 36 crowds of noise (three kinds, 20 % held out) the largest
+# was 2.2 for an attribute and 2.6 for a pooled embedding.
 MIN_DEVIATIONS = 2.4
 MIN_POOLED_DEVIATIONS = 3.0
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Gain of held-out answers, in nats, over the same model with its places exchanged.
+    """Gain in held-out answers, in nats, over the same model with permuted positions.
 
-    gain: the mean per answer; error: its standard error; n: answers it is about.
+    gain: the mean per answer; error: its standard error; n: number of answers
     """
 
     gain: float
@@ -35,7 +35,7 @@ class Evidence:
 
     @classmethod
     def of(cls, gains: Tensor) -> Evidence:
-        """gains: (G,) of the held-out answers."""
+        """Evidence from the gains (G,) of the held-out answers."""
         n = len(gains)
         if n < 2:
             return cls(0.0, float("inf"), n)
@@ -48,7 +48,7 @@ class Evidence:
         return self.gain / self.error
 
     def exceeds(self, deviations: float) -> bool:
-        """Whether the gain is above 0 by more than so many standard errors."""
+        """Whether the gain is more than this many standard errors above 0."""
         return self.gain > 0 and self.deviations > deviations
 
     @property
@@ -58,7 +58,7 @@ class Evidence:
 
 
 def seen_images(answers: Answers) -> Tensor:
-    """(M,) images that the answers show."""
+    """(M,) images in the answers."""
     seen: Tensor = torch.unique(answers.images[answers.present])
     return seen
 
@@ -66,10 +66,10 @@ def seen_images(answers: Answers) -> Tensor:
 def attribute_evidence(
     model: LatentAttributes, held: Answers, seen: Tensor, generator: torch.Generator
 ) -> list[Evidence]:
-    """Of each attribute: what its places tell of held-out answers beyond its class alone.
+    """For each attribute, the gain from its positions beyond its class alone.
 
-    A class with places exchanged among the images `seen` (M,) can still fit how many pairs
-    answers put together, so the gain is over that, not over leaving the attribute out.
+    A class with positions permuted among the images `seen` (M,) can still fit how many pairs
+    answers put together. So the gain is over that, not over leaving the attribute out.
     """
     prior = model.prior(held)
     likelihood = model.pairs.class_log_likelihood(held)
@@ -89,7 +89,7 @@ def attribute_evidence(
 def _exchanged(
     model: LatentAttributes, k: int, held: Answers, seen: Tensor, generator: torch.Generator
 ) -> Tensor:
-    """(G, 2) log likelihoods by attribute k with its places exchanged."""
+    """(G, 2) log likelihoods by attribute k with permuted positions."""
     order = torch.arange(len(model.pairs.positions), device=seen.device)
     order[seen] = seen[torch.randperm(len(seen), generator=generator).to(seen.device)]
     single = model.keep(torch.tensor([k], device=seen.device)).pairs
@@ -106,8 +106,7 @@ def _exchanged(
 def pooled_evidence(
     model: PooledModel, held: Answers, seen: Tensor, generator: torch.Generator
 ) -> Evidence:
-    """What the places of a pooled embedding tell of held-out answers beyond their share of
-    same pairs."""
+    """The gain from the positions of a pooled embedding beyond the share of same pairs."""
     real = answer_log_likelihood(model.log_odds(held), held)
     gains = torch.zeros_like(real)
     for _ in range(_N_SHUFFLES):

@@ -1,4 +1,4 @@
-"""Features of items as estimators take them."""
+"""Checks and scaling of the features of items."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from learning.arrays import FloatArray
 
 
 def as_features(values: ArrayLike, n_features: int | None = None) -> FloatArray:
-    """(n, D) float64. Raises ValueError for another shape, no item, another D than told, and the
-    first value that is not finite."""
+    """(n, D) float64. Raises ValueError for another shape, no item, a D other than `n_features`,
+    and the first value that is not finite."""
     features = np.asarray(values, np.float64)
     if features.ndim != 2 or not features.size:
         raise ValueError(f"X must be (n, D) and not empty, got shape {features.shape}")
@@ -26,13 +26,13 @@ def as_features(values: ArrayLike, n_features: int | None = None) -> FloatArray:
 
 
 def scaling_of(features: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(D,) mean and standard deviation; 1 for a feature that is the same everywhere.
+    """(D,) mean and standard deviation; 1 for a constant feature.
 
-    Raises ValueError when all are.
+    Raises ValueError if all features are constant.
     """
     mean, scale = features.mean(axis=0), features.std(axis=0)
-    # The same number summed many times has a deviation of rounding errors, not of zero.
+    # Because of rounding errors, many equal numbers have a deviation that is not exactly zero.
     constant = scale <= 1e-12 * np.maximum(np.abs(mean), 1.0)
     if constant.all():
-        raise ValueError("all features of X are constant: nothing tells the items apart")
+        raise ValueError("all features of X are constant, so the items cannot be distinguished")
     return mean, np.where(constant, 1.0, scale)

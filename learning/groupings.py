@@ -1,4 +1,4 @@
-"""Answers as arrays: who grouped which images how, and the pairwise labels in them."""
+"""Answers as arrays: groupings of images by annotators, and the pairwise labels in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from learning.arrays import (
     check_index_range,
 )
 
-# Grids are turned into pairs a block at a time, so that the temporary arrays stay small.
+# Grids are converted to pairs in blocks, so that the temporary arrays stay small.
 _PAIRS_PER_BLOCK = 2_000_000
 
 
@@ -24,8 +24,8 @@ _PAIRS_PER_BLOCK = 2_000_000
 class Pairs:
     """Pairwise labels, one row per informative pair.
 
-    annotator, i, j: (P,) int64; same: (P,) bool; grid: (P,) int64 row of the grid the
-    pair was seen in, or None. Raises ValueError when lengths or index ranges do not fit.
+    annotator, i, j: (P,) int64; same: (P,) bool; grid: (P,) int64 row of the pair's grid,
+    or None. Raises ValueError if lengths or index ranges do not match.
     """
 
     annotator: IntArray
@@ -66,8 +66,8 @@ class Groupings:
     annotators: (G,)   int64   dense annotator index
     n_images, n_annotators: int
 
-    Raises ValueError, naming the offending value, when shapes, types or index ranges do
-    not fit, when padding carries a group, or when a grid shows an image twice.
+    Raises ValueError, naming the wrong value, if shapes, types or index ranges do not
+    match, if padding has a group, or if a grid shows an image twice.
     """
 
     images: IntArray
@@ -82,7 +82,9 @@ class Groupings:
         for name, n_axes in (("images", 2), ("groups", 2), ("annotators", 1)):
             object.__setattr__(self, name, as_index_array(name, getattr(self, name), n_axes))
         if self.groups.shape != self.images.shape:
-            raise ValueError(f"groups {self.groups.shape} and images {self.images.shape} differ")
+            raise ValueError(
+                f"groups {self.groups.shape} and images {self.images.shape} have different shapes"
+            )
         if len(self.annotators) != len(self.images):
             raise ValueError(f"{len(self.annotators)} annotators for {len(self.images)} grids")
         check_index_range("images", self.images, -1, self.n_images)
@@ -106,19 +108,19 @@ class Groupings:
 
     @property
     def grid_size(self) -> int:
-        """S, the width of the grids with their padding."""
+        """S, the width of the grids including padding."""
         return int(self.images.shape[1])
 
     def informative_grids(self) -> BoolArray:
-        """(G,) whether a grid holds a pair that tells something."""
+        """(G,) whether a grid contains an informative pair."""
         several = (self.images >= 0).sum(axis=1) >= 2
         return np.asarray(several & (self.groups >= 0).any(axis=1))
 
     def pairs(self) -> Pairs:
         """One row per informative pair, grid by grid in numpy.triu_indices(S, 1) order.
 
-        Same group: same; different groups, or a leftover and a grouped image: different;
-        two leftovers tell nothing and give no row.
+        Images of one group are the same; images of different groups, or a leftover and a
+        grouped image, are different; two leftovers are uninformative and give no row.
         """
         first, second = np.triu_indices(self.grid_size, 1)
         grids, places, labels = [], [], []
@@ -148,7 +150,7 @@ class Groupings:
         return labels
 
     def label_blocks(self) -> Iterator[tuple[slice, NDArray[np.int8]]]:
-        """`pair_labels` of some rows after others, so that memory stays bounded."""
+        """`pair_labels` in blocks of rows, so that memory stays limited."""
         first, second = np.triu_indices(self.grid_size, 1)
         step = max(1, _PAIRS_PER_BLOCK // max(1, len(first)))
         for start in range(0, len(self), step):
@@ -167,11 +169,11 @@ class Groupings:
         return labels
 
     def split(self, test_fraction: float, seed: int) -> tuple[Groupings, Groupings]:
-        """(training, test) by whole grids; at least one grid in each.
+        """(training, test) split by whole grids, with at least one grid in each.
 
         Answers to the same images stay together, so that no test grid is known from another
-        annotator; only where all are of one grid, by answers. Raises ValueError for a
-        fraction outside 0..1 or fewer than two grids.
+        annotator. If all answers are to one grid, the split is by answers. Raises ValueError
+        for a fraction outside 0..1 or fewer than two grids.
         """
         train, test = self.split_rows(test_fraction, seed)
         return self.subset(train), self.subset(test)
@@ -179,7 +181,7 @@ class Groupings:
     def split_rows(self, test_fraction: float, seed: int) -> tuple[IntArray, IntArray]:
         """Row indices of the two parts of `split`, in ascending order."""
         if not 0.0 < test_fraction < 1.0:
-            raise ValueError(f"test_fraction must lie between 0 and 1, got {test_fraction!r}")
+            raise ValueError(f"test_fraction must be between 0 and 1, got {test_fraction!r}")
         if len(self) < 2:
             raise ValueError(f"a split needs at least 2 grids, got {len(self)}")
         n_test = int(np.clip(round(test_fraction * len(self)), 1, len(self) - 1))
@@ -196,8 +198,8 @@ class Groupings:
         return np.sort(order[n_test:]), np.sort(order[:n_test])
 
     def _same_images(self) -> IntArray:
-        """(G,) the same number for grids of the same images, in whatever order."""
-        # A sum of 64 random bits for each image; padding, the last, adds nothing.
+        """(G,) the same number for grids of the same images in any order."""
+        # The number is a sum of 64 random bits per image; padding, the last, adds nothing.
         bits = np.random.default_rng(0).integers(0, 2**64, self.n_images + 1, dtype=np.uint64)
         bits[-1] = 0
         keys = np.zeros(len(self), np.uint64)
@@ -206,7 +208,7 @@ class Groupings:
         return np.asarray(np.unique(keys, return_inverse=True)[1], np.int64)
 
     def subset(self, grids: ArrayLike) -> Groupings:
-        """The given grids: row indices, or a (G,) bool mask. Images and annotators keep
+        """The given grids, as row indices or a (G,) bool mask. Images and annotators keep
         their indices. Raises ValueError for a row that does not exist."""
         rows = np.asarray(grids)
         if rows.dtype == np.bool_:
@@ -227,8 +229,8 @@ class Groupings:
     def concatenate(parts: Sequence[Groupings]) -> Groupings:
         """All grids of `parts` in order, padded to the widest.
 
-        Image and annotator indices must mean the same in every part; a later part may
-        know more of them. Raises ValueError for an empty sequence.
+        Image and annotator indices must mean the same in every part; a later part can
+        have more of them. Raises ValueError for an empty sequence.
         """
         if not parts:
             raise ValueError("concatenate needs at least one Groupings, got none")
@@ -249,10 +251,10 @@ def from_answers(
     n_images: int,
     n_annotators: int,
 ) -> Groupings:
-    """Groupings of answers whose grids may differ in size; short ones are padded with -1.
+    """Groupings of answers whose grids can differ in size; short ones are padded with -1.
 
     images, groups: G sequences, the g-th pair of equal length; annotators: (G,).
-    Raises ValueError when an answer's images and groups differ in length.
+    Raises ValueError if an answer's images and groups differ in length.
     """
     if len(images) != len(groups):
         raise ValueError(f"{len(images)} grids but {len(groups)} groupings")

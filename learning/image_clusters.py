@@ -1,4 +1,4 @@
-"""Images parted by their places; apart, as only who makes clusters needs scikit-learn."""
+"""Clustering of images by their positions. Only this module needs scikit-learn at its import."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _MOST_FOR_WHOLE_BATCHES = 20_000
 
 
 class ImageClusters(BaseEstimator):  # type: ignore[misc, unused-ignore]
-    """Parts images into clusters by their places, numbered from the largest on.
+    """Clusters images by their positions; the largest cluster has number 0.
 
-    algorithm: "k-means" (Lloyd; in small batches beyond 20,000 images), or agglomerative
+    algorithm: "k-means" (Lloyd; in small batches above 20,000 images), or agglomerative
     with "ward" or "average" linkage, for at most 5,000 images. After `fit`: `labels_` (N,).
     """
 
@@ -41,8 +41,8 @@ class ImageClusters(BaseEstimator):  # type: ignore[misc, unused-ignore]
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: None = None) -> Self:
-        """X: (N, d). Raises ValueError for an unknown algorithm, fewer different places than
-        clusters, or more images than an agglomerative algorithm can take."""
+        """X: (N, d). Raises ValueError for an unknown algorithm, fewer different positions than
+        clusters, or too many images for an agglomerative algorithm."""
         points = as_points(X)
         check_count("n_clusters", self.n_clusters)
         if self.algorithm not in ALGORITHMS:
@@ -50,17 +50,17 @@ class ImageClusters(BaseEstimator):  # type: ignore[misc, unused-ignore]
         n_places = len(np.unique(points, axis=0))
         if n_places < self.n_clusters:
             raise ValueError(
-                f"n_clusters must be at most {n_places}, the number of different places, "
+                f"n_clusters must be at most {n_places}, the number of different positions, "
                 f"got {self.n_clusters}"
             )
         if self.algorithm != "k-means" and len(points) > MOST_AGGLOMERATED:
             raise ValueError(
-                f"{self.algorithm} takes at most {MOST_AGGLOMERATED} images, got {len(points)}"
+                f"{self.algorithm} works with at most {MOST_AGGLOMERATED} images, got {len(points)}"
             )
-        # One core: threads of a machine that has other work wait for each other, and cost more
-        # than they save.
+        # On a machine with other work, threads wait for each other and cost more than they save,
+        # so this uses one core.
         with threadpool_limits(1), warnings.catch_warnings():
-            # Enough for a partition to look at; the last tenth of a percent changes no figure.
+            # This is enough for display; the last tenth of a percent changes no figure.
             warnings.simplefilter("ignore", ConvergenceWarning)
             found = self._algorithm(len(points)).fit_predict(points)
         self.labels_: IntArray = largest_first(found)
@@ -82,16 +82,16 @@ class ImageClusters(BaseEstimator):  # type: ignore[misc, unused-ignore]
 def suggest_n_clusters(
     X: ArrayLike, algorithm: str = "k-means", most: int = 20, random_state: int = 0
 ) -> Suggestion:
-    """Tries 2 to `most` clusters on at most 2,000 images drawn at random.
+    """Try 2 to `most` clusters on at most 2,000 random images.
 
-    Raises ValueError with fewer than three different places.
+    Raises ValueError if there are fewer than three different positions.
     """
     points = as_points(X)
     if len(points) > SAMPLE:
         points = points[np.random.default_rng(random_state).permutation(len(points))[:SAMPLE]]
     n_places = len(np.unique(points, axis=0))
     if n_places < 3:
-        raise ValueError(f"X must have at least 3 different places, got {n_places}")
+        raise ValueError(f"X must have at least 3 different rows, got {n_places}")
     tried = tuple(range(2, min(most, n_places - 1) + 1))
     scores = []
     for n in tried:

@@ -1,4 +1,4 @@
-"""What the answers say about each annotator."""
+"""Insight into each annotator from the answers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from learning.groupings import Groupings
 
 @dataclass(frozen=True, eq=False)
 class AnnotatorInsight:
-    """One row per annotator; NaN where there is nothing to tell.
+    """One row per annotator; NaN if nothing is known.
 
     n_answers:    (W,) informative answers
-    preference:   (W, K) how often each attribute would decide in an ordinary grid; what is
-                  missing to 1 is none of them
+    preference:   (W, K) how often each attribute would decide in an ordinary grid; the rest
+                  to 1 is none of them
     used:         (W, K) how often each attribute did decide: the mean probability over their
                   answers, given their groupings (Context Embedding Networks, figure S1b-e)
     used_error:   (W, K) standard errors of `used`; NaN for a single answer
     n_groups:     (W,) mean number of groups they make
-    detail:       (W,) probability of a fine grouping where a coarse one is possible
+    detail:       (W,) probability of a fine grouping if a coarse one is possible
     carelessness: (W,) probability of an answer about no attribute
     agreement:    (W,) Cohen's kappa of their pairs and the model's, given which attribute
                   each answer is about: 1 for complete agreement, 0 for chance
@@ -48,11 +48,11 @@ class AnnotatorInsight:
 def annotator_insight(
     model: ContextEmbeddingNetwork | PaperContextEmbedding, groupings: Groupings
 ) -> AnnotatorInsight:
-    """All annotators of `groupings`, seen by a model fitted on them.
+    """Insight into all annotators of `groupings` by a model that was fitted to them.
 
-    The paper's network has neither levels of detail nor carelessness, and never reads which
+    The paper's network has neither levels of detail nor carelessness, and does not infer which
     attribute an answer used: all are NaN. Its preference is the mean activation over an
-    annotator's answers, and its labels are those that it predicts from annotator and grid.
+    annotator's answers, and its labels are predictions from annotator and grid.
     """
     n = groupings.n_annotators
     told = groupings.informative_grids()
@@ -87,10 +87,10 @@ def annotator_insight(
 
 
 def repeated_judgements(groupings: Groupings) -> tuple[IntArray, FloatArray]:
-    """(W,) image pairs judged more than once by an annotator, and (W,) kappa of these.
+    """(W,) image pairs that an annotator judged more than once, and (W,) their kappa.
 
-    Agreement of two judgements of a pair, over pairs of judgements, against that of two
-    independent judgements at the annotator's rate of "same".
+    Kappa compares the agreement of two judgements of a pair with that of two independent
+    judgements at the annotator's rate of "same".
     """
     n_repeats = np.zeros(groupings.n_annotators, np.int64)
     kappa = np.full(groupings.n_annotators, np.nan)
@@ -112,7 +112,7 @@ def repeated_judgements(groupings: Groupings) -> tuple[IntArray, FloatArray]:
 
 
 def _self_kappa(judged: NDArray[np.int64], same: FloatArray) -> float:
-    """judged, same: (P,) judgements of each pair, and how many of them say "same"."""
+    """Kappa. judged, same: (P,) judgements of each pair, and how many of them say "same"."""
     different = judged - same
     agreeing = (same * (same - 1) + different * (different - 1)).sum()
     observed = agreeing / (judged * (judged - 1)).sum()
@@ -143,7 +143,7 @@ def _used(model: ContextEmbeddingNetwork, groupings: Groupings) -> tuple[FloatAr
 
 
 def _agreement(expected_same: Callable[[Groupings], BoolArray], groupings: Groupings) -> FloatArray:
-    """(W,) kappa of pair labels and the labels that a model expects, (G, P) of some answers."""
+    """(W,) kappa of pair labels and a model's expected labels, (G, P) for some answers."""
     table = np.zeros((groupings.n_annotators, 2, 2))
     for rows, labels in groupings.label_blocks():
         block = groupings.subset(np.arange(rows.start, rows.start + len(labels)))
@@ -161,7 +161,7 @@ def _agreement(expected_same: Callable[[Groupings], BoolArray], groupings: Group
 
 
 def _kappa(observed: float, chance: float) -> float:
-    """Agreement above chance; NaN when chance alone is complete agreement."""
+    """Agreement above chance; NaN if chance already gives complete agreement."""
     return (observed - chance) / (1 - chance) if chance < 1 else float("nan")
 
 

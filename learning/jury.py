@@ -1,8 +1,8 @@
-"""What votes say of items of which something is known before.
+"""A model of votes on items with a prior probability.
 
-Annotators have a sensitivity and a specificity of their own (Dawid and Skene 1979, for two
-classes); an item has a probability of its own before any vote, such as a classifier's, as in
-Raykar et al. (2010, JMLR 11, section 2.6).
+Each annotator has a sensitivity and a specificity (Dawid and Skene 1979, for two classes). Each
+item has its own prior probability, such as a classifier's, as in Raykar et al. (2010, JMLR 11,
+section 2.6).
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from scipy.special import expit, logit
 from learning.arrays import FloatArray
 from learning.votes import MISSING, as_votes
 
-# Before any of their votes, an annotator counts as so many of an average one's.
+# Before any of their votes, an annotator has the weight of this many votes of an average one.
 _SHRINKAGE = 4.0
-# An average annotator before any vote: better than chance.
+# An average annotator before any vote is better than chance.
 _PRIOR_RIGHT, _PRIOR_WRONG = 4.0, 1.0
 _CLIP = 1e-4
-# As many items' worth, about, of a prior that is right as it is.
+# The weight of an unscaled prior, in about this many items.
 _PULL = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Jury:
     """probability: (n,) of yes, given votes and prior; prior: (n,) as it was used; scale: factor
-    and shift of its log odds; sensitivity, specificity: (d,) share of yes among what shows it, of
-    no among the rest, shrunk to those of all, which are `mean`."""
+    and offset of its log odds; sensitivity, specificity: (d,) share of yes among the yes items and
+    of no among the others, shrunk to those of all annotators, `mean`."""
 
     probability: FloatArray
     prior: FloatArray
@@ -40,12 +40,12 @@ class Jury:
 
 
 def hear(votes: ArrayLike, prior: ArrayLike, n_iterations: int = 200, scaled: bool = False) -> Jury:
-    """By expectation-maximisation, from the majority on.
+    """Fit the model by expectation-maximisation, starting at the majority.
 
-    votes: (n, d) 1 yes, 0 no, -1 none; prior: (n,) probability of yes before any vote, by
-    something that has not seen the item's votes. scaled: whether its log odds get a factor (not
-    below 0) and a shift with which it explains the votes best; a classifier of noisy labels says
-    how people vote, not what is true. Raises ValueError when they do not fit.
+    votes: (n, d) 1 yes, 0 no, -1 none; prior: (n,) probability of yes before any vote, from a
+    source that has not seen the item's votes. scaled: whether its log odds get the factor (not
+    below 0) and offset that explain the votes best, because a classifier of noisy labels says
+    how people vote, not what is true. Raises ValueError if the shapes do not match.
     """
     given = as_votes(votes)
     before = np.asarray(prior, np.float64)
@@ -83,8 +83,8 @@ def hear(votes: ArrayLike, prior: ArrayLike, n_iterations: int = 200, scaled: bo
 def _scale_to(
     odds: FloatArray, probability: FloatArray, scale: tuple[float, float]
 ) -> tuple[float, float]:
-    """One Newton step of logistic regression of (n,) probabilities on (n,) log odds, from `scale`
-    on, with a slight pull to a factor of 1: where all is said, no factor is too large."""
+    """One Newton step, starting at `scale`, of a logistic regression of (n,) probabilities on (n,)
+    log odds. A slight pull to a factor of 1 prevents an unlimited factor for separable data."""
     design = np.stack([odds, np.ones_like(odds)], axis=1)
     now = np.array(scale)
     fitted = expit(design @ now)
@@ -97,7 +97,7 @@ def _scale_to(
 
 
 def _smoothed_majority(n: int, item: np.ndarray, yes: np.ndarray, before: FloatArray) -> FloatArray:
-    """The prior counts as one vote."""
+    """The majority, with the prior as one more vote."""
     said, cast = np.bincount(item, yes, n), np.bincount(item, minlength=n)
     return np.asarray((said + before) / (cast + 1), np.float64)
 
@@ -105,7 +105,7 @@ def _smoothed_majority(n: int, item: np.ndarray, yes: np.ndarray, before: FloatA
 def _rates(
     who: np.ndarray, n_people: int, weight: FloatArray, right: np.ndarray
 ) -> tuple[FloatArray, float]:
-    """(d,) share of weight that each one is right on, and that of all."""
+    """(d,) share of the weight on which each annotator is right, and that of all annotators."""
     total = np.bincount(who, weight, n_people)
     hit = np.bincount(who, weight * right, n_people)
     mean = (hit.sum() + _PRIOR_RIGHT) / (total.sum() + _PRIOR_RIGHT + _PRIOR_WRONG)

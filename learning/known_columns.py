@@ -1,4 +1,4 @@
-"""How well attributes of a model agree with what is known of the images, one column at a time."""
+"""How well attributes of a model agree with known columns of a collection's table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from learning.arrays import FloatArray, IntArray
 from learning.metrics import clustering_scores
 
-# Fewer different numbers are categories: a code, a class, a rating.
+# Columns with fewer different numbers are categories, such as a code, a class or a rating.
 LEAST_NUMBERS = 11
 MOST_CATEGORIES = 30
 LEAST_IMAGES = 10
@@ -22,10 +22,10 @@ LEAST_PER_CATEGORY = 2
 
 @dataclass(frozen=True, eq=False)
 class KnownColumn:
-    """A column that embeddings can be compared with.
+    """A column with which embeddings can be compared.
 
-    rows: (M,) images that have a value; values: (M,) numbers of the categories or, of a column of
-    numbers, their ranks.
+    rows: (M,) images with a value; values: (M,) numbers of the categories, or ranks for a column
+    of numbers
     """
 
     kind: Literal["categories", "numbers"]
@@ -39,9 +39,9 @@ class KnownColumn:
 
 @dataclass(frozen=True)
 class Agreement:
-    """score: of categories the adjusted mutual information of clusters and categories, of numbers
-    the correlation of ranks; 0 is chance, 1 complete. balanced_accuracy: of categories, the mean
-    share of their images in the cluster matched to them; chance is 1 / number of categories.
+    """score: for categories the adjusted mutual information of clusters and categories, for numbers
+    the correlation of ranks; 0 is chance, 1 complete. balanced_accuracy: for categories, the mean
+    share of their images in the matched cluster; chance is 1 / number of categories.
     """
 
     score: float
@@ -49,11 +49,11 @@ class Agreement:
 
 
 def known_column(values: Sequence[str | None]) -> KnownColumn | None:
-    """From the texts (N,) of a column, None where an image has none.
+    """A column from its texts (N,), None for images without a value.
 
-    Numbers where all are and LEAST_NUMBERS differ, else categories; those of fewer than
-    LEAST_PER_CATEGORY images are left out. None for a column that cannot be compared: too few
-    images, one value only, or a value of its own for nearly every image.
+    The values are numbers if all texts are and LEAST_NUMBERS differ, otherwise categories, without
+    those of fewer than LEAST_PER_CATEGORY images. None for a column that cannot be compared: too
+    few images, only one value, or a different value for nearly every image.
     """
     present = [row for row, value in enumerate(values) if value is not None and value.strip()]
     texts = [str(values[row]).strip() for row in present]
@@ -73,10 +73,10 @@ def known_column(values: Sequence[str | None]) -> KnownColumn | None:
 def agreement_with(
     column: KnownColumn, coordinates: FloatArray, random_state: int = 0
 ) -> Agreement:
-    """How well places (N, d) tell the values of a column.
+    """How well positions (N, d) predict the values of a column.
 
-    Categories: k-means with as many clusters as categories. Numbers: the multiple correlation of
-    their ranks with those of the coordinates, adjusted for d. Raises ValueError for coordinates
+    Categories use k-means with as many clusters as categories. Numbers use the multiple correlation
+    of their ranks with those of the coordinates, adjusted for d. Raises ValueError for coordinates
     that are not finite.
     """
     places = np.asarray(coordinates, np.float64)[column.rows]
@@ -94,7 +94,7 @@ def agreement_with(
 def matched_accuracy(true: IntArray, found: IntArray) -> float:
     """Mean over the categories of the share of their images in the cluster that is matched to them,
     one to one (Hungarian method); true, found: (M,)."""
-    # Imported here: servers and commands start without it, in a second less.
+    # Imported here so that servers and commands start a second faster.
     from scipy.optimize import linear_sum_assignment
     from sklearn.metrics.cluster import contingency_matrix
 

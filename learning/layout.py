@@ -1,4 +1,4 @@
-"""Which column of an embedding shows which attribute."""
+"""The assignment of an embedding's columns to attributes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from learning.arrays import FloatArray, IntArray
 class Layout:
     """How the subspaces of attributes fill K columns.
 
-    turn: (M, K) the model's coordinates times this are the embedding; orthogonal within an
-        attribute, so that distances stay unless columns had to be left out
+    turn: (M, K) maps the model's coordinates to the embedding; orthogonal within an attribute,
+        so that distances are kept unless columns had to be left out
     attribute: (K,) attribute of each column, -1 for an empty one
     """
 
@@ -22,24 +22,24 @@ class Layout:
     attribute: IntArray
 
     def column(self, attribute: int) -> int:
-        """The column that shows most of an attribute."""
+        """The strongest column of an attribute."""
         own = np.flatnonzero(self.attribute == attribute)
         return int(attribute if attribute in own else own[0])
 
     def embedding(self, positions: FloatArray) -> FloatArray:
-        """(N, K) of positions (N, M)."""
+        """The embedding (N, K) of positions (N, M)."""
         return np.asarray(positions @ self.turn)
 
     def deviation(self, variance: FloatArray) -> FloatArray:
-        """(N, K) standard deviations of the embedding, of variances (N, M)."""
+        """(N, K) standard deviations of the embedding from variances (N, M)."""
         return np.asarray(np.sqrt(variance @ self.turn**2))
 
 
 def lay_out(positions: FloatArray, owner: IntArray, number: IntArray, k: int) -> Layout:
-    """Every attribute's strongest direction in the column of its number, the others after.
+    """Put every attribute's strongest direction in the column of its number, and the others after.
 
     positions: (N, M); owner: (M,) 0..A-1; number: (A,) column and number of each attribute,
-    different and below k. Of more directions than columns the weakest are left out.
+    different and below k. If there are more directions than columns, the weakest are left out.
     """
     turn, attribute = np.zeros((len(owner), k)), np.full(k, -1, np.int64)
     rest: list[tuple[float, int, FloatArray]] = []
@@ -62,6 +62,6 @@ def lay_out(positions: FloatArray, owner: IntArray, number: IntArray, k: int) ->
 
 
 def _signed(direction: FloatArray) -> FloatArray:
-    """With its largest entry above 0, so that a repeated fit does not turn round."""
+    """The direction with a positive largest entry, so that a repeated fit is not reversed."""
     largest: float = direction[np.argmax(np.abs(direction))]
     return np.asarray(direction * (1.0 if largest >= 0 else -1.0))

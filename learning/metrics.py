@@ -1,4 +1,4 @@
-"""How good an embedding or its pair predictions are."""
+"""Scores of an embedding, of pair predictions and of clusters."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from learning.arrays import BoolArray, FloatArray, IntArray, as_index_array
 
 
 def neighbor_overlap(true: ArrayLike, found: ArrayLike) -> float:
-    """Mean number of neighbours in both lists: 0..k. true: (N, k); found: (N, m)."""
+    """Mean number of neighbours in both lists, 0..k. true: (N, k); found: (N, m)."""
     true_rows = as_index_array("true", true, 2)
     found_rows = as_index_array("found", found, 2)
     if len(true_rows) != len(found_rows) or not len(true_rows):
-        raise ValueError(f"lists of {len(true_rows)} and {len(found_rows)} images")
+        raise ValueError(f"the lists are of {len(true_rows)} and {len(found_rows)} images")
     shared = sum(
         (true_rows[:, [column]] == found_rows).any(axis=1).sum()
         for column in range(true_rows.shape[1])
@@ -22,7 +22,7 @@ def neighbor_overlap(true: ArrayLike, found: ArrayLike) -> float:
 
 
 def pair_accuracy(same: ArrayLike, predicted: ArrayLike) -> float:
-    """Part of the pairs whose predicted label is right. same, predicted: (P,) bool."""
+    """Share of the pairs whose predicted label is right. same, predicted: (P,) bool."""
     truth, guess = _labels(same), _labels(predicted)
     if truth.shape != guess.shape:
         raise ValueError(f"{len(truth)} labels but {len(guess)} predictions")
@@ -46,7 +46,7 @@ def balanced_accuracy(same: ArrayLike, predicted: ArrayLike) -> float:
 def pair_auc(same: ArrayLike, distance: ArrayLike) -> float:
     """Probability that a same pair is nearer than a different one; ties count half.
 
-    0.5, chance, when only one kind of pair is present.
+    It is 0.5, chance, if only one kind of pair is present.
     """
     truth = _labels(same)
     scores = np.asarray(distance, np.float64)
@@ -65,7 +65,7 @@ def pair_auc(same: ArrayLike, distance: ArrayLike) -> float:
 
 
 def pair_scores(same: ArrayLike, predicted: ArrayLike, distance: ArrayLike) -> dict[str, float]:
-    """Accuracy with what it must be read against: majority rate, balanced accuracy, AUC."""
+    """Accuracy with the figures to compare it with: majority rate, balanced accuracy, AUC."""
     return {
         "accuracy": pair_accuracy(same, predicted),
         "majority_rate": majority_rate(same),
@@ -75,10 +75,10 @@ def pair_scores(same: ArrayLike, predicted: ArrayLike, distance: ArrayLike) -> d
 
 
 def clustering_accuracy(true: ArrayLike, found: ArrayLike) -> float:
-    """Part of the images in the cluster that is matched to their class (Hungarian method).
+    """Share of the images in the cluster that is matched to their class (Hungarian method).
 
-    true, found: (N,) whole numbers. Every class gets at most one cluster, so that all images
-    of surplus clusters count as errors (Xie et al. 2016; SCDC section 5.1).
+    true, found: (N,) whole numbers. Every class gets at most one cluster, so all images of
+    surplus clusters count as errors (Xie et al. 2016; SCDC section 5.1).
     """
     # Imported here: servers and commands start without it, in a second less.
     from scipy.optimize import linear_sum_assignment
@@ -90,7 +90,7 @@ def clustering_accuracy(true: ArrayLike, found: ArrayLike) -> float:
 
 
 def clustering_scores(true: ArrayLike, found: ArrayLike) -> dict[str, float]:
-    """How well clusters (N,) match classes (N,): each 1 for the same partition.
+    """How well clusters (N,) match classes (N,); each score is 1 for the same partition.
 
     accuracy: `clustering_accuracy`; nmi, ami: normalised and adjusted mutual information, over
     the mean of the two entropies; ami_max: adjusted, over the larger entropy, which is what
@@ -109,16 +109,16 @@ def clustering_scores(true: ArrayLike, found: ArrayLike) -> dict[str, float]:
 
 
 def best_threshold(distance: FloatArray, same: BoolArray) -> float:
-    """The distance that best parts same pairs (below) from different ones.
+    """The distance that best separates same pairs (below) from different ones.
 
-    distance, same: (P,). It makes the fewest mistakes on these pairs; CEN section 4.5 uses
+    distance, same: (P,). It makes the fewest errors on these pairs; CEN section 4.5 uses
     (xi_n + xi_p) / 2, which only suits balanced labels.
     """
     order = np.argsort(distance)
     ordered = distance[order]
     signs = np.where(same[order], 1, -1)
     gain = np.concatenate([[0], np.cumsum(signs)])
-    # Between equal distances there is no threshold.
+    # A threshold cannot be between equal distances.
     cuts = np.concatenate([[True], ordered[1:] > ordered[:-1], [True]])
     best = int(np.flatnonzero(cuts)[np.argmax(gain[cuts])])
     if best == 0:

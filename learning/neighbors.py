@@ -1,4 +1,4 @@
-"""Nearest neighbours: exact where that is fast, else approximate (HNSW)."""
+"""Nearest neighbours: exact if that is fast, otherwise approximate (HNSW)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 
 from learning.arrays import FloatArray, IntArray, check_count
 
-# Beyond both, a k-d tree looks at nearly all points, and HNSW is faster.
+# Above both, a k-d tree visits nearly all points, and HNSW is faster.
 _DIMENSIONS_OF_TREES = 8
 POINTS_OF_TREES = 20_000
 _LINKS, _BREADTH = 32, 80
@@ -20,9 +20,9 @@ Search = Callable[[FloatArray, int], NDArray[np.integer]]
 
 
 class NearestPoints:
-    """Points (N, d) laid out once, to look up the nearest of them many times.
+    """An index of points (N, d), to find the nearest of them many times.
 
-    Approximate (Malkov & Yashunin, 2018) beyond 20,000 points in more than 8 dimensions.
+    It is approximate (Malkov & Yashunin, 2018) above 20,000 points in more than 8 dimensions.
     """
 
     def __init__(self, points: FloatArray) -> None:
@@ -33,18 +33,20 @@ class NearestPoints:
     def query(self, k: int, of: FloatArray | None = None) -> IntArray:
         """(M, k) indices of the points nearest to each of `of` (M, d), nearest first.
 
-        of: the points themselves unless told; a point is then among its own. Raises
-        ValueError when there are fewer than k points.
+        of: by default the points themselves; a point is then its own neighbour. Raises
+        ValueError if there are fewer than k points.
         """
         check_count("k", k)
         if k > len(self._points):
-            raise ValueError(f"k must be at most {len(self._points)} points, got {k}")
+            raise ValueError(
+                f"k must be at most the number of points ({len(self._points)}), got {k}"
+            )
         asked = self._points if of is None else of
         return np.asarray(self._search(asked, k), np.int64).reshape(len(asked), k)
 
 
 def nearest_points(points: FloatArray, k: int, of: FloatArray | None = None) -> IntArray:
-    """(M, k) the same for points that are looked at once."""
+    """(M, k) indices as by `NearestPoints`, for points that are needed only once."""
     return NearestPoints(points).query(k, of)
 
 
@@ -52,9 +54,9 @@ def nearest_neighbors(points: FloatArray, k: int) -> IntArray:
     """(N, k) indices of the nearest other points, nearest first. points: (N, D)."""
     check_count("k", k)
     if k >= len(points):
-        raise ValueError(f"k must be below {len(points)} points, got {k}")
+        raise ValueError(f"k must be below the number of points ({len(points)}), got {k}")
     found = nearest_points(points, k + 1)
-    # A point with an exact double need not come first in its own list.
+    # A point with an exact duplicate may not come first in its own list.
     own = found == np.arange(len(points))[:, None]
     own[~own.any(axis=1), -1] = True
     others: IntArray = found[~own].reshape(len(points), k)
@@ -65,7 +67,7 @@ def _in_tree(points: FloatArray) -> Search:
     tree = cKDTree(points)
 
     def search(asked: FloatArray, k: int) -> NDArray[np.integer]:
-        # Other work on the machine is not to wait for what takes a moment on one core.
+        # This takes a moment on one core, so other work on the machine should not wait for it.
         n_cores = -1 if len(asked) > _LOOKS_FOR_SEVERAL_CORES else 1
         found: NDArray[np.integer] = tree.query(asked, k=k, workers=n_cores)[1]
         return found
@@ -74,14 +76,14 @@ def _in_tree(points: FloatArray) -> Search:
 
 
 def _in_graph(points: FloatArray) -> Search:
-    # Imported here: few collections are so large, and it takes a while to load.
+    # Imported here because few collections are so large, and it takes a while to load.
     import faiss
 
     n_threads = faiss.omp_get_max_threads()
     index = faiss.IndexHNSWFlat(points.shape[1], _LINKS)
     index.hnsw.efConstruction = _BREADTH
     try:
-        # Several threads would link the points in another order every time.
+        # Several threads would link the points in a different order every time.
         faiss.omp_set_num_threads(1)
         index.add(np.ascontiguousarray(points, np.float32))
     finally:

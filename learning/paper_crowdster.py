@@ -8,8 +8,8 @@ from learning.arrays import FloatArray, IntArray
 from learning.groupings import Groupings
 from learning.sammon import random_scatter, sammon_projection
 
-# Distances below this part of the typical one are indistinguishable: dividing them by
-# beta again and again only makes the stress, which divides by them, ill-conditioned.
+# Distances below this share of the typical one are indistinguishable. Dividing them by beta
+# again and again only makes the stress, which divides by them, ill-conditioned.
 _SMALLEST_DISTANCE = 0.05
 
 
@@ -25,8 +25,8 @@ def one_phase(
 ) -> tuple[FloatArray, IntArray]:
     """Embedding (N, d) and asked pairs after the answers of one phase.
 
-    Algorithm 1, lines 6-8. embedding: of the phase before, None for a random one;
-    asked: (P,) sorted keys i * N + j, i < j, of the pairs of all phases before.
+    Algorithm 1, lines 6-8. embedding: that of the phase before, None for a random one;
+    asked: (P,) sorted keys i * N + j, i < j, of the pairs of all earlier phases.
     A phase without an informative pair changes nothing.
     """
     n_images = groupings.n_images
@@ -44,7 +44,7 @@ def one_phase(
 
 
 def pair_votes(groupings: Groupings) -> tuple[IntArray, IntArray]:
-    """Keys i * N + j (i < j) of the pairs asked, sorted, and votes for minus against each.
+    """Sorted keys i * N + j (i < j) of the asked pairs, and votes for minus against each.
 
     returns (P,) int64 and (P,) int64
     """

@@ -1,4 +1,4 @@
-"""Images as few pixels, and principal components of these."""
+"""Images reduced to few pixels, and principal components of these."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def small_pixels(
     """(N, side, side, 3) or, without colour, (N, side, side) pixels in 0..1.
 
     images: (H, W, 3) uint8 each, squeezed into a square; a small pixel is the mean of those
-    it stands for. Raises ValueError when there is no image.
+    it replaces. Raises ValueError without an image.
     """
     rows = [_small(image, side, colour) for image in images]
     if not rows:
-        raise ValueError("there is no image to describe")
+        raise ValueError("at least one image is needed")
     return np.asarray(np.stack(rows) / np.float32(255), np.float32)
 
 

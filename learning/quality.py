@@ -1,7 +1,7 @@
-"""How far annotators agree with known answers, with themselves and with each other.
+"""Agreement of annotators with known answers, with themselves and with each other.
 
 Agreement of two groupings of the same images is the adjusted Rand index (Hubert and Arabie 1985):
-1 for the same groups, 0 on average where images are dealt out at random.
+1 for the same groups, 0 on average if images are grouped at random.
 """
 
 from collections.abc import Iterable
@@ -11,14 +11,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# One-sided quantiles of the normal distribution: a random annotator stays below the band in 99.5 %
-# of cases, and is called random below the second, in 95 %; between the two nothing is said.
+# One-sided quantiles of the normal distribution. A random annotator stays below the first in
+# 99.5 % of cases and below the second in 95 %. Annotators below the second are called random;
+# between the two there is no verdict.
 BAND = 2.576
 LIKELY = 1.645
 ENOUGH_EVIDENCE = 2
-# Who sorts honestly but with three in ten images misplaced is below LIKELY in one case of 100 with
-# two checks of 20 images, in one of 6 with two of 10 images; with three in none and in one of 25,
-# with four in fewer than one of 1,000 and in one of 35 (measured).
+# An honest annotator who misplaces three in ten images is below LIKELY in one case of 100 with
+# two checks of 20 images, in one of 6 with two of 10 images; with three checks in none and in one
+# of 25, with four in fewer than one of 1,000 and in one of 35 (measured).
 ENOUGH_TO_WARN = 3
 ENOUGH_TO_STOP = 4
 ENOUGH_ANSWERS = 5
@@ -31,7 +32,7 @@ Verdict = Literal["unknown", "good", "chance", "one_group"]
 
 @dataclass(frozen=True)
 class Agreement:
-    """Adjusted Rand index, and its standard deviation were the given groups dealt out at random."""
+    """Adjusted Rand index, and its standard deviation if the given groups were random."""
 
     value: float
     chance: float
@@ -39,7 +40,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Mean agreement of an annotator, and what a random one stays below (`band`)."""
+    """Mean agreement of an annotator, and the value below which a random one stays (`band`)."""
 
     mean: float
     band: float
@@ -47,12 +48,12 @@ class Evidence:
 
 
 def agreement(known: ArrayLike, given: ArrayLike) -> Agreement | None:
-    """Agreement of two groupings (S,), with −1 for a leftover, which counts as a group of its own.
+    """Agreement of two groupings (S,), with −1 for a leftover, which counts as a separate group.
 
-    None where there is nothing to compare: one of them has a single group, or only leftovers, and
-    so would agree as well with any other. A given grouping like that, against a known one that is
-    none, is no agreement: 0.
-    Raises ValueError when they differ in length.
+    None if nothing can be compared: one of them has a single group or only leftovers, and so would
+    agree equally with any other. But if only the given grouping is like that and the known one is
+    not, the agreement is 0.
+    Raises ValueError if the lengths differ.
     """
     one, other = _partition(known), _partition(given)
     if len(one) != len(other):
@@ -67,7 +68,7 @@ def agreement(known: ArrayLike, given: ArrayLike) -> Agreement | None:
 def consistency(earlier: ArrayLike, later: ArrayLike) -> Agreement | None:
     """Agreement of an annotator's two answers to the same images.
 
-    None where either has a single group: who never sorts repeats perfectly.
+    None if either has a single group: an annotator who never sorts would agree perfectly.
     """
     if _is_trivial(_partition(later)):
         return None
@@ -98,7 +99,7 @@ def _adjusted_rand(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
 
 
 def _rand_terms(one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[float, float, float]:
-    """Pairs together in both; how many by chance; how many at most."""
+    """The number of pairs together in both, the number expected by chance, and the maximum."""
     table = np.zeros((one.max() + 1, other.max() + 1), np.int64)
     np.add.at(table, (one, other), 1)
     a, b = _pairs(table.sum(1)).sum(), _pairs(table.sum(0)).sum()
@@ -107,10 +108,10 @@ def _rand_terms(one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[float
 
 
 def _chance_deviation(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
-    """Standard deviation of the index over all ways to deal out `other`.
+    """Standard deviation of the index over all permutations of `other`.
 
-    In closed form: the variance of the number of pairs together in two random partitions of given
-    sizes (Mantel 1967's permutation moments for 0/1 matrices).
+    It has a closed form: the variance of the number of pairs together in two random partitions of
+    given sizes (Mantel 1967's permutation moments for 0/1 matrices).
     """
     n = len(one)
     degree = [np.bincount(part)[part] - 1.0 for part in (one, other)]
@@ -130,7 +131,7 @@ def _chance_deviation(one: NDArray[np.int64], other: NDArray[np.int64]) -> float
 
 @dataclass
 class Tally:
-    """Agreements of an annotator, summed up one by one."""
+    """A running sum of an annotator's agreements."""
 
     n: int = 0
     values: float = 0.0
@@ -145,14 +146,14 @@ class Tally:
         return Tally(self.n + other.n, self.values + other.values, self.squares + other.squares)
 
     def evidence(self) -> Evidence | None:
-        """The mean of the agreements with its chance band; None for none."""
+        """The mean of the agreements with its chance band; None without agreements."""
         if not self.n:
             return None
         return Evidence(self.values / self.n, BAND * self.squares**0.5 / self.n, self.n)
 
 
 def evidence(agreements: Iterable[Agreement]) -> Evidence | None:
-    """The mean of several agreements with its chance band; None for none."""
+    """The mean of several agreements with its chance band; None without agreements."""
     tally = Tally()
     for one in agreements:
         tally.add(one)
@@ -166,15 +167,15 @@ def is_one_group(groups: ArrayLike) -> bool:
 
 
 def verdict(found: Evidence | None, n_answers: int, n_one_group: int) -> Verdict:
-    """What the evidence says of an annotator.
+    """The verdict on an annotator.
 
-    `one_group`: hardly ever sorts at all. `chance`: agrees no better than random groups do.
+    `one_group`: hardly ever sorts. `chance`: agrees no better than random groups do.
     `good`: agrees better than they do. `unknown`: too little evidence.
     """
     enough = found is not None and found.n >= ENOUGH_EVIDENCE
     if found is not None and enough and found.mean > found.band:
         return "good"
-    # After the checks: where the images of most grids are alike, one group may be the right answer.
+    # This comes after the checks: if the images of most grids are similar, one group may be right.
     if n_answers >= ENOUGH_ANSWERS and n_one_group >= OFTEN * n_answers:
         return "one_group"
     if found is None or not enough:
@@ -185,8 +186,11 @@ def verdict(found: Evidence | None, n_answers: int, n_one_group: int) -> Verdict
 def deserves(
     given: Verdict, found: Evidence | None, n_flat: int
 ) -> Literal["nothing", "warning", "stop"]:
-    """What a verdict bears. `n_flat`: gold grids, known to have several groups, that were answered
-    as one; without any, one group may be what there was to see."""
+    """The consequence of a verdict.
+
+    n_flat: number of gold grids with several known groups that were answered as one; without any,
+    one group may be right.
+    """
     if given == "chance" and found is not None:
         if found.n >= ENOUGH_TO_STOP:
             return "stop"
@@ -197,5 +201,5 @@ def deserves(
 
 
 def is_hasty(seconds: float | None, typical: float | None) -> bool:
-    """Whether an annotator's median time is a small part of the others' (both in seconds)."""
+    """Whether an annotator's median time is a small share of the others' (both in seconds)."""
     return seconds is not None and typical is not None and seconds < HASTY * typical

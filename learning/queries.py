@@ -1,4 +1,4 @@
-"""Which grids to ask: evenly covering random ones, and local ones from an embedding."""
+"""Selection of grids: random ones that cover the collection evenly, and local ones."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from learning.arrays import FloatArray, IntArray, as_index_array, check_count, c
 from learning.asked import AskedGrids
 from learning.neighbors import POINTS_OF_TREES, NearestPoints, nearest_points
 
-# Enough images for the mean distance of a random pair to three digits.
+# This many images give the mean distance of a random pair to three digits.
 _LOCALITY_SAMPLE = 1_500
 _SEEDS_PER_BLOCK = 256
-# Images of a hood that are looked at for one grid, in grids.
+# Candidates from a neighbourhood for one grid, in grids.
 _CANDIDATES = 4
-# How far an image reaches: to its neighbour of this rank.
+# The reach of an image is the distance to its neighbour of this rank.
 _REACH = 4
-# A hood scaled by reach is chosen from so many times as many nearest images.
+# A neighbourhood scaled by reach is chosen from this many times as many nearest images.
 _WIDER = 3
 _TINY = 1e-9
-# How much an image is wanted less for each e-fold of grids it shared with the seed, and
-# for being shown as often again as the mean.
+# How much less an image is preferred for each e-fold of grids that it shared with the seed, and
+# if it was shown once more as often as the mean.
 _TOGETHER, _SEEN = 1.0, 1.0
 
 
 def random_grids(n: int, grid_size: int, n_images: int, rng: np.random.Generator) -> IntArray:
     """(n, grid_size) grids of distinct images that cover the collection evenly.
 
-    The grids are cut from one shuffled pack after another, so that no image is shown more
-    than once oftener than any other. Raises ValueError when grid_size exceeds n_images.
+    The grids are cut from one shuffled pack after another, so that the numbers of times that
+    images are shown differ by at most one. Raises ValueError if grid_size exceeds n_images.
     """
     check_count("n", n, minimum=0)
     check_count("grid_size", grid_size)
@@ -43,16 +43,16 @@ def random_grids(n: int, grid_size: int, n_images: int, rng: np.random.Generator
         packs.append(_shuffled_pack(n_images, grid_size, tail, rng))
         dealt += n_images
     images = np.concatenate(packs)[:needed] if packs else np.empty(0, np.int64)
-    # Cutting a pack in the order it is dealt shows nothing, but a pack that a grid
-    # straddles does: its head was drawn first. Shuffle the places inside each grid.
+    # The order inside a grid that spans two packs would show which images came from the first.
+    # So the images are shuffled inside each grid.
     return rng.permuted(images.reshape(n, grid_size), axis=1)
 
 
 def _shuffled_pack(
     n_images: int, grid_size: int, tail: IntArray | None, rng: np.random.Generator
 ) -> IntArray:
-    """All images shuffled; those in `tail`, the begun grid, do not come among the first
-    that complete this grid."""
+    """All images shuffled, such that those in `tail`, the begun grid, do not come among the first
+    ones, which complete this grid."""
     pack = rng.permutation(n_images)
     if tail is None:
         return pack
@@ -77,16 +77,16 @@ def local_grids(
     embedding: (N, d). CrowdSter section 3, "Generating queries": seeds are sampled
     uniformly with no seed among the `n_excluded` nearest neighbours of another, starting
     over when none remains; a grid is a random subset of the seed's `n_neighbors` nearest
-    images, the seed among them. The paper excludes nearest neighbours only; with less than
-    about ten some images are never shown. A wide neighbourhood is thinned before it is
-    looked through, so that memory does not grow with it.
+    images, including the seed. The paper only excludes nearest neighbours; with less than
+    about ten, some images are never shown. A wide neighbourhood is thinned first, so that
+    memory does not grow with it.
 
     asked: grids asked before; images shown less often, and those not yet shown together
-    with the seed, are then preferred. among: images that seeds are taken from, all unless
-    told. locally_scaled: squared distances to an image count in units of how far its own
-    neighbours are, half of the local scaling of Zelnik-Manor and Perona (2004). In many
-    dimensions a few images are near to all, and most near to none, for no better reason than
-    that little is known of them (Radovanovic, Nanopoulos and Ivanovic, 2010): unscaled, grids
+    with the seed, are then preferred. among: images from which seeds are taken, by default
+    all. locally_scaled: squared distances to an image are in units of the distance of its own
+    neighbours, half of the local scaling of Zelnik-Manor and Perona (2004). In many
+    dimensions a few images are near to all, and most near to none, only because little is
+    known about them (Radovanovic, Nanopoulos and Ivanovic, 2010): without scaling, grids
     ask about the former again and again.
     """
     n_images = len(embedding)
@@ -119,9 +119,9 @@ def local_grids(
 def introducing_grids(
     new: IntArray, n: int, grid_size: int, n_images: int, rng: np.random.Generator
 ) -> IntArray:
-    """(n, grid_size) grids, half of images that are new, half of others from everywhere.
+    """(n, grid_size) grids, half of new images and half of others from everywhere.
 
-    new: indices of images whose place is not known yet: the company shows where they belong.
+    new: indices of images whose position is unknown; the other images show where they belong.
     """
     if not n:
         return np.empty((0, grid_size), np.int64)
@@ -142,7 +142,7 @@ def _neighborhoods(
     most: int,
     rng: np.random.Generator,
 ) -> IntArray:
-    """(n, min(k, most)) the seed first, then images from among its k nearest."""
+    """(n, min(k, most)) the seed first, then images of its k nearest."""
     n_images = len(embedding)
     if k <= most:
         return _seed_first(seeds, nearest.query(k, embedding[seeds]))
@@ -150,7 +150,7 @@ def _neighborhoods(
     if part > POINTS_OF_TREES:
         hoods = _seed_first(seeds, nearest.query(k, embedding[seeds]))
         return _thinned(hoods, most, rng)
-    # The `most` nearest of a random part of the collection stand for k nearest of all.
+    # The `most` nearest of a random part of the collection replace the k nearest of all.
     sample = rng.permutation(n_images)[:part]
     return _seed_first(seeds, sample[nearest_points(embedding[sample], most, embedding[seeds])])
 
@@ -158,8 +158,8 @@ def _neighborhoods(
 def _nearest_in_reach(
     hoods: IntArray, embedding: FloatArray, reach: FloatArray, k: int
 ) -> IntArray:
-    """(n, k) of each hood the seed, first in it, and the images nearest to it in units of
-    their own reach (N,), which is how far their neighbours are."""
+    """(n, k) of each neighbourhood the seed, which is first, and the images nearest to it in units
+    of their own reach (N,), the distance of their neighbours."""
     squared = ((embedding[hoods] - embedding[hoods[:, :1]]) ** 2).sum(axis=2)
     scaled = squared / np.maximum(reach[hoods], _TINY)
     scaled[:, 0] = -1.0
@@ -167,7 +167,7 @@ def _nearest_in_reach(
 
 
 def _thinned(hoods: IntArray, most: int, rng: np.random.Generator) -> IntArray:
-    """(n, most) the first of each hood (n, k) and others of it at random."""
+    """(n, most) the first image of each neighbourhood (n, k) and random others of it."""
     order = rng.random((len(hoods), hoods.shape[1] - 1))
     chosen = np.argpartition(order, most - 2, axis=1)[:, : most - 1]
     others = np.take_along_axis(hoods[:, 1:], chosen, axis=1)
@@ -175,7 +175,7 @@ def _thinned(hoods: IntArray, most: int, rng: np.random.Generator) -> IntArray:
 
 
 def _seed_first(seeds: IntArray, hoods: IntArray) -> IntArray:
-    """Hoods with the seed in the first place, in that of the farthest if it was not there."""
+    """Neighbourhoods with the seed first, which replaces the farthest image if it was missing."""
     own = hoods == seeds[:, None]
     own[~own.any(axis=1), -1] = True
     others = hoods[~own].reshape(len(hoods), -1)
@@ -183,7 +183,7 @@ def _seed_first(seeds: IntArray, hoods: IntArray) -> IntArray:
 
 
 def _wishes(hoods: IntArray, asked: AskedGrids | None, rng: np.random.Generator) -> FloatArray:
-    """(n, k) how much each image of a hood is wanted in the grid; the seed, first, always."""
+    """(n, k) preference for each image of a neighbourhood; the first, the seed, always comes."""
     wish: FloatArray = rng.gumbel(size=hoods.shape)
     if asked is not None and len(asked):
         wish -= _TOGETHER * np.log1p(asked.together(hoods[:, 0], hoods))
@@ -199,9 +199,9 @@ def spread_seeds(
     views: FloatArray | None = None,
     among: ArrayLike | None = None,
 ) -> IntArray:
-    """(n,) seed images, none among the close images of another seed of the same pass.
+    """(n,) seed images, none of them close to another seed of the same pass.
 
-    close: (N, c) indices of each image's nearest neighbours (itself may be among them).
+    close: (N, c) indices of each image's nearest neighbours (may include itself).
     views: (N,) how often each was shown; the least shown come first. among: images to
     take seeds from.
     """
@@ -209,7 +209,7 @@ def spread_seeds(
     pool = np.arange(n_images) if among is None else as_index_array("among", among, 1)
     check_index_range("among", pool, 0, n_images)
     if n and not len(pool):
-        raise ValueError("among holds no image to take seeds from")
+        raise ValueError("among has no image to take seeds from")
     shown = np.zeros(n_images) if views is None else views
     seeds: list[int] = []
     while len(seeds) < n:
@@ -228,11 +228,10 @@ def spread_seeds(
 
 
 def grid_locality(grids: IntArray, embedding: FloatArray) -> float:
-    """Mean distance of two images of a grid over the mean distance of two random images.
+    """Mean distance of two images of a grid, divided by that of two random images.
 
-    grids: (n, S), -1 pads; embedding: (N, d). About 1 for random grids, towards 0 as the
-    grids become local; 1 when all images coincide. Raises ValueError when no grid holds a
-    pair.
+    grids: (n, S), -1 pads; embedding: (N, d). It is about 1 for random grids, towards 0 for
+    local grids, and 1 if all images coincide. Raises ValueError if no grid contains a pair.
     """
     grids = as_index_array("grids", grids, 2)
     check_index_range("grids", grids, -1, len(embedding))
@@ -245,7 +244,7 @@ def grid_locality(grids: IntArray, embedding: FloatArray) -> float:
         total += float(np.linalg.norm(gaps, axis=1).sum())
         count += int(paired.sum())
     if count == 0:
-        raise ValueError(f"grids of shape {grids.shape} hold no pair of images")
+        raise ValueError(f"grids of shape {grids.shape} contain no pair of images")
     chance = _mean_distance(embedding)
     return (total / count) / chance if chance > 0 else 1.0
 
@@ -253,6 +252,6 @@ def grid_locality(grids: IntArray, embedding: FloatArray) -> float:
 def _mean_distance(embedding: FloatArray) -> float:
     """Mean distance of two different images, from an even sample of a large collection."""
     step = max(1, -(-len(embedding) // _LOCALITY_SAMPLE))
-    # Dense positions may follow the order of upload: a fixed shuffle breaks that order.
+    # Images are numbered in the order of upload, so a fixed shuffle makes the sample even.
     order = np.random.default_rng(0).permutation(len(embedding))[::step]
     return float(pdist(embedding[order]).mean()) if len(order) > 1 else 0.0

@@ -1,4 +1,4 @@
-"""How many votes an item is worth: what one more would set right, by what is known of it."""
+"""The value of more votes on an item: by how much they reduce its expected error."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from scipy.stats import binom
 
 from learning.arrays import FloatArray
 
-# One vote seldom turns a judgement over; a few may.
+# One vote seldom changes a label, but a few may.
 MOST_AHEAD = 3
 
 
 def expected_error(
     probability: ArrayLike, sensitivity: float, specificity: float, n_votes: int
 ) -> FloatArray:
-    """(n,) chance that an item is labelled wrongly after `n_votes` more of average annotators.
+    """(n,) probability of a wrong label after `n_votes` more votes of average annotators.
 
-    probability: (n,) of yes now. With no vote min(p, 1 - p).
+    probability: (n,) of yes now. Without a vote the result is min(p, 1 - p).
     """
     chance = np.asarray(probability, np.float64)[:, None]
     said = np.arange(n_votes + 1)
@@ -28,7 +28,7 @@ def expected_error(
 
 
 def gain_per_vote(probability: ArrayLike, sensitivity: float, specificity: float) -> FloatArray:
-    """(n,) by how much a vote lowers that chance, at best over one to `MOST_AHEAD` of them."""
+    """(n,) decrease of that probability per vote, the best over one to `MOST_AHEAD` votes."""
     now = expected_error(probability, sensitivity, specificity, 0)
     after = [
         (now - expected_error(probability, sensitivity, specificity, n)) / n

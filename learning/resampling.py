@@ -1,4 +1,4 @@
-"""Standard errors of figures that have no formula for them."""
+"""Standard errors of figures without a formula."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def jackknife_error(
 ) -> float:
     """Standard error of `figure`, by leaving out one group of units after the other.
 
-    figure: of the units kept, their indices (M,) ascending. Units are what is independent:
-    whole answers, whole images. NaN with fewer than three units (delete-a-group jackknife,
+    figure: function of the remaining units' indices (M,), ascending. Units are independent:
+    whole answers or whole images. NaN with fewer than three units (delete-a-group jackknife,
     Kott 2001).
     """
     check_count("n_groups", n_groups, minimum=2)

@@ -17,10 +17,10 @@ def random_scatter(n_images: int, n_dimensions: int, rng: np.random.Generator) -
 
 
 def unit_scale(embedding: FloatArray) -> FloatArray:
-    """Centred, with a root mean square distance of 1 from the centre.
+    """Centre the embedding and scale it to a root mean square distance of 1 from the centre.
 
-    Distances are only known up to scale; without this the factors of the update rule add
-    up over the phases and a tiny embedding stalls.
+    Distances are only known up to scale. Without this, the factors of the update rule
+    accumulate over the phases, and a tiny embedding stalls.
     """
     centred = embedding - embedding.mean(axis=0)
     scale = float(np.sqrt((centred**2).sum(axis=1).mean()))
@@ -36,7 +36,7 @@ def sammon_projection(
     n_iterations: int,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Coordinates whose distances come close to the targets of the given pairs.
+    """Coordinates whose distances approximate the targets of the given pairs.
 
     start: (N, d); i, j: (P,) pairs; target: (P,) distances > 0. Minimises Sammon's
     stress  sum_p w_p (d_p - D_p)^2 / D_p  with w = 1 for these pairs. A positive
@@ -61,7 +61,7 @@ def sammon_projection(
 
 
 class _SparseStress:
-    """Stress and its gradient; the pattern of pairs is laid out once."""
+    """Stress and its gradient; the pattern of pairs is computed once."""
 
     def __init__(
         self,

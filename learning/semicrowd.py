@@ -1,4 +1,4 @@
-"""Semi-crowdsourced clustering: all items clustered, pairs of a few of them answered."""
+"""Semi-crowdsourced clustering: clusters all items from answers about pairs of a few of them."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ class SemiCrowdClustering(DeepMixture):
 
     z ~ Cat(pi); x | z ~ N(mu_z, diag Sigma_z); o | x ~ a decoder's Gaussian or Bernoulli;
     an annotator says "same" with P = alpha if z_i = z_j and 1 - beta otherwise (eq. 1).
-    q(z | o) and q(x | z, o) are networks; the bound (eq. 4) sums over z and is raised by
-    minibatches of items and of pairs, all parameters together.
+    q(z | o) and q(x | z, o) are networks. The bound (eq. 4) sums over z and is maximised with
+    minibatches of items and of pairs, for all parameters together.
 
     Parameters
     ----------
     n_clusters : K.
     n_latent : d, dimensions of x (at most the number of features).
     likelihood : "gaussian", "bernoulli", or "auto": Bernoulli for values in 0..1 that are
-        nearly binary, else Gaussian. For this, features are standardised; one that varies less
-        than a tenth of the one that varies most stays smaller than that.
+        nearly binary, otherwise Gaussian. For Gaussian, features are standardised; one that
+        varies less than a tenth of the one that varies most stays smaller.
     network : "mlp", "conv" (images only), or "auto": "conv" for images.
-    hidden : widths of the hidden layers ("conv": of the dense layer, the last); None: the
+    hidden : widths of the hidden layers ("conv": of the dense, last layer); None: the
         paper's (500, 500), (200, 200) for up to 100 features.
-    n_epochs, pretrain_epochs : passes over the items; None: as many as make enough steps.
-    batch_size : items, and about as many pairs (whole grids where known), per step.
+    n_epochs, pretrain_epochs : passes over the items; None: as many as give enough steps.
+    batch_size : items, and about as many pairs (whole grids if known), per step.
     n_init : restarts, best by the bound.
     learning_rate : of Adam.
-    start : "crowd": an autoencoder, its codes drawn together by the crowd's groups, and a
-        mixture of the codes come first; "random": the paper's, without pretrain_epochs and
+    start : "crowd": begin with an autoencoder whose codes the crowd's groups attract, and a
+        mixture of the codes; "random": the paper's start, without pretrain_epochs and
         guidance.
     guidance : weight of the crowd's groups on the autoencoder of the start.
     worker_prior : Beta prior (right, wrong) of every alpha and beta.
-    n_summed : clusters summed over per item, the rest by one unbiased draw; None: all.
+    n_summed : clusters in the sum per item, with one unbiased draw for the rest; None: all.
     device : "auto", "cpu" or "cuda".
     random_state : int for a repeatable fit.
 
@@ -102,30 +102,30 @@ class BayesianSemiCrowdClustering(DeepMixture):
 
     pi ~ Dirichlet, (mu_k, Sigma_k) ~ NIW, alpha_m, beta_m ~ Beta. A recognition network
     gives a Gaussian potential of x (eq. 9); q(x) and q(z) are the local optimum given it,
-    by eqs. 12 and 14 in turn, the second with the messages of annotated neighbours; global
-    variables follow natural gradients (eq. 17), networks ordinary ones. Components that
-    nothing needs lose their items, so that the number of clusters settles by itself.
+    by alternating eqs. 12 and 14, the second with the messages of annotated neighbours; global
+    variables follow natural gradients (eq. 17), networks ordinary ones. Unneeded components
+    lose their items, so that the number of clusters settles by itself.
 
-    Parameters beside those of `SemiCrowdClustering`
+    Additional parameters to those of `SemiCrowdClustering`
     ----------
-    max_clusters : K to start with, in place of n_clusters.
+    max_clusters : K at the start, instead of n_clusters.
     concentration : of the Dirichlet prior.
-    component_spread : variance of a component that the NIW prior expects, of codes with
+    component_spread : variance of a component that the NIW prior expects, for codes with
         variance about 1.
     n_sweeps : of eqs. 12 and 14 per step.
     natural_step : step length of eq. 17, at most 1; None: annealed.
     second_term : whether eq. 17's second term is added.
-    merge : whether components that the crowd says are one are joined; not after a random
-        start.
-    guidance : weight of the annotated items' agreement between what features alone say of z
-        and what the crowd adds; 0: the paper's objective.
+    merge : whether components are merged that are one according to the crowd; not after a
+        random start.
+    guidance : weight of the agreement between features alone and the crowd on z of annotated
+        items; 0: the paper's objective.
 
-    Attributes beside those of `SemiCrowdClustering`
+    Additional attributes to those of `SemiCrowdClustering`
     ----------
-    n_clusters_ : components that hold at least a tenth of an even share of the items.
+    n_clusters_ : components with at least a tenth of an even share of the items.
     effective_clusters_ : their number after every epoch.
     annotator_sensitivity_interval_, annotator_specificity_interval_ : (W, 2), 95 %.
-    responsibilities_ of annotated items hold the messages of their pairs.
+    responsibilities_ of annotated items include the messages of their pairs.
     """
 
     _clusters_name = "max_clusters"

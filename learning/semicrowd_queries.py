@@ -1,6 +1,6 @@
-"""Which grids to ask of a part of a collection whose clusters are being learned.
+"""Selection of grids about a part of a collection whose clusters are being learned.
 
-Grids (n, grid_size) are of distinct images of a subset: those that the budget is for.
+Grids (n, grid_size) have distinct images of a subset, for which the budget is meant.
 """
 
 from __future__ import annotations
@@ -10,35 +10,35 @@ import numpy as np
 from learning.arrays import FloatArray, IntArray, check_count
 from learning.asked import AskedGrids
 
-# Part of a grid that was shown before, so that the grids of a round hang together.
+# Part of a grid that was shown before, so that the grids of a round are connected.
 _LINKED = 0.25
-# Clusters that a grid about uncertain images offers them, and the part of it that stands for
+# Clusters that a grid about uncertain images offers them, and the share of the grid that shows
 # these clusters.
 _OFFERED, _ANCHORS = 3, 0.5
-# Part of a covering grid that stands for clusters known already.
+# Share of a covering grid that shows known clusters.
 _KNOWN = 0.3
 _SMALL = 1e-9
 
 
 def annotated_subset(n_images: int, n_annotated: int | None, seed: int) -> IntArray:
-    """(n_annotated,) images drawn at random, ascending; all unless a number is given.
+    """(n_annotated,) random images, ascending; all if no number is given.
 
-    When images join the collection, the new subset shares most images with the old one.
+    If images are added to the collection, the new subset shares most images with the old one.
     """
     check_count("n_images", n_images)
     if n_annotated is None or n_annotated >= n_images:
         return np.arange(n_images)
     check_count("n_annotated", n_annotated)
-    # The draws of the first images do not depend on how many follow.
+    # The draws of the first images do not depend on the number of further images.
     draws = np.random.default_rng(seed).random(n_images)
     return np.sort(np.argsort(draws, kind="stable")[:n_annotated])
 
 
 def linked_grids(subset: IntArray, n: int, grid_size: int, rng: np.random.Generator) -> IntArray:
-    """Grids that cover the subset evenly, each with some images of grids before it.
+    """Grids that cover the subset evenly, each with some images of earlier grids.
 
-    A quarter of every grid but the first is drawn from the images shown least among those
-    shown; the rest are images not shown yet, while there are any, then those shown least.
+    A quarter of every grid but the first comes from the images that were shown, least shown
+    first. The rest are images not shown yet, if there are any, then those shown least.
     """
     check_count("n", n, minimum=0)
     _check_size(subset, grid_size)
@@ -56,7 +56,7 @@ def linked_grids(subset: IntArray, n: int, grid_size: int, rng: np.random.Genera
 
 
 def posterior_entropy(responsibilities: FloatArray) -> FloatArray:
-    """(N,) in nats, of (N, K) probabilities of clusters."""
+    """(N,) entropy in nats of (N, K) probabilities of clusters."""
     clipped = np.maximum(responsibilities, _SMALL)
     return np.asarray(-(responsibilities * np.log(clipped)).sum(axis=1), np.float64)
 
@@ -69,15 +69,15 @@ def uncertain_grids(
     rng: np.random.Generator,
     asked: AskedGrids,
 ) -> IntArray:
-    """Grids of images with much posterior entropy among sure ones of the clusters in question.
+    """Grids of images with high posterior entropy and certain images of the clusters in question.
 
-    responsibilities: (N, K) of the whole collection. A grid is begun with an uncertain image;
-    with it come others that hesitate between the same clusters, and for each of the three
-    likeliest of these some of its surest images. What was shown often is taken less.
+    responsibilities: (N, K) of the whole collection. A grid begins with an uncertain image. It
+    also has others that are between the same clusters, and some of the most certain images of
+    each of the three likeliest ones. Images that were shown often are less likely.
     """
     _check_size(subset, grid_size)
     among = responsibilities[subset]
-    # Squared, so that a little doubt of many images does not outweigh much of some.
+    # Squaring prevents that slight doubt about many images outweighs strong doubt about some.
     doubt = 2 * np.log(posterior_entropy(among) + _SMALL)
     times = asked.views[subset].astype(np.float64)
     n_doubtful = max(1, round((1 - _ANCHORS) * grid_size))
@@ -100,13 +100,13 @@ def uncertain_grids(
 def clusters_that_may_be_one(
     responsibilities: FloatArray, embedding: FloatArray, asked: AskedGrids
 ) -> list[tuple[int, int]]:
-    """Pairs of clusters, the likeliest to be one first.
+    """Pairs of clusters, those that are most likely one first.
 
-    Two clusters may be one when the same images hesitate between them or when they lie near
-    each other in the embedding (N, d), and the less often grids have shown both.
+    Two clusters may be one if the same images are between them or if they are near each other
+    in the embedding (N, d), and the more so the less often grids have shown both.
     """
     weight = responsibilities.sum(axis=0)
-    # Of fewer than two images nothing is to be told.
+    # Fewer than two images show nothing.
     real = np.flatnonzero(weight >= 2.0)
     if len(real) < 2:
         return []
@@ -127,10 +127,10 @@ def between_grids(
     rng: np.random.Generator,
     asked: AskedGrids,
 ) -> IntArray:
-    """Grids of images of two clusters that might be one, half of each, side by side.
+    """Grids with images of two clusters that might be one, half from each.
 
-    The likeliest pairs of clusters come first; no more than one pair in two of those that may
-    be asked, and none where there are fewer than two clusters: then there are fewer than n.
+    The likeliest pairs of clusters come first, at most every second of the possible pairs. With
+    fewer than two clusters there are none, so there can be fewer than n grids.
     """
     _check_size(subset, grid_size)
     among = responsibilities[subset]
@@ -160,8 +160,8 @@ def covering_grids(
     rng: np.random.Generator,
     asked: AskedGrids,
 ) -> IntArray:
-    """Grids of what was shown least, images of the subset not asked about first, in the company
-    of sure images of clusters in turn, so that every cluster recurs."""
+    """Grids of the images shown least (images not asked about first), with certain images of
+    each cluster in turn, so that every cluster recurs."""
     _check_size(subset, grid_size)
     among = responsibilities[subset]
     times = asked.views[subset].astype(np.float64)
@@ -186,13 +186,13 @@ def _check_size(subset: IntArray, grid_size: int) -> None:
 
 
 def _least_first(times: FloatArray, rng: np.random.Generator) -> IntArray:
-    """All places, those with the smallest number first, equals in random order."""
+    """All indices, those with the smallest number first, ties in random order."""
     order = rng.permutation(len(times))
     return np.asarray(order[np.argsort(times[order], kind="stable")], np.int64)
 
 
 def _gumbel_best(wish: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-    """(k,) places drawn without replacement, each with a weight of exp(wish)."""
+    """(k,) indices drawn without replacement, each with a weight of exp(wish)."""
     noisy = wish + rng.gumbel(size=len(wish))
     return np.asarray(np.argsort(-noisy, kind="stable")[:k], np.int64)
 
@@ -205,14 +205,14 @@ def _anchors(
     times: FloatArray,
     rng: np.random.Generator,
 ) -> IntArray:
-    """(n,) places of sure images of each of the clusters, as evenly as it goes; any others where
+    """(n,) indices of certain images of each cluster, as evenly as possible, and of any others if
     these have too few."""
     free = np.ones(len(among), np.bool_)
     free[without] = False
     chosen: list[int] = []
     for turn, cluster in enumerate(clusters):
         share = (n - len(chosen)) // (len(clusters) - turn)
-        # Squared: sure ones by far first, and -inf for those that are not free.
+        # Squaring strongly prefers certain images; -inf excludes those that are not free.
         wish = 2 * np.log(among[:, cluster] + _SMALL) - np.log1p(times)
         best = _gumbel_best(np.where(free, wish, -np.inf), share, rng)
         free[best] = False
@@ -231,7 +231,7 @@ def _overlap(mine: FloatArray) -> FloatArray:
 
 
 def _closeness(mine: FloatArray, embedding: FloatArray) -> FloatArray:
-    """(K, K) in 0..1: centres in the embedding, against the clusters' own spread."""
+    """(K, K) in 0..1: closeness of centres in the embedding, relative to the clusters' spread."""
     weight = mine.sum(axis=0)
     centre = mine.T @ embedding / weight[:, None]
     squares = mine.T @ (embedding**2).sum(axis=1) / weight
@@ -241,7 +241,7 @@ def _closeness(mine: FloatArray, embedding: FloatArray) -> FloatArray:
 
 
 def _shown_together(mine: FloatArray, asked: AskedGrids) -> FloatArray:
-    """(K, K) how many grids' worth of images of each two clusters were shown together."""
+    """(K, K) how often images of each two clusters were shown together, in grids."""
     if not len(asked):
         return np.zeros((mine.shape[1], mine.shape[1]))
     padded = np.vstack([mine, np.zeros((1, mine.shape[1]))])

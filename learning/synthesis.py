@@ -1,4 +1,4 @@
-"""Grids that make one attribute stand out, and grids of the images known least."""
+"""Grids in which one attribute stands out, and grids of the least known images."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from learning.arrays import FloatArray, IntArray, check_count
 
 _BLOCK = 8_192
 _SAMPLE = 1_000
-# A grid is improved within a pool of its own of so many times its images, so that grids
-# do not all end with the same extreme ones.
+# A grid is improved with its own pool of this many times its images, so that grids do not all
+# end with the same extreme images.
 _POOL = 12
 
 
 @dataclass(frozen=True)
 class GridWishes:
-    """n grids of grid_size of n_images images, about `attribute` or, None, about any.
+    """A request for n grids of grid_size of n_images images, about `attribute` or, if None, any.
 
-    Raises ValueError when they cannot be made.
+    Raises ValueError if they cannot be made.
     """
 
     n: int
@@ -44,10 +44,10 @@ class GridWishes:
 def stream_grids(
     grid_activation: Callable[[IntArray], FloatArray], wishes: GridWishes, rng: np.random.Generator
 ) -> IntArray:
-    """(n, S) the most telling of `n_candidates` random grids, best first.
+    """(n, S) the least vague of `n_candidates` random grids, best first.
 
-    CEN section 4.6. Candidates are made and dropped a block at a time: memory does not
-    grow with their number.
+    CEN section 4.6. Candidates are made and dropped in blocks, so memory does not grow with
+    their number.
     """
     best = np.empty((0, wishes.grid_size), np.int64)
     costs = np.empty(0)
@@ -66,7 +66,7 @@ def stream_grids(
 def stream_by_spread(
     embedding: FloatArray, wishes: GridWishes, rng: np.random.Generator
 ) -> IntArray:
-    """(n, S) by `stream_grids`, activation being the standardised spread. embedding: (N, K)."""
+    """(n, S) by `stream_grids` with the standardised spread as activation. embedding: (N, K)."""
     places, columns, attribute = _in_use(embedding, wishes.attribute)
     ordinary = _ordinary_spread(places, wishes.grid_size)
 
@@ -81,11 +81,11 @@ def stream_by_spread(
 
 
 def search_grids(embedding: FloatArray, wishes: GridWishes, rng: np.random.Generator) -> IntArray:
-    """(n, S) random grids improved by exchanging images, one place after another.
+    """(n, S) random grids improved by exchanging images, one after another.
 
-    embedding: (N, K). An exchange is kept when it lowers the vagueness of the standardised
-    spread; all grids are improved at once. Without a wanted attribute the dimensions in
-    use take turns.
+    embedding: (N, K). An exchange is kept if it lowers the vagueness of the standardised
+    spread; all grids are improved at once. If no attribute is given, the dimensions in use
+    take turns.
     """
     places, columns, attribute = _in_use(embedding, wishes.attribute)
     n, size = wishes.n, wishes.grid_size
@@ -109,7 +109,7 @@ def _exchange(
     ordinary: tuple[FloatArray, FloatArray],
     rng: np.random.Generator,
 ) -> None:
-    """Offer every place of every grid eight images of its pool; take the best, in place.
+    """Try eight images of its pool for every position of every grid; take the best, in place.
 
     The first `size` images of a row of `pools` are the grid, the others its reserve.
     """
@@ -120,7 +120,7 @@ def _exchange(
     total, squares = _sums(places, pools[:, :size])
     for place in range(size):
         offered = rng.integers(size, pool, (n, 8))
-        # The image that stands there is offered, too: no exchange is one of the choices.
+        # The present image is also tried, so keeping it is one of the choices.
         offered[:, 0] = place
         new = places[pools[every[:, None], offered]]
         old = places[pools[:, place]][:, None]
@@ -141,13 +141,13 @@ def least_known_grids(
 ) -> IntArray:
     """(n, S) images drawn with odds 1 / (1 + least information).
 
-    information: (N, K) answers that placed an image on each attribute; dimensions without
+    information: (N, K) number of answers about an image for each attribute; dimensions without
     any do not count.
     """
     GridWishes(n, grid_size, len(information), None, n)
     used = information.sum(axis=0) > 0
     least = information[:, used].min(axis=1) if used.any() else np.zeros(len(information))
-    # Largest of log(odds) + Gumbel noise: sampling without replacement by these odds.
+    # The largest log(odds) + Gumbel noise samples without replacement by these odds.
     log_odds = -np.log1p(least)
     rows = [
         np.argpartition(-(log_odds + rng.gumbel(size=len(least))), grid_size - 1)[:grid_size]
@@ -157,7 +157,7 @@ def least_known_grids(
 
 
 def vagueness(activation: FloatArray, attribute: int | None) -> FloatArray:
-    """(G,) entropy of softmax(a) for a (G, K); with an attribute, minus its log probability."""
+    """(G,) entropy of softmax(a) for a (G, K), or minus the log probability of an attribute."""
     log_probability: FloatArray = log_softmax(activation, axis=1)
     if attribute is not None:
         return -log_probability[:, attribute]
@@ -173,7 +173,7 @@ def distinct_rows(n: int, grid_size: int, n_images: int, rng: np.random.Generato
     rows = rng.integers(0, n_images, (n, grid_size))
     repeated = _with_repeats(rows)
     while len(repeated):
-        # Drawing the whole row anew keeps every grid equally likely.
+        # Drawing the whole row again keeps every grid equally likely.
         rows[repeated] = rng.integers(0, n_images, (len(repeated), grid_size))
         repeated = repeated[_with_repeats(rows[repeated])]
     return rows
@@ -182,12 +182,12 @@ def distinct_rows(n: int, grid_size: int, n_images: int, rng: np.random.Generato
 def _in_use(
     embedding: FloatArray, attribute: int | None
 ) -> tuple[FloatArray, IntArray, int | None]:
-    """Columns that part images, which they were, and `attribute` among them."""
+    """Columns that separate images, their original indices, and the index of `attribute`."""
     columns = np.flatnonzero(embedding.std(axis=0) > 0)
     if attribute is not None and attribute not in columns:
         raise ValueError(f"no answer is about attribute {attribute}; in use: {columns.tolist()}")
     if not len(columns):
-        raise ValueError("no attribute is in use: the answers part no images")
+        raise ValueError("no attribute is in use, because the answers separate no images")
     position = None if attribute is None else int(np.searchsorted(columns, attribute))
     return embedding[:, columns], columns, position
 
@@ -200,7 +200,7 @@ def _ordinary_spread(places: FloatArray, size: int) -> tuple[FloatArray, FloatAr
 
 
 def _sums(places: FloatArray, grids: IntArray) -> tuple[FloatArray, FloatArray]:
-    """(G, K) sums and sums of squares of the grids' places."""
+    """(G, K) sums and sums of squares of the grids' positions."""
     shown = places[grids]
     return shown.sum(axis=1), (shown**2).sum(axis=1)
 

@@ -1,4 +1,4 @@
-"""A map that keeps neighbours together: t-SNE of an embedding, next to its principal axes."""
+"""A map that keeps neighbours together, by t-SNE, as an alternative to principal axes."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from threadpoolctl import threadpool_limits
 from learning.alignment import turned_onto
 from learning.arrays import FloatArray
 
-# t-SNE is made of so many images, in 5 s on one core; the others are placed between these.
+# t-SNE uses this many images, in 5 s on one core; the others are positioned between these.
 MOST_LANDMARKS = 2_000
 LEAST_IMAGES = 8
 PERPLEXITY = 30.0
 _ITERATIONS = 500
 _NEIGHBOURS = 5
-# Spread of the start, as in scikit-learn and openTSNE: larger ones keep clusters from parting.
+# Spread of the start, as in scikit-learn and openTSNE; a larger one keeps clusters together.
 _START_SPREAD = 1e-4
 _JITTER = 0.01
 
 
 def tsne_map(embedding: FloatArray, start: FloatArray, random_state: int = 0) -> FloatArray:
-    """(N, 2) places of images in [0, 1], neighbours in the embedding next to each other.
+    """(N, 2) positions of images in [0, 1], with neighbours in the embedding next to each other.
 
-    embedding: (N, d); start: (N, 2) another map of these images, on which t-SNE begins and over
-    which the result is turned, so that maps of successive models can be compared (Kobak and
-    Berens 2019 on starting from principal axes). Repeatable: the same arguments give the same map.
+    embedding: (N, d); start: (N, 2) another map of these images, where t-SNE begins and to which
+    the result is rotated, so that maps of successive models can be compared (Kobak and Berens 2019
+    on starting from principal axes). The same arguments give the same map.
 
-    t-SNE (van der Maaten and Hinton 2008) of at most MOST_LANDMARKS images, drawn at random; each
-    other image is placed at the weighted mean of its nearest landmarks. Where there are too few
-    images or different places for it, the start itself is the map.
+    This is t-SNE (van der Maaten and Hinton 2008) of at most MOST_LANDMARKS random images. Each
+    other image is at the weighted mean of its nearest landmarks. With too few images or different
+    positions, the start itself is the map.
 
-    Raises ValueError when shapes do not fit or a value is not finite.
+    Raises ValueError if shapes do not match or a value is not finite.
     """
     if start.shape != (len(embedding), 2):
         raise ValueError(f"start must be ({len(embedding)}, 2), got {start.shape}")
@@ -47,7 +47,7 @@ def tsne_map(embedding: FloatArray, start: FloatArray, random_state: int = 0) ->
 
 
 def in_unit_square(flat: FloatArray) -> FloatArray:
-    """(N, 2) moved and scaled into the middle of the unit square, aspect ratio kept."""
+    """(N, 2) moved and scaled to the middle of the unit square with the same aspect ratio."""
     if not len(flat):
         return np.zeros((0, 2))
     low, high = flat.min(axis=0), flat.max(axis=0)
@@ -64,7 +64,7 @@ def _landmarks(n: int, random_state: int) -> np.ndarray[tuple[int], np.dtype[np.
 
 def _tsne(embedding: FloatArray, start: FloatArray, random_state: int) -> FloatArray:
     spread = float(start.std(axis=0).max()) or 1.0
-    # Places on a line would stay on it: nothing pulls them off.
+    # Positions on a line would stay on it, because nothing pulls them away.
     jitter = np.random.default_rng(random_state).normal(0, _JITTER, start.shape)
     tsne = TSNE(
         perplexity=min(PERPLEXITY, (len(embedding) - 1) / 3),
@@ -73,14 +73,14 @@ def _tsne(embedding: FloatArray, start: FloatArray, random_state: int) -> FloatA
         random_state=random_state,
         n_jobs=1,
     )
-    # Sums of several threads depend on their number, and annotators need the other cores.
+    # Sums by several threads depend on their number, and annotators need the other cores.
     with threadpool_limits(1):
         return np.asarray(tsne.fit_transform(embedding), np.float64)
 
 
 def _between(embedding: FloatArray, landmarks: FloatArray, placed: FloatArray) -> FloatArray:
-    """(N, 2) mean place of the nearest landmarks, weighted by the inverse distance; a landmark has
-    its own place."""
+    """(N, 2) mean position of the nearest landmarks, weighted by the inverse distance; a landmark
+    keeps its position."""
     if len(embedding) == len(landmarks):
         return placed
     nearest = NearestNeighbors(n_neighbors=_NEIGHBOURS).fit(landmarks)

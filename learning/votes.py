@@ -1,4 +1,4 @@
-"""Votes of a crowd on yes-or-no questions: what they say of an item, and how surely."""
+"""Votes of a crowd on yes-or-no questions, and the labels and certainty that follow."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Votes = NDArray[np.int8]
 
 
 def as_votes(values: ArrayLike) -> Votes:
-    """(n, d) int8: 1 yes, 0 no, -1 no vote of that annotator. Raises ValueError naming the first
-    value that is none of these."""
+    """(n, d) int8: 1 yes, 0 no, -1 no vote by that annotator. Raises ValueError with the first
+    value that is not one of these."""
     votes = np.asarray(values)
     if votes.ndim != 2:
         raise ValueError(f"votes must be (n, d), got shape {votes.shape}")
@@ -38,23 +38,23 @@ def count_votes(votes: Votes) -> tuple[IntArray, IntArray]:
 
 @dataclass(frozen=True, eq=False)
 class Assured:
-    """label: (n,) 0 or 1; assurance: (n,) in 0..1, 0 where nothing or a tie is known of an item."""
+    """label: (n,) 0 or 1; assurance: (n,) in 0..1, 0 for an item without votes or with a tie."""
 
     label: IntArray
     assurance: FloatArray
 
     @property
     def known(self) -> BoolArray:
-        """(n,) items of which the votes say something."""
+        """(n,) whether the votes decide an item."""
         return np.asarray(self.assurance > 0)
 
 
 def assured_by_votes(votes: Votes) -> Assured:
     """Majority and label assurance |1 - 2/d ||y||_1| (NeuCrowd, definition 2).
 
-    d is the number of an item's own votes. One with fewer votes than others is less sure by
-    (m / (m + 1)) / (d / (d + 1)), m its own number and d the largest: where all items have the
-    same number of votes this is the paper's.
+    d is the number of an item's own votes. The assurance of an item with fewer votes than others
+    has the factor (m / (m + 1)) / (d / (d + 1)), with m its own number and d the largest. If all
+    items have the same number of votes, this is the paper's.
     """
     yes, given = count_votes(votes)
     most = max(int(given.max(initial=0)), 1)
@@ -64,6 +64,6 @@ def assured_by_votes(votes: Votes) -> Assured:
 
 
 def assured_by_probability(probability: ArrayLike) -> Assured:
-    """The same of (n,) probabilities of yes, as an aggregation of the votes gives them."""
+    """Labels and assurance from (n,) probabilities of yes by an aggregation of the votes."""
     chance = np.asarray(probability, np.float64)
     return Assured((chance > 0.5).astype(np.int64), np.abs(1 - 2 * chance))

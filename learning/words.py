@@ -1,4 +1,4 @@
-"""The annotators' own words: for the sides of every attribute, and for clusters of images."""
+"""The annotators' words for the sides of every attribute and for clusters of images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from learning.arrays import FloatArray, IntArray
 from learning.groupings import Groupings
 
-# A word is told from chance at this many deviations of its log odds ratio.
+# A word differs from chance at this many standard deviations of its log odds ratio.
 _MIN_SCORE = 1.0
 _MIN_COUNT = 1.0
 # Strength of the prior of Monroe et al., in words per cell.
@@ -22,8 +22,8 @@ _MAX_PHRASE = 3
 
 @dataclass(frozen=True)
 class AttributeWords:
-    """Most telling words first, for images low and high on the dimension, and for groups that
-    stood between two others on it ("neutral" between "smiling" and "frowning")."""
+    """Words for images low and high on the dimension, most distinctive first, and for groups
+    between two others on it ("neutral" between "smiling" and "frowning")."""
 
     low: tuple[str, ...]
     high: tuple[str, ...]
@@ -42,16 +42,16 @@ def attribute_words(
     embedding: (N, K); probability: (G, K) that each answer is about each dimension;
     descriptions: G sequences, the text of each group number (blank for none).
 
-    A group's text counts for the side of a dimension on which its images lie, seen from
-    the grid's mean, as far as its answer is about the dimension; that of a group between
-    others, for the middle. Raises ValueError when lengths do not fit.
+    A group's text counts for the side of a dimension on which its images are, relative to
+    the grid's mean, as far as its answer is about the dimension. The text of a group between
+    others counts for the middle. Raises ValueError if lengths do not match.
     """
     if len(descriptions) != len(groupings):
-        raise ValueError(f"{len(descriptions)} lists of descriptions, {len(groupings)} answers")
+        raise ValueError(f"{len(descriptions)} lists of descriptions for {len(groupings)} answers")
     k = embedding.shape[1]
     texts, sides, middles = _described_groups(embedding, probability, groupings, descriptions)
     ranked = telling_words(texts, sides, n_words)
-    # What is said of the middle is told from what is said of all sides.
+    # Words for the middle are compared with the words for all sides.
     between = telling_words(texts, np.hstack([sides, middles]), n_words)[2 * k :]
     return [AttributeWords(ranked[2 * d], ranked[2 * d + 1], between[d]) for d in range(k)]
 
@@ -64,7 +64,7 @@ def cluster_words(
     n_words: int = 5,
     weights: FloatArray | None = None,
 ) -> list[tuple[str, ...]]:
-    """Words and short phrases that mark each cluster, most telling first.
+    """Words and short phrases that distinguish each cluster, most distinctive first.
 
     labels: (N,) cluster of every image, from 0 on; images, groups: of each answer, aligned;
     descriptions: of each answer, by group number; weights: (G,) how much each answer counts,
@@ -87,10 +87,11 @@ def cluster_words(
 
 
 def telling_words(texts: list[str], weights: FloatArray, n_words: int) -> list[tuple[str, ...]]:
-    """For each of C cells the words that mark it off from the others.
+    """The words that distinguish each of C cells from the others.
 
-    weights: (T, C) how far each text belongs to each cell. Log odds ratio of one cell against
-    all else, with an informative Dirichlet prior (Monroe, Colaresi and Quinn, 2008).
+    weights: (T, C) how far each text belongs to each cell. The score is the log odds ratio of one
+    cell compared with all others, with an informative Dirichlet prior (Monroe, Colaresi and Quinn,
+    2008).
     """
     # Imported here: servers and commands start without it, in a second less.
     from sklearn.feature_extraction.text import CountVectorizer
@@ -100,7 +101,7 @@ def telling_words(texts: list[str], weights: FloatArray, n_words: int) -> list[t
     try:
         counts = vectorizer.fit_transform(texts)
     except ValueError:
-        # Its "empty vocabulary": nobody has written a word.
+        # scikit-learn raises "empty vocabulary" if nobody has written a word.
         return [()] * n_cells
     cells = np.asarray((csr_matrix(weights).T @ counts).todense())
     vocabulary = vectorizer.get_feature_names_out().tolist()
@@ -108,8 +109,8 @@ def telling_words(texts: list[str], weights: FloatArray, n_words: int) -> list[t
 
 
 def _words_and_phrase(text: str) -> list[str]:
-    """Its words and, if they are few, all of them as one phrase; parts of phrases, such as
-    "red or", are no names."""
+    """The text's words and, if they are few, all of them as one phrase. Parts of phrases, such as
+    "red or", are not names."""
     words = re.findall(r"\w+", text.casefold())
     short = 1 < len(words) <= _MAX_PHRASE
     return [*words, " ".join(words)] if short else words
@@ -137,7 +138,7 @@ def _described_groups(
                 continue
             mean = means[made == group][0]
             offset = (mean - places.mean(axis=0)) / scale
-            # Between others, not merely near the mean because nearly all images are in it.
+            # The group must be between others, not just near the mean because it has most images.
             between = (means.min(axis=0) < mean) & (mean < means.max(axis=0))
             cells = np.empty(3 * k)
             cells[0 : 2 * k : 2] = probability[row] * np.clip(-offset, 0, 1)
@@ -150,7 +151,7 @@ def _described_groups(
 
 
 def _telling(cells: FloatArray, cell: int, vocabulary: list[str], n_words: int) -> tuple[str, ...]:
-    """The words that mark one of the cells (2K, V) of weighted counts."""
+    """The words that distinguish one of the cells (2K, V) of weighted counts."""
     here, everywhere = cells[cell], cells.sum(axis=0)
     prior = _PRIOR * everywhere / max(everywhere.sum(), 1e-9)
     score = _log_odds(here, prior) - _log_odds(everywhere - here, prior)
@@ -161,7 +162,7 @@ def _telling(cells: FloatArray, cell: int, vocabulary: list[str], n_words: int) 
         if len(chosen) == n_words or score[word] < _MIN_SCORE:
             break
         parts = set(vocabulary[word].split())
-        # "not smiling" and its parts are one thing said once.
+        # "not smiling" and its parts count as one.
         if here[word] >= _MIN_COUNT and not parts & taken:
             chosen.append(vocabulary[word])
             taken |= parts

@@ -1,4 +1,4 @@
-"""`likewise`: the only command-line entry. One file per group of commands in `commands/`."""
+"""`likewise`: the command line. Each group of commands has a file in `commands/`."""
 
 import os
 import sys
@@ -10,7 +10,9 @@ import typer
 from likewise import environment
 
 cli = typer.Typer(
-    help="Learn how people see likeness.", no_args_is_help=True, pretty_exceptions_enable=False
+    help="Learn which images people perceive as similar, and why.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
 )
 ROOT = Path(__file__).parent.parent
 TOLD = (environment.NotRunning, environment.WeakKey)
@@ -22,7 +24,7 @@ def up(
         int, typer.Option(envvar="LIKEWISE_PORT", help="Port of the web server.")
     ] = 8000,
     host: Annotated[str, typer.Option(envvar="LIKEWISE_HOST")] = "127.0.0.1",
-    demo: Annotated[bool, typer.Option(help="Seed the demo at the first start.")] = True,
+    demo: Annotated[bool, typer.Option(help="Create the demo at the first start.")] = True,
 ) -> None:
     """Run everything: PostgreSQL, Redis, web server, Celery worker and dispatcher."""
     from likewise.first_start import first_start
@@ -39,7 +41,7 @@ def serve(
     port: Annotated[int, typer.Option(envvar="LIKEWISE_PORT")] = 8000,
     host: Annotated[str, typer.Option(envvar="LIKEWISE_HOST")] = "0.0.0.0",
 ) -> None:
-    """Run the web server alone (with DATABASE_URL, REDIS_URL and LIKEWISE_SECRET_KEY set)."""
+    """Run only the web server. Set DATABASE_URL, REDIS_URL and LIKEWISE_SECRET_KEY first."""
     _load_checked()
     from likewise.web_server import VARIABLES, command
 
@@ -52,14 +54,14 @@ def serve(
 def worker(
     concurrency: Annotated[int, typer.Option(envvar="LIKEWISE_WORKERS", min=1)] = 1,
     queue: Annotated[
-        str, typer.Option(help="learning (trainings), files (imports, clean-up), or both.")
+        str, typer.Option(help="learning (trainings), files (imports, clean-up) or both.")
     ] = "learning,files",
 ) -> None:
-    """Run a Celery worker alone."""
+    """Run only a Celery worker."""
     _load_checked()
     _become(
         "celery",
-        # Without a banner, which is no line of a log.
+        # Without the banner, because it is not a log line.
         "-q",
         "-A",
         "workers.celery_app:celery",
@@ -77,16 +79,18 @@ def worker(
 
 @cli.command()
 def dispatcher() -> None:
-    """Run the dispatcher alone: outbox to Celery, lost jobs back into the queue."""
+    """Run only the dispatcher, which sends the outbox to Celery and queues lost jobs again."""
     _load_checked()
     _become("workers.dispatcher")
 
 
 @cli.command()
 def migrate(
-    revision: Annotated[str, typer.Argument(help="Where to; `head` is the newest.")] = "head",
+    revision: Annotated[
+        str, typer.Argument(help="Target revision; `head` is the newest.")
+    ] = "head",
 ) -> None:
-    """Bring the database to a revision."""
+    """Migrate the database to a revision."""
     from alembic import command
     from alembic.config import Config
 
@@ -99,15 +103,17 @@ def migrate(
 
 
 def _load_checked() -> None:
-    """For a process of a server, beside services that run for long: something keeps its log, and
-    only lines of JSON have times and ids of requests."""
+    """Load and check the settings of a long-running process.
+
+    It logs JSON, because its log is kept and only JSON lines have times and request ids.
+    """
     environment.load()
     os.environ.setdefault("LIKEWISE_LOG_FORMAT", "json")
     environment.require_strong_key(os.environ["LIKEWISE_SECRET_KEY"])
 
 
 def _become(module: str, *arguments: str) -> None:
-    """Replace this process, so that signals reach the program itself."""
+    """Replace this process, so that signals reach the program directly."""
     os.execv(sys.executable, [sys.executable, "-m", module, *arguments])
 
 
@@ -143,7 +149,7 @@ _register_commands()
 
 
 def main() -> None:
-    """Run the command line; expected errors become one line on standard error."""
+    """Run the command line and print each expected error as one line on standard error."""
     from app.core.errors import LikewiseError
     from likewise.embedded import ServerDidNotStart
     from likewise.supervisor import CannotStart

@@ -1,7 +1,7 @@
-"""A data folder has one owner at a time: the process that holds the lock on its file `lock`.
+"""A data folder has one owner at a time: the process that locks its file `lock`.
 
-The lock is the kernel's and ends with its process, however that ends; what the file says is read
-only by whoever is refused.
+The kernel releases the lock when the process ends, even if it is killed. The file's content only
+serves the error message that a second process shows.
 """
 
 import fcntl
@@ -11,20 +11,20 @@ from pathlib import Path
 
 import psutil
 
-# Between its lock and its word about itself, an owner needs less.
+# An owner writes its process id and address into the file within this time after locking it.
 WORD_SECONDS = 2.0
 
 
 class FolderTaken(Exception):
-    """Another process holds the folder; the message says which."""
+    """Another process uses the folder; the message says which."""
 
 
 class DataLock:
     """The lock on a data folder, until this process ends."""
 
     def __init__(self, data: Path, address: str) -> None:
-        """Raises FolderTaken, having changed nothing."""
-        # Not "w", which would empty the file before anybody knows whose it is.
+        """Lock the folder; raises FolderTaken without changing anything."""
+        # Mode "w" would empty the file even if another process has locked it.
         self._file = (data / "lock").open("a+")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -36,23 +36,25 @@ class DataLock:
 
 
 def _owner_of(file: Path) -> str:
-    """`process 123, http://…`; a killed owner's word may stand there for a moment."""
+    """`process 123, http://…`. Waits a moment if the file still names an owner that was killed."""
     deadline = time.monotonic() + WORD_SECONDS
     while time.monotonic() < deadline:
         pid, _, address = file.read_text().strip().partition(" ")
         if pid.isdecimal() and psutil.pid_exists(int(pid)):
             return f"process {pid}, {address}"
         time.sleep(0.05)
-    return "a process that does not say which"
+    return "an unknown process"
 
 
 def belongs_to(process: psutil.Process, data: Path) -> bool:
-    """Whether a process was started for a data folder. Its time of start does not tell it alone:
-    Linux reckons that by the clock, which may have been set since."""
+    """Whether a process was started for this data folder.
+
+    The start time alone is not enough: Linux computes it from the clock, which may have changed.
+    """
     try:
         if process.environ().get("LIKEWISE_DATA") == str(data):
             return True
-        # Valkey writes its name over its environment, and works in its folder.
+        # Valkey overwrites its environment with its name, but its working folder is in `data`.
         return Path(process.cwd()).is_relative_to(data)
     except psutil.AccessDenied:
         return False

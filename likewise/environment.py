@@ -1,4 +1,4 @@
-"""Where the running instance is: `up` writes it down, other commands of the machine read it."""
+"""Where the running instance is: `up` records it and other commands on the machine read it."""
 
 import os
 import secrets
@@ -13,7 +13,7 @@ NAMES = (
     "LIKEWISE_BASE_URL",
     "LIKEWISE_DATA",
 )
-# A file in the data folder while it is filled by a restore, and after one that was killed.
+# This file is in the data folder during a restore, and stays there if the restore is killed.
 RESTORING = "restoring"
 
 
@@ -22,11 +22,11 @@ LEAST_LETTERS = 10
 
 
 class WeakKey(RuntimeError):
-    """The secret key could be guessed."""
+    """The secret key can be guessed."""
 
 
 class NotRunning(RuntimeError):
-    """No instance was found and the environment does not name one."""
+    """No running instance was found and the environment does not name one."""
 
 
 def data_folder() -> Path:
@@ -39,32 +39,32 @@ def _runtime_file() -> Path:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner may read."""
+    """Write a file that only its owner can read."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
 
 
 def is_weak(key: str) -> bool:
-    """Whether a secret key could be guessed."""
+    """Whether a secret key is short or uniform enough to be guessed."""
     return len(key) < SHORTEST_KEY or len(set(key)) < LEAST_LETTERS
 
 
 def require_strong_key(key: str) -> None:
-    """Raises WeakKey for a secret key that could be guessed."""
+    """Raises WeakKey if the secret key is weak."""
     if is_weak(key):
         raise WeakKey(
-            f"LIKEWISE_SECRET_KEY has {len(key)} characters, {len(set(key))} different ones, and "
-            f"may be guessed; it needs {SHORTEST_KEY} and {LEAST_LETTERS}. Make one with `python3 "
-            '-c "import secrets; print(secrets.token_urlsafe(48))"`, and put the one you have into '
-            "LIKEWISE_OLD_SECRET_KEYS so that links and credentials stay good. Take it out again "
-            "as soon as you can: while it is named, what was made with it is believed, and whoever "
-            "guesses it makes links and opens seals (docs/operations.md, Another secret key)."
+            f"LIKEWISE_SECRET_KEY has {len(key)} characters ({len(set(key))} different) and can be "
+            f"guessed. It needs {SHORTEST_KEY} characters ({LEAST_LETTERS} different). Create a "
+            'new key with `python3 -c "import secrets; print(secrets.token_urlsafe(48))"`. Move '
+            "the present key to LIKEWISE_OLD_SECRET_KEYS so that links and credentials stay valid, "
+            "and remove it as soon as you can: until then, whoever guesses it can forge links and "
+            "decrypt credentials (docs/operations.md, Another secret key)."
         )
 
 
 def weak_old_keys() -> int:
-    """How many of `LIKEWISE_OLD_SECRET_KEYS` could be guessed."""
+    """The number of keys in `LIKEWISE_OLD_SECRET_KEYS` that are weak."""
     return sum(is_weak(key) for key in os.environ.get("LIKEWISE_OLD_SECRET_KEYS", "").split())
 
 
@@ -78,7 +78,7 @@ def forget() -> None:
 
 
 def load() -> None:
-    """Fill in what the environment lacks from the running instance; raises NotRunning."""
+    """Set missing environment variables from the running instance; raises NotRunning."""
     path = _runtime_file()
     if path.exists():
         for line in path.read_text().splitlines():
@@ -91,12 +91,12 @@ def load() -> None:
     ]
     if missing:
         raise NotRunning(
-            f"Likewise is not running here. Start it with `make up`, or set {', '.join(missing)}."
+            f"Likewise is not running here. Start it with `make up` or set {', '.join(missing)}."
         )
 
 
 def secret_key() -> str:
-    """`LIKEWISE_SECRET_KEY`, or one made once and kept in the data folder."""
+    """`LIKEWISE_SECRET_KEY`, or a key that is generated once and stored in the data folder."""
     given = os.environ.get("LIKEWISE_SECRET_KEY")
     if given:
         return given

@@ -1,4 +1,4 @@
-"""What happens once, at the first `likewise up` over a data folder."""
+"""What happens at the first `likewise up` with a data folder."""
 
 from app.accounts.service import ensure_first_account
 from app.core.database import transaction
@@ -9,13 +9,13 @@ from likewise.processes import say
 
 
 def first_start(*, with_demo: bool) -> list[str]:
-    """Create the first account and the demo; returns lines to show with the address."""
+    """Create the first account and the demo; returns lines to print below the address."""
     with transaction() as session:
         link = ensure_first_account(session, get_settings().base_url)
     if link is None:
         return ["Sign in:           likewise user link EMAIL prints a one-time link"]
     if with_demo:
-        say("likewise", "seeding the demo collections")
+        say("likewise", "creating the demo collections")
         with transaction() as session:
             seed_demo(session, owner_of(session, ""))
     lines = [f"Sign in (once):    {link}"]

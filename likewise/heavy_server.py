@@ -1,7 +1,7 @@
 """The process for heavy requests, which the web server starts: `python -m likewise.heavy_server`.
 
-It serves the same application on a Unix socket (app/core/heavy.py), with less priority, ends with
-the process that started it, and is started again when it ended by itself.
+It serves the same application on a Unix socket (app/core/heavy.py) with lower priority. It ends
+with the process that started it and is restarted if it ends by itself.
 """
 
 import argparse
@@ -21,23 +21,25 @@ from types import FrameType
 import uvicorn
 
 logger = logging.getLogger(__name__)
-# After annotators and pages, before trainings.
+# The priority is lower than that of annotators and pages.
 NICENESS = 15
-# Where memory runs out, Linux ends this process rather than the one that annotators wait for.
+# If memory runs out, Linux kills this process rather than the one that annotators wait for.
 OOM_SCORE = "500"
-# From one end to the next start, longer each time unless it ran for a while between; and to the
-# end of requests when the web server ends.
+# The pause before a restart doubles up to LONGEST_PAUSE, unless the process ran for WHILE_SECONDS.
+# When the web server ends, requests here have GRACE_SECONDS to finish.
 AGAIN_SECONDS, LONGEST_PAUSE, WHILE_SECONDS, GRACE_SECONDS = 1.0, 30.0, 60.0, 2
-# The first moments of a server belong to those who have waited for it.
+# The start is delayed, so that it does not slow down the first requests to the web server.
 LATEST_START_SECONDS = 15.0
-# Longer than connections to it are kept.
+# This must be longer than the web server keeps its connections to this process.
 KEEP_ALIVE_SECONDS = 130
 
 
 @contextmanager
 def running() -> Iterator[tuple[str, Callable[[], None]]]:
-    """The process runs during the block, again and again if need be, from the first request for it
-    on, or a moment after the web server's start; gives its socket's path and what to call for it.
+    """Run the process during the block, and restart it if it ends.
+
+    It starts at the first heavy request or shortly after the web server. Yields the path of its
+    socket and a function that requests the start.
     """
     with tempfile.TemporaryDirectory(prefix="likewise-") as folder:
         socket = str(Path(folder, "heavy"))
@@ -72,20 +74,20 @@ class _Keeper(threading.Thread):
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _end(self) -> str:
-        """Start it and wait for its end; returns how it ended."""
+        """Start the process and wait for its end; returns how it ended."""
         try:
             with self._lock:
                 if self._stopping.is_set():
-                    return "is not wanted any more"
-                # The pipe ends with this process, however it ends.
+                    return "is no longer needed"
+                # The pipe closes with this process even if it is killed, and so ends the child.
                 self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE)
         except OSError as error:
-            # No memory, or no descriptors: there may be some again.
+            # Memory or file descriptors ran out; they may be free again at the next try.
             return f"could not be started ({error})"
         return f"ended ({self._process.wait()})"
 
     def want(self) -> None:
-        """Somebody waits for it."""
+        """Start the process now, because a request waits for it."""
         self._wanted.set()
 
     def stop(self) -> None:
@@ -105,13 +107,13 @@ class _Keeper(threading.Thread):
 
 class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Ctrl-C reaches the web server, too, which ends this one when its requests have ended."""
+        """Ignore Ctrl-C: the web server gets it too, and ends this process after its requests."""
         if sig != signal.SIGINT:
             super().handle_exit(sig, frame)
 
 
 def _end_with_parent() -> None:
-    # Not by `sys.stdin`: its lock would be held when the interpreter ends.
+    # `sys.stdin` would hold its lock when the interpreter ends.
     while os.read(sys.stdin.fileno(), 1):
         continue
     os.kill(os.getpid(), signal.SIGTERM)
@@ -136,10 +138,10 @@ def main() -> None:
         uds=options.socket,
         ws="none",
         access_log=False,
-        # The web server's own are in every reply.
+        # The web server adds its own headers to every response.
         server_header=False,
         date_header=False,
-        # Who asks is what the web server says: nobody else reaches the socket.
+        # The client's address can be trusted: only the web server can reach the socket.
         forwarded_allow_ips="*",
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,

@@ -1,8 +1,8 @@
-"""Simulated workers of a marketplace: they find a task, work on the annotators' page, hand in.
+"""Simulated workers of a marketplace, who find a task, work on the annotators' page and submit.
 
-As people are: some give the task back, some walk away, some press everything twice, some do more
-for a bonus, some come again though they may not. Each remembers what it did and what it is owed,
-so that the books can be held against the word of those who worked.
+They behave as people do: some return the task, abandon it, press everything twice, do extra grids
+for a bonus, or come back although they are not allowed to. Each records what it did and earned, so
+that the ledger can be compared with the workers' own records.
 """
 
 import threading
@@ -25,15 +25,15 @@ End = Literal["handed_in", "screened_out", "returned", "abandoned", "refused", "
 
 @dataclass(frozen=True)
 class Habits:
-    """Shares of the workers.
+    """The share of workers with each behaviour.
 
-    returns:   give the task back, every other one in the middle of the work
-    abandons:  walk away in the middle of the work
-    twice:     send answers, the hand-in and the form twice
-    extras:    do all the grids that are offered beyond the assignment
+    returns:   return the task, every second one in the middle of the work
+    abandons:  abandon the task in the middle of the work
+    twice:     send every answer, the submission and the form twice
+    extras:    do all the extra grids that are offered after the assignment
     greedy:    look for a second task after the first
-    careless:  do not look at what practice tells them
-    unheard:   of those who leave, whose browser does not say so
+    careless:  ignore the feedback on practice grids
+    unheard:   share of those who leave whose browser does not report it
     """
 
     returns: float = 0.0
@@ -47,7 +47,7 @@ class Habits:
 
 @dataclass(frozen=True)
 class Character:
-    """What one worker will do. `leaves_after`: so many grids, if it leaves at all."""
+    """What one worker will do. `leaves_after`: number of grids before it leaves, if it does."""
 
     leaves: Literal["", "returned", "abandoned"] = ""
     leaves_after: int = 0
@@ -60,9 +60,9 @@ class Character:
 
 @dataclass
 class Stint:
-    """What a worker did with one place: grids done, of which `extra` for `extra_cents` each.
+    """What a worker did in one place: `grids` in total, `extra` of them for `extra_cents` each.
 
-    code: why the server refused, if it did
+    code: the server's error code if it refused the worker
     """
 
     place: Place
@@ -74,23 +74,23 @@ class Stint:
 
     @property
     def owed_cents(self) -> tuple[int, int]:
-        """Reward and bonus."""
+        """The reward and the bonus in cents."""
         if self.end != "handed_in":
             return 0, 0
         return self.place.reward_cents, self.extra * self.extra_cents
 
 
 class WalkedAway(Exception):
-    """Not an error: what this worker does."""
+    """Raised when this worker leaves as planned, which is not an error."""
 
 
 @dataclass
 class MarketPlay:
-    """Plays workers against one server and one platform; `log` holds all they did.
+    """Lets workers use one server and one platform; `log` has all they did.
 
-    http: to the server; links: of the recruitments whose tasks are taken, all where there are none;
-    at_once: how many work at a time; looks: how often a worker looks for a task before it goes;
-    patience: how often one whose place somebody else still has tries again; both once a second.
+    http: client for the server; links: the recruitments whose tasks are accepted, all if empty;
+    at_once: number of workers at the same time; looks: how often a worker looks for a task;
+    patience: how often a worker tries again while another still has the place; both once a second
     """
 
     market: Market
@@ -110,7 +110,7 @@ class MarketPlay:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def play(self, workers: Sequence[str]) -> None:
-        """Each worker once, until they have handed in, left, or found nothing to do."""
+        """Run each worker once, until it has submitted, left or found no task."""
         first, self._started = self._started, self._started + len(workers)
         characters = characters_of(len(workers), self.habits, Random(self.seed + first))
         with ThreadPoolExecutor(max_workers=self.at_once) as pool:
@@ -119,7 +119,7 @@ class MarketPlay:
                 pool.submit(self._play_one, worker, number % self.crowd.n_annotators, character)
                 for worker, number, character in zip(workers, numbers, characters, strict=True)
             ]:
-                # Read so that a failure of any worker is raised here.
+                # Reading the result raises the error of a worker here.
                 finished.result()
 
     def _play_one(self, worker: str, person: int, character: Character) -> None:
@@ -138,7 +138,7 @@ class MarketPlay:
             self._play_one(worker, person, replace(character, greedy=False))
 
     def _find(self, worker: str) -> Place | None:
-        """A place of any task that is there, as a person finds one; each is tried once."""
+        """A place in a random available task; each task is tried once."""
         chance = Random(f"{self.seed}-{worker}")
         tried: set[str] = set()
         while offers := [one for one in self.market.offers(worker) if one.posting not in tried]:
@@ -159,7 +159,7 @@ class MarketPlay:
 
 
 def characters_of(n: int, habits: Habits, chance: Random) -> list[Character]:
-    """Of n workers, with these shares as exactly as n allows, in a random order."""
+    """The behaviour of n workers, with shares as exact as n allows, in random order."""
     n_returns, n_abandons = round(n * habits.returns), round(n * habits.abandons)
     made = [Character(leaves="returned", leaves_after=k % 2) for k in range(n_returns)]
     made += [Character(leaves="abandoned", leaves_after=1) for _ in range(n_abandons)]
@@ -179,13 +179,13 @@ def characters_of(n: int, habits: Habits, chance: Random) -> list[Character]:
 
 
 class _Patient(AnnotatorClient):
-    """Waits for a server that is being restarted."""
+    """A client that waits while the server restarts."""
 
     tries = 90
 
 
 class _Worker(_Patient):
-    """One worker at one place."""
+    """One worker in one place."""
 
     def __init__(self, play: MarketPlay, person: int, character: Character, stint: Stint) -> None:
         super().__init__(play.http)
@@ -206,7 +206,7 @@ class _Worker(_Patient):
         except WalkedAway:
             self._leave()
         except ServerRefused as refused:
-            # What a person does whom the page sends away.
+            # A person who is refused by the page returns the task.
             self._stint.end, self._stint.code = "refused", refused.code
             self._market.give_back(self._place)
 
@@ -244,7 +244,7 @@ class _Worker(_Patient):
         try:
             return self._call("POST", "/api/v1/annotate/more")
         except ServerRefused as refused:
-            # Others took what was left in the meantime: as done as before.
+            # Others took the remaining grids in the meantime, so this worker is still done.
             if refused.code != "no_more":
                 raise
             return {**handout, "more": None}
@@ -268,7 +268,7 @@ class _Worker(_Patient):
         while not self._market.hand_in(self._place, how):
             time.sleep(AGAIN_SECONDS)
         if self._character.twice:
-            # Refused, and nothing comes of it.
+            # The platform refuses the second submission, which must have no effect.
             self._market.hand_in(self._place, how)
 
     def practise(self, images: list[int], truth: dict[int, int]) -> list[int]:

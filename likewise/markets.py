@@ -1,4 +1,4 @@
-"""The worker sites of the emulators, as simulated workers use them."""
+"""Clients for the emulators' worker sites, which simulated workers use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import httpx
 
 @dataclass(frozen=True)
 class Offer:
-    """A task in the list."""
+    """A task in the list of tasks."""
 
     posting: str
     reward_cents: int
@@ -19,7 +19,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Place:
-    """One worker's hold of a task. `address`: of the annotators' page, with the platform's ids."""
+    """A place that a worker has taken. `address`: the annotators' page with the platform's ids."""
 
     worker: str
     posting: str
@@ -29,30 +29,30 @@ class Place:
 
     @property
     def link(self) -> str:
-        """The part of the address that names the recruitment."""
+        """The part of the address that identifies the recruitment."""
         return urlsplit(self.address).path.rpartition("/")[2]
 
     @property
     def told(self) -> dict[str, str]:
-        """What the platform has added to the address."""
+        """The parameters that the platform added to the address."""
         return {name: said[0] for name, said in parse_qs(urlsplit(self.address).query).items()}
 
 
 class Market(Protocol):
-    """One platform. `path` opens a session of its people, with the body that `entry` gives."""
+    """One platform. A POST to `path` with the body from `entry` opens a worker's session."""
 
     path: str
 
     def offers(self, worker: str) -> list[Offer]:
-        """What this worker may take now."""
+        """The tasks that this worker can take now."""
         ...
 
     def preview(self, worker: str, offer: Offer) -> str:
-        """The address of a look at it; "" where there is none, or the task is gone."""
+        """The address of the task's preview; "" if there is none or the task is gone."""
         ...
 
     def accept(self, worker: str, offer: Offer) -> Place | None:
-        """None: somebody else was faster."""
+        """Take a place; None if another worker was faster."""
         ...
 
     def entry(self, place: Place) -> dict[str, str]: ...
@@ -60,7 +60,7 @@ class Market(Protocol):
     def give_back(self, place: Place) -> None: ...
 
     def hand_in(self, place: Place, how: Mapping[str, Any]) -> bool:
-        """Once; `how` is what the server said of it. False: try again."""
+        """Submit once, as the server says in `how`; False means try again."""
         ...
 
 
@@ -105,7 +105,7 @@ class MTurkMarket:
         self._http.post(path, json=body).raise_for_status()
 
     def hand_in(self, place: Place, how: Mapping[str, Any]) -> bool:
-        """MTurk knows its worker by a cookie; the emulator is told."""
+        """MTurk knows its worker by a cookie; the emulator gets the worker's id instead."""
         form = {**how["fields"], "workerId": place.worker}
         return self._http.post(how["address"], data=form).is_success
 
@@ -130,7 +130,7 @@ class ProlificMarket:
         return Place(worker, offer.posting, held["submission_id"], held["url"], offer.reward_cents)
 
     def preview(self, worker: str, offer: Offer) -> str:
-        # Prolific shows nothing of a study before one takes part.
+        # Prolific has no preview of a study.
         return ""
 
     def entry(self, place: Place) -> dict[str, str]:

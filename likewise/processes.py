@@ -16,7 +16,7 @@ _print_lock = threading.Lock()
 
 
 def say(name: str, text: str) -> None:
-    """Print one line under the prefix of a process, or as JSON where settings want that."""
+    """Print one line with the prefix of a process, or as JSON if the settings say so."""
     if os.environ.get("LIKEWISE_LOG_FORMAT") == "json":
         _print(text if text.startswith("{") else json.dumps({"process": name, "message": text}))
         return
@@ -27,14 +27,14 @@ def say(name: str, text: str) -> None:
 
 
 def _print(line: str) -> None:
-    # The terminal may be closed or the reader of a pipe gone; stopping in order still matters.
+    # The terminal or the reading end of a pipe may be closed; an orderly stop still matters.
     with _print_lock, contextlib.suppress(OSError):
         print(line, flush=True)
 
 
 @dataclass
 class Child:
-    """One supervised process."""
+    """A supervised process."""
 
     name: str
     command: list[str]
@@ -45,7 +45,7 @@ class Child:
     next_start: float = field(default=0.0)
 
     def start(self) -> None:
-        # Its own session: Ctrl-C reaches the manager alone, which then stops all in order.
+        # With a session of its own, Ctrl-C reaches only the supervisor, which then stops all.
         self.process = subprocess.Popen(
             self.command,
             env=self.environment,
@@ -66,7 +66,7 @@ class Child:
                 say(self.name, line.rstrip())
 
     def watch(self) -> None:
-        """Notice a death and start again after a growing pause."""
+        """Restart the process if it died, after a pause that grows with each failure."""
         if self.process is None or self.process.poll() is None:
             return
         now = time.monotonic()
@@ -81,7 +81,7 @@ class Child:
             self.start()
 
     def stop(self, seconds: float) -> None:
-        """SIGTERM, then SIGKILL to whatever is left of its process group."""
+        """Send SIGTERM, then SIGKILL to what is left of its process group."""
         if self.process is None:
             return
         if self.process.poll() is None:

@@ -1,6 +1,6 @@
-"""Simulated annotators as HTTP clients: they do what the annotators' page does, and no more.
+"""Simulated annotators as HTTP clients, which only make requests that the annotators' page makes.
 
-What they see of an image is its number; how they group is `learning.simulation`.
+They know an image by its number only; `learning.simulation` decides how they group.
 """
 
 import threading
@@ -20,12 +20,12 @@ MAX_TRIES = 8
 
 
 class ServerRefused(InvalidInput):
-    """The server said no; `code` is its own."""
+    """The server refused a request; `code` is the server's error code."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """One answer as its annotator remembers it."""
+    """One answer as its annotator recorded it."""
 
     annotator: int
     grid: str
@@ -37,7 +37,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Handout:
-    """What one request for the next grid got ("leased", "wait", "done"), when, and how fast."""
+    """What a request for a next grid got ("leased", "wait", "done"), when, and how long it took."""
 
     status: str
     at: datetime
@@ -46,7 +46,7 @@ class Handout:
 
 @dataclass
 class CrowdRun:
-    """Plays a crowd against one campaign; `log` holds every answer the server acknowledged."""
+    """Lets a crowd answer one campaign; `log` has every answer that the server acknowledged."""
 
     base_url: str
     link: str
@@ -62,11 +62,11 @@ class CrowdRun:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def play(self) -> None:
-        """All annotators at once, until the campaign has no work for any of them."""
+        """Run all annotators at once, until the campaign has no work for any of them."""
         started = time.monotonic()
         people = range(self.crowd.n_annotators)
         with ThreadPoolExecutor(max_workers=self.crowd.n_annotators) as pool:
-            # Results are read so that a failure of any annotator is raised here.
+            # Reading the results raises the error of an annotator here.
             for finished in [pool.submit(self._play_one, person) for person in people]:
                 finished.result()
         self.seconds = time.monotonic() - started
@@ -95,7 +95,7 @@ class CrowdRun:
 
 
 class AnnotatorClient:
-    """One annotator's conversation with the server, wherever they come from."""
+    """One annotator's requests to the server, from any channel."""
 
     tries = MAX_TRIES
 
@@ -103,14 +103,14 @@ class AnnotatorClient:
         self.http, self.token, self.stage = http, "", ""
 
     def begin(self, path: str, body: dict[str, str]) -> dict[str, Any]:
-        """Open a session, and do all that comes before the grids."""
+        """Open a session and do all steps before the first grid."""
         opened = self._call("POST", path, json=body)
         self.token = opened["token"]
         self._prepare(opened["stage"])
         return opened
 
     def _prepare(self, stage: str) -> None:
-        """Agree, read, and practise until there is work, or none for this annotator."""
+        """Consent, read and practise, until the annotator can work or is screened out."""
         truth: dict[int, int] = {}
         while stage not in ("work", "screened_out"):
             if stage == "practice":
@@ -128,8 +128,10 @@ class AnnotatorClient:
         self.stage = stage
 
     def practise(self, images: list[int], truth: dict[int, int]) -> list[int]:
-        """A try at a practice grid. `truth`: groups that earlier tries were told of. Failed often
-        enough, practice ends."""
+        """The groups to submit for a practice grid.
+
+        truth: groups that the feedback on earlier tries gave. After enough failures, practice ends.
+        """
         return [0] * len(images)
 
     def submit(
@@ -137,12 +139,12 @@ class AnnotatorClient:
     ) -> str:
         body = {"images": images, "groups": groups, "descriptions": words, "elapsed_ms": 1000}
         path = f"/api/v1/annotate/leases/{lease['id']}/answer"
-        # One key per lease, so that a retry after a lost reply stores nothing twice.
+        # The key belongs to the lease, so that a retry after a lost response stores nothing twice.
         headers = {"Idempotency-Key": str(uuid.uuid5(uuid.NAMESPACE_URL, lease["id"]))}
         return str(self._call("POST", path, json=body, headers=headers)["status"])
 
     def _call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
-        """One request, as `ask`; raises ServerRefused."""
+        """Make a request as `ask` does and return its JSON; raises ServerRefused."""
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         options["headers"] = headers | options.get("headers", {})
         response = self.ask(method, path, **options)
@@ -156,7 +158,7 @@ class AnnotatorClient:
         return body
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """One request, retried while the server cannot be reached or is in trouble."""
+        """Make a request, and retry while the server cannot be reached or fails."""
         for attempt in range(self.tries):
             try:
                 response = self.http.request(method, path, **options)
@@ -173,9 +175,9 @@ class AnnotatorClient:
 
 
 class SimulatedAnnotator(AnnotatorClient):
-    """An annotator who comes by a campaign's link, for as many assignments as there are.
+    """An annotator who uses a campaign's link and does as many assignments as there are.
 
-    patience: seconds after which whoever waits asks again, whatever the server asks for
+    patience: maximum number of seconds before a waiting annotator asks again
     """
 
     patience = 1.0
@@ -190,7 +192,7 @@ class SimulatedAnnotator(AnnotatorClient):
         return self.begin("/api/v1/annotate/sessions", body)
 
     def next_lease(self, give_up: Any) -> dict[str, Any] | None:
-        """The next lease, waiting for the next round if need be; None when all work is done."""
+        """The next lease, waiting for the next round if necessary; None if no work is left."""
         while not give_up():
             began, started = datetime.now(UTC), time.perf_counter()
             handout = self._call("POST", "/api/v1/annotate/leases")
@@ -207,7 +209,7 @@ class SimulatedAnnotator(AnnotatorClient):
                 if handout["answered"] == 0:
                     return None
                 if self._open()["answered"] > 0:
-                    # No new assignment was opened: the campaign has ended.
+                    # The server opened no new assignment, so the campaign has ended.
                     return None
                 continue
             time.sleep(min(self.patience, handout["retry_after_seconds"]))

@@ -1,4 +1,4 @@
-"""`likewise up`: everything in one command, started in order, watched, stopped in order."""
+"""`likewise up` starts all processes in order, restarts those that die, and stops all in order."""
 
 import json
 import os
@@ -30,11 +30,11 @@ LONGEST_PAUSE_SECONDS = 16.0
 
 
 class CannotStart(RuntimeError):
-    """Something stands in the way; the message says what and how to go on."""
+    """Something prevents the start; the message says what it is and what to do."""
 
 
 class Supervisor:
-    """Runs embedded servers and Likewise's processes until told to stop."""
+    """Runs the embedded servers and Likewise's processes until it gets a signal to stop."""
 
     def __init__(self, host: str, port: int) -> None:
         self.host, self.port = host, port
@@ -47,17 +47,17 @@ class Supervisor:
         self._recorded = ""
 
     def run(self, first_start: Callable[[], list[str]]) -> None:
-        """Start, call `first_start` (its lines are shown with the address), watch, stop."""
+        """Start, call `first_start`, print its lines with the address, watch, and stop."""
         self._take_data_folder()
-        # First, because one of them may hold the port.
+        # This comes first because one of these processes may use the port.
         self._stop_leftovers()
         if port_is_taken(self.host, self.port):
             raise CannotStart(
-                f"Port {self.port} of {self.host} is in use by another program. Stop it, or "
+                f"Port {self.port} of {self.host} is in use by another program. Stop it or "
                 f"choose another port: make up PORT={self.port + 1} "
                 f"(or likewise up --port {self.port + 1})."
             )
-        # SIGHUP: the terminal was closed.
+        # SIGHUP comes when the terminal is closed.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._ask_to_stop)
         try:
@@ -70,21 +70,21 @@ class Supervisor:
     def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
         if not self.stopping:
             self.stopping = True
-            # Breaks off whatever is going on; _stop() runs on the way out.
+            # The exception interrupts what is going on, and run() then calls _stop().
             raise KeyboardInterrupt
 
     def _take_data_folder(self) -> None:
         if (self.data / environment.RESTORING).exists():
             raise CannotStart(
-                f"A restore into {self.data} is going on, or was broken off. If none is, delete "
-                "the folder and restore again."
+                f"A restore to {self.data} is running or was interrupted. If none is running, "
+                "delete the folder and restore again."
             )
         self.data.mkdir(parents=True, exist_ok=True)
         try:
             self._lock = DataLock(self.data, self.base_url)
         except FolderTaken as owner:
             raise CannotStart(
-                f"Likewise is running over {self.data} already ({owner}). Stop it first, or set "
+                f"Likewise is already running with {self.data} ({owner}). Stop it first or set "
                 "LIKEWISE_DATA to another folder."
             ) from owner
 
@@ -93,7 +93,7 @@ class Supervisor:
         os.environ["LIKEWISE_SECRET_KEY"] = environment.secret_key()
         environment.require_strong_key(os.environ["LIKEWISE_SECRET_KEY"])
         os.environ["LIKEWISE_BASE_URL"] = self.base_url
-        # Threads of a fit that wait for each other must not take the web server's core.
+        # Threads of a training that wait for each other must not busy the web server's core.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         self._start_postgres()
         self._start_redis()
@@ -142,7 +142,7 @@ class Supervisor:
     def _once(self, module: str, *arguments: str) -> None:
         done = subprocess.run([sys.executable, "-m", module, *arguments], check=False)
         if done.returncode:
-            raise CannotStart(f"`likewise {' '.join(arguments)}` failed; see the lines above.")
+            raise CannotStart(f"`likewise {' '.join(arguments)}` failed. See the output above.")
 
     def _wait_ready(self) -> None:
         say("likewise", "waiting for the web server")
@@ -153,7 +153,9 @@ class Supervisor:
                     return
             except (URLError, OSError):
                 time.sleep(0.2)
-        raise CannotStart(f"The web server did not answer within {READY_SECONDS:g} s; see above.")
+        raise CannotStart(
+            f"The web server did not answer within {READY_SECONDS:g} s. See the output above."
+        )
 
     def _show(self, lines: list[str]) -> None:
         shown = [f"Likewise is ready:  {self.base_url}", *lines, "Ctrl-C stops everything."]
@@ -171,12 +173,12 @@ class Supervisor:
             self._record_pids()
 
     def _watch_postgres(self) -> None:
-        """Start it again when it died; while it cannot be, after growing pauses."""
+        """Restart PostgreSQL if it died. While that fails, the pauses between tries grow."""
         if self.postgres is None or time.monotonic() < self._postgres_due:
             return
         try:
             if self.postgres.ensure_running():
-                say("likewise", "PostgreSQL had died; started again")
+                say("likewise", "PostgreSQL had died and was restarted")
             self._postgres_failures = 0
         except ServerDidNotStart as error:
             self._postgres_failures += 1
@@ -209,18 +211,18 @@ class Supervisor:
         if text == self._recorded:
             return
         try:
-            # Never half of it: the next manager reads it after this one was killed.
+            # The file must be complete: the next supervisor reads it if this one is killed.
             written = self._pid_file.with_suffix(".new")
             written.write_text(text)
             written.replace(self._pid_file)
         except OSError as error:
-            # A full disk must not end what can go on; it is tried again at the next look.
+            # A full disk must not stop processes that still work. The next round tries again.
             say("likewise", f"{self._pid_file.name} cannot be written: {error}")
         else:
             self._recorded = text
 
     def _stop_leftovers(self) -> None:
-        """End processes of a manager that was killed: two Valkeys must not share one file."""
+        """End the processes of a killed supervisor: two Valkeys must not share one file."""
         if not self._pid_file.exists():
             return
         for pid, created in json.loads(self._pid_file.read_text()).items():

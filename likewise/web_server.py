@@ -1,4 +1,4 @@
-"""The web server, wherever it is started: `python -m likewise.web_server`."""
+"""The web server: `python -m likewise.web_server`."""
 
 import argparse
 import logging
@@ -7,25 +7,25 @@ from types import FrameType
 
 from likewise import heavy_server
 
-# Seconds that a connection is kept open while nobody asks anything. Longer than browsers wait, and
-# than proxies keep theirs (Caddy two minutes): whoever closes first loses what is just being sent.
+# Seconds that an idle connection stays open. Browsers and proxies (Caddy: two minutes) must close
+# theirs earlier, because a request that is sent while the server closes the connection is lost.
 KEEP_ALIVE_SECONDS = 130
-# Given up by those who wait meanwhile: a class of hundreds comes at once.
+# Connections that can wait to be accepted: a class of hundreds may arrive at the same moment.
 BACKLOG = 2_048
 
-# glibc gives threads heaps of their own, sixteen on two cores, and each keeps what its largest
-# request took: 20,000 hostile requests grow two heaps by 2 %, sixteen by 7 %.
+# glibc gives threads separate heaps, sixteen on two cores, and each keeps the memory of its largest
+# request. After 20,000 hostile requests, two heaps had grown by 2 %, sixteen by 7 %.
 VARIABLES = {"MALLOC_ARENA_MAX": "2"}
 
 
 def command(host: str, port: int, grace_seconds: int | None = None) -> list[str]:
-    """Module and arguments that serve."""
+    """The module to run and its arguments."""
     grace = [] if grace_seconds is None else ["--grace", str(grace_seconds)]
     return ["likewise.web_server", "--host", host, "--port", str(port), *grace]
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """uvicorn raises the signal again once it has ended: the other process is ended then, too."""
+    """Exit cleanly when uvicorn raises the signal again, so that the heavy process ends too."""
     raise SystemExit(128 + number)
 
 
@@ -33,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--grace", type=int, help="seconds for requests under way at the end")
+    parser.add_argument("--grace", type=int, help="seconds that open requests have to finish")
     options = parser.parse_args()
     import uvicorn
 

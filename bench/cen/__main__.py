@@ -41,16 +41,18 @@ def main() -> None:
         "--only",
         default="",
         metavar="TEXT",
-        help="of the methods compared, measure those named so; the others keep their rows",
+        help="measure only the compared methods with these names and keep the others' rows",
     )
-    parser.add_argument("--largest", type=int, default=100_000, help="most answers of `size`")
+    parser.add_argument(
+        "--largest", type=int, default=100_000, help="maximum number of answers of `size`"
+    )
     options = parser.parse_args()
     wanted = options.parts or list(PARTS)
     if unknown := set(wanted) - set(PARTS):
         parser.error(f"unknown part {', '.join(sorted(unknown))}; parts are {', '.join(PARTS)}")
     results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     if options.only and (others := set(wanted) - {"prediction", "dimensions", "report"}):
-        parser.error(f"--only does not go with {', '.join(sorted(others))}")
+        parser.error(f"--only cannot be combined with {', '.join(sorted(others))}")
     for part in wanted:
         if part == "report":
             continue

@@ -16,9 +16,9 @@ def gamma_section(rows: list[Row], _: Path) -> list[str]:
     lines = [
         "## Weight γ of same pairs in the paper's network (table S1)",
         "",
-        f"Mixture, {len({row['seed'] for row in rows})} seeds, whole grids a step; the row *as "
-        "published* takes 100 pairs a step, learning rate 0.001. The paper decides at the "
-        "midpoint of the margins; the calibrated threshold makes the fewest mistakes on held-out "
+        f"Mixture, {len({row['seed'] for row in rows})} seeds, whole grids per step; the row *as "
+        "published* has 100 pairs per step and learning rate 0.001. The paper decides at the "
+        "midpoint of the margins; the calibrated threshold makes the fewest errors on held-out "
         "training grids. Paper: 68.5, 69.8, 69.8, 69.3, 69.2 % (CELEBA) and 68.1, 69.3, 69.4, "
         "69.1, 68.7 % (RETINA) at γ = 1, 4, 6, 8, 10.",
         "",

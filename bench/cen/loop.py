@@ -118,7 +118,7 @@ def _auc(model: ContextEmbeddingNetwork, test: Groupings) -> float:
 def table(rows: list[Row]) -> list[str]:
     """Each policy less random, seed by seed."""
     lines = [
-        "| crowd | policy | AUC | less random (± s.e.) | MCC less random |",
+        "| crowd | policy | AUC | minus random (± s.e.) | MCC minus random |",
         "|---|---|---|---|---|",
     ]
     for crowd in dict.fromkeys(row["crowd"] for row in rows):
@@ -141,18 +141,18 @@ def report(rows: list[Row]) -> list[str]:
     """The page of results."""
     n_seeds = len({row["seed"] for row in rows})
     return [
-        "# Rounds of chosen grids against random ones, at equal answers",
+        "# Rounds of chosen grids compared with random grids, at equal numbers of answers",
         "",
         "`python -m bench.cen.loop --data FOLDER`. Simulated crowds of",
         f"`learning/simulation/scenes.py` answer {_ROUND} random grids and then {_ROUND} of each",
-        f"policy, tested on {_ROUND} random grids. Of a real crowd a quarter of the answers is",
-        "learned from, then as many again, chosen among the grids that were really asked; tested",
+        f"policy, tested on {_ROUND} random grids. With real crowds, a quarter of the answers is",
+        "used first, then as many more, chosen from the grids that were actually asked, and tested",
         "on the 15 % held out.",
         f"Mean over {n_seeds} seeds; ± is the standard error of the paired differences.",
         "",
-        "*attribute*: grids that differ in one attribute (paper 4.6); *uncertain*: of the images",
-        "whose places are known least; *local*: of images that lie close together; *spread*: of",
-        "images that lie far apart.",
+        "*attribute*: grids that differ in one attribute (paper 4.6); *uncertain*: grids of images",
+        "whose positions are least certain; *local*: grids of nearby images; *spread*: grids of",
+        "images that are far apart.",
         "",
         *table(rows),
     ]

@@ -37,10 +37,10 @@ def write_report(results: dict[str, list[Row]], folder: Path) -> None:
         "# Context Embedding Networks, measured",
         "",
         "`python -m bench.cen` on two cores; simulated crowds of `learning/simulation/scenes.py`;",
-        "mean ± sd over seeds; 15 % of the grids held out, whole. Pair accuracy must be read",
-        "against the majority rate and the oracle, which knows how the crowd was simulated, the",
-        "annotator's preferences and the grid, but not what the answer was about. *Way* is the",
-        "part of the way from the majority rate to that oracle.",
+        "mean ± sd over seeds; 15 % of the grids are held out completely. Compare pair accuracy",
+        "with the majority rate and with the oracle, which knows how the crowd was simulated, the",
+        "annotator's preferences and the grid, but not the attribute of the answer. *Way* is the",
+        "share of the way from the majority rate to that oracle.",
     ]
     for name, section in sections.items():
         if results.get(name):
@@ -84,7 +84,7 @@ def _prediction(rows: list[Row], folder: Path) -> list[str]:
     draw_confusion([row for row in clean if row["scene"] == "celeba"], folder / "cen_retrieval.svg")
     return [
         *lines,
-        "Accuracy against the part of the training grids used:",
+        "Accuracy by the share of the training grids used:",
         "",
         "![Held-out accuracy against training size](cen_prediction.svg)",
         "",
@@ -110,7 +110,7 @@ def _paired(rows: list[Row]) -> list[str]:
 def _retrieved(rows: list[Row]) -> list[str]:
     lines = [
         "| attribute of an answer | retrieval, training | weakest attribute, worst seed "
-        "| entropy | held out, before the grouping | held out, given it |",
+        "| entropy | held out, before the grouping | held out, given the grouping |",
         "|---|---|---|---|---|---|",
     ]
     for method in METHODS:
@@ -127,7 +127,7 @@ def _retrieved(rows: list[Row]) -> list[str]:
 
 def _species(rows: list[Row]) -> list[str]:
     lines = [
-        "K-means with K = 16 in the embedding against the species (MCC; paper 0.914):",
+        "K-means with K = 16 in the embedding, compared with the species (MCC; paper 0.914):",
         "",
         "| method | MCC | worst seed |",
         "|---|---|---|",
@@ -156,7 +156,7 @@ def _reliability(rows: list[Row], _: Path) -> list[str]:
         f"{min(row['retrieval_weakest'] for row in rows):.3f}); 620 grids fitted in "
         f"{mean(row['seconds'] for row in rows):.1f} s on one core.",
         "",
-        f"In a crowd without any context effect the mixture is {gap:+.4f} from the annotator-only "
+        f"In a crowd without a context effect, the mixture is {gap:+.4f} from the annotator-only "
         f"model in held-out accuracy ({len(with_plain)} seeds).",
     ]
 
@@ -168,7 +168,7 @@ def _dimensions(rows: list[Row], _: Path) -> list[str]:
         "RETINA-like crowd with four attributes. In use: dimensions with at least 5 % of the "
         "activation.",
         "",
-        "| K | method | in use, each seed | share of the four largest | accuracy |",
+        "| K | method | in use, per seed | share of the four largest | accuracy |",
         "|---|---|---|---|---|",
     ]
     for k in sorted({row["k"] for row in rows}):
@@ -207,10 +207,10 @@ def _warm(rows: list[Row], _: Path) -> list[str]:
 def _size(rows: list[Row], folder: Path) -> list[str]:
     draw_sizes(rows, folder / "cen_size.svg")
     lines = [
-        "## Time and memory against size",
+        "## Time and memory by size",
         "",
-        "BIRDS-like crowd, grids of 24, two threads. Peak memory is that of the whole process, of "
-        "which the interpreter, libraries and the answers themselves take the next column.",
+        "BIRDS-like crowd, grids of 24, two threads. Peak memory is that of the whole process; the "
+        "next column is the part that the interpreter, libraries and answers take.",
         "",
         "| answers | images | annotators | fit, s | ms per answer | peak, GiB | before the fit |",
         "|---|---|---|---|---|---|---|",
@@ -229,8 +229,8 @@ def _synthesis(rows: list[Row], _: Path) -> list[str]:
     lines = [
         "## Grid synthesis (section 4.6)",
         "",
-        "Twenty grids of 24 about one attribute of the CELEBA-like crowd. Entropy is that of the "
-        "softmax of the standardised spread; spread is relative to random grids.",
+        "Twenty grids of 24 about one attribute of the CELEBA-like crowd. *Entropy* is that of the "
+        "softmax of the standardised spread; *spread* is relative to random grids.",
         "",
         "| method | candidates | attribute | s | entropy | spread, wanted | spread, others "
         "| different images |",

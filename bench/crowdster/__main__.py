@@ -43,10 +43,12 @@ def jobs(n_seeds: int) -> dict[str, list[Job]]:
 def main() -> None:
     names = [*jobs(1), "size"]
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(names)}, report")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(names)} or report")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--largest", type=int, default=10_000, help="most images of `size`")
+    parser.add_argument(
+        "--largest", type=int, default=10_000, help="maximum number of images of `size`"
+    )
     options = parser.parse_args()
     if unknown := set(options.parts) - {*names, "report"}:
         parser.error(f"unknown part {', '.join(sorted(unknown))}; parts are {', '.join(names)}")

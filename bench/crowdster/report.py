@@ -17,9 +17,9 @@ TITLES = {
     "colours": "1,000 colours",
     "plane": "1,000 points of a plane",
     "clusters": "1,000 images in 25 clusters",
-    "features": "1,000 images with 40 features bent from six",
+    "features": "1,000 images with 40 non-linear features of six variables",
     "300 colours": "300 colours",
-    "objects": "1,854 objects by 42 sparse, non-negative dimensions",
+    "objects": "1,854 objects with 42 sparse, non-negative dimensions",
     "mixture": "1,854 images in 40 clusters of 40 dimensions",
 }
 
@@ -30,11 +30,11 @@ def write_report(results: dict[str, list[Row]], folder: Path) -> None:
     lines = [
         "# CrowdSter, measured",
         "",
-        "`python -m bench.crowdster`, seeds apart, mean ± sd. Simulated annotators put 20 images",
-        "into four bins by k-means of the true features. *Found*: of the ten true nearest",
-        "neighbours, how many are among the ten nearest in the embedding. All methods get the",
-        "same number of answers in the same five rounds; those with random grids differ in",
-        "nothing but the grids.",
+        "`python -m bench.crowdster`, mean ± sd over seeds. Simulated annotators put 20 images",
+        "into four bins by k-means of the true features. *Found*: the number of the ten true",
+        "nearest neighbours that are among the ten nearest in the embedding. All methods get the",
+        "same number of answers in the same five rounds; those with random grids differ only in",
+        "the grids.",
         "",
     ]
     sections = {
@@ -82,7 +82,7 @@ def _table(head: list[str], body: list[list[str]]) -> Iterator[str]:
 
 
 def _budget(rows: list[Row]) -> list[str]:
-    lines = ["## Neighbours found against answers (paper figs. 5 and 10, left)"]
+    lines = ["## Neighbours found by number of answers (paper figs. 5 and 10, left)"]
     for space in dict.fromkeys(row["space"] for row in rows):
         here = [row for row in rows if row["space"] == space]
         counts = sorted({row["answers"] for row in here})
@@ -91,7 +91,7 @@ def _budget(rows: list[Row]) -> list[str]:
         chosen = ", ".join(str(d) for d in dimensions)
         lines += ["", f"{TITLES[space]} (dimensions the default chose: {chosen}):", ""]
         lines += _table(["answers", *(f"{n:,}" for n in counts)], body)
-    return [*lines, "", "![Neighbours found against answers](crowdster_budget.svg)"]
+    return [*lines, "", "![Neighbours found by number of answers](crowdster_budget.svg)"]
 
 
 def _high(rows: list[Row]) -> list[str]:
@@ -184,7 +184,7 @@ def _locality(rows: list[Row]) -> list[str]:
     return [
         "## Locality: 1,000 colours, 1,200 answers",
         "",
-        "Neighbourhoods of the first local round, as a part of the collection (rows), and of",
+        "Neighbourhoods of the first local round, as a share of the collection (rows), and of",
         "the last, in grids (columns).",
         "",
         *_table(["", *(f"{end:g}" for end in ends)], body),
@@ -202,7 +202,7 @@ def _fonts(rows: list[Row]) -> list[str]:
     return [
         "## Fonts: 180 letters of 12 fonts, 123 answers (paper fig. 6)",
         "",
-        "Share of letters in the wrong one of twelve k-means clusters of the embedding.",
+        "Share of letters in the wrong one of the twelve k-means clusters of the embedding.",
         "",
         *_table(["method", "median after each round", "mean at the end", "worst seed"], body),
     ]
@@ -222,7 +222,7 @@ def _triplets(rows: list[Row], budget: list[Row]) -> list[str]:
         cells = [_triplets_for(rows, method, found) for method in _methods(rows)]
         body.append([f"{n:,}", f"{found:.2f}", *cells])
     head = ["answers of the default", "found", *(f"triplets, {m}" for m in _methods(rows))]
-    return [*lines, "As many triplets find as much:", "", *_table(head, body)]
+    return [*lines, "The number of triplets that find as many:", "", *_table(head, body)]
 
 
 def _triplets_for(rows: list[Row], method: str, found: float) -> str:
@@ -240,7 +240,7 @@ def _together(rows: list[Row]) -> list[str]:
     return [
         "## Shown together: 400 points of a plane, 400 answers (paper fig. 9)",
         "",
-        "Of the 20 images shown most often with an image, the share among its 40 nearest.",
+        "The share of the 20 images shown most often with an image that are among its 40 nearest.",
         "",
         *_table(["method", "near"], body),
     ]
@@ -263,10 +263,10 @@ def _size(rows: list[Row]) -> list[str]:
     head = ["images", "space", "answers", "found of 10", "dimensions"]
     head += ["learning the last round, s", "next grids, s (how many)", "peak, GiB"]
     return [
-        "## Time and memory against size",
+        "## Time and memory by size",
         "",
         "Two threads; *found* is the overlap with the nearest 1 % of the collection, in tenths.",
-        "The peak is that of the whole process, simulated crowd included.",
+        "The peak is that of the whole process, including the simulated crowd.",
         "",
         *_table(head, body),
     ]

@@ -116,7 +116,7 @@ def space(name: str, n: int, rng: np.random.Generator) -> FloatArray:
         middles = rng.normal(size=(40, 40)) * spread
         return np.asarray(middles[rng.integers(0, 40, n)] + 0.6 * rng.normal(size=(n, 40)) * spread)
     known = ", ".join([*SPACES, *HIGH_SPACES])
-    raise ValueError(f"no space {name!r}; there are {known}")
+    raise ValueError(f"unknown space {name!r}; choose one of {known}")
 
 
 SPACES = ("colours", "plane", "clusters", "features")

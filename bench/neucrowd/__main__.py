@@ -45,11 +45,11 @@ def _scenes(folder: Path, name: str, _: int) -> Question:
 def main() -> None:
     known = parts(Path())
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(known)}, speed")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(known)} or speed")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--data", type=Path, help="folder of data, see bench/neucrowd/data.py")
-    parser.add_argument("--methods", default="", help="only those that this expression finds")
+    parser.add_argument("--methods", default="", help="only methods that match this expression")
     parser.add_argument("--add", action="store_true", help="keep the results of other fits")
     options = parser.parse_args()
     if unknown := set(options.parts) - {*known, "speed", "report"}:

@@ -16,8 +16,8 @@ TITLES = {
     "syn1": "Syn1: 7 simulated workers (paper, table 2)",
     "syn2": "Syn2: 11 simulated workers (paper, table 2)",
     "hotel": "Hotel reviews, 7 workers (paper, table 2)",
-    "hotel_anew": "Hotel reviews, split anew (not in the paper)",
-    "few": "As Syn1, but few features tell anything (not in the paper)",
+    "hotel_anew": "Hotel reviews, other splits (not in the paper)",
+    "few": "As Syn1, but with few informative features (not in the paper)",
     **{
         f"scenes{number}": f"A real crowd: {name} (not in the paper)"
         for number, name in enumerate(SCENES, start=1)
@@ -25,42 +25,42 @@ TITLES = {
 }
 _ABOUT = {
     "syn1": [
-        "1,000 items to learn from, 500 unseen ones, 1,200 features, all of which tell something.",
+        "1,000 items to learn from, 500 unseen ones, 1,200 features, all of them informative.",
     ],
     "syn2": ["As Syn1 with eleven workers."],
     "hotel": [
         "559 comments to learn from, 140 unseen ones whose truth is the workers' majority. The",
-        "split is the paper's, so that seeds differ in the networks' starts and in what is held",
-        "out only: the deviation over seeds leaves out that of the 140, about 0.028 in accuracy.",
-        "Differences of less than that say nothing.",
+        "split is the paper's, so seeds only differ in the networks' starts and in what is held",
+        "out: the deviation over seeds does not include that of the 140, about 0.028 in accuracy.",
+        "Smaller differences mean nothing.",
     ],
     "hotel_anew": [
-        "The same 699 comments, others of them among the 140 unseen ones for every seed: what one",
-        "split cannot tell.",
+        "The same 699 comments, with another 140 unseen ones for every seed. This shows what one",
+        "split cannot show.",
     ],
     "few": [
-        "`make_classification` with its own defaults: two features tell something, two more are",
-        "sums of those, 1,196 are noise.",
+        "`make_classification` with its own defaults: two features are informative, two more are",
+        "sums of those, and 1,196 are noise.",
     ],
 }
 _SCENES = [
-    "LabelMe scenes with VGG features (512) as 59 people on Mechanical Turk called them, one to",
+    "LabelMe scenes with VGG features (512) and labels by 59 people on Mechanical Turk, one to",
     "three each; the truth of the unseen ones is known. Seeds differ in the networks' starts and",
     "in what is held out.",
 ]
 _OUR_ADDITIONS = [
     "- *Sparse*: a group lasso on the weights that leave each feature. *Products*: 300 principal",
-    "  components of all products of two features take the features' place (kernel PCA). Neither",
-    "  is in the paper. Held-out items choose among neither, two strengths of the first, and the",
+    "  components of all products of two features replace the features (kernel PCA). Neither",
+    "  is in the paper. Held-out items decide between neither, two strengths of the first, and the",
     "  second.",
-    "- *Regression*: a logistic regression on the same features may have half of the answer, or",
-    "  all of it, if held-out items are foretold better so. Not in the paper.",
+    "- *Regression*: a logistic regression on the same features gets half of the answer, or",
+    "  all of it, if that predicts held-out items better. Not in the paper.",
     f"- “{ALONE}” has none of these, but three strengths of ordinary regularisation.",
     "- Three networks, each with another fifth of the items held out, answer together.",
-    "- Adam and ReLU in place of Adadelta and sigmoid; training ends by how well held-out items",
-    "  are told apart. “As printed” has the paper's optimiser, rate, dropout and layers, with",
+    "- Adam and ReLU instead of Adadelta and sigmoid; training ends by how well held-out items",
+    "  are distinguished. “As printed” has the paper's optimiser, rate, dropout and layers, with",
     "  the public code's sizes, one network and 500 steps: in PyTorch, Adadelta at a rate of",
-    "  0.001 hardly moves.",
+    "  0.001 has hardly any effect.",
 ]
 
 
@@ -71,8 +71,8 @@ def write_report(results: dict[str, list[Row]], folder: Path) -> None:
         "# NeuCrowd, measured",
         "",
         "`python -m bench.neucrowd --data FOLDER`; mean ± sd over seeds of accuracy and AUC on",
-        "unseen items, each beside the figure that the paper publishes (one run). *Fit* is in",
-        "seconds of a core, tuning included, on a machine that did other work.",
+        "unseen items, each next to the figure that the paper publishes (one run). *Fit* is in",
+        "core seconds, including tuning, on a machine that did other work too.",
         "",
         *wanted(results),
     ]
@@ -88,7 +88,7 @@ def write_report(results: dict[str, list[Row]], folder: Path) -> None:
 
 def _part(part: str, rows: list[Row]) -> list[str]:
     rate = mean(values(rows, "majority_rate"))
-    about = [*_ABOUT.get(part, _SCENES), f"The more frequent answer alone: {rate:.3f}."]
+    about = [*_ABOUT.get(part, _SCENES), f"Always the more frequent answer: {rate:.3f}."]
     published = any(part in figures for figures in TABLES.values())
     tables = []
     for methods in (
@@ -136,7 +136,7 @@ def _figures(results: dict[str, list[Row]]) -> list[str]:
     if any(results.get(part) for part in plots.PANELS):
         lines += ["![Accuracy and AUC of all methods](neucrowd_methods.svg)", ""]
     if results.get("hotel"):
-        lines += ["![Training loss with parts taken away](neucrowd_loss.svg)"]
+        lines += ["![Training loss without parts of the method](neucrowd_loss.svg)"]
     return lines
 
 
@@ -159,7 +159,7 @@ def _speed(rows: list[Row]) -> list[str]:
         "## Time and memory",
         "",
         "1,000 items, 1,200 features, 7 workers, default candidates, two threads, each in a new",
-        "process (nothing warm) on a machine of two cores that did other work.",
+        "process (a cold start) on a machine with two cores that did other work too.",
         "",
         *table(head, body),
     ]
@@ -167,19 +167,19 @@ def _speed(rows: list[Row]) -> list[str]:
 
 def _below(results: dict[str, list[Row]]) -> list[str]:
     below = lower_than_paper(results)
-    lines = ["## Where ours is lower than the paper's", ""]
-    lines += [f"- {one}" for one in below] or ["Nowhere among what was measured."]
+    lines = ["## Where our figures are lower than the paper's", ""]
+    lines += [f"- {one}" for one in below] or ["Nowhere in these measurements."]
     return [
         *lines,
         "",
         "- The paper reports one run of one draw; its Syn test sets have 500 items (a standard",
         "  error of 0.02 in accuracy), Hotel's 140 (0.028).",
-        "  What ten other splits of Hotel say stands under *Hotel reviews, split anew*.",
-        "- Margins of the losses are the library's defaults (0.2 for triplets), on places of",
-        "  length 1; what the paper set there is not known. Its draws of Syn and of the workers'",
-        "  votes are not public, but for 200 items.",
-        "- Hotel's workers have no names in the public files: votes are dealt out at random, and",
-        "  Dawid–Skene and GLAD cannot know one worker from another.",
+        "  *Hotel reviews, other splits* has the results of ten other splits of Hotel.",
+        "- Margins of the losses are the library's defaults (0.2 for triplets), on embeddings of",
+        "  length 1; the paper's are not known. Its draws of Syn and of the workers' votes are not",
+        "  public, except for 200 items.",
+        "- Hotel's public files do not name workers: votes are assigned at random, and",
+        "  Dawid–Skene and GLAD cannot distinguish workers.",
     ]
 
 
@@ -187,32 +187,32 @@ def _how() -> list[str]:
     return [
         "## How it was measured",
         "",
-        "- Every method gets the paper's training and validation items together and holds a fifth",
-        "  out itself to choose its parameters: regressions among nine strengths (1e-4 to 1e4, as",
-        "  in the paper) and then refitted to all; embeddings by metric losses among three",
+        "- Every method gets the paper's training and validation items together and holds out a",
+        "  fifth to choose its parameters: regressions from nine strengths (1e-4 to 1e4, as",
+        "  in the paper), then refitted to all; embeddings by metric losses from three",
         "  strengths of regularisation and nine of the regression on top, with the training ended",
-        "  by their own held-out loss, and refitted to all; NeuCrowd among its four candidates.",
+        "  by their own held-out loss, then refitted to all; NeuCrowd from its four candidates.",
         "- Networks, optimiser and learning rate are the same for all but “as printed”: two layers",
         "  of 64 and 16, dropout 0.2, Adam at 0.003, regression in the embedding.",
-        "- NeuCrowd's defaults and candidates were chosen on draws of seeds from 100 on and on",
-        "  Hotel's training and validation items; the seeds here are from 0 on. The strengths were",
-        "  changed once more, on splits of those same items, when Hotel's unseen ones had been",
-        "  looked at: not every doubt about Hotel is out of the world.",
-        "- The regression's part was added when the real crowd's scenes had been measured without",
+        "- NeuCrowd's defaults and candidates were chosen on draws with seeds from 100 and on",
+        "  Hotel's training and validation items; the seeds here start at 0. The strengths were",
+        "  changed once more, on splits of the same items, after Hotel's unseen items had been",
+        "  looked at, so the results on Hotel may be slightly optimistic.",
+        "- The regression's share was added after the real crowd's scenes were measured without",
         "  it (0.889 / 0.977 and 0.864 / 0.942 over the first seeds): regressions were ahead",
-        "  on the first of them. Its shares were not tuned.",
-        "- Ablations are of one network without our additions, so that only what the paper takes",
-        f"  away is away, with the regularisation that “{ALONE}” chose.",
-        "- Where the labels of Dawid–Skene are the majority's, as often, “+EM” is the same fit;",
-        "  most seeds count the seconds of the labels alone then.",
-        "- *Centered* is written here after He et al. (2018): pytorch-metric-learning has no such",
-        "  loss. The other four are its own; Dawid–Skene and GLAD are crowd-kit's.",
+        "  on the first of them. Its values were not tuned.",
+        "- Ablations use one network without our additions, so that only the part that the paper",
+        f"  removes is removed, with the regularisation that “{ALONE}” chose.",
+        "- If the labels of Dawid–Skene equal the majority's, as they often do, “+EM” is the same",
+        "  fit, and most seeds then only count the seconds of the labels.",
+        "- *Centered* is our implementation of He et al. (2018), because pytorch-metric-learning",
+        "  has no such loss. It has the other four; Dawid–Skene and GLAD are crowd-kit's.",
         *_OUR_ADDITIONS,
-        "- How many of Syn's 1,200 features tell anything is not in the paper. In the authors' own",
-        "  `syn_valid` all deviate by about 20, as they do where all of them tell something, and",
-        "  regressions then come to about the paper's figures. Clusters of such draws have",
-        "  covariances of their own, which no line sees and products of features do: hence the",
-        "  leap, which a regression on the same products makes, too. It is a fact about these",
-        f"  made-up data and no merit of n-tuplets; “{ALONE}” and",
-        f"  “{PRINTED}” are to be compared with the paper's rows.",
+        "- The paper does not say how many of Syn's 1,200 features are informative. In their own",
+        "  `syn_valid`, all deviate by about 20, as they do if all of them are informative, and",
+        "  regressions then reach about the paper's figures. Clusters of such draws have different",
+        "  covariances, which linear methods miss and products of features capture: hence the",
+        "  leap, which a regression on the same products makes too. It is a property of these",
+        f"  synthetic data and not a merit of n-tuplets; compare “{ALONE}” and",
+        f"  “{PRINTED}” with the paper's rows.",
     ]

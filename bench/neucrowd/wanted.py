@@ -14,7 +14,7 @@ Goal = tuple[str, str, str, bool]
 _FIT, _PREDICT = 60, 5
 _NAMES = {"syn1": "Syn1", "syn2": "Syn2", "hotel": "Hotel"}
 # Not in the paper.
-_MORE = {"hotel_anew": "Hotel, split anew", "scenes1": "Scenes 1", "scenes2": "Scenes 2"}
+_MORE = {"hotel_anew": "Hotel, other splits", "scenes1": "Scenes 1", "scenes2": "Scenes 2"}
 
 
 def wanted(results: dict[str, list[Row]]) -> list[str]:
@@ -23,8 +23,8 @@ def wanted(results: dict[str, list[Row]]) -> list[str]:
         [what, asked, found, "yes" if reached else "**no**"]
         for what, asked, found, reached in _goals(results)
     ]
-    head = ["", "wanted", "measured (mean)", "reached"]
-    return ["## Wanted and measured", "", *table(head, body)]
+    head = ["", "target", "measured (mean)", "reached"]
+    return ["## Targets and results", "", *table(head, body)]
 
 
 def _goals(results: dict[str, list[Row]]) -> Iterator[Goal]:

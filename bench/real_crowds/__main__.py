@@ -44,14 +44,20 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of data, see bench/real_crowds/data.py")
     parser.add_argument("--parts", nargs="+", choices=PARTS, help="all by default")
-    parser.add_argument("--sets", default="", metavar="REGEX", help="sets of data by name")
-    parser.add_argument("--methods", default="", metavar="REGEX", help="methods by name")
+    parser.add_argument(
+        "--sets", default="", metavar="REGEX", help="only data sets with matching names"
+    )
+    parser.add_argument(
+        "--methods", default="", metavar="REGEX", help="only methods with matching names"
+    )
     parser.add_argument("--splits", type=int, help="5 by default, 2 with --quick")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument(
-        "--label", default="product", help="name of the product's version: rows kept separately"
+        "--label",
+        default="product",
+        help="name of the product's version; each version has its own rows",
     )
-    parser.add_argument("--again", action="store_true", help="measure rows that are there, too")
+    parser.add_argument("--again", action="store_true", help="also measure rows that already exist")
     parser.add_argument("--quick", action="store_true", help="few sets and methods, 2 splits")
     parser.add_argument("--results", type=Path, default=FOLDER / "real_crowds.json")
     options = parser.parse_args()
@@ -69,7 +75,7 @@ def _sets(part: str, options: argparse.Namespace) -> list[str]:
     there = data.available(options.data)
     for name in data.SOURCES:
         if name not in there:
-            print(f"{name}: left out, the folder lacks {data.SOURCES[name][0]}")
+            print(f"{name}: skipped, because the folder lacks {data.SOURCES[name][0]}")
     chosen = [name for name in there if re.search(options.sets, name)]
     return [name for name in chosen if not options.quick or name in data.QUICK]
 
@@ -80,7 +86,7 @@ def _methods(options: argparse.Namespace) -> list[str]:
         names = tuple(name for name in methods.METHODS if re.search(options.methods, name))
     reason = missing_library()
     if reason is not None:
-        print(f"SOE is left out: {reason}")
+        print(f"SOE is skipped: {reason}")
         names = tuple(name for name in names if name != methods.ORDINAL)
     if not names:
         sys.exit(f"no method matches {options.methods!r}")

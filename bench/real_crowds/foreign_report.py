@@ -18,7 +18,7 @@ def foreign_section(rows: list[Row]) -> list[str]:
         "## Foreign simulator",
         "",
         "Crowds of `learning/simulation/foreign_crowd_scenes.py`, which share no structure with "
-        "any model here. 15 % of the grids held out; accuracy by each method's own rule. K-means "
+        "any model here. 15 % of the grids are held out; accuracy by each method's rule. K-means "
         "on `embedding_` is compared with every category column and with the classes, which are "
         f"combinations of all columns. An attribute counts above {SHOWN_SHARE:.0%} of the answers.",
         "",

@@ -31,17 +31,17 @@ MEASURES = {
 INTRODUCTION = """\
 # Real crowds and a foreign simulator
 
-`python -m bench.real_crowds --data FOLDER`; one thread. 15 % of the grids are held out, whole;
-mean ± standard deviation over splits, each with a seed of its own.
+`python -m bench.real_crowds --data FOLDER`; one thread. 15 % of the grids are held out completely;
+mean ± standard deviation over splits, each with its own seed.
 
-*Pair accuracy* takes the threshold of every method by one rule: two fits on 85 % of the training
-grids each, and the distance that makes the fewest mistakes on the pairs of the other grids; *own
+*Pair accuracy* sets the threshold of every method by one rule: two fits on 85 % of the training
+grids each, and the distance that makes the fewest errors on the pairs of the other grids; *own
 rule* is the accuracy of the method's own `predict_same`. *AMI* and *MCC* compare the true classes
 with K-means (true number of classes) on `embedding_`, over the images that were answered; *purity*
 is the share of the ten nearest images that are of the same class. *Seed spread* is the largest
 minus the smallest AUC of five seeds on one split. Seconds are CPU seconds of the fit with its
-own threshold. Differences are paired by split; ± is their standard error, and splits share
-answers, so that it is a lower bound."""
+own threshold. Differences are paired by split; ± is their standard error, which is a lower bound,
+because splits share answers."""
 
 
 def write_report(rows: list[Row], label: str, path: Path) -> None:
@@ -112,7 +112,7 @@ def _set(rows: list[Row]) -> list[str]:
 def _curve(rows: list[Row], full: list[Row]) -> list[str]:
     if not rows:
         return []
-    lines = ["", "## Learning curves", "", "AUC and purity by part of the training grids."]
+    lines = ["", "## Learning curves", "", "AUC and purity by share of the training grids."]
     for name in [title for title in TITLES if of(rows, data=title)]:
         here, whole = of(rows, data=name), of(full, data=name)
         fractions = sorted({row["fraction"] for row in here})

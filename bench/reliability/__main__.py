@@ -23,14 +23,16 @@ REPORT = ROOT / "docs" / "benchmarks" / "reliability.md"
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", metavar="NAME", default=[])
-    parser.add_argument("--report", action="store_true", help="of what earlier runs left, no more")
+    parser.add_argument(
+        "--report", action="store_true", help="only write the report of earlier runs"
+    )
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "acceptance")
-    parser.add_argument("--short", action="store_true", help="the short forms of the tests")
+    parser.add_argument("--short", action="store_true", help="run the short forms of the tests")
     options = parser.parse_args()
     known = statements()
     unknown = set(options.only) - {one.name for one in known}
     if unknown:
-        parser.error(f"no such statement: {', '.join(sorted(unknown))}")
+        parser.error(f"unknown statement {', '.join(sorted(unknown))}")
     folder: Path = options.results.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     chosen = [one for one in known if not options.only or one.name in options.only]

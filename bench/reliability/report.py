@@ -21,14 +21,14 @@ def report(statements: list[Statement], kept: Kept) -> str:
     lines = [
         "# Reliability",
         "",
-        "Made by `make acceptance`: the tests of [docs/acceptance.md](../acceptance.md) against "
-        "real processes, and what they measured. “Form” says which one ran last: what the full "
-        "and the short one are stands there. Tests that an earlier statement names, too, ran "
-        "with that.",
+        "`make acceptance` writes this report. It runs the tests in "
+        "[docs/acceptance.md](../acceptance.md) against real processes and records what they "
+        "measured. “Form” is the form that ran last, full or short; docs/acceptance.md describes "
+        "both. A test of several statements ran with the first.",
         "",
         f"Machine: {os.cpu_count()} cores, {psutil.virtual_memory().total / 2**30:.0f} GiB, "
         f"{platform.system()}, Python {platform.python_version()}. Everything runs on it: "
-        "PostgreSQL, Valkey, web server, worker, dispatcher, and those who ask.",
+        "PostgreSQL, Valkey, web server, worker, dispatcher and clients.",
         "",
         "| # | statement | tests | form | outcome | s | ran | lacking |",
         "|---|---|---|---|---|---|---|---|",

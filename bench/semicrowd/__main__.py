@@ -61,15 +61,17 @@ def jobs(part: str, options: argparse.Namespace) -> list[Job]:
 def main() -> None:
     names = ("pinwheel", "faces", "mnist", "workers", *ALONE)
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(names)}, report")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(names)} or report")
     parser.add_argument(
-        "--seeds", type=int, default=10, help="`workers` takes twice as many of one crowd"
+        "--seeds", type=int, default=10, help="`workers` uses twice as many for one crowd"
     )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--data", type=Path, help="folder of data, see bench/semicrowd/data.py")
-    parser.add_argument("--methods", default="", help="only those, or crowds, that it finds")
-    parser.add_argument("--images", type=int, help="of `mnist`, all if left out")
-    parser.add_argument("--epochs", type=int, help="of `mnist`, the default's if left out")
+    parser.add_argument("--methods", default="", help="only methods or crowds that match this")
+    parser.add_argument("--images", type=int, help="number of `mnist` images, all by default")
+    parser.add_argument(
+        "--epochs", type=int, help="epochs of `mnist`, by default those of the method"
+    )
     parser.add_argument("--add", action="store_true", help="keep the results of other fits")
     options = parser.parse_args()
     if unknown := set(options.parts) - {*names, "report"}:
@@ -79,7 +81,7 @@ def main() -> None:
         if part == "report":
             continue
         if part in NEED_DATA and options.data is None:
-            print(f"{part}: left out, it needs --data")
+            print(f"{part}: skipped, because it needs --data")
             continue
         run = _alone(part, options) if part in ALONE else _measured(part, options)
         _keep(part, run, options.add)

@@ -95,7 +95,7 @@ class ConstrainedKMeans:
             np.random.set_state(before)
         whole = [labels for labels in found if labels is not None]
         if not whole:
-            raise ValueError(f"all {_STARTS} starts ended with an empty cluster: ask for fewer")
+            raise ValueError(f"all {_STARTS} starts ended with an empty cluster; use fewer")
         self.labels_ = min(whole, key=lambda labels: _cost(points, labels, must, cannot))
         return self
 
@@ -182,5 +182,5 @@ def _cost(points: FloatArray, labels: IntArray, must: IntArray, cannot: IntArray
 
 def _needed(pairs: Pairs | None) -> Pairs:
     if pairs is None or not len(pairs):
-        raise ValueError("this clustering learns from pairs, and there are none")
+        raise ValueError("this clustering learns from pairs, but there are none")
     return pairs

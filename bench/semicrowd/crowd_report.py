@@ -50,12 +50,12 @@ def weights(rows: list[Row]) -> list[str]:
 def workers(rows: list[Row]) -> list[str]:
     """Recovery of alpha and beta; what a bad worker does."""
     lines = [
-        "## Workers found out (BayesSCDC)",
+        "## Estimated workers (BayesSCDC)",
         "",
         "Five workers with α = β = 0.95, 0.9, 0.85, 0.8, 0.75 and 500 labels each, half of them",
         "of same pairs, over all items. *Counted* is the share of their labels that is right,",
-        "which only someone who knows the classes can tell: it strays from the coins, too, and",
-        f"nothing can be nearer. {seeds(rows)}.",
+        "which can only be computed with the true classes. It deviates from α and β too, and no",
+        f"estimate can be nearer. {seeds(rows)}.",
         "",
     ]
     body = []
@@ -131,7 +131,7 @@ def _others(rows: list[Row]) -> list[str]:
                 ]
             )
     head = ["items", "sixth worker", "true α, β", "α found", "β found", "width of the interval"]
-    return ["The sixth worker:", "", *table([*head, "weight", "NMI with less without"], body)]
+    return ["The sixth worker:", "", *table([*head, "weight", "NMI with minus without"], body)]
 
 
 def _usual(rows: list[Row], collection: str) -> list[Row]:

@@ -30,9 +30,9 @@ def write_report(results: dict[str, list[Row]], folder: Path) -> None:
         "# Semi-crowdsourced clustering, measured",
         "",
         "`python -m bench.semicrowd --data FOLDER`; mean ± sd over seeds. *Accuracy* matches",
-        "every class with at most one cluster (Hungarian method), so that surplus clusters count",
-        "as errors; *NMI* and *AMI* are normalised and adjusted mutual information. Methods but",
-        "BayesSCDC are told the number of classes, where no other number is given.",
+        "every class with at most one cluster (Hungarian method), so surplus clusters count",
+        "as errors; *NMI* and *AMI* are normalised and adjusted mutual information. All but",
+        "BayesSCDC get the number of classes, unless another number is given.",
     ]
     sections: dict[str, Callable[[list[Row]], list[str]]] = {
         "pinwheel": _pinwheel,
@@ -74,7 +74,7 @@ def _pinwheel(rows: list[Row]) -> list[str]:
     return [
         "## Pinwheel (paper 5.1, fig. 2)",
         "",
-        "500 points in five bent arms; 20 workers with α = β = 0.9 label 49 pairs each of 100 of",
+        "500 points in five bent arms; 20 workers with α = β = 0.9 each label 49 pairs of 100 of",
         "the points; BayesSCDC starts with 15 clusters.",
         "",
         f"In the {PAPER_PINWHEEL}.",
@@ -90,8 +90,8 @@ def _faces(rows: list[Row]) -> list[str]:
         "## CMU faces by pose (paper 5.2)",
         "",
         "624 faces, 20 principal components, four poses; five workers with α = β = 0.95, 0.9,",
-        "0.85, 0.8, 0.75; half of each one's pairs are of one pose. NMI; the paper prints curves",
-        f"only, with SCDC above all others at every point. {_seeds_of(rows)}.",
+        "0.85, 0.8, 0.75; half of each worker's pairs are of one pose. NMI; the paper only prints",
+        f"curves, with SCDC above all others at every point. {_seeds_of(rows)}.",
     ]
     for annotated, title in BLOCKS.items():
         here = of(rows, annotated=annotated)
@@ -134,7 +134,7 @@ def _rest(rows: list[Row], budgets: list[int]) -> list[str]:
             ]
             body.append([_bold(method), *told])
     head = ["pairs of each worker", *(f"{budget:,}" for budget in budgets)]
-    return ["NMI over the faces of which no pair was labelled:", "", *table(head, body)]
+    return ["NMI over the faces without a labelled pair:", "", *table(head, body)]
 
 
 def _mnist(rows: list[Row]) -> list[str]:
@@ -142,9 +142,9 @@ def _mnist(rows: list[Row]) -> list[str]:
         "## MNIST with the real crowd (paper 5.3, table 1)",
         "",
         "57,330 pairs of 2,759 digits: 91 grids of 36 images by 48 people, called 3,276",
-        "annotations in the paper. Both variants start with K = 50, the others are told of 10",
-        "classes and get, where they know no images, 50 principal components. The paper trains",
-        "200 epochs and takes the best of ten starts; here one start a seed. *AMI, max* is what",
+        "annotations in the paper. Both variants start with K = 50; the others get the number of",
+        "classes, 10, and 50 principal components if they cannot use images. The paper trains",
+        "200 epochs and takes the best of ten starts; here each seed has one. *AMI, max* is what",
         "the public code reports as NMI.",
     ]
     for n in sorted({row["images"] for row in rows}):
@@ -165,7 +165,7 @@ def _mnist(rows: list[Row]) -> list[str]:
             )
         head = ["method", "seeds", "accuracy", "NMI", "AMI", "clusters", "AMI, max"]
         head += ["accuracy, not annotated", "fit, core s", "paper, 60,000 digits"]
-        lines += ["", f"{n:,} digits, the annotated ones among them:", "", *table(head, body)]
+        lines += ["", f"{n:,} digits, including the annotated ones:", "", *table(head, body)]
     return lines
 
 
@@ -185,13 +185,13 @@ def _time(rows: list[Row]) -> list[str]:
         if slow and quick:
             ratio = slow[0]["epoch_seconds"] / quick[0]["epoch_seconds"]
             ratios.append(f"{ratio:.1f} times at {n:,}")
-    kind = "made-up images" if rows[0]["made_up"] else "digits"
+    kind = "synthetic images" if rows[0]["made_up"] else "digits"
     return [
         "## Seconds per epoch at K = 50",
         "",
         f"{kind.capitalize()} of 784 pixels, 57,330 pairs, layers of 500, batches of 128, one",
-        "core; each in a process of its own, one after another, in seconds of the core, since the",
-        "machine did other work. The public BayesSCDC took 20 to 40 s an epoch of 60,000 digits on",
+        "core; each in its own process, one after another, in core seconds, because the machine",
+        "did other work too. The public BayesSCDC took 20 to 40 s per epoch of 60,000 digits on",
         "one busy core; the paper, on a GPU of 2018, 201.7 s for SCDC and 16.4 s for BayesSCDC.",
         "",
         *table(["variant", "images", "s per epoch", "peak, GiB"], body),
@@ -219,12 +219,12 @@ def _size(rows: list[Row]) -> list[str]:
     head = ["images", "pairs", "annotated", "fit, s", "core s", "peak, GiB", "before the fit"]
     head += ["accuracy", "not annotated", "clusters"]
     return [
-        "## Time and memory against size",
+        "## Time and memory by size",
         "",
-        "BayesSCDC with its defaults and 30 clusters to start with, two threads; 64 features,",
-        "twelve classes of 30 clouds in all, grids of 20 by 40 annotators with 5 % of the images",
-        "misplaced. *Fit* is by the clock, on a machine that did other work. The peak is that of",
-        "the whole process. Wanted: 50,000 images with 20,000 pairs within 20 minutes and 6 GB.",
+        "BayesSCDC with its defaults and 30 clusters at the start, two threads; 64 features,",
+        "twelve classes with 30 clouds in all, grids of 20 by 40 annotators with 5 % of the images",
+        "misplaced. *Fit* is elapsed time on a machine that did other work too. The peak is of",
+        "the whole process. Target: 50,000 images with 20,000 pairs within 20 minutes and 6 GB.",
         "",
         *table(head, body),
         "",
@@ -233,18 +233,18 @@ def _size(rows: list[Row]) -> list[str]:
 
 
 BASELINES = [
-    "## What it is compared with",
+    "## Compared methods",
     "",
     "- k-means and Gaussian mixtures: scikit-learn. VAE: a plain one, then such a mixture.",
     "- PCKMeans, MPCKMeans: active-semi-supervised-clustering 0.0.1 (2018), the only library that",
-    "  has them. As it comes it refuses pairs that contradict once their transitive closure is",
-    "  taken, as those of crowds do, and loops over links in Python; here its steps run on the",
-    "  pairs as they are (a test holds the quick loops to the library's own), the best of",
-    "  three starts.",
-    "- ITML: metric-learn 0.7.0 (2023), whose check of inputs calls scikit-learn by an argument",
-    "  that is gone, and is passed over; at most 3,000 pairs, 50 passes.",
+    "  has them. It refuses pairs whose transitive closure is contradictory, as those of crowds",
+    "  are, and loops over links in Python. Here its steps run on the original pairs (a test",
+    "  compares the fast loops with the library's), and the best of",
+    "  three starts counts.",
+    "- ITML: metric-learn 0.7.0 (2023), whose input check uses an argument that scikit-learn has",
+    "  removed, and is skipped; at most 3,000 pairs, 50 passes.",
     "- Dawid–Skene with pairs as tasks: crowd-kit 1.4.2. *Spectral, neighbours*: eigenvectors of",
-    "  the signed chances, k-means, other images by their ten nearest annotated ones.",
-    "- MCVC (code for Python 2), SemiCrowd (none public) and CSPA over pairs have no library that",
-    "  is kept, and are not compared.",
+    "  the signed probabilities, k-means, other images by their ten nearest annotated ones.",
+    "- MCVC (code for Python 2), SemiCrowd (no public code) and CSPA over pairs have no maintained",
+    "  library and are not compared.",
 ]

@@ -29,15 +29,15 @@ def wanted(results: dict[str, list[Row]]) -> list[str]:
         [what, asked, measured, "yes" if reached else "**no**"]
         for what, asked, measured, reached in goals
     ]
-    head = ["", "wanted", "measured (mean over seeds, with how many)", "reached"]
+    head = ["", "target", "measured (mean over seeds, number of seeds)", "reached"]
     why = [
         "",
-        "Where faces are in few pairs each and pose is not what varies most of them, the pairs do",
-        "not yet say which faces belong together, and the features say something else: clusters",
-        "are then of the features. A method that learns one metric alone needs fewer pairs.",
+        "If each face is in few pairs and faces vary most in something other than pose, the pairs",
+        "do not yet show which faces belong together, and the clusters follow the features.",
+        "A method that only learns one metric needs fewer pairs.",
     ]
     missed = any(not reached and what.startswith("Faces") for what, _, _, reached in goals)
-    told = ["## Wanted and measured", "", *table(head, body)]
+    told = ["## Targets and results", "", *table(head, body)]
     return [*told, *(why if missed else [])] if body else []
 
 
@@ -118,7 +118,7 @@ def _time(rows: list[Row]) -> Iterator[Goal]:
         slow, quick = of(rows, images=n, method=SCDC), of(rows, images=n, method=BAYES)
         if slow and quick:
             ratio = slow[0]["epoch_seconds"] / quick[0]["epoch_seconds"]
-            what = f"BayesSCDC against SCDC, an epoch of {n:,} digits, K = 50"
+            what = f"BayesSCDC compared with SCDC, an epoch of {n:,} digits, K = 50"
             yield what, "5 times faster", f"{ratio:.1f} times", ratio >= 5
         if quick and n == ALL_DIGITS:
             seconds = quick[0]["epoch_seconds"]

@@ -1,1 +1,1 @@
-"""A strict stand-in for Amazon Mechanical Turk: requester API, worker site, clock and faults."""
+"""A strict emulator of Amazon Mechanical Turk: requester API, worker site, clock and faults."""

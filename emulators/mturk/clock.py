@@ -1,4 +1,4 @@
-"""A clock that runs with the real one and can be put forward, never back."""
+"""A clock that runs with the real one and can be set forward but not back."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,6 +12,6 @@ class Clock:
 
     def advance(self, seconds: float) -> datetime:
         if seconds < 0:
-            raise ValueError("The clock cannot be put back.")
+            raise ValueError("The clock cannot be set back.")
         self.offset += timedelta(seconds=seconds)
         return self.now()

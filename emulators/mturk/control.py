@@ -1,4 +1,4 @@
-"""`/emulator/…`: what a test or a demo sets and looks at. Nothing of this exists at MTurk."""
+"""`/emulator/…`, where tests and demos control and inspect the emulator. MTurk has no such API."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -27,7 +27,7 @@ class NewWorkers(BaseModel):
 
 
 def add_workers(state: State, wanted: NewWorkers) -> list[Worker]:
-    """Several workers alike; with an id, one worker, replaced if it stands already."""
+    """Add equal workers; or add or replace one worker if `worker_id` is given."""
     traits = wanted.model_dump(exclude={"count", "worker_id"})
     ids = (
         [wanted.worker_id] if wanted.worker_id else [state.worker_id() for _ in range(wanted.count)]
@@ -113,14 +113,14 @@ def router(state: State) -> APIRouter:
 
     @api.get("/journal")
     def read_journal() -> Document:
-        """Every cent that left an account, and the totals by kind; amounts are strings."""
+        """Every payment from an account, and the totals by kind; amounts are strings."""
         with state.lock:
             settle(state)
             return journal_dump(state)
 
     @api.get("/violations")
     def read_violations() -> list[Document]:
-        """Requests and responses that broke the service model."""
+        """Requests and responses that violated the service model."""
         with state.lock:
             return list(state.violations)
 
@@ -131,7 +131,7 @@ def router(state: State) -> APIRouter:
 
     @api.get("/letters")
     def read_letters() -> list[Document]:
-        """What NotifyWorkers sent."""
+        """The messages that NotifyWorkers sent."""
         with state.lock:
             return [
                 {k: v for k, v in letter.items() if k != "requester"} for letter in state.letters
@@ -157,7 +157,7 @@ def router(state: State) -> APIRouter:
             try:
                 now = state.clock.advance(advance_seconds)
             except OverflowError:
-                raise HTTPException(422, "That is too far.") from None
+                raise HTTPException(422, "That is too far in the future.") from None
             settle(state)
             return {"now": now}
 
@@ -167,7 +167,7 @@ def router(state: State) -> APIRouter:
 
     @api.put("/faults")
     def set_faults(wanted: FaultSettings) -> FaultSettings:
-        """Replaces all faults; the generator starts anew from the seed."""
+        """Replace all faults and start the generator again from the seed."""
         with state.lock:
             state.faults = Faults(wanted)
             return wanted

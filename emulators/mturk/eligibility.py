@@ -1,4 +1,4 @@
-"""Which worker may discover, preview and accept which HIT."""
+"""Which worker can discover, preview and accept which HIT."""
 
 from collections.abc import Callable
 from operator import eq, ge, gt, le, lt, ne
@@ -11,7 +11,7 @@ NUMBER_APPROVED = "00000000000000000040"
 ADULT = "00000000000000000060"
 LOCALE = "00000000000000000071"
 PERCENT_APPROVED = "000000000000000000L0"
-# Masters in the sandbox and in production: known, but nobody here is one.
+# The Masters qualifications of the sandbox and of production, which no worker here has.
 MASTERS = ("2ARFPLSP75KLA8M8DH1HTEQVJT3SY6", "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH")
 SYSTEM = (NUMBER_APPROVED, ADULT, LOCALE, PERCENT_APPROVED, *MASTERS)
 
@@ -23,7 +23,7 @@ _COMPARE: dict[str, Callable[[int, int], bool]] = {
     "EqualTo": eq,
     "NotEqualTo": ne,
 }
-# What each kind of requirement keeps away those who do not meet it from.
+# The actions that each kind of requirement guards.
 _GUARDED = {
     "Accept": ("accept",),
     "PreviewAndAccept": ("preview", "accept"),
@@ -32,7 +32,7 @@ _GUARDED = {
 
 
 def unmet(state: State, worker: Worker, hit: Hit, action: str) -> list[str]:
-    """Ids of the requirements that keep a worker from `discover`, `preview` or `accept`."""
+    """Ids of the requirements that prevent a worker's `discover`, `preview` or `accept`."""
     return [
         requirement["QualificationTypeId"]
         for requirement in hit.hit_type.requirements
@@ -55,7 +55,7 @@ def meets(state: State, worker: Worker, requirement: Document) -> bool:
         return (score is not None) == (comparator == "Exists")
     values: list[int] = requirement.get("IntegerValues", [])
     if score is None:
-        # Who has no score differs from every score; nothing else is true of them.
+        # A worker without a score only meets requirements of the kind "not equal".
         return comparator in ("NotEqualTo", "NotIn")
     if comparator in ("In", "NotIn"):
         return (score in values) == (comparator == "In")

@@ -1,18 +1,18 @@
-"""Errors as AWS words them: `__type`, `Message`, `TurkErrorCode`, and the HTTP status.
+"""Errors in AWS's format: `__type`, `Message`, `TurkErrorCode` and the HTTP status.
 
-The codes are those of Amazon's own clients (the error filter of its Java SDK lists them) and of
-the API reference; the sentences are those that users quote in public reports. Where neither says
-anything, the nearest documented code is used and the place says so.
+The codes come from Amazon's own clients (the error filter of its Java SDK lists them) and the API
+reference; the sentences come from users' public reports. Where there is no source, the nearest
+documented code is used and a comment says so.
 """
 
 PREFIX = "AWS.MechanicalTurk."
 
 
 class Refused(Exception):
-    """The answer to a call is an error; nothing has happened.
+    """A call is answered with an error and has no effect.
 
-    `kind` becomes the exception's name in boto3; only RequestError and ServiceFault are part of
-    the service model, others arrive as plain ClientError without a TurkErrorCode.
+    `kind` becomes the exception's name in boto3. Only RequestError and ServiceFault are in the
+    service model; others arrive as a plain ClientError without a TurkErrorCode.
     """
 
     def __init__(
@@ -28,15 +28,15 @@ def missing(what: str, identifier: str, code: str) -> Refused:
 
 
 def wrong_state(allowed: str, code: str) -> Refused:
-    """MTurk tells the states in which an operation can be called, not the present one."""
+    """MTurk names the states in which an operation can be called, not the current one."""
     return Refused(f"This operation can be called with a status of: {allowed}", code)
 
 
 def already_processed(token: str) -> Refused:
-    """The second call with one UniqueRequestToken.
+    """The error of a second call with the same UniqueRequestToken.
 
-    The sentence is quoted in Dallinger's issue 3109; the API reference says only "an error with a
-    message containing the request ID". Its code is undocumented, this one follows the sentence.
+    The sentence is quoted in Dallinger's issue 3109; the API reference only says "an error with a
+    message containing the request ID". The code is undocumented and follows the sentence.
     """
     return Refused(
         f'The idempotency token "{token}" has already been processed.', "DuplicateRequest"

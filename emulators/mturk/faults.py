@@ -1,4 +1,4 @@
-"""Faults that can be switched on; every choice comes from one seeded generator."""
+"""Faults that can be switched on. One seeded generator makes every choice."""
 
 from random import Random
 from typing import Annotated, Literal
@@ -12,19 +12,19 @@ CallFault = Literal["throttle", "error_before", "error_after", "timeout_before",
 
 def _known(name: str) -> str:
     if name not in (*MTURK.operation_names, *SQS.operation_names):
-        raise ValueError(f"There is no operation {name}.")
+        raise ValueError(f"The operation {name} does not exist.")
     return name
 
 
 class FaultRule(BaseModel):
-    """A share of the calls goes wrong: before anything happened, or after it has."""
+    """A share of the calls fails, before or after it took effect."""
 
     model_config = ConfigDict(extra="forbid")
 
     kind: CallFault
     share: float = Field(ge=0, le=1)
     operations: list[Annotated[str, AfterValidator(_known)]] | None = Field(
-        default=None, description="All, if not given."
+        default=None, description="All operations by default."
     )
 
 
@@ -34,14 +34,16 @@ class FaultSettings(BaseModel):
     seed: int = 0
     calls: list[FaultRule] = []
     throttle_status: Literal[400, 429] = 400
-    hold_seconds: float = Field(default=0.2, ge=0, description="How long a time-out is held.")
+    hold_seconds: float = Field(
+        default=0.2, ge=0, description="Seconds before a timed-out connection is closed."
+    )
     duplicate_notifications: float = Field(default=0, ge=0, le=1)
     late_share: float = Field(
-        default=0, ge=0, le=1, description="Submissions that lists show late."
+        default=0, ge=0, le=1, description="Share of submissions that lists show late."
     )
     late_seconds: float = Field(default=60, ge=0)
     refused_submissions: float = Field(
-        default=0, ge=0, le=1, description="Forms answered with 503, before anything is stored."
+        default=0, ge=0, le=1, description="Share of forms that get a 503 and are not stored."
     )
 
 
@@ -51,7 +53,7 @@ class Faults:
         self._random = Random(self.settings.seed)
 
     def strike(self, operation: str) -> CallFault | None:
-        """The fault that a call meets, if any. The shares of several rules add up."""
+        """The fault of this call, if any. The shares of several rules add up."""
         chance = self._random.random()
         for rule in self.settings.calls:
             if rule.operations is None or operation in rule.operations:

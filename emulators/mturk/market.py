@@ -1,4 +1,4 @@
-"""The life of HITs and assignments. Time alone also moves it: `settle` first, then act."""
+"""The lifecycle of HITs and assignments, which also depends on time: call `settle` first."""
 
 import heapq
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ _RESERVED = ("assignmentId", "hitId", "workerId", "turkSubmitTo")
 
 
 class NotPossible(Exception):
-    """What a worker asked for cannot be done; the sentence goes onto a page."""
+    """A worker's request is not possible; a page shows the sentence."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ def status(state: State, hit: Hit) -> str:
 
 
 def settle(state: State) -> None:
-    """Do what time has brought, in its order."""
+    """Do all that has become due, in order of time."""
     now = state.clock.now()
     while state.agenda and state.agenda[0][0] <= now:
         due, _, what, identifier = heapq.heappop(state.agenda)
@@ -72,7 +72,7 @@ def _dispose_old(hit: Hit, due: datetime) -> None:
 
 
 def look_whether_reviewable(state: State, hit: Hit, at: datetime) -> None:
-    """Tell once when a HIT becomes reviewable; it may become so again after an extension."""
+    """Send a notice when a HIT becomes reviewable, which can happen again after an extension."""
     if status(state, hit) in ("Reviewable", "Reviewing"):
         if hit.reviewable_since is None:
             hit.reviewable_since = at
@@ -91,7 +91,7 @@ def set_expiry(state: State, hit: Hit, expires: datetime) -> None:
 
 
 def open_to(state: State, worker: Worker) -> list[Hit]:
-    """HITs that a worker's list shows, newest first."""
+    """The HITs in a worker's list, newest first."""
     return [
         hit
         for hit in reversed(state.hits.values())
@@ -107,7 +107,7 @@ def _holds(hit: Hit, worker: Worker) -> bool:
 
 
 def check_may(state: State, worker: Worker, hit: Hit, action: str) -> None:
-    """Raise unless a worker may `preview` or `accept` a HIT now."""
+    """Raises NotPossible unless a worker can `preview` or `accept` a HIT now."""
     if status(state, hit) != "Assignable":
         raise NotPossible("There are no more of these HITs available.", 410)
     if worker.worker_id in state.requesters[hit.owner].blocks:
@@ -119,7 +119,7 @@ def check_may(state: State, worker: Worker, hit: Hit, action: str) -> None:
 
 def accept(state: State, worker: Worker, hit: Hit) -> Assignment:
     if _holds(hit, worker):
-        raise NotPossible("You have accepted this HIT already.", 409)
+        raise NotPossible("You have already accepted this HIT.", 409)
     check_may(state, worker, hit, "accept")
     now = state.clock.now()
     identifier = hit.free_ids.pop(0) if hit.free_ids else state.new_id()
@@ -138,7 +138,7 @@ def give_back(state: State, one: Assignment) -> None:
 
 
 def _leave(state: State, one: Assignment, how: str, at: datetime) -> None:
-    """The place is free again, and so is the id: the next worker gets it."""
+    """Free the place and its assignment id, which the next worker gets."""
     one.state = "Returned" if how == "Returned" else "Abandoned"
     one.hit.free_ids.append(one.assignment_id)
     notices.tell(state, f"Assignment{how}", one.hit, one, at)
@@ -148,7 +148,7 @@ def _leave(state: State, one: Assignment, how: str, at: datetime) -> None:
 def submit(state: State, one: Assignment, form: list[tuple[str, str]]) -> None:
     fields = [(name, value) for name, value in form if name not in _RESERVED]
     if not fields:
-        raise NotPossible("A submission needs a field beside assignmentId.", 400)
+        raise NotPossible("A submission needs at least one field besides assignmentId.", 400)
     if one.state != "Accepted":
         raise NotPossible(f"This assignment is {one.state.lower()}, not accepted.", 409)
     now = state.clock.now()

@@ -1,4 +1,4 @@
-"""`/market/…`: what the worker site does, as JSON, for simulated workers."""
+"""`/market/…`, a JSON API of the worker site for simulated workers."""
 
 from decimal import Decimal
 from typing import Annotated
@@ -20,19 +20,19 @@ def site_of(state: State, request: Request) -> str:
 def worker_of(state: State, worker_id: str) -> Worker:
     worker = state.workers.get(worker_id)
     if worker is None:
-        raise NotPossible("There is no such worker.", 404)
+        raise NotPossible("This worker does not exist.", 404)
     return worker
 
 
 def hit_of(state: State, hit_id: str) -> Hit:
     hit = state.hits.get(hit_id)
     if hit is None:
-        raise NotPossible("There is no such HIT.", 404)
+        raise NotPossible("This HIT does not exist.", 404)
     return hit
 
 
 def assignment_of(state: State, assignment_id: str, worker_id: str) -> Assignment:
-    """The newest hold of a worker on an assignment id; ids go from worker to worker."""
+    """A worker's newest assignment with this id; several workers can have the same id in turn."""
     held = [
         one
         for hit in state.hits.values()
@@ -40,7 +40,7 @@ def assignment_of(state: State, assignment_id: str, worker_id: str) -> Assignmen
         if one.assignment_id == assignment_id and one.worker_id == worker_id
     ]
     if not held:
-        raise NotPossible("You have no such assignment.", 404)
+        raise NotPossible("You don't have this assignment.", 404)
     return held[-1]
 
 
@@ -50,7 +50,7 @@ def of_worker(state: State, worker_id: str) -> list[Assignment]:
 
 
 def earnings(state: State, worker_id: str) -> dict[str, Decimal]:
-    """Paid rewards and bonuses, and the rewards of what waits to be approved."""
+    """Paid rewards and bonuses, and the rewards that wait for approval."""
     totals = {"reward": Decimal(0), "bonus": Decimal(0)}
     for entry in state.journal:
         if entry.worker_id == worker_id and entry.kind in totals:

@@ -1,5 +1,8 @@
-"""Fees, holds and balances. A balance is never stored: it is the deposit less what was spent and
-what standing HITs may still cost, so it cannot drift from the assignments."""
+"""Fees, holds and balances.
+
+A balance is never stored, so it always matches the assignments: it is the deposit minus what was
+spent and what open HITs can still cost.
+"""
 
 from datetime import datetime
 from decimal import ROUND_DOWN, Decimal
@@ -10,7 +13,7 @@ from emulators.mturk.records import Assignment, Hit, JournalEntry
 from emulators.mturk.state import State
 
 FEE = Decimal("0.20")
-# Rewards of HITs with ten or more assignments cost this much more; bonuses do not.
+# The additional fee on rewards of HITs with ten or more assignments; bonuses do not have it.
 FEE_MANY = Decimal("0.20")
 MANY = 10
 # "The minimum fee is $0.01 per assignment or bonus payment" (MTurk's pricing page).
@@ -19,7 +22,7 @@ CENT = Decimal("0.01")
 
 
 def reward_fee(reward: Decimal, max_assignments: int) -> Decimal:
-    """MTurk's share of one reward, exact. A HIT without reward costs nothing."""
+    """MTurk's exact fee on one reward. A HIT without a reward costs nothing."""
     share = FEE + FEE_MANY if max_assignments >= MANY else FEE
     return max(reward * share, LEAST_FEE) if reward else Decimal(0)
 
@@ -34,7 +37,7 @@ def cost_of_one(hit: Hit) -> Decimal:
 
 
 def held(state: State, owner: str) -> Decimal:
-    """What a requester's HITs may still cost: every place that can yet be paid."""
+    """The money that a requester's HITs can still cost, for every place that can still be paid."""
     own = (hit for hit in state.hits.values() if hit.owner == owner and not hit.disposed)
     return sum((cost_of_one(hit) * _payable_places(state, hit) for hit in own), Decimal(0))
 
@@ -60,7 +63,7 @@ def require_funds(state: State, owner: str, amount: Decimal) -> None:
 
 
 def as_amount(amount: Decimal) -> str:
-    """The API's amounts have two decimals; a balance is never shown larger than it is."""
+    """An amount in the API's format with two decimals, rounded down."""
     return str(max(amount, Decimal(0)).quantize(CENT, rounding=ROUND_DOWN))
 
 

@@ -1,7 +1,7 @@
-"""Notices of events to the queue that a HIT type names.
+"""Notices of events, which are sent to the queue that a HIT type names.
 
-The body is the documented one: EventDocVersion, EventDocId, CustomerId, Events. The same
-EventDocId may come twice ("in rare cases"); the fault `duplicate_notifications` makes it do so.
+The body is as documented: EventDocVersion, EventDocId, CustomerId and Events. The same EventDocId
+can come twice "in rare cases", which the fault `duplicate_notifications` causes.
 """
 
 from datetime import datetime
@@ -22,7 +22,7 @@ def tell(
     assignment: Assignment | None = None,
     at: datetime | None = None,
 ) -> None:
-    """Send a notice if the HIT's type asks for this kind of event."""
+    """Send a notice if the HIT's type subscribes to this kind of event."""
     wanted = hit.hit_type.notification
     if not hit.hit_type.notifying or wanted is None or event not in wanted["EventTypes"]:
         return

@@ -1,4 +1,4 @@
-"""The worker site: list, preview, accepted HIT, queue, earnings, and where answers are posted."""
+"""The worker site: HITs, preview, accepted HIT, queue and earnings, and the answers' endpoint."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -42,7 +42,7 @@ _templates.filters["money"] = lambda amount: f"${amount:.2f}"
 
 
 class Site:
-    """Renders pages for one request's worker, whom the address or a cookie names."""
+    """Renders pages for the worker whom the address or a cookie names."""
 
     def __init__(self, state: State, request: Request) -> None:
         self.state, self.request = state, request
@@ -70,7 +70,7 @@ class Site:
 
 
 def refusal_page(state: State, request: Request, error: NotPossible) -> HTMLResponse:
-    # What is answered to a form is shown inside the frame: a page without the site's head.
+    # The response to a form is shown inside the frame, so its page has no header.
     bare = request.url.path == "/mturk/externalSubmit"
     template = "submitted.html" if bare else "refused.html"
     return Site(state, request).page(template, error.status, message=error.message, ok=False)
@@ -162,24 +162,24 @@ def _add_working(site: APIRouter, state: State) -> None:
 
 
 def _submitting(state: State, request: Request, form: FormData) -> Assignment:
-    """Whose work a form is: the present holder of its assignmentId.
+    """The assignment to which a form belongs: the current one with its assignmentId.
 
-    MTurk knows the worker by the session. Here the frame has no cookie, so that a former holder
-    of a re-issued id is told apart only where the cookie or the form names a worker.
+    MTurk knows the worker by the session. Here the frame has no cookie, so a form from an earlier
+    holder of the id is only recognised if a cookie or the form names the worker.
     """
     identifier = str(form.get("assignmentId") or "")
     if identifier in ("", question.PREVIEW):
-        raise NotPossible("The form names no assignment; accept the HIT first.", 400)
+        raise NotPossible("The form has no assignment. Accept the HIT first.", 400)
     one = state.assignments.get(identifier)
     if one is None:
-        raise NotPossible("There is no such assignment.", 404)
+        raise NotPossible("This assignment does not exist.", 404)
     named = {str(form.get("workerId") or ""), request.cookies.get(COOKIE, "")} - {""}
     if named - {one.worker_id}:
         raise NotPossible("This assignment is not yours.", 403)
     if str(form.get("hitId") or one.hit.hit_id) != one.hit.hit_id:
         raise NotPossible("This assignment belongs to another HIT.", 403)
     if one.state in ("Returned", "Abandoned"):
-        raise NotPossible(f"This assignment was {one.state.lower()}; nothing is stored.", 410)
+        raise NotPossible(f"This assignment was {one.state.lower()}. Nothing was stored.", 410)
     return one
 
 

@@ -1,4 +1,4 @@
-"""The ExternalQuestion of a HIT: read strictly, and the addresses a worker's browser opens."""
+"""A HIT's ExternalQuestion: the strict parser, and the addresses that a worker's browser opens."""
 
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -22,7 +22,7 @@ class ExternalQuestion:
 
 
 def read_question(text: str, allow_http: bool) -> ExternalQuestion:
-    """Only what the published schema allows: one ExternalURL, then one FrameHeight."""
+    """Parse what the published schema permits: one ExternalURL, then one FrameHeight."""
     if len(text.encode()) > MAX_BYTES:
         raise Refused(f"Question is longer than {MAX_BYTES} bytes.", "ParameterLengthTooLong")
     try:
@@ -52,7 +52,7 @@ def _check_plain(element: Element, root: Element) -> None:
     if element is root:
         stray = [element.text, *(child.tail for child in element)]
         if any(text and text.strip() for text in stray):
-            raise _invalid("ExternalQuestion holds text beside its elements.")
+            raise _invalid("ExternalQuestion has text outside its elements.")
     elif len(element):
         raise _invalid(f"Elements are not allowed inside '{element.tag}'.")
 
@@ -65,7 +65,7 @@ def _check_url(url: str, allow_http: bool) -> None:
 
 
 def _invalid(details: str) -> Refused:
-    # As quoted by users; this type is not part of the service model.
+    # Users quote this error; its type is not in the service model.
     return Refused(
         "There was an error parsing the XML question or answer data in your request. Please make "
         "sure the data is well-formed and validates against the appropriate schema. "
@@ -80,7 +80,7 @@ def preview_url(url: str, hit_id: str) -> str:
 
 
 def frame_url(url: str, hit_id: str, assignment_id: str, worker_id: str, site: str) -> str:
-    """`site` is the origin of the worker site, where the page posts its answers."""
+    """The frame's address. `site` is the origin of the worker site, to which answers are posted."""
     added = {
         "assignmentId": assignment_id,
         "hitId": hit_id,

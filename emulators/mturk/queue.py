@@ -1,4 +1,4 @@
-"""Queues for notifications, with the operations of SQS that a reader of them needs."""
+"""Queues for notifications, with the SQS operations that a reader needs."""
 
 import hashlib
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def get_queue_url(state: State, params: Document, origin: str) -> Document:
 
 
 def is_waiting(state: State, url: str) -> bool:
-    """Whether a queue has something to hand out now."""
+    """Whether a queue has a visible message now."""
     now = state.clock.now()
     return any(message.visible <= now for message in state.queues.get(queue_name(url), []))
 
@@ -77,7 +77,7 @@ def _handed_out(message: Message, visible: datetime) -> Document:
 
 def delete_message(state: State, params: Document, origin: str) -> Document:
     queue = _queue(state, params)
-    # A handle that is no longer the newest deletes nothing, as in SQS, and is no error.
+    # As in SQS, a handle that is not the newest deletes nothing and causes no error.
     queue[:] = [message for message in queue if message.receipt != params["ReceiptHandle"]]
     return {}
 

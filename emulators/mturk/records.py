@@ -1,4 +1,4 @@
-"""What the emulator remembers. Who changes it: market.py, money.py and the operations."""
+"""The emulator's records, which market.py, money.py and the operations change."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ class Requester:
 
 @dataclass
 class Worker:
-    """`number_approved` grows by what is approved here; the percentage stays as it was made."""
+    """A worker. Approvals increase `number_approved`; the percentage never changes."""
 
     worker_id: str
     country: str = "US"
@@ -59,10 +59,10 @@ class Hit:
     annotation: str | None
     reviewing: bool = False
     disposed: bool = False
-    # Whether MTurk has said so already: each event is told once per time it becomes true.
+    # Whether the event was already sent: each is sent once whenever it becomes true.
     told_expired: bool = False
     reviewable_since: datetime | None = None
-    # Ids of returned and abandoned assignments: MTurk gives them to the next worker.
+    # Ids of returned and abandoned assignments, which MTurk gives to the next worker.
     free_ids: list[str] = field(default_factory=list)
     assignments: list["Assignment"] = field(default_factory=list)
 
@@ -72,7 +72,7 @@ AssignmentState = Literal["Accepted", "Returned", "Abandoned", "Submitted", "App
 
 @dataclass
 class Assignment:
-    """One worker's hold on a place of a HIT. The id is not unique over workers, see free_ids."""
+    """One worker's place in a HIT. Workers can have the same id in turn; see free_ids."""
 
     assignment_id: str
     hit: Hit
@@ -124,7 +124,7 @@ class Grant:
 
 @dataclass
 class JournalEntry:
-    """Money that left a requester's account. Amounts are exact, also below a cent."""
+    """A payment from a requester's account. Amounts are exact, even below a cent."""
 
     at: datetime
     requester: str

@@ -51,7 +51,7 @@ def create_app(state: State) -> FastAPI:
 
 
 async def _wait_for_message(state: State, url: str, seconds: float) -> None:
-    """The long poll of a queue's reader."""
+    """Wait until the queue has a message or the time is over (long poll)."""
     limit = monotonic() + seconds
     while monotonic() < limit:
         with state.lock:
@@ -62,16 +62,16 @@ async def _wait_for_message(state: State, url: str, seconds: float) -> None:
 
 
 async def _hang_up(request: Request, seconds: float) -> Response:
-    """Keep the client waiting, then close the connection without an answer."""
+    """Keep the client waiting, then close the connection without a response."""
     await asyncio.sleep(seconds)
     request.scope["emulator.transport"].abort()
-    # The server drops what is answered to a closed connection once it has noticed.
+    # The server discards the response once it notices that the connection is closed.
     await asyncio.sleep(0.01)
     return Response()
 
 
 class _WithTransport:
-    """Passes uvicorn's connection on: ASGI has no word for hanging up without an answer."""
+    """Passes uvicorn's connection on, because ASGI cannot close it without a response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -84,11 +84,11 @@ class _WithTransport:
 
 
 class Emulator:
-    """A served emulator: `endpoint_url` for boto3 and browsers, `state` to look into."""
+    """A running emulator: `endpoint_url` for boto3 and browsers, `state` to inspect."""
 
     def __init__(self, options: Options, host: str = "127.0.0.1", port: int = 0) -> None:
         self.state = State(options)
-        # Named a TCP socket, so that asyncio turns Nagle's algorithm off: 40 ms a call otherwise.
+        # With IPPROTO_TCP, asyncio turns Nagle's algorithm off, which would add 40 ms per call.
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind((host, port))
@@ -103,7 +103,7 @@ class Emulator:
         return f"http://{self.host}:{self.port}"
 
     def serve(self) -> None:
-        """Serve in this thread until a signal ends it."""
+        """Serve in this thread until a signal comes."""
         self._run()
 
     def _run(self) -> None:
@@ -133,7 +133,7 @@ def running(
     worker_site: str | None = None,
     seed: int = 0,
 ) -> Iterator[Emulator]:
-    """An emulator for as long as the block lasts; port 0 takes a free one."""
+    """Run an emulator during the block; port 0 chooses a free port."""
     options = Options(
         allow_http=allow_http,
         accounts=accounts or Options().accounts,

@@ -1,4 +1,4 @@
-"""One POST as AWS JSON: whose it is, whether it fits the model, what it does, what it answers."""
+"""Handles a POST in AWS JSON: signature, check against the model, operation and response."""
 
 import logging
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from emulators.mturk.state import State
 
 MTURK_TARGET = shapes.MTURK.metadata["targetPrefix"]
 SQS_TARGET = shapes.SQS.metadata["targetPrefix"]
-# What boto3 shows as the code of an error of SQS's, which once spoke another protocol.
+# The code that boto3 shows for an SQS error, because SQS used another protocol in the past.
 _QUERY_CODES = {"QueueDoesNotExist": "AWS.SimpleQueueService.NonExistentQueue;Sender"}
 _LONGEST_POLL = 20  # seconds; SQS's own limit
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class Reply:
     status: int
     document: Document
     headers: dict[str, str] = field(default_factory=dict)
-    hold: float | None = None  # seconds to wait, then the connection is closed without an answer
+    hold: float | None = None  # seconds to wait, then the connection is closed without a response
 
 
 @dataclass
@@ -41,7 +41,7 @@ class _Target:
 
 
 def handle(state: State, headers: dict[str, str], url: str, origin: str, body: bytes) -> Reply:
-    """`headers` by names in small letters; `origin` is where queues' addresses begin."""
+    """Handle a request. `headers` has lower-case names; queues' addresses begin with `origin`."""
     with state.lock:
         record: Document = {"at": state.clock.now(), "operation": headers.get("x-amz-target", "")}
         state.calls.append(record)
@@ -59,7 +59,7 @@ def handle(state: State, headers: dict[str, str], url: str, origin: str, body: b
 
 
 def poll_seconds(headers: dict[str, str], body: bytes) -> tuple[str, float]:
-    """Which queue's next message a call waits for, and for how long; 0 for all other calls."""
+    """The queue for whose next message a call waits, and the seconds; 0 for all other calls."""
     if headers.get("x-amz-target") != f"{SQS_TARGET}.ReceiveMessage":
         return "", 0
     try:
@@ -91,7 +91,7 @@ def _answer(
     try:
         document = _perform(state, target, owner, origin, params)
     except Refused:
-        # Whatever an answer that was lost said, the client learns nothing of it.
+        # The client never sees a lost response, whatever it said.
         if fault:
             return _struck(state, fault)
         raise
@@ -151,7 +151,7 @@ def _checked_answer(state: State, target: _Target, document: Document) -> Docume
 
 
 def _violation(state: State, side: str, operation: str, found: list[str]) -> None:
-    log.warning("%s of %s breaks its shape: %s", side, operation, "; ".join(found))
+    log.warning("%s of %s violates its shape: %s", side, operation, "; ".join(found))
     at = state.clock.now()
     state.violations.append({"at": at, "side": side, "operation": operation, "problems": found})
 
@@ -167,7 +167,7 @@ def _struck(state: State, fault: CallFault) -> Reply:
 
 
 def _error(state: State, refusal: Refused) -> Reply:
-    """MTurk ends its sentences with the milliseconds of the moment."""
+    """An error response. MTurk's messages end with the current time in milliseconds."""
     stamp = int(state.clock.now().timestamp() * 1000)
     message = f"{refusal.message} ({stamp})" if refusal.code else refusal.message
     document = {"__type": refusal.kind, "Message": message}

@@ -1,7 +1,8 @@
 """botocore's own service models, and the check of a document against a shape.
 
-botocore.validate.ParamValidator reports what is missing, unknown, too small or of a wrong type,
-but accepts what is too long, off the pattern or not in the list; `_walk` reports those.
+botocore.validate.ParamValidator reports values that are missing, unknown, too small or of a wrong
+type. It accepts values that are too long, don't match the pattern or are not in the list; `_walk`
+reports these.
 """
 
 import re
@@ -12,7 +13,7 @@ from botocore.loaders import Loader
 from botocore.model import ListShape, MapShape, OperationModel, ServiceModel, Shape, StructureShape
 from botocore.validate import ParamValidator
 
-# Documents of the API. Their members' types are settled by the check against the shape.
+# Documents of the API. The check against the shape ensures the types of their members.
 Document = dict[str, Any]
 
 
@@ -29,7 +30,7 @@ def operation(model: ServiceModel, name: str) -> OperationModel | None:
 
 
 def problems(shape: Shape | None, document: object) -> list[str]:
-    """Everything in which a document breaks its shape; empty when it is right."""
+    """All violations of the shape by a document."""
     if shape is None:
         return [] if document == {} else ["This operation takes no members."]
     report = ParamValidator().validate(document, shape)
@@ -59,7 +60,7 @@ def _walk(shape: Shape, value: object, where: str) -> list[str]:
     if isinstance(value, str):
         return _text(shape, value, where)
     if isinstance(value, bool):
-        return [] if shape.type_name == "boolean" else [f"{where}: a truth value is no number."]
+        return [] if shape.type_name == "boolean" else [f"{where}: a boolean is not a number."]
     if isinstance(value, int):
         return _size(shape, value, where)
     return []
@@ -74,7 +75,7 @@ def _size(shape: Shape, size: int, where: str) -> list[str]:
 
 def _text(shape: Shape, value: str, where: str) -> list[str]:
     if shape.type_name == "timestamp":
-        return [f"{where}: times are numbers in AWS JSON 1.1."]
+        return [f"{where}: times must be numbers in AWS JSON 1.1."]
     if shape.type_name != "string":
         return []
     found = _size(shape, len(value), where)
@@ -82,12 +83,12 @@ def _text(shape: Shape, value: str, where: str) -> list[str]:
     if pattern and not re.fullmatch(pattern, value):
         found.append(f"{where}: {value!r} does not match {pattern}.")
     if choices and value not in choices:
-        found.append(f"{where}: {value!r} is none of {', '.join(choices)}.")
+        found.append(f"{where}: {value!r} is not one of {', '.join(choices)}.")
     return found
 
 
 def without_nothing(document: Document) -> Document:
-    """Members without a value are left out, at every depth."""
+    """The document without members that are None, at every depth."""
 
     def cleaned(value: object) -> object:
         if isinstance(value, dict):
@@ -98,7 +99,7 @@ def without_nothing(document: Document) -> Document:
 
 
 def to_wire(value: object) -> object:
-    """Times become seconds since 1970, as in AWS JSON 1.1."""
+    """The value with times as seconds since 1970, as in AWS JSON 1.1."""
     if isinstance(value, datetime):
         return round(value.timestamp(), 3)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Signature Version 4: who calls, checked with botocore's own signer."""
+"""Verification of Signature Version 4 with botocore's own signer."""
 
 import hmac
 import re
@@ -15,7 +15,7 @@ _AUTHORIZATION = re.compile(
     r"(?P<service>[^/]+)/aws4_request, ?SignedHeaders=(?P<signed>[^,]+), ?"
     r"Signature=(?P<signature>\w+)"
 )
-# MTurk stands in one region alone.
+# MTurk has only one region.
 REGION = "us-east-1"
 SKEW = timedelta(minutes=15)
 _MISMATCH = (
@@ -27,9 +27,10 @@ _MISMATCH = (
 def verify(
     headers: dict[str, str], url: str, body: bytes, service: str, secrets: dict[str, str]
 ) -> str:
-    """The access key that signed a request; `headers` in small letters, `secrets` by access key.
+    """The access key that signed a request.
 
-    Signatures are dated by the real clock: clients know nothing of the emulator's own.
+    headers: with lower-case names; secrets: by access key. Signatures are compared with the real
+    clock, because clients do not know the emulator's.
     """
     authorization = headers.get("authorization")
     if not authorization:

@@ -1,4 +1,4 @@
-"""Everything the emulator knows, in memory, behind one lock."""
+"""The emulator's whole state, in memory and protected by one lock."""
 
 import heapq
 from collections import deque
@@ -25,7 +25,7 @@ from emulators.mturk.records import (
 from emulators.mturk.shapes import Document
 
 _LETTERS = digits + ascii_uppercase
-# How many calls and messages are kept to look at.
+# The number of calls and messages that are kept for inspection.
 _KEPT = 20_000
 
 
@@ -35,14 +35,14 @@ class Options:
     # access key → secret; the first is the one that documents and tests use.
     accounts: dict[str, str] = field(default_factory=lambda: {"emulator": "emulator-secret"})
     balance: Decimal = Decimal(10_000)  # what the real sandbox always shows
-    # Origin of the worker site as browsers see it; None takes it from each request.
+    # Origin of the worker site as browsers see it; None uses the origin of each request.
     worker_site: str | None = None
     seed: int = 0
 
 
 @dataclass
 class Message:
-    """A message in a queue; invisible until `visible` while somebody works on it."""
+    """A message in a queue, which is hidden until `visible` while a reader handles it."""
 
     message_id: str
     body: str
@@ -59,14 +59,14 @@ class State:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything but the options."""
+        """Delete everything except the options."""
         options = self.options
         self._random = Random(options.seed)
         self.clock = Clock()
         self.faults = Faults()
         self.hit_types: dict[str, HitType] = {}
         self.hits: dict[str, Hit] = {}
-        self.assignments: dict[str, Assignment] = {}  # the present holder of each id
+        self.assignments: dict[str, Assignment] = {}  # the current assignment of each id
         self.workers: dict[str, Worker] = {}
         self.qualification_types: dict[str, QualificationType] = {}
         self.grants: dict[tuple[str, str], Grant] = {}  # by (type, worker)
@@ -89,10 +89,10 @@ class State:
         return "3" + "".join(self._random.choices(_LETTERS, k=29))
 
     def worker_id(self) -> str:
-        """Ids of people, workers and requesters alike."""
+        """A new id for a worker or requester."""
         return "A" + "".join(self._random.choices(_LETTERS, k=13))
 
     def plan(self, at: datetime, what: str, identifier: str) -> None:
-        """Something will be due at a time; market.settle looks whether it still holds then."""
+        """Schedule work; market.settle checks whether it is still valid when it is due."""
         self._turn += 1
         heapq.heappush(self.agenda, (at, self._turn, what, identifier))

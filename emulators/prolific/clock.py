@@ -1,4 +1,4 @@
-"""Virtual time: real time plus what was skipped, and the work that is due at its moments."""
+"""Virtual time, which is real time plus skipped time, and work that is scheduled in it."""
 
 import heapq
 import itertools
@@ -10,9 +10,9 @@ Work = Callable[[], None]
 
 
 class Clock:
-    """`later` plans work, `run_due` does what is due, `advance` skips time.
+    """`later` schedules work, `run_due` does the work that is due, `advance` skips time.
 
-    All of it happens on the server's event loop, so nothing here is locked.
+    All of it runs on the server's event loop, so nothing needs a lock.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Clock:
         return datetime.fromtimestamp(self.seconds(), UTC)
 
     def later(self, seconds: float, work: Work) -> None:
-        """Do `work` in so many virtual seconds; at once when there is nothing to wait for."""
+        """Do `work` after this many virtual seconds, or immediately if the number is 0."""
         if seconds <= 0:
             work()
             return
@@ -39,7 +39,7 @@ class Clock:
             heapq.heappop(self._planned)[2]()
 
     def advance(self, seconds: float) -> None:
-        """Skip time, stopping at each moment at which something is due."""
+        """Skip time, and stop at each moment at which work is due."""
         end = self.seconds() + seconds
         while self._planned and self._planned[0][0] <= end:
             self._skipped += max(0.0, self._planned[0][0] - self.seconds())
@@ -48,5 +48,5 @@ class Clock:
 
 
 def stamp(moment: datetime) -> str:
-    """A moment as the API writes it: `2021-05-20T11:03:00.457000Z`."""
+    """A time in the API's format: `2021-05-20T11:03:00.457000Z`."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

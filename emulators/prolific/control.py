@@ -1,4 +1,4 @@
-"""What tests and demos steer the emulator with, under `/emulator/`."""
+"""The API under `/emulator/` with which tests and demos control the emulator."""
 
 from dataclasses import asdict
 from decimal import Decimal
@@ -34,7 +34,7 @@ class NewResearcher(Strict):
 
 
 class NewParticipants(Strict):
-    """How many, and what they answer to filters besides what everybody does."""
+    """How many participants to create, and their answers to filters."""
 
     count: Annotated[int, Field(ge=1, le=10_000)] = 1
     attributes: dict[str, str | int | float | list[str]] = Field(default_factory=dict)
@@ -54,7 +54,7 @@ class Force(Strict):
 
 @router.post("/reset")
 async def reset(request: Request) -> Shape:
-    """Everything as after the start."""
+    """Reset everything to the state after the start."""
     old: World = request.app.state.world
     request.app.state.world = World(old.options, old.site)
     await old.hooks.close()
@@ -64,7 +64,7 @@ async def reset(request: Request) -> Shape:
 @router.post("/researchers")
 async def add_researcher(world: TheWorld, wanted: NewResearcher) -> Shape:
     if wanted.token in world.researchers:
-        raise bad({"token": ["Is taken."]})
+        raise bad({"token": ["This token is already used."]})
     researcher = world.add_researcher(
         AccountOptions(
             wanted.token, wanted.email, wanted.balance, wanted.currency,
@@ -97,7 +97,7 @@ async def add_participants(world: TheWorld, wanted: NewParticipants) -> list[Sha
 
 @router.get("/state")
 async def state(world: TheWorld) -> Shape:
-    """Who is there, what stands, and what is left in each wallet."""
+    """All people, studies and submissions, and the balance of each wallet."""
     return {
         "now": stamp(world.now),
         "researchers": [{"id": r.id, "email": r.email} for r in world.researchers.values()],
@@ -139,7 +139,7 @@ def _places(world: World, id: str) -> Shape:
 
 @router.get("/journal")
 async def journal(world: TheWorld) -> list[Shape]:
-    """Every cent: above 0 what came into a workspace, below what left it."""
+    """Every payment: positive amounts came into a workspace, negative ones left it."""
     return [asdict(entry) for entry in world.wallet.journal]
 
 
@@ -160,7 +160,7 @@ async def read_faults(world: TheWorld) -> list[Fault]:
 
 @router.put("/faults")
 async def set_faults(world: TheWorld, wanted: list[Fault]) -> list[Fault]:
-    """These faults and no others; an empty list switches all off."""
+    """Replace all faults with these; an empty list switches all off."""
     world.faults.rules = wanted
     return wanted
 
@@ -178,7 +178,7 @@ async def advance(world: TheWorld, wanted: Advance) -> Shape:
 
 @router.post("/submissions/{id}")
 async def force(world: TheWorld, id: str, wanted: Force) -> Shape:
-    """Another status, whatever the rules say: what Prolific's support can do."""
+    """Set a status regardless of the rules, as Prolific's support can."""
     submission = the_submission(world, id)
     set_status(world, submission, wanted.status)
     return submission_detail(submission)

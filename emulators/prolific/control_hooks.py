@@ -1,4 +1,4 @@
-"""Webhooks by hand, under `/emulator/hooks/`: what was sent, and false deliveries on demand."""
+"""Manual webhooks under `/emulator/hooks/`: what was sent, and forged deliveries on demand."""
 
 import json
 import time
@@ -20,9 +20,9 @@ Shape = dict[str, object]
 
 
 class Send(Strict):
-    """A delivery to whoever is subscribed to `event_type`, right or wrong as told.
+    """A delivery to the subscribers of `event_type`, valid or invalid as requested.
 
-    mode `replay` sends again what was sent under `event_id`, with its signature and timestamp.
+    mode `replay` repeats the delivery of `event_id` with the same signature and timestamp.
     """
 
     event_type: Text
@@ -52,7 +52,7 @@ async def events(world: TheWorld) -> list[Shape]:
 
 @router.post("/hooks/send")
 async def send(world: TheWorld, wanted: Send) -> list[Shape]:
-    """Deliver now, to every enabled subscription of the type, and tell what was answered."""
+    """Deliver now to every enabled subscription of the type, and return the responses."""
     answers: list[Shape] = []
     for subscription in list(world.hooks.subscriptions.values()):
         if subscription.enabled and subscription.event_type == wanted.event_type:
@@ -78,7 +78,7 @@ async def _deliver(world: World, subscription: Subscription, wanted: Send) -> Sh
 def _message(
     world: World, subscription: Subscription, wanted: Send
 ) -> tuple[dict[str, str], bytes]:
-    """Headers and body as told; remembered for replays if they are right."""
+    """The requested headers and body, which are kept for replays if they are valid."""
     if wanted.mode == "replay":
         if wanted.event_id not in world.hooks.sent:
             raise not_found(f"A delivery of event {wanted.event_id}")

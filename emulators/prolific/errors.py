@@ -1,8 +1,8 @@
-"""What the API refuses, in the shape of Prolific's errors."""
+"""The API's errors in Prolific's format."""
 
-# Prolific publishes the shape of its errors and no list of their codes; 140007 has been seen in
-# public for fields that are not valid. The others are this emulator's own numbers: a client must
-# not tell errors apart by them.
+# Prolific publishes the format of its errors but no list of their codes. 140007 has been seen in
+# public for invalid fields. The other numbers are this emulator's own, so a client must not
+# distinguish errors by them.
 FIELDS = 140007
 CODES = {400: 140000, 401: 140001, 403: 140003, 404: 140004, 429: 140029}
 TITLES = {
@@ -21,7 +21,7 @@ Detail = str | list[str] | dict[str, list[str]]
 
 
 class Refused(Exception):
-    """A call that Prolific would answer with an error; nothing has changed."""
+    """A call that Prolific would answer with an error. It changes nothing."""
 
     def __init__(self, status: int, detail: Detail, additional: str | None = None) -> None:
         super().__init__(f"{status}: {detail}")

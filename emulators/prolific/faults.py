@@ -1,4 +1,4 @@
-"""What goes wrong on purpose."""
+"""Faults that the emulator makes on request."""
 
 import random
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ BEFORE = ("429", "5xx-before", "timeout-before")
 class Fault(Strict):
     """One kind of fault for the operations that match a pattern (`*`, `pay-*`, `hook`, …).
 
-    probability: of each call; times: how often it strikes at most; seconds: how long a time-out
-    hangs or a change is late; status: of 5xx.
+    probability: the share of calls that fail; times: the maximum number of failures; seconds: the
+    length of a time-out or delay; status: the status of a 5xx
     """
 
     operation: str = "*"
@@ -35,14 +35,14 @@ class Fault(Strict):
 
 
 class Faults:
-    """The faults that are switched on. Drawn from a seed, so that a run can be repeated."""
+    """The faults that are on. They are drawn from a seed, so that a run can be repeated."""
 
     def __init__(self, seed: int) -> None:
         self.rules: list[Fault] = []
         self.random = random.Random(seed)
 
     def drawn(self, operation: str, *kinds: str) -> Iterator[Fault]:
-        """The faults of these kinds that strike this time."""
+        """The faults of these kinds that affect this call."""
         for rule in self.rules:
             if rule.kind not in kinds or not fnmatch(operation, rule.operation):
                 continue

@@ -1,4 +1,4 @@
-"""Webhooks: subscriptions, and events that are signed, sent and sent again."""
+"""Webhooks: subscriptions, and events that are signed, sent and retried."""
 
 import asyncio
 import base64
@@ -82,7 +82,7 @@ class Hooks:
 
     @property
     def under_way(self) -> int:
-        """How many deliveries wait for an answer."""
+        """The number of deliveries that wait for a response."""
         return len(self._tasks)
 
     def submission_changed(self, submission: Submission) -> None:
@@ -158,7 +158,7 @@ class Hooks:
         self._judge(event, delivered)
 
     def _judge(self, event: Event, delivered: bool) -> None:
-        """Plan the next attempt; switch off what has failed without a break for five days."""
+        """Schedule the next attempt, or disable a subscription that has failed for five days."""
         subscription, now = event.subscription, self._clock.seconds()
         if delivered:
             subscription.failing_since = None
@@ -176,10 +176,10 @@ class Hooks:
 def signed_headers(
     secret: str, body: bytes, event: str, created: float, sent: float | None = None
 ) -> dict[str, str]:
-    """Headers of a delivery: base64(HMAC_SHA256(secret, timestamp + body)).
+    """Headers of a delivery, signed with base64(HMAC_SHA256(secret, timestamp + body)).
 
-    The signed timestamp is real time, which receivers compare with their own clock; `created`,
-    by which events are ordered, is the emulator's.
+    The signed timestamp is real time, because receivers compare it with their own clock. `created`,
+    by which events are ordered, is the emulator's time.
     """
     timestamp = str(int(time.time() if sent is None else sent))
     digest = hmac.new(secret.encode(), timestamp.encode() + body, hashlib.sha256).digest()

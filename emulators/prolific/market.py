@@ -1,4 +1,4 @@
-"""JSON for simulated participants: what the pages do, under `/market/`."""
+"""The API under `/market/`, with which simulated participants do what the pages do."""
 
 from fastapi import APIRouter, Depends, Request, Response
 
@@ -21,14 +21,14 @@ router = APIRouter(prefix="/market", dependencies=[Depends(up_to_date)])
 
 
 class TakePart(Strict):
-    """start: go on to the study at once; else the place is only reserved."""
+    """start: whether to go on to the study immediately; otherwise the place is only reserved."""
 
     participant: Text
     start: bool = True
 
 
 class Back(Strict):
-    """The code the participant brings back; none when they have none."""
+    """The code that the participant comes back with, if any."""
 
     code: str | None = None
 
@@ -49,7 +49,7 @@ def the_submission(world: World, id: str) -> Submission:
 
 @router.get("/studies")
 async def list_open(world: TheWorld, participant: str) -> list[Shape]:
-    """The studies that this participant could take part in now."""
+    """The studies in which this participant can take part now."""
     person = world.participant(participant)
     return [
         {
@@ -110,10 +110,10 @@ def submission_shape(submission: Submission) -> Shape:
 
 
 def came_back(world: World, person: Participant, code: str | None) -> Submission:
-    """Which submission a code that came by the address belongs to.
+    """The submission to which a code in the address belongs.
 
-    The one going on whose study knows the code; else the latest going on, where the code is
-    wrong; else, for who comes a second time, the latest that ended with it.
+    It is the open submission whose study has the code, otherwise the latest open one (the code is
+    wrong), otherwise the latest that ended with the code (the participant comes back again).
     """
     mine = [s for s in world.submissions.values() if s.participant is person]
     going = [s for s in mine if s.status == "ACTIVE" and not s.submitted]
@@ -125,5 +125,5 @@ def came_back(world: World, person: Participant, code: str | None) -> Submission
         return going[-1]
     done = [s for s in mine if s.submitted]
     if not done:
-        raise bad("There is no study that you are taking part in.")
+        raise bad("You are not taking part in a study.")
     return done[-1]

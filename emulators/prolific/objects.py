@@ -1,4 +1,4 @@
-"""What exists in the emulated marketplace, as it is remembered."""
+"""The objects of the emulated marketplace."""
 
 import secrets
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ LONGEST_MINUTES = 24 * 60 - 1  # "always less than 24 hours"
 
 
 def new_id() -> str:
-    """Like the ids of Prolific's database."""
+    """A random id in the format of Prolific's ids."""
     return secrets.token_hex(12)
 
 
@@ -47,7 +47,7 @@ class Project:
 
 @dataclass
 class Participant:
-    """A person. `attributes` answers filters: choices by id, numbers for ranges."""
+    """A person. `attributes` has their answers to filters: ids of choices, or numbers."""
 
     email: str
     attributes: dict[str, Attribute] = field(default_factory=dict)
@@ -99,11 +99,11 @@ class Submission:
     started_at: datetime
     id: str = field(default_factory=new_id)
     status: Status = "RESERVED"
-    shown: Status | None = None  # an older status that is still what everybody sees
+    shown: Status | None = None  # an older status that is still shown
     completed_at: datetime | None = None
     entered_code: str | None = None
-    submitted: bool = False  # the participant came back, the change of status is on its way
-    reviewing: int = 0  # how often it came up for review: an older automatic approval is void
+    submitted: bool = False  # the participant came back, and the status is about to change
+    reviewing: int = 0  # number of reviews so far, which voids an older automatic approval
     returned_from: Status = "ACTIVE"
     return_requested: datetime | None = None
     return_reasons: list[str] = field(default_factory=list)
@@ -118,7 +118,7 @@ class Submission:
 
 @dataclass
 class Bulk:
-    """A bonus payment that was set up, and how often it was paid since."""
+    """A bonus payment that was set up, and how often it has been paid."""
 
     study: Study
     lines: list[tuple[Submission, int]]
@@ -158,7 +158,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the journal: money that came into a workspace (above 0) or left it (below)."""
+    """A line of the journal: money that came into a workspace (positive) or left it (negative)."""
 
     at: datetime
     workspace: str
@@ -173,7 +173,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Violation:
-    """The emulator broke its own contract, or a client asked for what is not emulated."""
+    """The emulator broke its own contract, or a client used something that is not emulated."""
 
     at: datetime
     operation: str

@@ -1,4 +1,4 @@
-"""How an emulator is set up."""
+"""The options of an emulator."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -11,7 +11,7 @@ CORPORATE_FEE = Decimal("0.428")
 
 @dataclass(frozen=True)
 class AccountOptions:
-    """A researcher with one workspace and the money in it (in pence or cents)."""
+    """A researcher with one workspace and its balance in pence or cents."""
 
     token: str = "prolific-emulator-token"
     email: str = "researcher@example.org"
@@ -26,16 +26,16 @@ class Options:
     accounts: tuple[AccountOptions, ...] = (AccountOptions(),)
     participants: int = 20
     seed: int = 0
-    # Submissions stay ACTIVE so long after the participant came back: who approves at the moment
-    # of submission is refused, as on Prolific.
+    # Submissions stay ACTIVE this long after the participant came back. Until then, an approval is
+    # refused, as on Prolific.
     submitted_seconds: float = 0.3
     bonus_seconds: float = 1.0  # bonuses are paid "in the following minutes"
     reserved_minutes: float = 10
     review_days: float = 21
-    # By currency, the least that may be paid an hour, in pence or cents.
+    # The minimum pay per hour in pence or cents, by currency.
     least_hourly: dict[str, int] = field(default_factory=lambda: {"GBP": 600, "USD": 800})
-    # What Prolific enables for some workspaces only.
+    # Features that Prolific enables only for some workspaces.
     features: frozenset[str] = frozenset({"secure-url", "screen-out", "dynamic", "test-study"})
-    # Prolific wants webhooks at public https addresses; without this so does the emulator.
+    # Prolific requires a public https address for webhooks; this permits others.
     local_targets: bool = True
     fault_seconds: float = 30.0

@@ -1,4 +1,4 @@
-"""The participants' pages: find a study, take part, come back, earnings."""
+"""The participants' pages: studies, taking part, coming back and earnings."""
 
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +37,7 @@ def _hourly(study: Study) -> str:
 
 
 def _description(text: str) -> Markup:
-    """The tags that Prolific supports; others go, their text stays."""
+    """Keep the tags that Prolific supports; remove the others but not their text."""
     return Markup(nh3.clean(text, tags=TAGS, attributes={}))  # noqa: S704 -- cleaned
 
 
@@ -47,7 +47,7 @@ templates.env.filters["hourly"] = _hourly
 
 
 def _person(request: Request, world: World, chosen: str | None) -> Participant | None:
-    """Who looks at the page: `?participant=…`, else who did last in this browser."""
+    """The participant in `?participant=…`, or the last one in this browser."""
     if chosen:
         return world.participant(chosen)
     return world.participants.get(request.cookies.get(COOKIE, ""))
@@ -142,10 +142,10 @@ def _to_earnings(person: Participant) -> Response:
 async def complete(
     request: Request, world: TheWorld, cc: str | None = None, participant: str | None = None
 ) -> Response:
-    """Where studies send people to when they are done, with the completion code."""
+    """The page to which studies send people with a completion code."""
     person = _person(request, world, participant)
     if person is None:
-        return _page(request, "notice.html", None, 400, text="Choose who you are first.")
+        return _page(request, "notice.html", None, 400, text="Choose a participant first.")
     try:
         submission = came_back(world, person, cc)
         rules.complete(world, submission, cc)

@@ -1,4 +1,4 @@
-"""The emulator as a server: in the foreground, or in a thread of a test."""
+"""The emulator as a server, in the foreground or in a thread of a test."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def make_app(options: Options, site: str) -> FastAPI:
-    """The whole emulator; `site` is its own origin, as browsers see it."""
+    """Build the application; `site` is its origin as browsers see it."""
     app = FastAPI(
         title="Prolific emulator",
         lifespan=_ticking,
@@ -52,7 +52,7 @@ def make_app(options: Options, site: str) -> FastAPI:
 
 @asynccontextmanager
 async def _ticking(app: FastAPI) -> AsyncIterator[None]:
-    """Do what is due also while nobody asks for anything."""
+    """Do the work that is due even while no request comes."""
 
     async def tick() -> None:
         while True:
@@ -60,7 +60,7 @@ async def _ticking(app: FastAPI) -> AsyncIterator[None]:
             try:
                 app.state.world.clock.run_due()
             except Exception:
-                logger.exception("work that was due failed")
+                logger.exception("scheduled work failed")
 
     task = asyncio.create_task(tick())
     yield
@@ -72,7 +72,7 @@ async def _ticking(app: FastAPI) -> AsyncIterator[None]:
 
 @dataclass(frozen=True)
 class Emulator:
-    """A running emulator. `state` may be read from any thread; change it over HTTP."""
+    """A running emulator. Any thread can read `state`; change it over HTTP."""
 
     url: str
     token: str
@@ -90,9 +90,9 @@ def _server(app: FastAPI) -> uvicorn.Server:
 
 @contextmanager
 def _listening(host: str, port: int) -> Iterator[tuple[socket.socket, str]]:
-    """A socket, on a free port if 0 is asked for, and its address."""
+    """A listening socket and its address; port 0 chooses a free port."""
     with socket.create_server((host, port)) as listening:
-        # asyncio does this only for sockets made with IPPROTO_TCP; without it each reply waits
+        # asyncio does this only for sockets made with IPPROTO_TCP. Without it, each response waits
         # 40 ms for the other side's acknowledgement.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield listening, f"http://{host}:{listening.getsockname()[1]}"
@@ -102,10 +102,10 @@ def _listening(host: str, port: int) -> Iterator[tuple[socket.socket, str]]:
 def running(
     port: int = 0, *, host: str = "127.0.0.1", site: str | None = None, **options: object
 ) -> Iterator[Emulator]:
-    """An emulator in a thread, on a free port unless one is given.
+    """Run an emulator in a thread, on a free port unless one is given.
 
-    options: the fields of `Options`. site: its origin as browsers know it, if another than
-    its own address (a proxy before it).
+    options: the fields of `Options`. site: its origin as browsers see it, if that differs from its
+    address, as behind a proxy.
     """
     chosen = Options(**options)  # type: ignore[arg-type]
     with _listening(host, port) as (listening, url):
@@ -139,7 +139,7 @@ def serve(
     options: Options | None = None,
     announce: Callable[[str], None] = print,
 ) -> None:
-    """Serve until it is stopped (Ctrl+C); `announce` is told the address once it is known."""
+    """Serve until Ctrl+C; `announce` is called with the address once it is known."""
     with _listening(host, port) as (listening, url):
         app = make_app(options or Options(), site or url)
         announce(url)

@@ -1,4 +1,4 @@
-"""Signed study addresses: `prolific_token`, and the keys to check it with."""
+"""Signed study addresses: `prolific_token` and the keys to verify it."""
 
 import secrets
 import time
@@ -15,7 +15,7 @@ LIFE_SECONDS = 120
 
 
 class Signer:
-    """One RSA key. Time is real here, not virtual: clients compare it with their own clock."""
+    """One RSA key. It uses real time, because clients compare it with their own clock."""
 
     def __init__(self) -> None:
         self.kid = secrets.token_hex(8)
@@ -26,7 +26,7 @@ class Signer:
 
     @cached_property
     def _other(self) -> RSAKey:
-        """A forger's key under the true key's name."""
+        """Another key with the id of the real one, to forge tokens."""
         return _new_key(self.kid)
 
     def keys(self) -> dict[str, object]:
@@ -46,7 +46,7 @@ class Signer:
         }
 
     def token(self, submission: Submission, url: str, wrong: str | None = None) -> str:
-        """wrong: None, or `forged`, `expired`, `foreign` (another submission's)."""
+        """A token. wrong: None, `forged`, `expired` or `foreign` (another submission's)."""
         now = int(time.time()) - (3600 if wrong == "expired" else 0)
         query = dict(parse_qsl(urlsplit(url).query))
         claims = {
@@ -67,7 +67,7 @@ def _new_key(kid: str) -> RSAKey:
 
 
 def study_address(submission: Submission, signer: Signer, wrong: str | None = None) -> str:
-    """The address a participant is sent to, its placeholders filled in."""
+    """The study's address for a participant, with its placeholders filled in."""
     values = {
         "PROLIFIC_PID": submission.participant.id,
         "STUDY_ID": submission.study.id,

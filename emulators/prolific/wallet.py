@@ -1,4 +1,4 @@
-"""Money: what is paid, what it costs besides, and the journal of every cent."""
+"""Payments, their fees and VAT, and a journal of them all."""
 
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
@@ -9,7 +9,7 @@ from emulators.prolific.objects import Entry, Study, Submission, Workspace
 
 @dataclass(frozen=True)
 class Price:
-    """Pence or cents: to participants, the fee on it, the VAT on the fee."""
+    """Amounts in pence or cents: to participants, the fee on it, and the VAT on the fee."""
 
     money: int
     fee: int
@@ -24,7 +24,7 @@ class Price:
 
 
 def price(workspace: Workspace, money: int) -> Price:
-    """What a payment costs. Prolific publishes the rates, not the rounding: half a cent up."""
+    """The cost of a payment. Prolific publishes the rates but no rounding; half a cent goes up."""
     fee = _rounded(money * workspace.fee_rate)
     return Price(money, fee, _rounded(fee * workspace.vat_rate))
 
@@ -34,7 +34,7 @@ def _rounded(amount: Decimal) -> int:
 
 
 class Wallet:
-    """The journal, and what follows from it. Nothing else says what was paid."""
+    """The journal, which is the only record of payments, and the sums that follow from it."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -56,11 +56,11 @@ class Wallet:
                 )  # fmt: skip
 
     def total(self, workspace: Workspace) -> int:
-        """What lies in the wallet, with what is set aside for studies."""
+        """The money in the wallet, including what is reserved for studies."""
         return sum(entry.amount for entry in self.journal if entry.workspace == workspace.id)
 
     def spent(self, study: Study, kinds: tuple[str, ...]) -> Price:
-        """What was paid for a study, by kind of payment."""
+        """The money paid for a study in payments of these kinds."""
         sums = {"money": 0, "fee": 0, "vat": 0}
         for entry in self.journal:
             if entry.study == study.id and entry.kind in kinds:

@@ -1,4 +1,4 @@
-"""Everything the emulator remembers. Lives on one event loop, so nothing is locked."""
+"""The emulator's state. Only one event loop uses it, so nothing needs a lock."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -29,7 +29,7 @@ COUNTRIES = ("0", "1", "1", "2")  # choices of current-country-of-residence
 
 
 class World:
-    """The marketplace: who is there, what stands, what was paid, what went wrong."""
+    """The marketplace: people, studies, submissions, payments and violations."""
 
     def __init__(self, options: Options, site: str) -> None:
         self.options = options
@@ -94,7 +94,7 @@ class World:
         self.participants[person.id] = person
         return person
 
-    # Whose is what: a stranger's object is not there.
+    # Look-ups by owner: another account's object is reported as missing.
 
     def workspace_of(self, me: Researcher, id: str) -> Workspace:
         found = self.workspaces.get(id)

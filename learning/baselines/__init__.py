@@ -1,4 +1,4 @@
-"""What the Context Embedding Network is compared with (CEN section 4.2)."""
+"""Baselines for comparison with the Context Embedding Network (CEN section 4.2)."""
 
 from learning.baselines.bayesian_crowd import BayesianCrowdClustering
 from learning.baselines.conditional_similarity import ConditionalSimilarity

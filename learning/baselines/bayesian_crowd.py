@@ -27,12 +27,12 @@ class BayesianCrowdClustering(EmbeddingBaseline):
     images, W_w (about the identity) and tau_w. Mean-field variational inference with the
     Jaakkola-Jordan bound: each image in turn, then each annotator, exact given the others.
 
-    Two simplifications: the spread of q(W) is left out when images are updated (annotators
+    Two simplifications: the spread of q(W) is ignored when images are updated (annotators
     have hundreds of pairs), and the Dirichlet-process mixture over the images is fitted to
     their posterior means afterwards, not jointly.
 
     Parameters: n_dimensions D; image_deviation, annotator_deviation, bias_deviation of the
-    priors; n_sweeps at most, until the bound's slopes move by less than `tolerance`;
+    priors; n_sweeps, the maximum, until the bound's slopes change by less than `tolerance`;
     max_clusters of the mixture; random_state.
     Attributes: embedding_ (N, D); annotator_weight_ (W, D, D); annotator_bias_ (W,);
     labels_ (N,) clusters; threshold_, on pair_distance = -log P(same).
@@ -86,7 +86,7 @@ class BayesianCrowdClustering(EmbeddingBaseline):
         self.labels_ = self._clusters(rng)
 
     def pair_distance(self, groupings: Groupings) -> FloatArray:
-        """(G, P) -log P(same), NaN where a pair tells nothing."""
+        """(G, P) -log P(same), NaN for an uninformative pair."""
         self._check_fitted()
         check_index_range("images", groupings.images, -1, len(self.embedding_))
         check_index_range("annotators", groupings.annotators, 0, len(self.annotator_bias_))
@@ -109,7 +109,7 @@ class BayesianCrowdClustering(EmbeddingBaseline):
             random_state=int(rng.integers(2**31)),
         )
         with warnings.catch_warnings():
-            # Fewer distinct places than clusters is an ordinary small collection.
+            # Small collections often have fewer distinct positions than clusters.
             warnings.simplefilter("ignore", ConvergenceWarning)
             return np.asarray(mixture.fit_predict(self.embedding_), np.int64)
 

@@ -1,4 +1,4 @@
-"""What the baselines share: one distance for every pair of images, whoever answers."""
+"""The base of the baselines, which have one distance per pair of images for all annotators."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class EmbeddingBaseline(Estimator):
     def fit(self, groupings: Groupings, progress: Progress | None = None) -> Self:
         """Learn from all answers.
 
-        The threshold is chosen on 20 % of the grids, which one more fit does not see: both
-        together take 1.8 times as long as one. Fewer than ten answers give it themselves.
-        `progress` receives (steps done, steps, metrics). Raises ValueError for a bad
-        parameter or answers without an informative pair.
+        The threshold is chosen on 20 % of the grids, which one more fit does not see; both
+        together take 1.8 times as long as one. With fewer than ten answers, the training pairs
+        choose it. `progress` receives (steps done, steps, metrics). Raises ValueError for an
+        invalid parameter or answers without an informative pair.
         """
         self._check_parameters()
         check_informative(groupings)
@@ -75,7 +75,7 @@ class EmbeddingBaseline(Estimator):
         raise NotImplementedError
 
     def pair_distance(self, groupings: Groupings) -> FloatArray:
-        """(G, S(S-1)/2) ||x_i - x_j||, NaN where a pair tells nothing.
+        """(G, S(S-1)/2) ||x_i - x_j||, NaN for an uninformative pair.
 
         Raises NotFittedError before fit, ValueError for an unknown image.
         """
@@ -84,7 +84,7 @@ class EmbeddingBaseline(Estimator):
         return distances(groupings, lambda rows: self.embedding_[groupings.images[rows]])
 
     def predict_same(self, groupings: Groupings) -> BoolArray:
-        """(G, S(S-1)/2) whether two images are grouped together; False where no pair is."""
+        """(G, S(S-1)/2) whether two images are grouped together; False if there is no pair."""
         distance = self.pair_distance(groupings)
         return np.asarray(np.nan_to_num(distance, nan=np.inf) < self.threshold_)
 
@@ -118,7 +118,7 @@ def distances(groupings: Groupings, places: Callable[[slice], FloatArray]) -> Fl
 
 @dataclass(frozen=True)
 class GridBatches:
-    """Training answers, some whole grids a step. images: (G, S); labels: (G, P)."""
+    """Training answers, with some whole grids per step. images: (G, S); labels: (G, P)."""
 
     images: Tensor
     labels: Tensor
@@ -126,7 +126,7 @@ class GridBatches:
 
     @classmethod
     def of(cls, groupings: Groupings, device: torch.device) -> GridBatches:
-        """The informative answers; raises ValueError when there are none."""
+        """The informative answers; raises ValueError if there are none."""
         check_informative(groupings)
         rows = np.flatnonzero(groupings.informative_grids())
         told = groupings.subset(rows)
@@ -148,7 +148,7 @@ StepLoss = Callable[[Tensor, Tensor, Tensor, torch.Generator], Tensor | None]
 def train_table(
     model: EmbeddingBaseline, groupings: Groupings, loss: StepLoss, progress: Progress | None
 ) -> None:
-    """Give `model` the embedding table that Adam finds for `loss`.
+    """Set `model`'s embedding to the table that Adam finds for `loss`.
 
     loss(table (N, D), images (B, S), labels (B, P), generator) of the grids of one step;
     None when they have no pair for it.
@@ -180,8 +180,8 @@ def flat_pairs(images: Tensor, labels: Tensor, wanted: int) -> tuple[Tensor, Ten
 
 
 def random_triplets(images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
-    """(T, 3) indices into images.reshape(-1): each same pair, anchored at either image, with
-    a random image of the same grid that is in another group than the anchor."""
+    """(T, 3) indices into images.reshape(-1): each same pair, with either image as the anchor,
+    and a random image of the same grid in another group than the anchor."""
     width = images.shape[1]
     first, second = torch.triu_indices(width, width, 1, device=images.device)
     apart = images.new_zeros((len(images), width, width), dtype=torch.bool)
@@ -200,7 +200,7 @@ def random_triplets(images: Tensor, labels: Tensor, generator: torch.Generator) 
 
 
 def check_training(model: object) -> None:
-    """Raise ValueError for a training parameter that makes no sense."""
+    """Raise ValueError for an invalid training parameter."""
     for name in ("n_dimensions", "n_epochs", "grids_per_step"):
         check_count(name, getattr(model, name))
     for name in ("margin", "learning_rate"):
@@ -210,4 +210,4 @@ def check_training(model: object) -> None:
 def check_informative(groupings: Groupings) -> None:
     """Raise ValueError for answers without an informative pair."""
     if not groupings.informative_grids().any():
-        raise ValueError(f"{len(groupings)} answers hold no informative pair")
+        raise ValueError(f"the {len(groupings)} answers contain no informative pair")

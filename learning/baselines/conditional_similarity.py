@@ -33,11 +33,11 @@ from learning.groupings import Groupings
 
 
 class ConditionalSimilarity(EmbeddingBaseline):
-    """CSN (Veit, Belongie and Karaletsos, 2017): one embedding, a learned mask an attribute.
+    """CSN (Veit, Belongie and Karaletsos, 2017): one embedding, and a learned mask per attribute.
 
-    Two images are ||m_k * (x_i - x_j)|| apart to an answer about attribute k, masks
-    m = ReLU(table) started at N(0.9, 0.7); triplet margin loss with small penalties on
-    the embedding's norm and the masks' L1. Images have a row of a table each, where the
+    The distance of two images in an answer about attribute k is ||m_k * (x_i - x_j)||, with masks
+    m = ReLU(table) that start at N(0.9, 0.7). The triplet margin loss has small penalties on
+    the embedding's norm and the masks' L1. Each image has a row of a table, where the
     original has a ResNet.
 
     Parameters: n_dimensions D, shared by all attributes; margin; embed_penalty,
@@ -76,7 +76,7 @@ class ConditionalSimilarity(EmbeddingBaseline):
         """Learn from the answers whose attribute is known.
 
         attributes: (G,) index of the attribute of each answer, -1 unknown (not learned
-        from). Raises ValueError when none is known.
+        from). Raises ValueError if none is known.
         """
         self._check_parameters()
         about = self._attributes(groupings, attributes)
@@ -135,9 +135,9 @@ class ConditionalSimilarity(EmbeddingBaseline):
     def pair_distance(  # type: ignore[override]
         self, groupings: Groupings, attributes: ArrayLike
     ) -> FloatArray:
-        """(G, P) ||m_k * (x_i - x_j)||, NaN where a pair tells nothing.
+        """(G, P) ||m_k * (x_i - x_j)||, NaN for an uninformative pair.
 
-        attributes: (G,) of each answer; -1, unknown, takes the mean of the masks.
+        attributes: (G,) of each answer; -1, unknown, uses the mean of the masks.
         """
         self._check_fitted()
         check_index_range("images", groupings.images, -1, len(self.embedding_))
@@ -152,7 +152,7 @@ class ConditionalSimilarity(EmbeddingBaseline):
     def predict_same(  # type: ignore[override]
         self, groupings: Groupings, attributes: ArrayLike
     ) -> BoolArray:
-        """(G, P) by each attribute's own threshold; False where no pair is."""
+        """(G, P) predictions by each attribute's own threshold; False if there is no pair."""
         distance = self.pair_distance(groupings, attributes)
         about = self._attributes(groupings, attributes, len(self.masks_))
         threshold = np.append(self.thresholds_, self.threshold_)[about]

@@ -1,4 +1,4 @@
-"""The Context Embedding Network as it was published."""
+"""The published Context Embedding Network."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ ALLOWED = {
 class PaperContextEmbedding(EmbeddingBaseline):
     """Context Embedding Networks (Kim et al., 2018): three encoders, learned jointly.
 
-    annotator encoder  w    -> a_w in R^K, >= 0   what this annotator tends to look at
-    context encoder    grid -> a_g in R^K, >= 0   what this grid highlights
+    annotator encoder  w    -> a_w in R^K, >= 0   this annotator's preferences
+    context encoder    grid -> a_g in R^K, >= 0   what stands out in this grid
     image encoder      i    -> x_i in R^K
 
-    Two images are d = ||a * (x_i - x_j)||_2 apart, a = a_w ("annotator"), a_g ("context") or
-    a_w + a_g ("mixture") (eqs. 3-5). Loss of eq. 8 for every pair, its second d weighted by a
-    like in eqs. 6 and 7:
+    The distance of two images is d = ||a * (x_i - x_j)||_2 with a = a_w ("annotator"), a_g
+    ("context") or a_w + a_g ("mixture") (eqs. 3-5). Every pair has the loss of eq. 8, with its
+    second d weighted by a as in eqs. 6 and 7:
 
         gamma * same * max(0, d - xi_p) + (1 - same) * max(0, xi_n - d)
             + lambda_1 * |a|_1 + lambda_2 * (|x_i|^2 + |x_j|^2)
 
-    The context encoder has a weight for every image of a grid and no notion of how these
-    images differ, so that a_g fits the training grids and says little about others.
+    The context encoder has a weight for every image of a grid, but does not know how these
+    images differ, so a_g fits the training grids and hardly generalises to others.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ class PaperContextEmbedding(EmbeddingBaseline):
     sparsity, shrinkage : lambda_1 and lambda_2 (eq. 8).
     n_hidden : width of the hidden layers (supplement A).
     n_epochs, learning_rate : of Adam.
-    grids_per_step, pairs_per_step : a step takes whole grids by default, or so many pairs
+    grids_per_step, pairs_per_step : a step uses whole grids by default, or this many pairs
         (the paper: 100), which costs many times as much for the same loss.
-    threshold : "calibrated" on whole grids that an extra fit does not see, or "midpoint",
+    threshold : "calibrated" on grids that an extra fit does not see, or "midpoint",
         the paper's (xi_n + xi_p) / 2 (section 4.5).
     device : "auto", "cpu" or "cuda".
     random_state : int for a repeatable fit.
@@ -123,8 +123,8 @@ class PaperContextEmbedding(EmbeddingBaseline):
     def fit(self, groupings: Groupings, progress: Progress | None = None) -> Self:
         """Learn from all answers.
 
-        A calibrated threshold takes one more fit on 80 % of the grids. `progress` receives
-        (epochs done, epochs, {"loss"}). Raises ValueError for a bad parameter or answers
+        A calibrated threshold needs one more fit on 80 % of the grids. `progress` receives
+        (epochs done, epochs, {"loss"}). Raises ValueError for an invalid parameter or answers
         without an informative pair.
         """
         if self.threshold == "calibrated":
@@ -151,8 +151,8 @@ class PaperContextEmbedding(EmbeddingBaseline):
     def aligned_with(self, previous: PaperContextEmbedding) -> PaperContextEmbedding:
         """This model with its dimensions in the order and direction of an earlier one.
 
-        Each takes the place of the dimension with which its coordinates correlate most over
-        the images that both models know. Raises ValueError for another number of dimensions.
+        Each gets the index of the dimension with which its coordinates correlate most over
+        the images in both models. Raises ValueError for another number of dimensions.
         """
         self._check_fitted()
         if previous.n_dimensions != self.n_dimensions:
@@ -178,7 +178,7 @@ class PaperContextEmbedding(EmbeddingBaseline):
         return self._engine.grid_activation(images)
 
     def activation(self, groupings: Groupings) -> FloatArray:
-        """(G, K) a of every answer, from its annotator and its grid, not from its grouping.
+        """(G, K) a of every answer, from its annotator and grid and not its grouping.
 
         Raises NotFittedError before fit, ValueError for an unknown annotator or image.
         """
@@ -188,7 +188,7 @@ class PaperContextEmbedding(EmbeddingBaseline):
     def pair_distance(self, groupings: Groupings) -> FloatArray:
         """(G, S(S-1)/2) d in numpy.triu_indices(S, 1) order, NaN for an uninformative pair.
 
-        Reads the grouping only to see which pairs are informative.
+        The grouping is only used to find these pairs.
         Raises NotFittedError before fit, ValueError for an unknown annotator or image.
         """
         self._check_known(groupings)
@@ -199,8 +199,8 @@ class PaperContextEmbedding(EmbeddingBaseline):
     ) -> FloatArray:
         """(G, K) activations as shares; rows sum to 1.
 
-        The network never reads the grouping of an answer, so `before_grouping` changes
-        nothing; it is there for callers that serve any model.
+        The network never uses the grouping of an answer, so `before_grouping` has no effect.
+        It exists for callers that support any model.
         """
         activation = self.activation(groupings) + 1e-12
         return np.asarray(activation / activation.sum(axis=1, keepdims=True))
@@ -218,7 +218,7 @@ class PaperContextEmbedding(EmbeddingBaseline):
         n_candidates: int = 100_000,
         random_state: int | None = None,
     ) -> IntArray:
-        """(n, grid_size) the most telling of `n_candidates` random grids, best first.
+        """(n, grid_size) the least vague of `n_candidates` random grids, best first.
 
         Section 4.6: those with the lowest entropy of softmax(a_g) or, with `attribute`, the
         highest probability of it. Raises ValueError for an attribute that does not exist
@@ -226,9 +226,11 @@ class PaperContextEmbedding(EmbeddingBaseline):
         """
         self._check_fitted()
         if self.variant == "annotator":
-            raise ValueError("variant 'annotator' has no context encoder to synthesize grids by")
+            raise ValueError(
+                "variant 'annotator' has no context encoder, which synthesizing grids needs"
+            )
         if attribute is not None and not 0 <= attribute < self.n_dimensions:
-            raise ValueError(f"attribute must lie in 0..{self.n_dimensions - 1}, got {attribute}")
+            raise ValueError(f"attribute must be in 0..{self.n_dimensions - 1}, got {attribute}")
         wishes = GridWishes(n, grid_size, len(self.embedding_), attribute, n_candidates)
         return stream_grids(self.grid_activation, wishes, np.random.default_rng(random_state))
 

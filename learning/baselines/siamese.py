@@ -1,4 +1,4 @@
-"""Siamese embedding: one notion of likeness for everyone."""
+"""Siamese embedding: one notion of similarity for all annotators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from learning.groupings import Groupings
 
 
 class SiameseEmbedding(EmbeddingBaseline):
-    """Contrastive embedding (CEN eq. 2): same pairs together, different ones `margin` apart.
+    """Contrastive embedding (CEN eq. 2): same pairs close, different ones at least `margin` apart.
 
     Parameters: n_dimensions D; margin xi_n; n_epochs, grids_per_step, learning_rate of
     Adam; device "auto", "cpu" or "cuda"; random_state.

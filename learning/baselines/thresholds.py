@@ -1,4 +1,4 @@
-"""One rule for the threshold of every method that predicts pairs by a distance."""
+"""The rule by which every method that predicts pairs by a distance chooses its threshold."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from learning.base import Progress
 from learning.groupings import Groupings
 from learning.metrics import best_threshold
 
-# Whole grids that the extra fit does not see; it costs as much as a fit of 80 % of the answers.
+# The share of the grids that the extra fit does not see; it costs as much as 80 % of a fit.
 HELD_OUT_SHARE = 0.2
-# With fewer informative answers, the held-out grids say too little.
+# With fewer informative answers, the held-out grids carry too little information.
 MIN_GRIDS = 10
 
 # (rows to fit on, other rows, progress) -> (G', P) distances of the pairs of the other rows.
@@ -24,7 +24,7 @@ DistanceOfFit = Callable[[IntArray, IntArray, Progress | None], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class ThresholdPairs:
-    """Pairs by which thresholds are chosen.
+    """The pairs that choose a threshold.
 
     rows:     (G',) rows of the training answers
     distance: (G', P) by a model that was fitted on other answers
@@ -36,13 +36,13 @@ class ThresholdPairs:
     labels: NDArray[np.int8]
 
     def threshold(self) -> float:
-        """The distance below which a pair is predicted the same, with the fewest mistakes on
-        these pairs. There must be an informative one."""
+        """The distance below which a pair is predicted the same, with the fewest errors on
+        these pairs, of which at least one must be informative."""
         informative = self.labels >= 0
         return best_threshold(self.distance[informative], self.labels[informative] == 1)
 
     def of_answers(self, chosen: BoolArray) -> ThresholdPairs | None:
-        """Those of some of the answers (G',); None without an informative pair."""
+        """The pairs of some of the answers (G',); None without an informative pair."""
         if not (self.labels[chosen] >= 0).any():
             return None
         return ThresholdPairs(self.rows[chosen], self.distance[chosen], self.labels[chosen])
@@ -55,11 +55,11 @@ def held_out_pairs(
     training_distance: Callable[[], FloatArray],
     progress: Progress | None,
 ) -> ThresholdPairs:
-    """Pairs of 20 % of the grids, whole, at distances by one more fit on the other grids.
+    """Pairs of 20 % of the grids, with distances by one more fit on the other grids.
 
-    Distances of training pairs are not those of unseen grids: a threshold chosen on them is
-    biased by as much as the model overfits. Only too few answers take the training pairs,
-    at `training_distance()` (G, P).
+    Distances of training pairs differ from those of unseen grids: a threshold chosen on them is
+    biased by as much as the model overfits. Only with too few answers are the training pairs
+    used, with `training_distance()` (G, P).
     """
     informative = _informative_rows(groupings)
     if len(informative) < MIN_GRIDS:
@@ -75,7 +75,7 @@ def held_out_pairs(
 def two_fits(
     groupings: Groupings, progress: Progress | None
 ) -> tuple[Progress | None, Progress | None]:
-    """Listeners for a fit and the extra one after it, if any, as the halves of one progress."""
+    """Progress functions of a fit and of the extra one after it, if any, as halves of one."""
     if progress is None or len(_informative_rows(groupings)) < MIN_GRIDS:
         return progress, None
 

@@ -1,4 +1,4 @@
-"""Triplet embedding: "A is more like B than like C", whoever says so."""
+"""Triplet embedding: "A is more similar to B than to C", for all annotators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from learning.groupings import Groupings
 class TripletEmbedding(EmbeddingBaseline):
     """Triplet margin embedding: A and B from one group, C from another (CEN section 4.2).
 
-    Each same pair of a grid, anchored at either image, meets a random negative each epoch.
+    Each same pair of a grid, with either image as the anchor, gets a random negative per epoch.
 
     Parameters: n_dimensions D; margin; n_epochs, grids_per_step, learning_rate of Adam;
     device "auto", "cpu" or "cuda"; random_state.

@@ -1,4 +1,4 @@
-"""How well each image's place is known: the information that its placements hold."""
+"""The certainty of each image's position, from the information in its placements."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from learning.binning.likelihood import Shown, bin_pull, placements
 
 @torch.no_grad()
 def uncertainty(fit: Fit, answers: Answers, n_bins: int) -> Tensor:
-    """(N,) root of the posterior variance of each image's place, summed over coordinates.
+    """(N,) root of the posterior variance of each image's position, summed over coordinates.
 
-    Laplace's approximation with every other image where it is. In units of the embedding,
-    whose images lie 1 from the centre in the root mean square: 1 for an image no answer
-    has placed, towards 0 as answers agree on it.
+    This is Laplace's approximation with all other images fixed. In units of the embedding,
+    whose root mean square distance from the centre is 1, it is 1 for an image that no answer
+    has placed, and goes towards 0 as answers agree on it.
     """
     n_images, n_dimensions = fit.embedding.shape
     prior = n_dimensions * torch.eye(n_dimensions, device=answers.device)

@@ -1,5 +1,5 @@
-"""How many coordinates the answers ask for, and how soft the choice among bins is: the
-likelihood of placements held out."""
+"""Chooses the number of dimensions and the softness of the choice of bins by the likelihood of
+held-out placements."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from learning.binning.prior import describe, prior_of
 from learning.binning.start import spectral_start
 from learning.binning.trust import Trust
 
-# Number of dimensions, and temperature of the choice among bins.
+# Number of dimensions, and temperature of the choice of bins.
 Candidate = tuple[int, float]
 
-# The fits that are tried, each begun at the one before. In many dimensions images lie about
-# equally far from every bin: there the choice is softer. In few of them a soft choice leads
-# out of the folds into which images were pressed, before a sharp one looks at the details.
+# The fits that are tried, each starting from the previous one. In many dimensions, images are
+# about equally far from every bin, so the choice is softer. In few dimensions, a soft choice
+# first frees images from the folds into which they were pressed; then a sharp one refines them.
 CANDIDATES: tuple[Candidate, ...] = (
     (24, 1.0),
     (12, 0.8),
@@ -36,24 +36,24 @@ CANDIDATES: tuple[Candidate, ...] = (
     (3, 0.3),
     (2, 0.3),
 )
-# In more dimensions a fit has settled after a few epochs, in fewer it has not.
+# A fit with more dimensions converges in a few epochs, a fit with fewer does not.
 _FEW_DIMENSIONS = 6
-# That a regression on features can be judged by.
+# The number of images that are needed to judge a regression on features.
 _FEWEST_IMAGES = 20
 _WIDE_EPOCHS = 10
 EPOCHS, _REFINING_EPOCHS, _SETTLING_EPOCHS = 6, 3, 10
-# Of a prior from features, in units of the trust that its errors ask for.
+# Strengths of a prior from features, in units of the trust that its errors justify.
 OTHER_STRENGTHS = (0.1, 10.0)
-# At a first guess everybody looks careless.
+# With a first guess, all annotators look careless.
 _EPOCHS_OF_GRACE = 5
-# What is tried about the best candidate, one after the other: factors of its temperature and
+# Variations of the best candidate, tried one after the other: factors of its temperature and
 # shares of the pairs.
 _TEMPERATURES = (1.7, 1 / 1.7)
 _PAIR_SHARES = (0.2, 0.7)
 
 
 def n_epochs(n_answers: int, n_candidates: int, n_with_features: int = 0) -> int:
-    """Epochs that a search takes at most, with features tried on so many of the fits."""
+    """The maximum number of epochs of a search with features tried on this many fits."""
     n_trials = n_candidates
     if n_with_features:
         n_trials += n_with_features + len(OTHER_STRENGTHS)
@@ -72,9 +72,9 @@ def enough_for_features(answers: Answers, seed: int) -> bool:
 def try_candidates(
     answers: Answers, n_bins: int, candidates: Sequence[Candidate], seed: int, step: Step
 ) -> list[Tried]:
-    """Fits in ever fewer dimensions, each begun at the one before.
+    """Fits in fewer and fewer dimensions, each starting from the previous one.
 
-    Nothing, not even the start, may see the placements that are to judge.
+    Nothing, not even the start, may see the placements that judge them.
     """
     generator = torch.Generator().manual_seed(seed)
     kept, held = hold_out(answers, seed)
@@ -93,8 +93,8 @@ def try_candidates(
 def settled(
     tried: list[Tried], answers: Answers, n_bins: int, seed: int, step: Step
 ) -> list[Tried]:
-    """The candidates, and the best of few dimensions once more, fitted to the end, when one of
-    many dimensions is the best."""
+    """The candidates. If one with many dimensions is best, the best one with few is also fitted
+    to convergence."""
     narrow = [trial for trial in tried if trial.n_dimensions <= _FEW_DIMENSIONS]
     if not narrow or best(tried).n_dimensions <= _FEW_DIMENSIONS:
         return tried
@@ -129,10 +129,10 @@ def refined(found: Tried, answers: Answers, n_bins: int, seed: int, step: Step) 
 def try_features(
     tried: list[Tried], features: FloatArray, answers: Answers, n_bins: int, seed: int, step: Step
 ) -> Tried:
-    """The best of the fits, each also tried with trust in features (N, F), more or less.
+    """The best of the fits, each also tried with several strengths of the features (N, F).
 
-    Features must help by more than one standard error: the best of many trials helps by
-    chance.
+    Features must help by more than one standard error, because the best of many trials helps
+    by chance.
     """
     kept, held = hold_out(answers, seed)
     placed = _placed(kept)
@@ -140,7 +140,7 @@ def try_features(
 
     def trusting(trial: Tried, strength: float) -> Tried:
         variance = (uncertainty(trial.fit, kept, n_bins) ** 2)[placed].mean()
-        # From a fit without it: a prior that has drawn the images would confirm itself.
+        # The prior comes from a fit without it, because otherwise it would confirm itself.
         error = float(variance) / trial.n_dimensions
         prior = prior_of(described, trial.fit.embedding, error, seed)
         generator = torch.Generator().manual_seed(seed)
@@ -159,16 +159,16 @@ def try_features(
 
 
 def _placed(answers: Answers) -> Tensor:
-    """(N,) bool, images that were put in a bin."""
+    """(N,) whether each image was put in a bin."""
     return answers.images[answers.groups >= 0].bincount(minlength=answers.n_images) > 0
 
 
 def begin(
     places: FloatArray, temperature: float, answers: Answers, generator: torch.Generator
 ) -> Fit:
-    """The first guess (N, d) as a fit, before any of it has been fitted."""
+    """The first guess (N, d) as a fit, before any fitting."""
     start = torch.as_tensor(places.astype(np.float32))
-    # Images no answer has placed must not all lie on one point.
+    # Images that no answer has placed must not all have one position.
     start = start + 1e-3 * torch.randn(start.shape, generator=generator)
     embedding = unit(start.to(answers.device))
     curve, trust = PairCurve.start(answers.device), Trust.start(answers)
@@ -176,7 +176,7 @@ def begin(
 
 
 def best(tried: list[Tried]) -> Tried:
-    """That of the fewest dimensions within one standard error of the best."""
+    """The fit with the fewest dimensions within one standard error of the best."""
     top = max(tried, key=lambda trial: trial.total)
     for trial in sorted(tried, key=lambda trial: (trial.n_dimensions, -trial.total)):
         loss, error = gap(top, trial)

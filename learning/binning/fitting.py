@@ -1,4 +1,4 @@
-"""Adam on the likelihood of all answers, in fewer and fewer dimensions."""
+"""Maximises the likelihood of all answers with Adam, in fewer and fewer dimensions."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from learning.binning.trust import Trust, believe
 _LEARNING_RATE, _LAST = 0.05, 0.02
 _STEPS_PER_EPOCH = 10
 _SMALLEST_STEP, _LARGEST_STEP = 32, 4_096
-# Epochs between two looks at who is to be trusted, the first after a few: at a random
-# start everybody looks careless.
+# Epochs between two updates of trust, the first after a few: at a random start, all annotators
+# look careless.
 _EPOCHS_PER_BELIEF = 3
 _EPOCHS_OF_GRACE = 5
 _SHRINKAGE = 1e-3
-# The share of the pairs' likelihood that a search begins with: what near-perfect annotators
-# say lies in the centroids; the more strays, the more the blunt pairs are worth.
+# The share of the pairs' likelihood at the start of a search. The centroids capture what
+# near-perfect annotators say; the more strays there are, the more useful are the blunt pairs.
 _PAIR_SHARE, _PAIR_SHARE_PER_STRAY, _MOST_PAIR_SHARE = 0.3, 3.0, 0.8
 _TINY = 1e-9
 
@@ -37,10 +37,10 @@ Step = Callable[[], None]
 
 @dataclass(frozen=True)
 class Fit:
-    """embedding: (N, d), centred, root mean square 1; what it was found with.
+    """embedding: (N, d), centred, root mean square 1, and its settings.
 
-    temperature: of the choice among bins; pair_share: of the pairs in the likelihood, by
-    default as annotators' carelessness asks.
+    temperature: of the choice of bins; pair_share: share of the pairs in the likelihood, by
+    default according to annotators' carelessness
     """
 
     embedding: Tensor
@@ -52,7 +52,7 @@ class Fit:
 
 
 def unit(embedding: Tensor) -> Tensor:
-    """Centred, root mean square 1."""
+    """Centre the embedding and scale it to root mean square 1."""
     centred = embedding - embedding.mean(dim=0)
     scale = (centred**2).sum(dim=1).mean().sqrt()
     return centred / scale if float(scale) > _TINY else centred
@@ -66,7 +66,7 @@ def narrowed(embedding: Tensor, n_dimensions: int) -> Tensor:
 
 
 def enough_epochs(n_epochs: int, n_answers: int) -> int:
-    """Fewer when there are many answers: these make many steps an epoch."""
+    """Fewer epochs for many answers, because these give many steps per epoch."""
     per_epoch = -(-n_answers // _step_size(n_answers))
     return max(1, round(n_epochs * min(1.0, 2 * _STEPS_PER_EPOCH / per_epoch)))
 
@@ -103,7 +103,7 @@ def climb(
         order = torch.randperm(len(answers), generator=generator).to(answers.device)
         for rows in torch.split(order, size):
             adam.zero_grad()
-            # Linearly down; torch's scheduler takes longer than a step of a small fit.
+            # The rate falls linearly; torch's scheduler takes longer than a step of a small fit.
             adam.param_groups[0]["lr"] = _LEARNING_RATE * (1 - (1 - _LAST) * done / n_steps)
             current = replace(
                 start, embedding=embedding, curve=PairCurve(offset, log_slope), trust=trust

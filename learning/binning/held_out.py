@@ -1,4 +1,4 @@
-"""How well a fit predicts placements that it was not shown."""
+"""Scores of a fit's predictions of held-out placements."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from learning.binning.likelihood import Shown, placements
 from learning.binning.trust import honest
 
 _SHARE = 0.1
-# A fit overstates how sure the placements are that it was not shown.
+# A fit is overconfident about placements that it has not seen.
 _SHARPNESS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
 _TINY = 1e-8
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A fit to the placements kept, and how well it predicts those held out.
+    """A fit to the kept placements, and how well it predicts the held-out ones.
 
     log_likelihood: (G,) of each grid's held-out placements
     hits: (G, 2) how many of them it predicted, and how many there are
@@ -42,7 +42,7 @@ class Tried:
 
 
 def hold_out(answers: Answers, seed: int) -> tuple[Answers, Tensor]:
-    """Answers without a tenth of their placements, and (G, S) bool, which those are."""
+    """Answers without a tenth of their placements, and (G, S) whether each is held out."""
     generator = torch.Generator().manual_seed(seed)
     grouped = answers.groups >= 0
     chance = torch.rand(grouped.shape, generator=generator).to(answers.device)
@@ -57,10 +57,10 @@ def hold_out(answers: Answers, seed: int) -> tuple[Answers, Tensor]:
 
 @torch.no_grad()
 def judged(fit: Fit, answers: Answers, held: Tensor, n_bins: int) -> Tried:
-    """The fit with its trust as the held-out placements support it, and its worth.
+    """The fit with its trust scaled to the held-out placements, and its score.
 
-    How sure the fit is of a placement is scaled by one number for all of them, which they
-    choose as well: fits are compared by what they know, not by how loudly they say it.
+    One number, which the held-out placements choose, scales the fit's confidence, so that fits
+    are compared by their knowledge and not by their confidence.
     """
     log_bins, own, who, used, grid = _predicted(fit, answers, held, n_bins)
     hit = torch.zeros(len(answers), device=answers.device, dtype=torch.int64)
@@ -84,8 +84,8 @@ def judged(fit: Fit, answers: Answers, held: Tensor, n_bins: int) -> Tried:
 def _predicted(
     fit: Fit, answers: Answers, held: Tensor, n_bins: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Log probability (M, C) of the bins of the M held-out placements, and of each the bin
-    it is in, its annotator, the bins in use, and its grid, all (M,)."""
+    """Log probability (M, C) of the bins for the M held-out placements, and for each its bin,
+    annotator, number of used bins, and grid, all (M,)."""
     parts: list[tuple[Tensor, ...]] = []
     for rows, block in answers.blocks():
         genuine = fit.trust.genuine[rows] * ~held[rows]
@@ -105,9 +105,9 @@ def _predicted(
 
 
 def gap(one: Tried, other: Tried) -> tuple[float, float]:
-    """How much likelier one makes the held-out placements, and the standard error of that."""
+    """By how much one makes the held-out placements more likely, and its standard error."""
     difference = one.log_likelihood - other.log_likelihood
-    # One answer alone says nothing about how much answers differ.
+    # One answer does not show how much answers differ.
     if len(difference) < 2:
         return float(difference.sum()), float("inf")
     return float(difference.sum()), float(difference.std()) * len(difference) ** 0.5

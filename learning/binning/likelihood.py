@@ -1,9 +1,9 @@
-"""The probability of bins, given where the images lie.
+"""The probability of bins, given the images' positions.
 
-An answer says nothing of the scale of its grid: distances count in units of the grid's own
-spread. Two views of one answer are added up: every image chooses the bin whose centroid is
-near (sharp, but misled by strays), and every pair shares a bin the likelier the nearer it is
-(blunt, but hard to mislead; leftovers speak here, as pairs kept apart).
+An answer does not show the scale of its grid, so distances are in units of the grid's own
+spread. Two terms of one answer are added: every image chooses the bin whose centroid is near
+(sharp, but misled by strays), and near pairs are more likely to share a bin (blunt, but hard to
+mislead; leftovers count here as pairs kept apart).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from learning.answers import Answers
 
-# A bin's centroid without an image that makes up nearly all of it is not to be had.
+# A bin's centroid cannot be computed without an image that makes up nearly all of it.
 _LEAST_OTHERS = 0.3
 _TINY = 1e-8
 
@@ -30,17 +30,17 @@ class PairCurve:
 
     @classmethod
     def start(cls, device: torch.device) -> PairCurve:
-        """A curve that a fit begins with."""
+        """The curve at the start of a fit."""
         return cls(torch.tensor(1.0, device=device), torch.tensor(0.7, device=device))
 
 
 @dataclass(frozen=True)
 class Placements:
-    """What one block of answers says of the places of its images in bins.
+    """The probabilities of one block of answers' placements in bins.
 
-    log_own:   (B, S) log probability of the bin an image is in, were nobody careless
+    log_own:   (B, S) log probability of an image's bin if nobody was careless
     log_bins:  (B, S, C) the same for every bin of the grid, -inf for an empty one
-    counted:   (B, S) bool, the placements that tell something
+    counted:   (B, S) bool, the informative placements
     n_used:    (B,) bins in use
     """
 
@@ -50,14 +50,14 @@ class Placements:
     n_used: Tensor
 
     def probability(self, carelessness: Tensor) -> Tensor:
-        """(B, S) when an image goes to any bin with odds `carelessness` (B,)."""
+        """(B, S) probability if an image goes to a random bin with odds `carelessness` (B,)."""
         stray = carelessness.unsqueeze(1)
         return (1 - stray) * self.log_own.exp() + stray / self.n_used.clamp(min=1).unsqueeze(1)
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Images of a block of grids about their own middle, in units of their own spread.
+    """Images of a block of grids relative to their mean, in units of their spread.
 
     places: (B, S, d) root mean square 1 per grid; groups: (B, S), -1 for none
     present: (B, S) bool; spread: (B, 1, 1) the unit, in those of the embedding
@@ -70,8 +70,8 @@ class Shown:
 
     @classmethod
     def of(cls, embedding: Tensor, block: Answers) -> Shown:
-        """The block's images as the embedding (N, d) has them."""
-        # Unlike indexing, embedding() adds up gradients in one order on any number of cores.
+        """The block's images at their positions in the embedding (N, d)."""
+        # Unlike indexing, embedding() sums gradients in the same order on any number of cores.
         places = functional.embedding(block.images, embedding)
         present = block.present.unsqueeze(2).to(places.dtype)
         count = present.sum(dim=1, keepdim=True).clamp(min=1)
@@ -81,7 +81,7 @@ class Shown:
         return cls(centred / spread, block.groups, block.present, spread)
 
     def members(self, n_bins: int) -> Tensor:
-        """(B, S, C) 1 where an image is in a bin."""
+        """(B, S, C) 1 if an image is in a bin."""
         one_hot = functional.one_hot(self.groups.clamp(min=0), n_bins)
         grouped = (self.groups >= 0).unsqueeze(2)
         return (one_hot * grouped).to(self.places.dtype)
@@ -92,10 +92,10 @@ def placements(shown: Shown, genuine: Tensor, n_bins: int, temperature: float) -
 
     temperature: squared distance to a centroid, in units of the grid's mean squared
     deviation, that lowers the odds e-fold.
-    genuine: (B, S) odds that a placement was meant; strays count less for the centroids,
-    and those held out, 0, not at all.
-    An image is compared to the centroid of the *others* in its bin: else a bin of one
-    explains itself.
+    genuine: (B, S) probability that a placement was intended; strays count less for the
+    centroids, and held-out ones, 0, do not count.
+    An image is compared to the centroid of the *others* in its bin; otherwise a bin of one
+    would explain itself.
     """
     members = shown.members(n_bins)
     weights, total, middles = _middles(shown, members, genuine)
@@ -124,10 +124,10 @@ def _middles(shown: Shown, members: Tensor, genuine: Tensor) -> tuple[Tensor, Te
 
 
 def bin_pull(shown: Shown, told: Placements, genuine: Tensor, temperature: float) -> Tensor:
-    """(B, S, d, d) information that a placement holds on the place of its image.
+    """(B, S, d, d) information of a placement about the position of its image.
 
-    Fisher's, of the choice among the bins: 4 / T^2 times the covariance of the centroids
-    under the probabilities of the bins, less where the placement may be a stray.
+    This is Fisher's information of the choice of bins: 4 / T^2 times the covariance of the
+    centroids under the probabilities of the bins, less if the placement may be a stray.
     """
     n_bins = told.log_bins.shape[2]
     _, _, middles = _middles(shown, shown.members(n_bins), genuine)
@@ -146,17 +146,17 @@ def placement_loss(told: Placements, carelessness: Tensor) -> Tensor:
 
 
 def pair_log_odds(shown: Shown, curve: PairCurve) -> Tensor:
-    """(B, S, S) that two images share a bin, were nobody careless."""
+    """(B, S, S) log odds that two images share a bin if nobody was careless."""
     squared = (shown.places**2).sum(dim=2)
     cross = shown.places @ shown.places.transpose(1, 2)
     gaps = squared.unsqueeze(2) + squared.unsqueeze(1) - 2 * cross
-    # Two images of a grid are sqrt(2) spreads apart in the mean square.
+    # The root mean square distance of two images of a grid is sqrt(2) spreads.
     distance = (gaps.clamp(min=0) / 2 + _TINY).sqrt()
     return curve.offset - curve.log_slope.exp() * distance
 
 
 def pair_loss(shown: Shown, curve: PairCurve, carelessness: Tensor) -> Tensor:
-    """Mean negative log likelihood of the pairs; two leftovers are no pair."""
+    """Mean negative log likelihood of the pairs; two leftovers do not count as a pair."""
     grouped = shown.groups >= 0
     same = (shown.groups.unsqueeze(2) == shown.groups.unsqueeze(1)) & grouped.unsqueeze(2)
     both = shown.present.unsqueeze(2) & shown.present.unsqueeze(1)

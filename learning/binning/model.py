@@ -1,4 +1,4 @@
-"""A fit to all answers, from nothing: how many dimensions, with what trust in features."""
+"""A fit to all answers from scratch, which chooses dimensions and the strength of features."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from learning.devices import cores_for, pick_device
 from learning.groupings import Groupings
 
 _FINAL_EPOCHS = 25
-# Of a known number of dimensions, soft ones first.
+# Temperatures for a known number of dimensions, soft ones first.
 _TEMPERATURES = (1.0, 0.6, 0.3)
 
 
@@ -37,7 +37,7 @@ _TEMPERATURES = (1.0, 0.6, 0.3)
 class Learned:
     """embedding: (N, d); uncertainty: (N,); carelessness: (W,); held_out: (G, 2).
 
-    `CrowdSter` says what they are.
+    `CrowdSter` describes them.
     """
 
     embedding: FloatArray
@@ -68,8 +68,8 @@ def learn(
 ) -> Learned:
     """The embedding of all images that explains all answers.
 
-    Without `n_dimensions` the answers say how many. features: (N, F), taken into account
-    if they help to predict held-out placements.
+    Without `n_dimensions` the answers decide the number. features: (N, F), used if they help
+    to predict held-out placements.
     """
     with cores_for(len(groupings)):
         answers = Answers.of(groupings, pick_device(device))
@@ -120,7 +120,7 @@ def _search(
         tried = settled(tried, answers, n_bins, seed, step)
     else:
         tried = try_candidates(answers, n_bins, _towards(n_dimensions), seed, step)
-        # The wider fits are only the way there.
+        # The wider fits only lead to this one.
         tried = tried[-len(_TEMPERATURES) :]
     if features is None:
         chosen = best(tried)
@@ -138,7 +138,7 @@ def _with_pairs(
     seed: int,
     step: _Steps,
 ) -> Learned:
-    """The places by the pooled pair model, next to those by bins where these count as well."""
+    """The positions by the pooled pair model, with those by bins if these count as well."""
     model = pairs.fit_all_pairs(rival, answers, seed, step)
     by_bins = chosen.fit.embedding
     if weights.bins > 0:
@@ -153,7 +153,7 @@ def _with_pairs(
 
 
 def _n_steps(n_answers: int, n_dimensions: int | None, with_features: bool, small: bool) -> int:
-    """Epochs, and stages of the pooled model, at most."""
+    """The maximum number of epochs and stages of the pooled model."""
     n_candidates = len(CANDIDATES if n_dimensions is None else _towards(n_dimensions))
     n_rivals = len(CANDIDATES) + 1 if n_dimensions is None else len(_TEMPERATURES)
     steps = n_epochs(n_answers, n_candidates, n_rivals if with_features else 0)
@@ -162,7 +162,7 @@ def _n_steps(n_answers: int, n_dimensions: int | None, with_features: bool, smal
 
 
 def _towards(n_dimensions: int) -> tuple[Candidate, ...]:
-    """From many to the number wanted: a start in many dimensions avoids local minima."""
+    """Candidates from many dimensions to the given number; the start avoids local minima."""
     wide = max(2 * n_dimensions, 10)
     soft = _TEMPERATURES[0]
     way = ((wide, soft), (round((wide * n_dimensions) ** 0.5), soft))

@@ -1,12 +1,11 @@
-"""Small grids: the pooled pair model next to the choice among bins.
+"""The pooled pair model for small grids, combined with the choice of bins.
 
-A grid of three to five images says little through the centroids of its bins, for most bins
-hold one or two images. There the log odds that two images are grouped together, linear in the
-inner product of their places (`learning.pooled`), find more of what people see, but where
-annotators differ in which categories they join they may see too few. So these places stand
-alone unless the distances by bins add something to them on the pairs that were held out. Then
-the places of both stand side by side, scaled so that the squared distance is the one that
-predicts these pairs best.
+The centroids of bins carry little information in a grid of three to five images, because most
+bins have one or two images. There the log odds that two images are grouped together, linear in
+the inner product of their positions (`learning.pooled`), capture more of what people see. But if
+annotators differ in the categories they join, this model may find too few. So its positions are
+used alone unless the distances by bins add something to them on held-out pairs. Then both
+positions are concatenated, scaled so that the squared distance predicts these pairs best.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ from learning.pooled.model import PooledModel
 
 # In wider grids the centroids predict better, and the pairs take many times as long.
 _MOST_IMAGES = 8
-# Directions in which places spread less than this part of the widest say nothing.
+# Directions with less than this share of the widest one's spread carry no information.
 _LEAST_SPREAD = 0.02
-# Of a likelihood ratio that chance exceeds once in twenty times.
+# The likelihood ratio that chance exceeds once in twenty times.
 _RATIO = 3.84
-# Reported by `fit_pairs`, and by `fit_all_pairs`.
+# Numbers of steps that `fit_pairs` and `fit_all_pairs` report.
 STEPS, FINAL_STEPS = 2, 2
 
 
 @dataclass(frozen=True, eq=False)
 class PairFit:
-    """model: fitted to the placements kept; settings: its own; log_odds: (G, S, S) that two
+    """model: fitted to the kept placements; settings: its own; log_odds: (G, S, S) that two
     images share a bin."""
 
     model: PooledModel
@@ -46,12 +45,12 @@ class PairFit:
 
 
 def suits_pairs(answers: Answers) -> bool:
-    """Whether the grids are so small that pairs are worth their time."""
+    """Whether the grids are small enough that pairs are worth their time."""
     return float(answers.n_shown().double().mean()) <= _MOST_IMAGES
 
 
 def fit_pairs(answers: Answers, n_dimensions: int | None, seed: int, step: Step) -> PairFit:
-    """The pooled model of the placements kept. Without `n_dimensions` those that the answers
+    """The pooled model of the kept placements. Without `n_dimensions`, dimensions that the answers
     do not support shrink."""
     kept, _ = hold_out(answers, seed)
     settings = PooledSettings()
@@ -62,8 +61,8 @@ def fit_pairs(answers: Answers, n_dimensions: int | None, seed: int, step: Step)
 
 
 def fit_all_pairs(found: PairFit, answers: Answers, seed: int, step: Step) -> PooledModel:
-    """The same from all answers, and from nothing: places that have shrunk for want of answers
-    would not come back."""
+    """The same model fitted to all answers from scratch, because dimensions that have shrunk would
+    not come back."""
     return _fitted(answers, found.settings, seed, step)
 
 
@@ -78,17 +77,17 @@ def _fitted(answers: Answers, settings: PooledSettings, seed: int, step: Step) -
 
 @dataclass(frozen=True)
 class Weights:
-    """Of squared distances between places of root mean square 1, in the log odds of a pair."""
+    """Weights of squared distances, between positions of mean square 1, in a pair's log odds."""
 
     bins: float
     pairs: float
 
 
 def weigh(found: PairFit, fit: Fit, answers: Answers, seed: int) -> Weights:
-    """What each model's squared distances say about the held-out pairs, next to the other's.
+    """Weights of both models' squared distances for predicting the held-out pairs.
 
-    Those of the bins count only where they add to the log odds of the pooled model, which
-    knows how annotators differ, by the likelihood ratio test.
+    Distances by bins count only if they add to the log odds of the pooled model, which models
+    how annotators differ, by the likelihood ratio test.
     """
     _, held = hold_out(answers, seed)
     first, second = pair_index(answers.images.shape[1], answers.device)
@@ -127,8 +126,8 @@ def _regression(same: BoolArray, *columns: FloatArray) -> tuple[FloatArray, floa
 def side_by_side(
     by_bins: Tensor, model: PooledModel, weights: Weights, n_dimensions: int | None
 ) -> Tensor:
-    """(N, d) places by bins (N, b) and by pairs, centred, root mean square 1, in principal
-    directions; those that say next to nothing are left out."""
+    """(N, d) positions by bins (N, b) and by pairs, centred, root mean square 1, in principal
+    directions, without those of negligible spread."""
     both = torch.cat(
         [weights.bins**0.5 * by_bins, weights.pairs**0.5 * unit(model.positions)], dim=1
     )
@@ -138,8 +137,8 @@ def side_by_side(
 
 
 def pair_hits(found: PairFit, answers: Answers, seed: int) -> Tensor:
-    """(G, 2) held-out placements predicted, and how many there are: an image goes to the bin
-    to whose images its mean log odds are greatest."""
+    """(G, 2) how many held-out placements were predicted, and how many there are. An image goes to
+    the bin for whose images its mean log odds are highest."""
     kept, held = hold_out(answers, seed)
     n_bins = int(answers.groups.max()) + 1
     members = torch.nn.functional.one_hot(kept.groups.clamp(min=0), n_bins)
@@ -154,7 +153,7 @@ def pair_hits(found: PairFit, answers: Answers, seed: int) -> Tensor:
 
 
 def pair_uncertainty(model: PooledModel) -> Tensor:
-    """(N,) deviation of each image's place in units of all images' spread, 1 where unknown."""
+    """(N,) deviation of each image's position in units of all images' spread, 1 if unknown."""
     variance = model.variance().sum(dim=1)
     total = ((model.positions**2).sum(dim=1) + variance).mean()
     known = (variance / total).sqrt().clamp(max=1.0)

@@ -1,8 +1,8 @@
-"""Places by the choice among bins, without a search for the number of dimensions.
+"""Positions by the choice of bins, without a search for the number of dimensions.
 
-In many dimensions and with a soft choice the places of wide grids separate what people part
-nearly as well as the best of all fits, in a fraction of the time; and the average of several
-such fits is steadier than the one that a search ends at.
+With many dimensions and a soft choice, the positions from wide grids separate what people
+separate nearly as well as the best of all fits, in a fraction of the time. The average of
+several such fits is also more stable than the one fit that a search finds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _N_FITS = 3
 
 
 def plain_places(answers: Answers, generator: torch.Generator) -> Tensor:
-    """(N, 3 * 24) the places of three fits side by side: root mean square 1, centred, so that
+    """(N, 3 * 24) the concatenated positions of three fits, centred, root mean square 1, so that
     squared distances are the average of theirs."""
     n_bins = int(answers.groups.max()) + 1
     fits = [_fit(answers, n_bins, generator) for _ in range(_N_FITS)]

@@ -1,4 +1,4 @@
-"""Where images are expected from what is known of them beforehand: their features."""
+"""A prior of images' positions from their features."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ from torch import Tensor
 from learning.arrays import FloatArray, IntArray
 
 _COMPONENTS, _FOLDS = 150, 5
-# A regression learns little from more.
+# A regression gains little from more images.
 _MOST_IMAGES = 4_000
 _RIDGES = (1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
-# Of an embedding's deviation from what features foretell, at least this part is real.
+# At least this share of an embedding's deviation from the features' prediction is real.
 _LEAST_PART = 0.1
 
 
 @dataclass(frozen=True)
 class Prior:
-    """Each coordinate of each image is normal about `mean` (N, d) with `precision` (d,)."""
+    """Each coordinate of each image is normal around `mean` (N, d) with `precision` (d,)."""
 
     mean: Tensor
     precision: Tensor
 
     def times(self, strength: float) -> Prior:
-        """Trusted more or less."""
+        """The prior with its precision multiplied."""
         return replace(self, precision=strength * self.precision)
 
     def loss(self, embedding: Tensor) -> Tensor:
-        """Negative log density of all images, less constants."""
+        """Negative log density of all images, without constants."""
         return 0.5 * ((embedding - self.mean) ** 2 * self.precision).sum()
 
 
 @dataclass(frozen=True)
 class Described:
-    """What a regression is taught with, the same for every embedding it is to foretell.
+    """The inputs of a regression, the same for every embedding that it predicts.
 
     basis: (N, B) features and their radial similarities; known: (M,) images to learn from
     """
@@ -58,11 +58,11 @@ class Described:
 
 
 def describe(features: FloatArray, placed: Tensor, seed: int) -> Described:
-    """features: (N, F); placed: (N,) bool, images that answers have placed."""
+    """Inputs from features (N, F); placed: (N,) bool, images that answers have placed."""
     known = np.flatnonzero(placed.cpu().numpy())
     known = np.random.default_rng(seed).permutation(known)[:_MOST_IMAGES]
     scaled = StandardScaler().fit_transform(features)
-    # The mean squared distance of two images in standard units is twice their number.
+    # The mean squared distance of two images is twice the number of standardised features.
     gamma = 0.5 / scaled.shape[1]
     components = min(_COMPONENTS, len(known) // 2)
     similar = Nystroem(gamma=gamma, n_components=components, random_state=seed)
@@ -71,11 +71,11 @@ def describe(features: FloatArray, placed: Tensor, seed: int) -> Described:
 
 
 def prior_of(described: Described, embedding: Tensor, variance: float, seed: int) -> Prior:
-    """What features foretell of an embedding (N, d), as far as they do.
+    """A prior of an embedding (N, d) from the features.
 
-    A ridge regression on features and their radial similarities, judged on images left
-    out: where it foretells nothing the prior is flat. variance: that the embedding's own
-    error adds to a coordinate.
+    It is a ridge regression on features and their radial similarities, judged on held-out
+    images: if it predicts nothing, the prior is flat. variance: variance that the embedding's
+    own error adds to a coordinate.
     """
     basis, known = described.basis, described.known
     wanted = embedding.double().cpu().numpy()
@@ -85,7 +85,7 @@ def prior_of(described: Described, embedding: Tensor, variance: float, seed: int
     total = wanted[known].var(axis=0)
     missed = ((wanted[known] - left_out) ** 2).mean(axis=0)
     mean = ridge.fit(basis[known], wanted[known]).predict(basis)
-    # Images that taught the regression would be foretold too well by it.
+    # The regression would predict its own training images too well.
     mean[known] = left_out
     real = np.clip(missed - variance, _LEAST_PART * missed, None)
     precision = np.where(missed < total, 1 / np.maximum(real, 1e-6), 0.0)

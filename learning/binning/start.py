@@ -1,4 +1,4 @@
-"""Where a fit begins: correspondence analysis of images and the bins they were put in."""
+"""The start of a fit: correspondence analysis of images and their bins."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from learning.answers import Answers
 from learning.arrays import FloatArray
 
 _POWER_ITERATIONS = 12
-# Images seen once or twice can lie far out and would set the scale for all.
+# Images seen once or twice can be far out and would set the scale for all.
 _TAIL = 0.005
 
 
 def spectral_start(answers: Answers, n_dimensions: int, seed: int) -> FloatArray:
-    """(N, d) images that were put in bins with the same others lie together.
+    """(N, d) positions in which images that share bins with the same others are close.
 
-    The leading singular vectors of the images x bins table, each entry over the root of
-    its row's and column's totals (Greenacre, 1984): a cheap, convex first guess that no
-    local minimum can trap. Images in no bin lie at the origin.
+    They are the leading singular vectors of the images x bins table, with each entry divided by
+    the root of its row's and column's totals (Greenacre, 1984). This first guess is cheap and
+    has no local minima. Images in no bin are at the origin.
     """
     table, views = _standardised_table(answers)
     wide = np.zeros((answers.n_images, n_dimensions))
@@ -29,7 +29,7 @@ def spectral_start(answers: Answers, n_dimensions: int, seed: int) -> FloatArray
     if rank < 2:
         return wide
     vectors, values, _ = randomized_svd(table, rank, n_iter=_POWER_ITERATIONS, random_state=seed)
-    # The first vector is the trivial one: the same for all images.
+    # The first vector is trivial: it is the same for all images.
     places = vectors[:, 1:] * values[1:] / np.sqrt(views)[:, None]
     low, high = np.quantile(places, [_TAIL, 1 - _TAIL], axis=0)
     wide[:, : rank - 1] = np.clip(places, low, high)
@@ -37,7 +37,7 @@ def spectral_start(answers: Answers, n_dimensions: int, seed: int) -> FloatArray
 
 
 def _standardised_table(answers: Answers) -> tuple[csr_array, FloatArray]:
-    """(N, bins in use) sparse, and (N,) how often each image was placed, at least 1."""
+    """(N, used bins) sparse table, and (N,) how often each image was placed, at least 1."""
     groups = answers.groups.cpu().numpy()
     grids, places = np.nonzero(groups >= 0)
     images = answers.images.cpu().numpy()[grids, places]

@@ -1,4 +1,4 @@
-"""How far each annotator is believed: expectation-maximisation over careless placements."""
+"""Trust in each annotator, by expectation-maximisation over careless placements."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from torch import Tensor
 from learning.answers import Answers
 from learning.binning.likelihood import Placements, Shown, placements
 
-# Placements that all annotators' common carelessness counts for, in each one's own.
+# The weight of all annotators' common carelessness for each one, in placements.
 _COMMON_PLACEMENTS = 100.0
-# Prior of the common carelessness: two strays among twenty placements.
+# The prior of the common carelessness is two strays in twenty placements.
 _PRIOR_STRAYS, _PRIOR_PLACEMENTS = 2.0, 20.0
 _START = 0.1
 _LEAST, _MOST = 0.005, 0.9
@@ -20,7 +20,7 @@ _LEAST, _MOST = 0.005, 0.9
 
 @dataclass(frozen=True)
 class Trust:
-    """carelessness: (W,) odds of a random bin; genuine: (G, S) odds a placement was meant."""
+    """carelessness: (W,) odds of a random bin; genuine: (G, S) that a placement was intended."""
 
     carelessness: Tensor
     genuine: Tensor
@@ -28,14 +28,14 @@ class Trust:
 
     @classmethod
     def start(cls, answers: Answers) -> Trust:
-        """Everybody a little careless, every placement meant."""
+        """The start: everybody is a little careless, and every placement was intended."""
         device = answers.device
         careless = torch.full((answers.n_annotators,), _START, device=device)
         return cls(careless, torch.ones(answers.images.shape, device=device))
 
     @property
     def mean(self) -> float:
-        """Of the annotators' carelessness."""
+        """The mean of the annotators' carelessness."""
         return float(self.carelessness.mean()) if len(self.carelessness) else _START
 
 
@@ -43,7 +43,7 @@ class Trust:
 def believe(
     trust: Trust, embedding: Tensor, answers: Answers, n_bins: int, temperature: float
 ) -> Trust:
-    """One step of expectation-maximisation, the embedding (N, d) given."""
+    """One step of expectation-maximisation, given the embedding (N, d)."""
     n_annotators = len(trust.carelessness)
     strays = torch.zeros(n_annotators, device=answers.device)
     counted = torch.zeros_like(strays)
@@ -53,7 +53,7 @@ def believe(
         told = placements(shown, trust.genuine[rows], n_bins, temperature)
         careless = trust.carelessness[block.annotators]
         genuine[rows] = torch.where(told.counted, _meant(told, careless), 1.0)
-        # What is scaled afterwards must be counted unscaled, or it would grow every time.
+        # It is scaled afterwards, so it must be counted unscaled, or it would grow every time.
         strayed = 1 - _meant(told, careless / trust.optimism)
         strays.index_add_(0, block.annotators, (strayed * told.counted).sum(dim=1))
         counted.index_add_(0, block.annotators, told.counted.sum(dim=1).to(strays.dtype))
@@ -64,17 +64,18 @@ def believe(
 
 
 def _meant(told: Placements, carelessness: Tensor) -> Tensor:
-    """(B, S) odds that a placement was meant, given how careless each annotator (B,) is."""
+    """(B, S) probability that a placement was intended, given each annotator's carelessness."""
     own = (1 - carelessness).unsqueeze(1) * told.log_own.exp()
     return own / told.probability(carelessness)
 
 
 @torch.no_grad()
 def honest(trust: Trust, probability: Tensor, annotators: Tensor, n_used: Tensor) -> Trust:
-    """Carelessness scaled to what placements held out say of it.
+    """Trust with the carelessness scaled to the held-out placements.
 
-    probability: (M,) of held-out placements were nobody careless; annotators, n_used: (M,).
-    A fit explains the strays that it was fitted to, the more the more dimensions it has.
+    probability: (M,) of held-out placements if nobody was careless; annotators, n_used: (M,).
+    The scale is needed because a fit explains part of the strays that it was fitted to, more so
+    with more dimensions.
     """
     if not len(probability):
         return trust

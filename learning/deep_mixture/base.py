@@ -1,4 +1,4 @@
-"""What the two public estimators of semi-crowdsourced clustering share."""
+"""The base of the two public estimators of semi-crowdsourced clustering."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from learning.deep_mixture.settings import Settings, steps_of_epochs
 from learning.devices import pick_device
 from learning.groupings import Pairs
 
-# Steps of training when n_epochs is not given, and the epochs they may make.
+# Training steps if n_epochs is not given, and the limits of the number of epochs.
 _STEPS, _LEAST_EPOCHS, _MOST_EPOCHS = 6_000, 15, 200
 _PRETRAIN_STEPS, _LEAST_PRETRAIN, _MOST_PRETRAIN = 3_000, 5, 300
-# Widths of the two hidden layers for more than _FEW features and for fewer.
+# Widths of the two hidden layers for more than _FEW features, and for fewer.
 _WIDE, _NARROW, _FEW = 500, 200, 100
 
 Engine = BayesEngine | ScdcEngine
@@ -65,11 +65,11 @@ class DeepMixture(Estimator):
         """Learn clusters of all items from features and the crowd's pairs.
 
         X: (N, D) features or (N, H, W[, C]) images; pairs: over the same N items, or None.
-        progress: hears (epochs done, epochs, metrics) over all restarts.
+        progress: called with (epochs done, epochs, metrics) over all restarts.
 
         Raises ValueError for features that are not finite, pairs of items that do not
-        exist, or a bad parameter; FloatingPointError when training diverges. Warns
-        (UserWarning) when there are no pairs.
+        exist, or an invalid parameter; FloatingPointError if training diverges. Warns
+        (UserWarning) if there are no pairs.
         """
         check_parameters(self, self._clusters_name)
         device = pick_device(self.device)
@@ -85,7 +85,7 @@ class DeepMixture(Estimator):
             if best is None or outcome.bound > best[1].bound:
                 best = engine, outcome
         assert best is not None
-        # Only now: a fit that fails leaves what was learned before as it was.
+        # This comes last, so that a fit that fails keeps what was learned before.
         self._keep(scaling, *best)
         return self
 
@@ -107,14 +107,14 @@ class DeepMixture(Estimator):
             try:
                 outcome = engine.fit(features, graph, generator, progress)
             except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
-                # Of numbers that are not finite no Cholesky factor is to be had.
+                # Numbers that are not finite have no Cholesky factor.
                 raise FloatingPointError(DIVERGED) from error
         if not np.isfinite(outcome.bound):
             raise FloatingPointError(DIVERGED)
         return engine, outcome
 
     def _settings(self, scaling: Scaling, n_items: int, device: torch.device) -> Settings:
-        """The parameters with what "auto" and None stand for on these items."""
+        """The parameters with the values of "auto" and None for these items."""
         n_epochs = self.n_epochs
         if n_epochs is None:
             n_epochs = steps_of_epochs(
@@ -166,13 +166,13 @@ class DeepMixture(Estimator):
         self.annotator_sensitivity_, self.annotator_specificity_ = engine.workers.mean()
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """(n, K) P(cluster) of items from their features alone, as in `fit`."""
+        """(n, K) P(cluster) of items from their features alone."""
         beliefs = self._inferred(X)[0].cpu().numpy().astype(np.float64)
         shares: FloatArray = beliefs / beliefs.sum(axis=1, keepdims=True)
         return shares
 
     def predict(self, X: ArrayLike) -> IntArray:
-        """(n,) likeliest cluster of items from their features alone."""
+        """(n,) most likely cluster of items from their features alone."""
         labels: IntArray = self.predict_proba(X).argmax(axis=1).astype(np.int64)
         return labels
 
@@ -243,7 +243,7 @@ def _shape(scaling: Scaling, settings: Settings) -> Shape:
 
 
 def _shifted(progress: Progress | None, restart: int, n_init: int) -> Progress | None:
-    """Progress over all restarts from the progress of one."""
+    """A progress function for one restart that reports progress over all restarts."""
     if progress is None:
         return None
     return lambda done, total, metrics: progress(restart * total + done, n_init * total, metrics)

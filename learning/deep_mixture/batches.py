@@ -1,4 +1,4 @@
-"""Minibatches: annotated items are seen more often than their share, and weighted down for it."""
+"""Minibatches in which annotated items are more frequent than their share, with less weight."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-# At least this part of a batch is annotated items, as far as there are any.
+# At least this share of a batch is annotated items, if there are enough.
 _ANNOTATED_SHARE = 0.25
 
 
@@ -55,7 +55,7 @@ class Sampler:
         plain[annotated] = False
         self.annotated, self.others = annotated, torch.nonzero(plain)[:, 0]
         n_annotated, n_others = len(annotated), len(self.others)
-        # Of a kind that no batch has, nothing would ever be learned.
+        # If a kind was in no batch, nothing would be learned about it.
         size = max(min(batch_size, n_items), min(n_annotated, 1) + min(n_others, 1))
         share = max(n_annotated / n_items, _ANNOTATED_SHARE)
         from_annotated = min(n_annotated, math.ceil(share * size), size - min(n_others, 1))

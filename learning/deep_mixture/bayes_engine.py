@@ -26,15 +26,15 @@ from learning.deep_mixture.pretraining import pretrain
 from learning.deep_mixture.start import groups_of_crowd, start_mixture, start_points
 from learning.deep_mixture.workers import prior_workers, updated_workers
 
-# Pairs of one step of the annotators' posteriors; fewer are taken all at once.
+# Pairs per step of the annotators' posteriors; if there are fewer, a step uses all.
 _PAIRS_PER_STEP = 20_000
 _RATE_OF_PART = 0.3
-# At first, beliefs from a random start say nothing of the annotators.
+# At first, beliefs from a random start carry no information about the annotators.
 _RATE_FROM_RANDOM = 0.02
 
 
 class BayesEngine(BayesModel):
-    """How the model is learned."""
+    """The training of the model."""
 
     def fit(
         self,
@@ -60,7 +60,7 @@ class BayesEngine(BayesModel):
         generator: torch.Generator,
         progress: Progress | None,
     ) -> Tensor:
-        """Put networks and components where training starts; (A, K) beliefs of the annotated."""
+        """Initialise networks and components; returns (A, K) beliefs of the annotated items."""
         told = self.settings
         if told.start == "random":
             return self._random_start(graph, generator)
@@ -197,7 +197,7 @@ class BayesEngine(BayesModel):
             self.mixture = self.mixture.toward(target, rate)
             if told.second_term:
                 self._add_second_term(mixture, rate * n_items)
-            # Its messages count every pair twice, once at each of its items.
+            # The messages count every pair twice, once at each of its items.
             value = objective
             if messages is not None:
                 value = objective - 0.5 * (batch.weights * (local.belief * messages).sum(1)).sum()
@@ -262,12 +262,12 @@ class BayesEngine(BayesModel):
 
     @torch.no_grad()
     def _log_alone(self, features: Tensor) -> Tensor:
-        """(n, K) what features (n, D) alone say of z."""
+        """(n, K) log probabilities of z from features (n, D) alone."""
         return features_alone(expected(self.mixture), *self.potentials(features))
 
     @torch.no_grad()
     def _merge(self, graph: PairGraph, alone: Tensor, beliefs: Tensor) -> None:
-        """Join components that the crowd says are one."""
+        """Merge components that are one according to the crowd."""
         weights = graph.weights(self.workers.evidence())
         self.mixture, joined = merged(self.mixture, self.prior, graph, weights, alone, beliefs)
         beliefs.copy_(beliefs @ joined)

@@ -1,8 +1,8 @@
-"""The end of a fit: what the model says of all items, annotators at their optimum.
+"""The end of a fit: the model's beliefs about all items, with optimal annotators.
 
 The mixture stays as training has left it. Passes of variational Bayes over all items with
-the networks fixed follow the features away from the crowd: on a pinwheel of 300 points
-three of them took 97 % to 82 %.
+fixed networks would follow the features away from the crowd: on a pinwheel of 300 points,
+three of them reduced 97 % to 82 %.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def finish(
     beliefs: Tensor,
     generator: torch.Generator,
 ) -> Outcome:
-    """The annotators of `model` at their optimum, and what it says of all items.
+    """Set the annotators of `model` to their optimum; returns its beliefs about all items.
 
     features (N, D); beliefs (A, K) of the annotated items, updated in place.
     """
@@ -53,7 +53,7 @@ def finish(
         found.append(local.belief)
         codes.append(local.mean)
     every = torch.cat(found)
-    # Of the same q(z) as the items' terms, or the sum would bound nothing.
+    # It must use the same q(z) as the items' terms, or the sum would not be a bound.
     bound += relational_bound(graph, model.workers, every[graph.items])
     bound -= divergence(model.mixture, model.prior)
     bound -= model.workers.divergence(model.worker_prior)

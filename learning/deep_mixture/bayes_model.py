@@ -1,4 +1,4 @@
-"""BayesSCDC as a fitted thing: networks, global posteriors, and what they say of items."""
+"""A fitted BayesSCDC model: networks, global posteriors, and inference for items."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BayesModel:
         self.worker_prior = prior_workers(n_annotators, settings.worker_prior, device)
         self.workers = self.worker_prior
         self.pair_weights = torch.zeros(0, device=device)
-        # (N, K) what the classifier of the crowd's groups says of all items, or nothing.
+        # (N, K) predictions of the classifier of the crowd's groups for all items, or None.
         self.taught: Tensor | None = None
 
     def bound(
@@ -51,7 +51,7 @@ class BayesModel:
         messages: Tensor | None,
         generator: torch.Generator,
     ) -> Tensor:
-        """(B,) terms of eq. 8 that belong to an item; with the pairs it takes part in."""
+        """(B,) terms of eq. 8 that belong to an item, including its pairs."""
         fit = self.decoder.log_likelihood(seen, local.sample(generator))
         terms = mixture.log_density(local.mean, local.second) + mixture.log_share
         terms = terms - local.log_belief
@@ -86,13 +86,13 @@ class BayesModel:
         return torch.cat([part.belief for part in local]), torch.cat([p.mean for p in local])
 
     def n_used(self, n_items: int) -> int:
-        """Components that hold at least a tenth of an even share of the items, and two."""
+        """The number of components with at least a tenth of an even share and two items."""
         counts = self.mixture.concentration - self.prior.concentration
         smallest = max(2.0, 0.1 * n_items / self.settings.n_clusters)
         return int((counts >= min(smallest, n_items / 2)).sum())
 
     def state(self) -> dict[str, Tensor]:
-        """Everything learned, to be kept."""
+        """Everything that was learned, to be saved."""
         kept = arrays_of(self.recognition, "recognition") | arrays_of(self.decoder, "decoder")
         kept |= {
             f"mixture.{name}": part
@@ -103,7 +103,7 @@ class BayesModel:
         return kept
 
     def take_state(self, kept: dict[str, Tensor]) -> None:
-        """Take back what `state` gave."""
+        """Restore what `state` returned."""
         restore_weights(self.recognition, "recognition", kept)
         restore_weights(self.decoder, "decoder", kept)
         self.mixture = MixtureParameters(*(kept[f"mixture.{name}"] for name in _NAMES))

@@ -1,4 +1,4 @@
-"""What the semi-crowdsourced estimators accept; ValueError names what they do not."""
+"""Checks of the semi-crowdsourced estimators' parameters and data, which raise ValueError."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALLOWED = {
 
 
 def check_parameters(model: Any, n_clusters_name: str) -> None:
-    """Raise ValueError for a parameter that makes no sense."""
+    """Raise ValueError for an invalid parameter."""
     for name in (n_clusters_name, "n_latent", "batch_size", "n_init"):
         check_count(name, getattr(model, name))
     if getattr(model, n_clusters_name) > MAX_CLUSTERS:
@@ -43,9 +43,9 @@ def check_parameters(model: Any, n_clusters_name: str) -> None:
             raise ValueError(f"{name} must be one of {allowed}, got {getattr(model, name)!r}")
     if model.hidden is not None:
         if not isinstance(model.hidden, list | tuple):
-            raise ValueError(f"hidden must be widths of layers or None, got {model.hidden!r}")
+            raise ValueError(f"hidden must be a list of layer widths or None, got {model.hidden!r}")
         if len(model.hidden) == 0:
-            raise ValueError("hidden must name the width of at least one layer, got none")
+            raise ValueError("hidden must have the width of at least one layer, got none")
         for width in model.hidden:
             check_count("hidden", width)
     if not isinstance(model.worker_prior, list | tuple) or len(model.worker_prior) != 2:
@@ -55,7 +55,7 @@ def check_parameters(model: Any, n_clusters_name: str) -> None:
 
 
 def checked_pairs(pairs: Pairs | None, n_items: int) -> Pairs:
-    """The pairs, or none of them with a warning that the fit is unsupervised.
+    """The pairs, or no pairs with a warning that the fit is unsupervised.
 
     Raises ValueError for pairs of items that do not exist or of an item with itself.
     """
@@ -64,11 +64,11 @@ def checked_pairs(pairs: Pairs | None, n_items: int) -> Pairs:
     for name, column in (("i", pairs.i), ("j", pairs.j)):
         if len(column) and int(column.max()) >= n_items:
             raise ValueError(
-                f"pairs.{name} names item {int(column.max())}, but X has {n_items} items"
+                f"pairs.{name} refers to item {int(column.max())}, but X has {n_items} items"
             )
     if not len(pairs):
         warnings.warn(
-            "no annotated pairs: the clustering is unsupervised and follows the features alone",
+            "no annotated pairs: the clustering is unsupervised and uses only the features",
             UserWarning,
             stacklevel=3,
         )

@@ -1,10 +1,10 @@
-"""Groups of the annotated items that the crowd's answers alone make.
+"""Groups of the annotated items from the crowd's answers alone.
 
-Correlation clustering: every pair carries the log-odds that its labels give (eq. 14's
-weights), and groups are joined as long as the sum of the log-odds between two of them is
-positive, the largest first (greedy additive edge contraction; Keuper et al., ICCV 2015),
-then single items move. Annotators' reliabilities and groups are found in turn. The number
-of groups follows from the answers.
+This is correlation clustering: every pair has the log-odds of its labels (eq. 14's weights),
+and groups are joined as long as the sum of the log-odds between two of them is positive,
+largest first (greedy additive edge contraction; Keuper et al., ICCV 2015). Then single items
+move. Annotators' reliabilities and groups are found in turn. The number of groups follows
+from the answers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from learning.arrays import BoolArray, FloatArray, IntArray
 
 _ROUNDS = 3
 _SWEEPS = 3
-# Right and wrong answers that every annotator starts with: better than chance, but little.
+# Right and wrong answers with which every annotator starts: slightly better than chance.
 _PRIOR_RIGHT, _PRIOR_WRONG = 4.0, 1.0
 
 Neighbours = list[dict[int, float]]
@@ -87,7 +87,7 @@ def _contracted(weighted: Neighbours, n_items: int) -> IntArray:
     parent = list(range(n_items))
     while heap:
         negative, a, b = heapq.heappop(heap)
-        # Sums that have changed since stand in the heap again with their new value.
+        # Sums that have changed are in the heap again with their new value.
         if neighbours[a].get(b) != -negative:
             continue
         if len(neighbours[a]) < len(neighbours[b]):
@@ -122,7 +122,7 @@ def _numbered(parent: list[int]) -> IntArray:
 
 
 def _moved(groups: IntArray, neighbours: Neighbours) -> IntArray:
-    """Single items go where the sum of their log-odds is largest, or alone if none is > 0."""
+    """Move each item to the group with the largest sum of log-odds, or alone if none is > 0."""
     label = groups.tolist()
     free = max(label, default=-1) + 1
     for _ in range(_SWEEPS):

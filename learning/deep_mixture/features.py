@@ -1,4 +1,4 @@
-"""Features as the networks see them: checked, scaled, and with a likelihood that suits them."""
+"""Conversion of features for the networks: checks, scaling, and a suitable likelihood."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch import Tensor
 
 Float32 = NDArray[np.float32]
 
-# Of the widest feature: a nearly constant one is not blown up to the size of the others.
+# Share of the widest feature, so that a nearly constant one is not scaled up to the others.
 _NARROWEST = 0.1
-# Spread of a feature, in parts of its mean, that rounding to float32 alone may make.
+# Spread of a feature, relative to its mean, that rounding to float32 can cause.
 _ROUNDING, _TINY = 1e-6, 1e-30
 # Mean of 4 x (1 - x) below which values in 0..1 count as nearly black or white, and the part of
 # it that may be left of what values of one shade would have: small numbers are no black and white.
@@ -26,7 +26,7 @@ _LARGEST, _FURTHEST = 1e37, 1e6
 
 @dataclass(frozen=True)
 class Scaling:
-    """What turns features into what the networks see: (X - centre) / scale, or X itself.
+    """The conversion of features for the networks: (X - centre) / scale, or X itself.
 
     likelihood: "gaussian" or "bernoulli"; shape: of one item, (D,) or (H, W, C);
     centre: (D,), scale: (D,) float32, D = H W C for images.
@@ -42,7 +42,7 @@ class Scaling:
         return int(np.prod(self.shape))
 
     def apply(self, features: ArrayLike) -> Tensor:
-        """(N, D) float32 tensor of features (N, *shape). Raises ValueError when they do not fit."""
+        """(N, D) float32 tensor of features (N, *shape). Raises ValueError if they don't fit."""
         array = as_features(features)
         if array.shape[1:] != self.shape:
             raise ValueError(
@@ -68,7 +68,7 @@ def as_features(features: ArrayLike) -> Float32:
     if array.dtype == np.uint8 and array.ndim > 2:
         array = array.astype(np.float32) / 255.0
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"X must hold real numbers, got dtype {array.dtype}")
+        raise ValueError(f"X must contain real numbers, got dtype {array.dtype}")
     if array.ndim not in (2, 3, 4) or 0 in array.shape:
         raise ValueError(f"X must be (N, D), (N, H, W) or (N, H, W, C), got shape {array.shape}")
     with np.errstate(over="ignore"):
@@ -77,7 +77,7 @@ def as_features(features: ArrayLike) -> Float32:
     if not fits.all():
         row = int(np.argmin(fits.reshape(len(values), -1).all(axis=1)))
         raise ValueError(
-            f"X must be finite numbers up to {_LARGEST:g}; item {row} holds NaN, infinity or more"
+            f"X must be finite and at most {_LARGEST:g}; item {row} has NaN, infinity or more"
         )
     return values[..., None] if values.ndim == 3 else values
 
@@ -112,5 +112,5 @@ def _nearly_binary(flat: Float32) -> bool:
 
 
 def scaling_arrays(scaling: Scaling) -> dict[str, NDArray[Any]]:
-    """What a `Scaling` is made of, beside likelihood and shape, to be kept."""
+    """The arrays of a `Scaling`, without likelihood and shape, to be saved."""
     return {"scaling.centre": scaling.centre, "scaling.scale": scaling.scale}

@@ -1,9 +1,9 @@
-"""Training that comes off its way is led back.
+"""Restores the best state if training collapses.
 
-Networks and mixture move together, and now and then a few steps of the networks are too large
-for the mixture to follow: the codes of two classes fall onto each other within a few epochs,
-the bound drops, and nothing parts them again. What features alone say of the annotated items
-shows it first.
+Networks and mixture move together, and sometimes a few steps of the networks are too large for
+the mixture to follow: the codes of two classes collapse onto each other within a few epochs, the
+bound drops, and nothing separates them again. The beliefs about annotated items from features
+alone show it first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from learning.deep_mixture.bayes_model import BayesModel
 
-# Nats per annotated item by which agreement may fall, and a part of what it was at best.
+# Nats per annotated item by which agreement may fall, and the share of its best value.
 _TOLERANCE, _PART = 0.05, 0.2
 _SLOWER = 0.5
 
@@ -38,10 +38,10 @@ class Guard:
         self.n_returns = 0
 
     def look(self, beliefs: Tensor, log_alone: Tensor) -> bool:
-        """After an epoch; True: the best state is back, and learning goes on more slowly.
+        """Check after an epoch; True: the best state was restored, and learning should be slower.
 
-        beliefs (A, K) of the annotated items with the crowd's messages, changed in place when
-        the state is; log_alone (A, K) what features alone say of them.
+        beliefs (A, K) of the annotated items with the crowd's messages, which are restored with
+        the state; log_alone (A, K): log beliefs from features alone.
         """
         agreement = float((beliefs * log_alone).sum(dim=1).mean())
         if self._best is None or agreement >= self._best.agreement:
@@ -57,7 +57,7 @@ class Guard:
         return True
 
     def end(self, beliefs: Tensor, log_alone: Tensor) -> None:
-        """After the last epoch: what has begun to come off its way is not kept."""
+        """Restore the best state after the last epoch if a collapse has begun."""
         agreement = float((beliefs * log_alone).sum(dim=1).mean())
         if self._best is not None and agreement < self._best.agreement - self._tolerance() / 2:
             self._put_back(beliefs)

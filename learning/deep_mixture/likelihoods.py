@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from learning.deep_mixture.networks import Shape, decoder_network
 
-# Variance of a standardised feature below which a Gaussian would chase single items.
+# The minimum variance of a standardised feature; below it a Gaussian would fit single items.
 _LEAST_VARIANCE = 1e-3
 # Of a standard deviation.
 _BLUR = 0.1
@@ -30,7 +30,7 @@ class BernoulliDecoder(nn.Module):
         return -loss.sum(dim=1)
 
     def observe(self, features: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Pixels drawn anew as black or white, so that the networks cannot learn shades."""
+        """Pixels drawn again as black or white, so that the networks cannot learn shades."""
         if generator is None:
             return features
         drawn = torch.rand(features.shape, generator=generator, device=features.device)
@@ -40,8 +40,8 @@ class BernoulliDecoder(nn.Module):
 class GaussianDecoder(nn.Module):
     """log p(o | x) = sum of log N(o | mean(x), variance), one learned variance per feature.
 
-    The paper's variance is a network of x, too; one per feature cannot collapse onto single
-    items, and was as good wherever it was measured.
+    The paper's variance is also a network of x. One per feature cannot collapse onto single
+    items, and was as good in all measurements.
     """
 
     def __init__(self, shape: Shape) -> None:
@@ -57,7 +57,7 @@ class GaussianDecoder(nn.Module):
         return fit
 
     def observe(self, features: Tensor, generator: torch.Generator | None) -> Tensor:
-        """The features a little blurred, so that the networks do not learn items by heart."""
+        """The features with slight noise, so that the networks do not memorise items."""
         if generator is None:
             return features
         noise = torch.randn(features.shape, generator=generator, device=features.device)

@@ -1,4 +1,4 @@
-"""The local optimum of the surrogate objective: eqs. 12 and 14 in turn."""
+"""The local optimum of the surrogate objective, by alternating eqs. 12 and 14."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def update_z(local: Local, mixture: Expected, messages: Tensor | None) -> Local:
 
 
 def features_alone(mixture: Expected, mean: Tensor, precision: Tensor) -> Tensor:
-    """(B, K) log P(z | potential), its mean taken for x: where the sweeps start.
+    """(B, K) log P(z | potential) with x at its mean, where the sweeps start.
 
-    The public code starts every pass at random; from there four sweeps often end in a
-    worse local optimum than the one next to the potential.
+    The public code starts every pass at random, and four sweeps then often end in a worse
+    local optimum than the one near the potential.
     """
     second = torch.diag_embed(1 / precision) + mean[:, :, None] * mean[:, None, :]
     return torch.log_softmax(mixture.log_share + mixture.log_density(mean, second), dim=1)

@@ -1,4 +1,4 @@
-"""Components that the crowd says are one are joined."""
+"""Merges components that are one according to the crowd."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 from learning.deep_mixture.conjugate import MixtureParameters
 from learning.deep_mixture.pair_graph import PairGraph
 
-# Nats by which "same" must lead over all pairs between two components.
+# Nats by which "same" must lead in the sum over all pairs between two components.
 _LEAD = 5.0
 
 
@@ -23,10 +23,10 @@ def merged(
     """(mixture with joined components, (K, K) map of beliefs from old to new components).
 
     weights: (P,) log-odds of a pair being the same (eq. 14); alone: (A, K) beliefs of the
-    annotated items from features alone; informed: (A, K) with the messages. What the pairs
-    between the items of two components say together is the change of the relational term
-    if the two were one. It must be for joining by features alone, and by informed beliefs
-    not against: features that cannot tell two classes apart are no reason to join them.
+    annotated items from features alone; informed: (A, K) with the messages. The sum over the
+    pairs between the items of two components is the change of the relational term if the two
+    were one. It must favour merging by features alone and not oppose it by informed beliefs,
+    because features that cannot separate two classes are no reason to merge them.
     """
     n_clusters = alone.shape[1]
     gain = _between(graph, weights, alone)
@@ -54,7 +54,7 @@ def merged(
 def _joined(
     mixture: MixtureParameters, prior: MixtureParameters, one: int, other: int
 ) -> MixtureParameters:
-    """Statistics of `other` go to `one`; `other` is left at the prior."""
+    """Move the statistics of `other` to `one`, and reset `other` to the prior."""
     parts = []
     for mine, before in zip(mixture.tensors(), prior.tensors(), strict=True):
         part = mine.clone()

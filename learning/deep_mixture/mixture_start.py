@@ -1,7 +1,7 @@
 """A Bayesian Gaussian mixture of points that shares its assignments with the crowd.
 
-The model of section 3 with x known: variational Bayes over all points at once, quick enough
-to be run from several seeds. It says where the deep model's components start.
+It is the model of section 3 with known x: variational Bayes over all points at once, fast enough
+to run from several seeds. It initialises the deep model's components.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def fit_points(
     prior_workers: Workers,
     n_iterations: int,
 ) -> PointMixture:
-    """Variational Bayes from beliefs (n, K). Raises RuntimeError when a scatter degenerates."""
+    """Variational Bayes from beliefs (n, K). Raises RuntimeError if a scatter degenerates."""
     graph = points.graph
     n_annotated = graph.n_items
     second = points.second()
@@ -97,7 +97,7 @@ def fit_points(
                 informed[:n_annotated] += graph.all_messages(weights, joined)
             log_beliefs = torch.log_softmax(informed, dim=1)
             alone = log_beliefs.exp()
-            # Half the way: all items at once would swap places with their neighbours.
+            # Half a step, because otherwise all items would swap groups with their neighbours.
             joined = 0.5 * (joined + alone[:n_annotated])
         beliefs = torch.cat([joined, alone[n_annotated:]])
     terms = beliefs * (logits - torch.log(beliefs.clamp(min=1e-30)))

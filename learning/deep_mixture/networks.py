@@ -14,7 +14,7 @@ _CHANNELS = (32, 64)
 
 @dataclass(frozen=True)
 class Shape:
-    """What the networks are built for. item: (D,) or (H, W, C); hidden: layer widths."""
+    """The shape of the networks. item: (D,) or (H, W, C); hidden: layer widths."""
 
     item: tuple[int, ...]
     n_latent: int
@@ -68,7 +68,7 @@ class ConvolutionTrunk(nn.Module):
 
 
 class ConvolutionDecoder(nn.Module):
-    """(B, d) to (B, H W C): the trunk turned round, cut to the image's size."""
+    """(B, d) to (B, H W C): the reversed trunk, cropped to the image's size."""
 
     def __init__(self, item: tuple[int, ...], n_latent: int, n_hidden: int) -> None:
         super().__init__()
@@ -129,12 +129,12 @@ class Recognition(nn.Module):
 
 
 def arrays_of(module: nn.Module, prefix: str) -> dict[str, Tensor]:
-    """Weights by name, to be kept."""
+    """Weights by name, to be saved."""
     return {f"{prefix}.{name}": value.detach() for name, value in module.state_dict().items()}
 
 
 def restore_weights(module: nn.Module, prefix: str, arrays: dict[str, Tensor]) -> None:
-    """Take back what `arrays_of` gave."""
+    """Restore what `arrays_of` returned."""
     start = len(prefix) + 1
     kept = {name[start:]: value for name, value in arrays.items() if name.startswith(f"{prefix}.")}
     module.load_state_dict({name: torch.as_tensor(value) for name, value in kept.items()})

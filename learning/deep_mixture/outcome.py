@@ -1,4 +1,4 @@
-"""What a fit of either engine gives back."""
+"""The result of a fit by either engine."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 DIVERGED = (
-    "training diverged (its numbers are not finite): "
+    "training diverged (its values are not finite): "
     "choose a smaller learning_rate or scale the features"
 )
 
 
 @dataclass
 class Outcome:
-    """What a fit found, all items: beliefs (N, K), codes (N, d), lower bound in nats."""
+    """A fit's result for all items: beliefs (N, K), codes (N, d), lower bound in nats."""
 
     beliefs: Tensor
     codes: Tensor

@@ -1,4 +1,4 @@
-"""Minibatches of annotations: whole answers where they are known, else single pairs."""
+"""Minibatches of annotations: whole answers if known, otherwise single pairs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class PairSampler:
     """Annotations drawn without bias.
 
     A grid of 36 images gives 630 pairs from 36 passes through the network; 630 pairs drawn
-    one by one ask for up to 1,260. So pairs with a grid come grid by grid, others uniformly.
+    one by one need up to 1,260. So pairs with a grid come grid by grid, others uniformly.
     """
 
     def __init__(self, graph: PairGraph, n_pairs: int, generator: torch.Generator) -> None:
@@ -28,7 +28,7 @@ class PairSampler:
             self.per_step = max(1, round(n_pairs * len(self.grids) / len(graph)))
 
     def next(self) -> tuple[Tensor, float]:
-        """((S,) pairs, how many pairs each stands for)."""
+        """((S,) pairs, the number of pairs that each represents)."""
         if not self.grids:
             chosen = torch.randint(
                 self.total, (self.n_pairs,), generator=self.generator, device=self.device

@@ -1,8 +1,8 @@
-"""Groups where answers are too thin to join items by themselves: a classifier learns from pairs.
+"""A classifier that learns groups from pairs, for answers too thin to join items by themselves.
 
-Q(z | o) is trained on the annotators' pairs alone: P(z_i = z_j) = q_i . q_j, seen through two
-coins per annotator (eq. 1). That is SCDC without its generative part; it finds classes that
-features tell apart even if every item was in one or two pairs only, and that an autoencoder
+q(z | o) is trained only on the annotators' pairs: P(z_i = z_j) = q_i . q_j, seen through two
+coins per annotator (eq. 1). This is SCDC without its generative part. It finds classes that
+features distinguish even if every item was only in one or two pairs, and that an autoencoder
 would not show because they are not what varies most.
 """
 
@@ -21,21 +21,21 @@ from learning.deep_mixture.pair_graph import PairGraph
 from learning.deep_mixture.scdc_networks import WorkerWeights
 
 _STARTS = 12
-# (starts kept, steps each has taken more): most starts end in worse optima, and show it soon.
+# (starts kept, further steps of each): most starts end in worse optima and show it early.
 _ROUNDS = ((3, 80), (1, 200))
-# Steps between two looks at the pairs held out: where pairs are few, more steps soon say less.
+# Steps between two checks of the held-out pairs; with few pairs, more steps soon predict worse.
 _LOOK = 40
 _STEPS = 250
 _PAIRS = 2048
 _WIDTH = 100
-# How much features are blurred while learning, start by start: much where pairs are few.
+# How much features are blurred in each start; strong blurring helps with few pairs.
 _NOISES = (0.1, 0.5)
 _DECAY = 0.1
-# Every fifth pair is kept back to judge by.
+# Every fifth pair is held out for judging.
 _HELD_OUT = 5
-# Standard errors by which it must lead: it is the best of many looks.
+# Standard errors by which it must be better, because it is the best of many checks.
 _LEAD = 2.0
-# First weights of the last layer: classes must differ from the first step on, or they merge.
+# Scale of the last layer's first weights; classes must differ from the first step, or they merge.
 _HEAD_SCALE = 5.0
 _LEAST_CLASSES = 15
 _MOST_FEATURES = 64
@@ -43,7 +43,7 @@ _MOST_FEATURES = 64
 
 @dataclass
 class _Try:
-    """One start; `score`, `steps` and `best` are of where it said most of the held-out pairs."""
+    """One start; `score`, `steps` and `best` are from its best check on the held-out pairs."""
 
     network: nn.Module
     weights: WorkerWeights
@@ -74,12 +74,12 @@ def classes_of_pairs(
     worker_prior: tuple[float, float],
     generator: torch.Generator,
 ) -> tuple[Tensor, float] | None:
-    """((N, K) P(class) of all items, score), or None when features predict no pairs.
+    """((N, K) P(class) of all items, score), or None if features do not predict pairs.
 
-    every: (N, D) from `narrowed`; split: from `held_out_pairs`. Several starts, of more classes
-    than are likely: with few, a start that has merged two of them cannot part them any more. The
-    one that says most of the pairs held out, which is its score, is trained on with all of them.
-    None unless it clearly says more of those than the rate of "same" does.
+    every: (N, D) from `narrowed`; split: from `held_out_pairs`. There are several starts, with
+    more classes than are likely: with few, a start that has merged two of them cannot separate
+    them again. The start that predicts the held-out pairs best, by its score, is trained further
+    with all pairs. None unless it predicts them clearly better than the rate of "same" does.
     """
     n_pairs, n_classes = len(graph), max(n_clusters, _LEAST_CLASSES)
     if n_pairs < 4 * _HELD_OUT:
@@ -107,7 +107,7 @@ def classes_of_pairs(
 
 
 def _foretells(one: _Try, features: Tensor, graph: PairGraph, used: Tensor, held: Tensor) -> bool:
-    """Whether it says more of the held pairs than the rate of "same" among the used."""
+    """Whether it predicts the held-out pairs better than the rate of "same" in the used ones."""
     rate = (graph.same[used].float().mean() * len(used) + 1) / (len(used) + 2)
     with torch.no_grad():
         said = _log_likelihood(one, features, graph, held)
@@ -117,10 +117,10 @@ def _foretells(one: _Try, features: Tensor, graph: PairGraph, used: Tensor, held
 
 
 def held_out_pairs(graph: PairGraph, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """(used, held out) pairs: whole grids where they are known, else single pairs.
+    """(used, held-out) pairs: whole grids if known, otherwise single pairs.
 
-    The items of a grid are in many of its pairs, so that pairs held out of a grid that is
-    used say nothing of how well features predict.
+    The items of a grid are in many of its pairs, so held-out pairs of a used grid would not
+    show how well features predict.
     """
     device = graph.items.device
     if graph.block is not None:
@@ -159,7 +159,7 @@ def _said(network: nn.Module, every: Tensor) -> Tensor:
 
 
 def narrowed(features: Tensor, generator: torch.Generator) -> Tensor:
-    """Features (N, D), or their first principal components when there are many."""
+    """Features (N, D), or their first principal components if there are many."""
     if features.shape[1] <= _MOST_FEATURES:
         return features
     centred = features - features.mean(dim=0)

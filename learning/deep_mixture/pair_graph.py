@@ -1,4 +1,4 @@
-"""The annotated items and the pairs between them, laid out for message passing."""
+"""The annotated items and their pairs, in a layout for message passing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from learning.arrays import BoolArray, IntArray
 from learning.groupings import Pairs
 
-# Edges (or pairs) looked at at a time, each with its beliefs, so that memory stays bounded.
+# Edges (or pairs) that are processed at a time, which limits memory.
 _EDGES = 2**18
 
 
@@ -63,7 +63,7 @@ class PairGraph:
         return result.index_add_(0, row, sent)
 
     def all_messages(self, weights: Tensor, beliefs: Tensor) -> Tensor:
-        """(A, K) messages to every annotated item, some items after others."""
+        """(A, K) messages to every annotated item, computed in blocks."""
         every = torch.arange(self.n_items, device=beliefs.device)
         ends = self.start[1:].cpu()
         marks = torch.tensor(range(_EDGES, len(self.neighbour), _EDGES), dtype=torch.int64)

@@ -1,9 +1,9 @@
-"""An autoencoder first: codes of the items, with the crowd's groups already apart.
+"""Pretraining of an autoencoder, whose codes already separate the crowd's groups.
 
-A mixture put on the codes of untrained networks sticks in bad optima. So the networks are
-first trained as a variational autoencoder with a small, growing weight of its N(0, I)
-prior; where the crowd has grouped annotated items, prototypes of the groups, one point
-each, draw the codes of their items.
+A mixture on the codes of untrained networks gets stuck in bad optima. So the networks are first
+trained as a variational autoencoder with a small, growing weight of its N(0, I) prior. If the
+crowd has grouped annotated items, prototypes of the groups, one point each, attract the codes of
+their items.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from learning.deep_mixture.networks import Recognition
 from learning.deep_mixture.outcome import DIVERGED
 from learning.deep_mixture.settings import Settings
 
-# Weight of the prior N(0, I) at the end: enough for codes of a common scale.
+# Final weight of the prior N(0, I), which is enough for codes of a common scale.
 _PRIOR_WEIGHT = 0.5
 
 
@@ -29,7 +29,7 @@ _PRIOR_WEIGHT = 0.5
 class Grouped:
     """Groups of annotated items: group (A,) by position in the pair graph, -1 for none.
 
-    belief: (N, n_groups) which group every item may belong to; one-hot where it is known.
+    belief: (N, n_groups) probabilities of every item's group; one-hot if it is known.
     """
 
     group: Tensor
@@ -48,7 +48,7 @@ class Prototypes(nn.Module):
         self.log_scale = nn.Parameter(torch.zeros((), device=device))
 
     def loss(self, codes: Tensor, groups: Tensor) -> Tensor:
-        """Mean cross-entropy of the groups (b, n_groups) that codes (b, d) should be of."""
+        """Mean cross-entropy of the groups (b, n_groups) to which codes (b, d) should belong."""
         distance = ((codes[:, None, :] - self.points) ** 2).sum(dim=2)
         return functional.cross_entropy(-0.5 * distance * self.log_scale.exp(), groups)
 
@@ -65,8 +65,8 @@ def pretrain(
 ) -> None:
     """Train the networks in place on features (N, D) for told.pretrain_epochs.
 
-    progress: hears of its epochs as the first of all epochs.
-    Raises FloatingPointError when that diverges.
+    progress: called with its epochs as the first of all epochs.
+    Raises FloatingPointError if training diverges.
     """
     modules: list[nn.Module] = [recognition, decoder]
     prototypes = None

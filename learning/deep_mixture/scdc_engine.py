@@ -17,12 +17,12 @@ from learning.deep_mixture.scdc_model import CHUNK, ScdcModel
 from learning.deep_mixture.scdc_start import start_scdc
 from learning.deep_mixture.workers import updated_workers
 
-# The mixture and the annotators are few numbers with far to go.
+# The mixture and the annotators are few numbers with far to go, so their rate is higher.
 _FASTER = 5.0
 
 
 class ScdcEngine(ScdcModel):
-    """How the model is learned."""
+    """The training of the model."""
 
     def fit(
         self,

@@ -1,4 +1,4 @@
-"""SCDC as a fitted thing: networks, mixture, annotators, and what they say of items."""
+"""A fitted SCDC model: networks, mixture, annotators, and inference for items."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ScdcModel:
         self.encoder = ConditionalEncoder(shape, k).to(device)
         self.decoder = make_decoder(shape, settings.likelihood).to(device)
         self.mixture = MixtureWeights(k, settings.n_latent).to(device)
-        # The public code: one draw from Beta(1, 1) for all annotators.
+        # As in the public code, there is one draw from Beta(1, 1) for all annotators.
         start = tuple(torch.empty(2).uniform_(0.05, 0.95).tolist())
         self.weights = WorkerWeights(n_annotators, (start[0], start[1])).to(device)
         self.worker_prior = prior_workers(n_annotators, settings.worker_prior, device)
@@ -67,7 +67,7 @@ class ScdcModel:
             every = torch.arange(n_clusters, device=belief.device).expand_as(belief)
             return every, belief
         if not bool(torch.isfinite(belief).all()):
-            # A GPU is of no more use to the process after a draw from such chances.
+            # A draw from such probabilities would make the GPU unusable for the process.
             raise FloatingPointError(DIVERGED)
         likeliest = belief.detach().topk(n_summed - 1, dim=1).indices
         rest = belief.detach().scatter(1, likeliest, 0.0) + 1e-12
@@ -104,7 +104,7 @@ class ScdcModel:
         }
 
     def state(self) -> dict[str, Tensor]:
-        """Everything learned, to be kept."""
+        """Everything that was learned, to be saved."""
         kept: dict[str, Tensor] = {}
         for name, module in self._modules().items():
             kept |= arrays_of(module, name)
@@ -113,7 +113,7 @@ class ScdcModel:
         return kept
 
     def take_state(self, kept: dict[str, Tensor]) -> None:
-        """Take back what `state` gave."""
+        """Restore what `state` returned."""
         for name, module in self._modules().items():
             restore_weights(module, name, kept)
         self.workers = Workers(kept["workers.sensitivity"], kept["workers.specificity"])

@@ -1,4 +1,4 @@
-"""Where SCDC starts: an autoencoder's codes, a mixture of them, networks taught from both."""
+"""The start of SCDC: an autoencoder's codes, a mixture of them, and networks trained on both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def start_scdc(
     generator: torch.Generator,
     progress: Progress | None,
 ) -> None:
-    """Autoencoder, mixture of its codes, then the amortised networks taught from both."""
+    """Train the autoencoder, a mixture of its codes, then the amortised networks on both."""
     told = model.settings
     recognition = Recognition(model.shape).to(told.device)
     grouped = groups_of_crowd(features, graph, told.n_clusters, told.worker_prior, generator)
@@ -70,7 +70,7 @@ def _teach(
     precision: Tensor,
     generator: torch.Generator,
 ) -> None:
-    """q(z | o) learns the mixture's beliefs, q(x | z, o) the autoencoder's codes."""
+    """Train q(z | o) on the mixture's beliefs and q(x | z, o) on the autoencoder's codes."""
     told = model.settings
     parameters = [*model.classifier.parameters(), *model.encoder.parameters()]
     optimiser = torch.optim.Adam(parameters, lr=told.learning_rate, fused=True)

@@ -1,4 +1,4 @@
-"""What both engines are told."""
+"""The settings of both engines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Settings:
 
     @property
     def epochs_before(self) -> int:
-        """Of the autoencoder that comes first."""
+        """Epochs of the autoencoder, which comes first."""
         return 0 if self.start == "random" else self.pretrain_epochs
 
     @property
@@ -45,6 +45,6 @@ class Settings:
 
 
 def steps_of_epochs(n_items: int, batch_size: int, n_steps: int, low: int, high: int) -> int:
-    """Epochs that make about n_steps steps, within low..high."""
+    """The number of epochs with about n_steps steps, within low..high."""
     per_epoch = -(-n_items // min(batch_size, n_items))
     return int(min(max(n_steps // per_epoch, low), high))

@@ -1,4 +1,4 @@
-"""Where the components start: at the crowd's groups, then spread over what they leave."""
+"""The start of the components: at the crowd's groups, then spread over the other items."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from learning.deep_mixture.pair_graph import PairGraph
 from learning.deep_mixture.pretraining import Grouped
 from learning.deep_mixture.workers import Workers, prior_workers, updated_workers
 
-# Points beside the annotated ones that the mixture is started on.
+# Additional points to the annotated ones for the start of the mixture.
 _OTHERS = 10_000
 _ITERATIONS = 30
 _ITERATIONS_OF_GROUPS = 2
 _SEEDINGS = 6
-# A group of the crowd is a cluster when it holds this part of an even share, and so many.
+# A group of the crowd is a cluster if it has this part of an even share, and this many items.
 _PART_OF_EVEN_SHARE = 0.1
 _SMALLEST_GROUP = 3
-# The groups are what the clusters are when they hold this part of the annotated items.
+# The groups are the clusters if they have this share of the annotated items.
 _COVERAGE = 0.8
 # Pairs per annotated item from which the answers alone are trusted.
 _DENSE = 12.0
@@ -49,9 +49,9 @@ def groups_of_crowd(
 ) -> Grouped:
     """Groups of the annotated items that are large enough to be clusters, at most n_clusters.
 
-    features: (N, D). Where answers are dense, items are joined by the answers alone; where
-    they are thin, by a classifier of the features that learns from the pairs. No groups at
-    all when neither can tell. A classifier also says what the other items may be.
+    features: (N, D). If answers are dense, the answers alone join items; if they are thin, a
+    classifier of the features that learns from the pairs does. If neither works, there are no
+    groups. A classifier also predicts the groups of the other items.
     """
     joined = _as_groups(_joined(graph, None), n_clusters, graph)
     thin = 2 * len(graph) < _DENSE * graph.n_items
@@ -84,7 +84,7 @@ def _better(
     split: tuple[Tensor, Tensor],
     worker_prior: tuple[float, float],
 ) -> bool:
-    """Whether groups made by the answers alone say more of held-out pairs than `score`."""
+    """Whether groups from the answers alone predict held-out pairs better than `score`."""
     if joined.max(initial=-1) < 0:
         return False
     return _score(_joined(graph, split[0]), graph, split, worker_prior) > score
@@ -102,7 +102,7 @@ def _grouped(groups: IntArray, belief: Tensor, graph: PairGraph) -> Grouped:
 
 
 def _joined(graph: PairGraph, used: Tensor | None) -> IntArray:
-    """(A,) groups that the used pairs make by themselves, largest first."""
+    """(A,) groups from the used pairs alone, largest first."""
     columns = (graph.first, graph.second, graph.annotator, graph.same)
     first, second, annotator, same = (
         (part if used is None else part[used]).cpu().numpy() for part in columns
@@ -111,7 +111,7 @@ def _joined(graph: PairGraph, used: Tensor | None) -> IntArray:
 
 
 def _as_groups(groups: IntArray, n_clusters: int, graph: PairGraph) -> IntArray:
-    """Groups (A,) numbered by size, -1 for small ones; all -1 when the others hold too little."""
+    """Groups (A,) numbered by size, -1 for small ones; all -1 if the others have too few items."""
     sizes = np.bincount(groups, minlength=1)
     smallest = max(_SMALLEST_GROUP, _PART_OF_EVEN_SHARE * graph.n_items / n_clusters)
     n_groups = int(min((sizes >= smallest).sum(), n_clusters))
@@ -167,15 +167,15 @@ def start_mixture(
     """The best by lower bound of mixtures from several seeds.
 
     points, chosen: from `start_points`;
-    fill: use all components of the prior; else only those that the crowd's groups ask for,
-    where there are such groups.
+    fill: use all components of the prior; otherwise only as many as the crowd's groups, if
+    there are any.
     """
     n_clusters = len(prior.concentration)
     n_seedings = 1 if grouped.n_groups and not fill else _SEEDINGS
     if grouped.n_groups == n_clusters:
         n_seedings = 1
-    # Groups that a classifier has spread over all items are better than what a mixture of
-    # codes makes of them: it only has to say where they lie.
+    # If a classifier has extended the groups to all items, they are better than what a mixture of
+    # codes makes of them, which only has to say where they are.
     n_iterations = _ITERATIONS_OF_GROUPS if n_seedings == 1 else _ITERATIONS
     fits = []
     for _ in range(n_seedings):

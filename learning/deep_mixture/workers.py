@@ -22,7 +22,7 @@ class Workers:
     specificity: Tensor
 
     def evidence(self) -> tuple[Tensor, Tensor]:
-        """(W,) weights of eq. 14 of a label "same" and of a label "different", expected."""
+        """(W,) expected weights of eq. 14 for a label "same" and for a label "different"."""
         hit, miss = _expected_logs(self.sensitivity)
         rejection, false_alarm = _expected_logs(self.specificity)
         return hit - false_alarm, miss - rejection
@@ -66,7 +66,7 @@ def updated_workers(
 ) -> Workers:
     """The Beta posteriors given P(z_i = z_j) of every pair: together (P,).
 
-    annotator (P,) int, same (P,) bool; scale: pairs that each of these stands for.
+    annotator (P,) int, same (P,) bool; scale: number of pairs that each of these represents.
     """
     said = same.double()
     both = together.double()

@@ -1,9 +1,9 @@
-"""Attributes as hidden causes of answers, of the default Context Embedding Network.
+"""Attributes as hidden causes of answers, for the default Context Embedding Network.
 
-sweeps      which attribute each answer is about and where the images stand, in turn
-discovery   which attributes there are: random directions compete
-growth      how many columns each needs
-pair_model  how likely two images are grouped together, given the attribute of the answer
-habits      which attribute an answer is about, given its annotator and its grid
-model       the three together: fit, posterior, prediction
+sweeps      alternates between each answer's attribute and the images' positions
+discovery   finds the attributes, by competition of random directions
+growth      finds the number of columns of each attribute
+pair_model  probability that two images are grouped together, given the answer's attribute
+habits      probability of an answer's attribute, given its annotator and its grid
+model       combines them: fit, posterior, prediction
 """

@@ -1,4 +1,4 @@
-"""Which attributes the answers are about: random directions compete, grow and are removed."""
+"""Finds the attributes of the answers: random directions compete, grow and are removed."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _MIN_GAIN = 2.5
 _MIN_ANSWERS = 5.0
 # Two attributes whose columns share this much variance are one.
 _DUPLICATE = 0.64
-# Lines that may grow: more would only be splinters.
+# The maximum number of lines that can grow; more would only be splinters.
 _MAX_LINES = 6
 
-# Of each image, in the part of very many answers that attributes are looked for in; and sweeps of
+# Placements per image in the part of very many answers that finds the attributes, and sweeps over
 # all answers afterwards.
 _PLACEMENTS, _SWEEPS_OF_ALL = 12, 4
 
@@ -43,9 +43,9 @@ def find_attributes(
     generator: torch.Generator,
     sweep_done: SweepDone = lambda: None,
 ) -> Attributes:
-    """At most `n_attributes`, the most used first; best of `n_starts` by likelihood.
+    """At most `n_attributes`, most used first, the best of `n_starts` by likelihood.
 
-    May find fewer, none when no answer parts its images.
+    There can be fewer, and there are none if no answer separates its images.
     """
     part = _enough(answers, generator)
     best: Attributes | None = None
@@ -61,7 +61,7 @@ def find_attributes(
 
 
 def _enough(answers: Answers, generator: torch.Generator) -> Answers:
-    """As many answers as it takes to tell which attributes there are, drawn at random."""
+    """Random answers, as many as finding the attributes needs."""
     width = max(1, answers.images.shape[1])
     n = max(MANY, -(-_PLACEMENTS * answers.n_images // width))
     if n >= len(answers):
@@ -70,14 +70,14 @@ def _enough(answers: Answers, generator: torch.Generator) -> Answers:
 
 
 def _one_start(answers: Answers, n_attributes: int, generator: torch.Generator) -> Attributes:
-    """More random directions than wanted compete for the answers; the losers are removed."""
+    """Let more random directions than needed compete for the answers, and remove the losers."""
     n_candidates = min(max(2 * n_attributes + 2, 16), max(1, answers.n_images - 1))
     span = _principal_subspace(answers, min(max(n_attributes + 2, 8), n_candidates), generator)
     mix = torch.randn((span.shape[1], n_candidates), generator=generator).to(span)
     found = Attributes.lines(standardised(span @ mix))
     n_sweeps = 40 if len(answers) < MANY else 24
     for done in range(n_sweeps):
-        # Cool: at first every candidate may move, at last every answer decides.
+        # Cooling lets every candidate move at first; at the end every answer decides.
         found = sweep(answers, found, min(1.0, 0.2 + done * 1.6 / n_sweeps))
         if done >= 0.4 * n_sweeps:
             found = _without_losers(found)
@@ -87,7 +87,7 @@ def _one_start(answers: Answers, n_attributes: int, generator: torch.Generator) 
 
 
 def _principal_subspace(answers: Answers, n: int, generator: torch.Generator) -> Tensor:
-    """(N, n) directions along which images of one group lie together in all answers."""
+    """(N, n) directions along which images of one group are close in all answers."""
     points = torch.randn((answers.n_images, n), generator=generator).to(answers.device)
     for _ in range(15 if len(answers) < MANY else 6):
         totals, weights = power_step(answers, points)
@@ -98,7 +98,7 @@ def _principal_subspace(answers: Answers, n: int, generator: torch.Generator) ->
 
 
 def _without_losers(found: Attributes) -> Attributes:
-    """Attributes with hardly an answer, or within the space of a stronger one, removed."""
+    """The attributes without those that have hardly an answer or are within a stronger one."""
     support, owner = found.support, found.owner
     lines = standardised(found.positions)
     shared = (lines.T @ lines / len(lines)) ** 2
@@ -113,9 +113,9 @@ def _without_losers(found: Attributes) -> Attributes:
 
 
 def _reduced(answers: Answers, found: Attributes, n_attributes: int, min_gain: float) -> Attributes:
-    """Take away, one by one, the attribute that the others can best replace.
+    """Remove, one by one, the attribute that the others can replace best.
 
-    Ends when at most `n_attributes` are left and each gains `min_gain` nats an answer.
+    This ends when at most `n_attributes` are left and each gains `min_gain` nats per answer.
     """
     n_trials, n_sweeps = (3, 8) if len(answers) < MANY else (1, 4)
     while found.n > 1 and (found.n > n_attributes or min_gain > 0):

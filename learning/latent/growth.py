@@ -1,8 +1,8 @@
-"""How many coordinates an attribute needs: one for an ordered one, more for an unordered one.
+"""Finds the number of columns of an attribute: one if it is ordered, more if it is not.
 
-Six species that nobody orders differ in up to five directions; a line shows one of them. An
-attribute grows by the direction along which its own answers part the images next, and keeps
-it where that direction predicts answers it was not built from about as well as the first.
+Six unordered species differ in up to five directions, and a line shows only one of them. An
+attribute grows by the direction along which its own answers separate the images next. It keeps
+this direction if it predicts answers from which it was not built about as well as the first.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from learning.latent.sweeps import (
 )
 
 MAX_COLUMNS = 4
-# The levels of an ordered attribute differ along its square, too, at most half as clearly.
+# The levels of an ordered attribute also differ along its square, at most half as clearly.
 _MIN_RATIO = 0.6
-# Nats an answer.
+# Nats per answer.
 _MIN_EVIDENCE = 1.0
 _POWER_STEPS, _FEW_POWER_STEPS = 12, 4
 
@@ -40,7 +40,7 @@ def grow(answers: Answers, found: Attributes, generator: torch.Generator) -> Att
 
 
 def _widened(answers: Answers, found: Attributes, generator: torch.Generator) -> Attributes:
-    """One more direction for every attribute, across those it has."""
+    """Add a direction to every attribute, orthogonal to those it has."""
     assert found.sums is not None
     weight = found.sums.responsibility[:, :-1]
     new = torch.randn((answers.n_images, found.n), generator=generator).to(found.positions)
@@ -49,7 +49,7 @@ def _widened(answers: Answers, found: Attributes, generator: torch.Generator) ->
         new = standardised(_across(totals / (weights + RIDGE), found))
     numbers = torch.arange(found.n, device=found.owner.device)
     owner = torch.cat([found.owner, numbers])
-    # An attribute's columns stand together.
+    # An attribute's columns are next to each other.
     order = torch.argsort(owner, stable=True)
     sums = Sums(
         torch.cat([found.sums.totals, totals], dim=1)[:, order],
@@ -62,7 +62,7 @@ def _widened(answers: Answers, found: Attributes, generator: torch.Generator) ->
 
 
 def _across(points: Tensor, found: Attributes) -> Tensor:
-    """(N, A) directions without what the columns of each attribute already show."""
+    """(N, A) directions, orthogonal to the columns of each attribute."""
     points = points - points.mean(dim=0)
     columns = []
     for k in range(found.n):
@@ -73,7 +73,7 @@ def _across(points: Tensor, found: Attributes) -> Tensor:
 
 
 def _pruned(answers: Answers, found: Attributes) -> Attributes:
-    """Without columns that hardly predict the answers about their attribute."""
+    """The attributes without columns that hardly predict their answers."""
     evidence = found.column_evidence
     assert evidence is not None
     strongest = evidence.new_full((found.n,), float("-inf"))

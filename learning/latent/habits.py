@@ -1,12 +1,12 @@
-"""Which hidden class an answer belongs to: what its annotator does and its grid suggests.
+"""The hidden class of an answer, from its annotator's habits and its grid.
 
     log odds = bias + preference[annotator, attribute] + gain * spread[grid, attribute]
                (+ or -) detail[annotator] / 2            fine or coarse
     or         bias + carelessness[annotator]            noise
 
-Preferences, detail and carelessness are normal across annotators. How far annotators
-differ in each is learned (empirical Bayes), so that few answers move an annotator little
-from the crowd's habit and many answers move them far.
+Preferences, detail and carelessness are normal across annotators. How much annotators
+differ in each is learned (empirical Bayes), so that an annotator with few answers stays near
+the crowd's habit, and one with many answers can be far from it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BIAS_SHRINKAGE = 0.05
 @dataclass(frozen=True, eq=False)
 class Habits:
     """bias: (C,); preference: (W, A); detail, carelessness: (W,); gain: () >= 0;
-    deviations: (3,) how far annotators differ in the three;
+    deviations: (3,) how much annotators differ in the three;
     spread_mean, spread_deviation: (A,) of the grids that were answered."""
 
     bias: Tensor
@@ -41,7 +41,7 @@ class Habits:
 
     @classmethod
     def start(cls, n_annotators: int, n_dimensions: int, device: torch.device) -> Habits:
-        """Annotators without habits."""
+        """Habits of annotators who do not differ."""
         zeros = torch.zeros(n_annotators, device=device)
         return cls(
             torch.zeros(n_dimensions * N_LEVELS + N_NOISE, device=device),
@@ -55,7 +55,7 @@ class Habits:
         )
 
     def log_probability(self, annotators: Tensor, spread: Tensor) -> Tensor:
-        """(G, C) of the hidden classes. annotators: (G,); spread: (G, A) of `grid_spread`."""
+        """(G, C) log probability of the classes. annotators: (G,); spread: (G, A) `grid_spread`."""
         score = (spread - self.spread_mean) / self.spread_deviation
         return torch.log_softmax(
             _log_odds(
@@ -69,7 +69,7 @@ class Habits:
         )
 
     def keep(self, attributes: Tensor) -> Habits:
-        """The habits of a model of some of the attributes, in the order given."""
+        """The habits for some of the attributes, in the given order."""
         n_clean = self.preference.shape[1] * N_LEVELS
         levels = self.bias[:n_clean].reshape(-1, N_LEVELS)[attributes]
         return replace(
@@ -81,7 +81,7 @@ class Habits:
         )
 
     def typical(self) -> Habits:
-        """One annotator (index 0) without habits of their own."""
+        """The habits of one average annotator (index 0)."""
         return replace(
             self,
             preference=torch.zeros_like(self.preference[:1]),
@@ -187,7 +187,7 @@ def _fit_map(
         preference=chosen * preference.detach(),
         detail=detail.detach(),
         carelessness=carelessness.detach(),
-        # More spread never makes an attribute stand out less.
+        # The gain cannot be negative: more spread never makes an attribute stand out less.
         gain=shown * gain.detach().clamp(min=0),
     )
 

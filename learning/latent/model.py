@@ -36,9 +36,9 @@ Step = Callable[[], None]
 class LatentAttributes:
     """A fitted model of A attributes in M columns.
 
-    pairs, habits: see there; calibration: (2,) slope and offset of the log odds of
-    P(same), fitted on answers that were held out; information: (N, M) answers, in
-    fractions, that placed each image in each column.
+    pairs, habits: the two parts; calibration: (2,) slope and offset of the log odds of
+    P(same), fitted to held-out answers; information: (N, M) fractional number of answers
+    about each image for each column.
     """
 
     pairs: PairModel
@@ -52,7 +52,7 @@ class LatentAttributes:
         return self.pairs.n_attributes
 
     def class_log_probability(self, images: Tensor, present: Tensor, who: Tensor) -> Tensor:
-        """(B, C) before seeing a grouping. images, present: (B, S); who: (B,)."""
+        """(B, C) independent of a grouping. images, present: (B, S); who: (B,) annotators."""
         spread = grid_spread(self.pairs, images, present)
         return self.habits.log_probability(who, spread)
 
@@ -70,18 +70,18 @@ class LatentAttributes:
         return torch.log_softmax(log_likelihood + self.prior(answers), dim=1)
 
     def attributes(self, log_probability: Tensor) -> Tensor:
-        """(G, A) of the attributes, from (G, C) of the classes; what is missing to 1 is none."""
+        """(G, A) of the attributes, from (G, C) of the classes; the rest to 1 is none."""
         n_clean = self.n_attributes * N_LEVELS
         levels = log_probability[:, :n_clean].reshape(-1, self.n_attributes, N_LEVELS)
         return levels.exp().sum(dim=2)
 
     def log_odds(self, answers: Answers) -> Tensor:
-        """(G, P) that two images are grouped together, not looking at the groupings."""
+        """(G, P) log odds that two images are grouped together, independent of the groupings."""
         parts = [self._log_odds(block) for _, block in answers.blocks(BLOCK // 4)]
         return torch.cat(parts)
 
     def probability_same_after(self, answers: Answers) -> Tensor:
-        """(G, P) of an answer about the attribute that each grouping shows."""
+        """(G, P) P(same) of an answer about the attribute that each grouping shows."""
         n_clean = self.n_attributes * N_LEVELS
         parts = []
         for _, block in answers.blocks(BLOCK // 4):
@@ -98,7 +98,7 @@ class LatentAttributes:
         return odds
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that was learned, by name."""
+        """Everything that was learned, by name."""
         result = {"calibration": self.calibration, "information": self.information}
         for part in (self.pairs, self.habits):
             result |= {field.name: getattr(part, field.name) for field in fields(part)}
@@ -110,7 +110,7 @@ class LatentAttributes:
         return LatentAttributes.from_tensors(moved)
 
     def keep(self, attributes: Tensor) -> LatentAttributes:
-        """Some of its attributes, in the order given: (A',) int64."""
+        """The model with some of its attributes, (A',) int64, in the given order."""
         owner, n = self.pairs.owner, self.n_attributes
         chosen = [(owner == k).nonzero()[:, 0] for k in attributes.tolist()]
         columns = torch.cat([owner[:0], *chosen])
@@ -128,14 +128,14 @@ class LatentAttributes:
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor]) -> LatentAttributes:
-        """What `tensors` gave."""
+        """Restore the model from what `tensors` returned."""
         pairs = PairModel(**{field.name: tensors[field.name] for field in fields(PairModel)})
         habits = Habits(**{field.name: tensors[field.name] for field in fields(Habits)})
         return cls(pairs, habits, tensors["calibration"], tensors["information"])
 
 
 def n_steps(n_starts: int) -> int:
-    """How often `fit` with so many starts calls its `step`."""
+    """How often `fit` calls its `step` with this number of starts."""
     return n_starts + _N_FOLDS
 
 
@@ -147,7 +147,7 @@ def fit(
     generator: torch.Generator,
     step: Step = lambda: None,
 ) -> LatentAttributes:
-    """A model of all answers from nothing, of `n_attributes` at most."""
+    """A model of all answers from scratch, with at most `n_attributes`."""
     found = find_attributes(answers, n_attributes, n_starts, generator, step)
     pairs = PairModel.start(found.positions, found.owner)
     habits = Habits.start(answers.n_annotators, found.n, answers.device)
@@ -161,7 +161,7 @@ def refit(
     variant: str,
     generator: torch.Generator,
 ) -> LatentAttributes:
-    """The same attributes learned from all answers, of which `previous` knows most."""
+    """Learn the same attributes from all answers, most of which `previous` has seen."""
     pairs = previous.pairs
     scale = pairs.positions.std(dim=0, unbiased=False) + _TINY
     found = settle(answers, Attributes(pairs.positions / scale, pairs.owner), _WARM_SWEEPS)
@@ -170,7 +170,7 @@ def refit(
 
 
 class _Fit:
-    """Pair model and habits, given the attributes found."""
+    """The fit of pair model and habits for given attributes."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class _Fit:
         step: Step,
         calibration: Tensor | None = None,
     ) -> LatentAttributes:
-        """Thresholds and slips from held-out answers, then everything from all answers."""
+        """Fit thresholds and slips to held-out answers, then everything to all answers."""
         many = len(self.answers) >= MANY
         n_iterations = 8 if many else 30
         identity = pairs.positions.new_tensor([1.0, 0.0])
@@ -232,7 +232,7 @@ class _Fit:
         return Assigned.of(self.answers, self.found.sums.responsibility, log_likelihood)
 
     def _calibration(self, pairs: PairModel, habits: Habits, kept: Tensor) -> Tensor:
-        """(2,) slope and offset of the log odds that suit answers nothing was fitted to."""
+        """(2,) slope and offset of the log odds for answers to which nothing was fitted."""
         train, held = self.answers.rows(kept), self.answers.rows(~kept)
         log_likelihood = pairs.class_log_likelihood(train)
         spread = all_spreads(pairs, train)

@@ -1,15 +1,15 @@
-"""How likely two images are grouped together by an answer about one attribute.
+"""The probability that an answer about one attribute groups two images together.
 
-With x the images' places in the attribute's subspace (1 to 4 columns) and d a level of
+With x the images' positions in the attribute's subspace (1 to 4 columns) and d a level of
 detail (0 coarse, 1 fine),
 
     P(same) = floor + (1 - floor - ceiling) * sigmoid(t_d - |x_i - x_j|^2)
 
-the logistic form of CEN's eq. 5 with a single attribute active. Floor and ceiling are the
-part of the pairs that slips decide. Answers about no attribute have a constant P(same).
+the logistic form of CEN's eq. 5 with a single active attribute. Floor and ceiling are the
+share of the pairs that slips decide. Answers about no attribute have a constant P(same).
 
-The S(S-1)/2 pairs of a grid are far from independent: each weighs 2 / (S - 1), so that a
-grid counts as its S images.
+The S(S-1)/2 pairs of a grid are not independent, so each has weight 2 / (S - 1), and a grid
+counts as its S images.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from torch import Tensor
 from learning.answers import Answers, pair_index, table_rows
 
 N_LEVELS = 2
-# Answers of one single group, and answers scattered over the groups (learned).
+# P(same) of answers with a single group, and of random answers (learned).
 N_NOISE = 2
 _ONE_GROUP = 0.97
 _SPREAD = 1.5
@@ -48,7 +48,7 @@ class PairModel:
         """A first guess from columns of deviation 1 (N, M) and their attributes (M,)."""
         n = int(owner.max()) + 1 if len(owner) else 0
         width = torch.bincount(owner, minlength=n).float()
-        # Random pairs are as far apart in an attribute of many columns as on a line.
+        # Random pairs should be as far apart in an attribute with many columns as on a line.
         scale = _SPREAD / width.sqrt()
         device = whitened.device
         return cls(
@@ -77,7 +77,7 @@ class PairModel:
         return _same(gaps.unsqueeze(2), self.thresholds[attribute], self.slips)
 
     def class_log_likelihood(self, answers: Answers) -> Tensor:
-        """(G, C) of every answer under every hidden class, tempered."""
+        """(G, C) log likelihood of every answer under every hidden class, tempered."""
         result = self.positions.new_empty((len(answers), self.n_classes))
         for rows, block in answers.blocks():
             same, informative = block.pair_labels()
@@ -109,7 +109,7 @@ class PairModel:
 class Assigned:
     """Answers with the hidden class that explains each best.
 
-    rows: (G,) int64 of the answers among those given; attribute, level: (G,) int64;
+    rows: (G,) int64 indices of the answers among those given; attribute, level: (G,) int64;
     weight: (G,) responsibility of that class.
     """
 
@@ -121,9 +121,9 @@ class Assigned:
 
     @classmethod
     def of(cls, answers: Answers, responsibility: Tensor, log_likelihood: Tensor) -> Assigned:
-        """responsibility: (G, A + 1), last of none; log_likelihood: (G, C).
+        """responsibility: (G, A + 1), the last of none; log_likelihood: (G, C).
 
-        Answers that are most likely about none are dropped.
+        Answers that are most likely about no attribute are dropped.
         """
         n = responsibility.shape[1] - 1
         weight, attribute = responsibility.max(dim=1)
@@ -136,7 +136,7 @@ class Assigned:
         return cls(answers.rows(rows), rows, attribute, level, weight[rows] * share)
 
     def where(self, chosen: Tensor) -> Assigned:
-        """Those of a (G,) mask."""
+        """The answers in a (G,) mask."""
         return Assigned(
             self.answers.rows(chosen),
             self.rows[chosen],
@@ -147,7 +147,7 @@ class Assigned:
 
 
 def fit_positions(model: PairModel, data: Assigned, n_iterations: int) -> PairModel:
-    """Move the images to where the pairs of `data` are most likely; the rest stays."""
+    """Fit the images' positions to the pairs of `data`, with everything else fixed."""
     positions = model.positions.clone().requires_grad_()
 
     def loss() -> Tensor:
@@ -162,9 +162,9 @@ def fit_positions(model: PairModel, data: Assigned, n_iterations: int) -> PairMo
 
 
 def fit_thresholds(model: PairModel, data: Assigned, n_iterations: int = 25) -> PairModel:
-    """Scales, thresholds and slips that suit answers from which no image was placed.
+    """Fit scales, thresholds and slips to answers that did not position any image.
 
-    On the answers that placed them, images fit the slips, too, and slips look rare.
+    With the answers that positioned them, images would fit the slips, which would look rare.
     """
     log_scale = model.positions.new_zeros(model.n_attributes).requires_grad_()
     thresholds = model.thresholds.clone().requires_grad_()
@@ -196,7 +196,7 @@ def fit_thresholds(model: PairModel, data: Assigned, n_iterations: int = 25) -> 
 
 
 def fit_noise(model: PairModel, answers: Answers, scattered: Tensor) -> PairModel:
-    """P(same) of scattered answers, weighted by (G,) their probability of being so."""
+    """Fit P(same) of random answers, weighted by their probability (G,) of being random."""
     n_same, n_all = 3.3, 10.0
     for rows, block in answers.blocks():
         same, informative = block.pair_labels()
@@ -213,7 +213,7 @@ def pair_weight(block: Answers) -> Tensor:
 
 
 def minimise(parameters: list[Tensor], loss: Callable[[], Tensor], n_iterations: int) -> None:
-    """L-BFGS; `loss` adds up the gradients and returns the value."""
+    """Minimise with L-BFGS; `loss` accumulates the gradients and returns the value."""
     optimiser = torch.optim.LBFGS(
         parameters, max_iter=n_iterations, history_size=10, line_search_fn="strong_wolfe"
     )
@@ -237,7 +237,7 @@ def _parts(data: Assigned) -> list[Assigned]:
 
 
 def _pair_loss(data: Assigned, model: PairModel) -> Tensor:
-    """Sum over all blocks; gradients are accumulated block by block to bound the memory."""
+    """Sum over all blocks, with gradients accumulated block by block to limit the memory."""
     total = model.positions.new_zeros(())
     for part in _parts(data):
         total = total + _backward(part, model)
@@ -282,7 +282,7 @@ def _gaps(
 
 
 def _columns_of(owner: Tensor, n_attributes: int) -> tuple[Tensor, Tensor]:
-    """(A, D) columns of each attribute, and whether each is one (attributes differ in D)."""
+    """(A, D) columns of each attribute, and whether each exists (attributes differ in D)."""
     width = torch.bincount(owner, minlength=n_attributes)
     n_slots = max(1, int(width.max()) if len(width) else 1)
     columns = torch.zeros((n_attributes, n_slots), dtype=torch.int64, device=owner.device)

@@ -1,18 +1,18 @@
-"""One pass over all answers: which attribute each is about, then where the images stand.
+"""One pass over all answers, which updates each answer's attribute, then the images' positions.
 
-An attribute is a subspace of one to four columns of coordinates. On the attribute that an
-answer is about, images of one group lie together: the between-group share of the grid's
+An attribute is a subspace of one to four columns of coordinates. In the attribute that an
+answer is about, images of one group are close: the between-group share of the grid's
 variance is high in every column. A sweep alternates
 
-    responsibility of attribute k for answer g   from those shares, with the images' places
+    responsibility of attribute k for answer g   from those shares, with the images' positions
                                                  estimated from the *other* answers only
-    place of image i in a column of k            mean place of the groups it was put in,
+    position of image i in a column of k         mean position of the groups it was put in,
                                                  weighted by the responsibilities
 
 The second step is a power iteration on the (weighted) group-membership matrices, followed
-by whitening within each attribute, so no step length is needed and a sweep is cheap. Leaving
-the answer itself out of the first step keeps an attribute alive only if it predicts answers
-that it was not built from.
+by whitening within each attribute, so no step size is needed and a sweep is cheap. Leaving
+the answer itself out of the first step keeps an attribute only if it predicts answers from
+which it was not built.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from learning.answers import Answers
 # noise finds no attribute; these keep the ratio finite when groups are pure.
 _RELATIVE_FLOOR = 0.05
 _ABSOLUTE_FLOOR = 0.05
-# One imagined placement at the centre: an image seen once stays near it.
+# One virtual placement at the centre, so that an image seen once stays near it.
 RIDGE = 1.0
-# From here on a sweep takes a second, and answers are so many that fewer suffice.
+# Above this, a sweep takes a second, and fewer answers are enough.
 MANY = 50_000
 # Keeps the whitening of nearly parallel columns finite.
 _MIN_VARIANCE = 1e-2
@@ -38,7 +38,7 @@ _MIN_VARIANCE = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What a sweep has gathered.
+    """The sums that a sweep collects.
 
     totals, weights: (N, M) sums of (weighted) group means and of the weights behind them
     responsibility:  (G, A + 1) of each attribute and, last, of none; rows sum to 1
@@ -53,7 +53,7 @@ class Sums:
     owner: Tensor
 
     def moments(self) -> tuple[Tensor, Tensor]:
-        """(M,) mean of the raw places and (M, M) whitening within each attribute."""
+        """(M,) mean of the raw positions and (M, M) whitening within each attribute."""
         places = self.totals / (self.weights + RIDGE)
         seen = self.seen()
         n = seen.sum().clamp(min=1)
@@ -69,13 +69,13 @@ class Sums:
         return mean, (white * within) / deviation.unsqueeze(1)
 
     def places(self) -> Tensor:
-        """(N, M) whitened places; 0 for an image in no telling group."""
+        """(N, M) whitened positions; 0 for an image in no informative group."""
         mean, whitening = self.moments()
         places = (self.totals / (self.weights + RIDGE) - mean) @ whitening
         return torch.where(self.seen(), places, 0.0)
 
     def seen(self) -> Tensor:
-        """(N, 1) images in any telling group."""
+        """(N, 1) whether an image is in an informative group."""
         return self.weights.sum(dim=1, keepdim=True) > 0
 
 
@@ -83,9 +83,9 @@ class Sums:
 class Attributes:
     """Attributes found so far.
 
-    positions:       (N, M) whitened places of the images
+    positions:       (N, M) whitened positions of the images
     owner:           (M,) attribute of each column, in ascending order
-    sums:            behind them; None at a start
+    sums:            from which they follow; None at a start
     column_evidence: (M,) mean log likelihood ratio against chance, in nats, of the answers
                      about the column's attribute; each answer is judged without itself
     log_likelihood:  of the answers against chance, in nats, likewise
@@ -99,7 +99,7 @@ class Attributes:
 
     @classmethod
     def lines(cls, positions: Tensor) -> Attributes:
-        """Every column an attribute of its own."""
+        """Make every column a separate attribute."""
         return cls(positions, torch.arange(positions.shape[1], device=positions.device))
 
     @property
@@ -114,7 +114,7 @@ class Attributes:
 
     @property
     def support(self) -> Tensor:
-        """(A,) answers, in fractions, that are about each attribute."""
+        """(A,) fractional number of answers about each attribute."""
         if self.sums is None:
             return self.positions.new_zeros(self.n)
         return self.sums.responsibility[:, :-1].sum(dim=0)
@@ -168,7 +168,7 @@ def settle(answers: Answers, found: Attributes, n_sweeps: int = 8) -> Attributes
 
 
 def sweep(answers: Answers, found: Attributes, temperature: float = 1.0) -> Attributes:
-    """One pass over all answers: new responsibilities, then new places."""
+    """One pass over all answers: new responsibilities, then new positions."""
     n, m, before, owner = found.n, found.n_columns, found.sums, found.owner
     positions = found.positions
     shares = before.shares if before is not None else positions.new_full((n + 1,), 1 / (n + 1))
@@ -205,7 +205,7 @@ def sweep(answers: Answers, found: Attributes, temperature: float = 1.0) -> Attr
 def _places_from_others(
     sums: Sums, block: Answers, rows: slice, between: Tensor, telling: Tensor
 ) -> Tensor:
-    """(B, S, M) places of each grid's images as all other answers see them."""
+    """(B, S, M) positions of each grid's images according to all other answers."""
     mean, whitening = sums.moments()
     own = sums.responsibility[rows][:, None, sums.owner] * telling
     weight = sums.weights[block.images] - own + RIDGE
@@ -214,7 +214,7 @@ def _places_from_others(
 
 
 class GroupParts:
-    """Parts the variance of the images' places in each grid by the answer's groups."""
+    """Splits the variance of the images' positions in each grid by the answer's groups."""
 
     def __init__(self, block: Answers) -> None:
         self.grouped = (block.groups >= 0).unsqueeze(2).float()
@@ -224,12 +224,12 @@ class GroupParts:
         self.size = self.member.sum(dim=1).clamp(min=1).unsqueeze(2)
         self.n = self.grouped.sum(dim=1)
         self.n_groups = block.n_groups().unsqueeze(1).float()
-        # An answer with one group places nobody.
+        # An answer with one group positions no image.
         self.telling = self.grouped * (self.n_groups > 1).unsqueeze(2)
 
     def __call__(self, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """places: (B, S, M). Returns the group means seen from the grid's mean (B, S, M),
-        and the sums of squares between groups and in all (B, M)."""
+        """places: (B, S, M) positions. Returns the group means relative to the grid's mean
+        (B, S, M), and the sums of squares between groups and in total (B, M)."""
         mean = (places * self.grouped).sum(dim=1) / self.n.clamp(min=1)
         centred = (places - mean.unsqueeze(1)) * self.grouped
         centres = torch.bmm(self.member.transpose(1, 2), centred) / self.size
@@ -237,11 +237,11 @@ class GroupParts:
         return between, (between * between).sum(dim=1), (centred * centred).sum(dim=1)
 
     def evidence(self, between: Tensor, total: Tensor) -> Tensor:
-        """(B, M) log likelihood ratio of "grouped along this column" against chance.
+        """(B, M) log likelihood ratio of "grouped along this column" to chance.
 
-        Gaussian places: n/2 log(SS_total / SS_within), less what it is on average when the
-        groups have nothing to do with the places (SS_within / SS_total is then Beta
-        distributed), so that answers with many groups gain nothing by their number.
+        For Gaussian positions it is n/2 log(SS_total / SS_within), minus its mean if the
+        groups are independent of the positions (SS_within / SS_total is then Beta
+        distributed), so that answers with many groups have no advantage by their number.
         """
         within = (total - between).clamp(min=0) + _RELATIVE_FLOOR * total + _ABSOLUTE_FLOOR
         whole = (1 + _RELATIVE_FLOOR) * total + _ABSOLUTE_FLOOR
@@ -257,7 +257,7 @@ def power_step(
 ) -> tuple[Tensor, Tensor]:
     """(N, M) sums of the group means of `points` (N, M), and (N, M) or (N, 1) their weights.
 
-    weight: (G, M) of each answer in each column; all 1 when not given.
+    weight: (G, M) of each answer in each column; 1 by default.
     """
     totals = torch.zeros_like(points)
     n_weights = 1 if weight is None else points.shape[1]
@@ -273,6 +273,6 @@ def power_step(
 
 
 def standardised(points: Tensor) -> Tensor:
-    """Columns of mean 0 and deviation 1."""
+    """Scale columns to mean 0 and standard deviation 1."""
     points = points - points.mean(dim=0)
     return points / (points.std(dim=0, unbiased=False) + 1e-6)

@@ -1,5 +1,5 @@
 """The classifier on top: logistic regression in the embedding, calibrated on held-out items, and
-beside it one on the features themselves, as far as that helps."""
+one on the features themselves, as far as that helps."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from learning.ntuplet.regression import STRENGTHS, Line, fitted_line, log_loss
 from learning.ntuplet.representation import ROWS_AT_ONCE, NeuCrowd, under
 from learning.votes import Assured
 
-# Of the regression on the features, of which there are many.
+# Settings of the regression on the features, of which there are many.
 _PLAIN_STRENGTHS = 10.0 ** np.arange(-4, 1)
-# Its share in the answer: where few items have votes, a representation may tell less than they do.
+# Its share in the answer: if few items have votes, features may be better than a representation.
 _SHARES = (0.0, 0.5, 1.0)
-# All features may tell something, or some, or few, each alone or only in pairs: held-out items
-# say which.
+# All features may be informative, or some, or few, alone or only in pairs. Held-out items decide.
 CANDIDATES: tuple[dict[str, Any], ...] = (
     {"l2": 0.1, "feature_sparsity": 0.0},
     {"l2": 0.1, "feature_sparsity": 1.0},
@@ -34,28 +33,28 @@ CANDIDATES: tuple[dict[str, Any], ...] = (
 
 
 class NeuCrowdClassifier(Estimator):
-    """NeuCrowd with the parameters that do best on held-out items, and logistic regression.
+    """NeuCrowd with the parameters that are best on held-out items, and logistic regression.
 
-    A few networks, each with other items held out, answer together: the log-odds that each is
-    calibrated to on its own held-out items are averaged.
+    A few networks, each with different held-out items, answer together: their log-odds, each
+    calibrated on its own held-out items, are averaged.
 
     Parameters
     ----------
-    parameters : of NeuCrowd, for all candidates.
+    parameters : parameters of NeuCrowd for all candidates.
     candidates : parameters that are tried; None: more or less regularisation, and products.
-    n_networks : that answer together.
-    validation_fraction : of the items with votes, to choose among candidates and to calibrate.
-    regression : whether a logistic regression on the features may have a part in the answer, or
-        be all of it; held-out items say which. Not in the paper.
+    n_networks : number of networks that answer together.
+    validation_fraction : share of the items with votes that choose candidates and calibrate.
+    regression : whether a logistic regression on the features can have a share of the answer, or
+        all of it; held-out items decide. Not in the paper.
     random_state : int for a repeatable fit.
 
     Attributes
     ----------
     chosen_ : the candidate that was chosen. losses_ : held-out log loss of each.
     representations_ : the NeuCrowds. coef_ (n_networks * e,), intercept_: the regression in their
-    embeddings side by side, after calibration; plain_coef_ (n_inputs,): that on the features, 0
-    where it has no part. share_ : of the regression on the features. probability_ : (n,) of yes,
-    of the items of the fit.
+    concatenated embeddings, after calibration; plain_coef_ (n_inputs,): that on the features, 0
+    if it has no share. share_ : share of the regression on the features. probability_ : (n,) of
+    yes for the items of the fit.
     """
 
     def __init__(
@@ -75,17 +74,17 @@ class NeuCrowdClassifier(Estimator):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, votes: ArrayLike, progress: Progress | None = None) -> Self:
-        """As NeuCrowd.fit. Raises ValueError, also for candidates that are none of its
-        parameters."""
+        """Fit as NeuCrowd.fit does. Also raises ValueError for candidates with parameters that are
+        not NeuCrowd's."""
         check_count("n_networks", self.n_networks)
         chosen_from = [dict(one) for one in self.candidates or CANDIDATES]
         seeds = np.random.default_rng(self.random_state).integers(2**31, size=self.n_networks)
         models = [self._model(candidate, int(seeds[0])) for candidate in chosen_from]
-        # All are checked before the first is fitted.
+        # All candidates are checked before the first is fitted.
         data = [model.checked(X, votes) for model in models]
         done, total = 0, len(models) + self.n_networks - 1
 
-        # What several networks learn from is the same, so that new items are prepared once.
+        # All networks use the same inputs, so that new items are prepared only once.
         prepared: dict[int, Prepared] = {}
         plain: dict[tuple[int, str, int | None], Line] = {}
 
@@ -115,7 +114,7 @@ class NeuCrowdClassifier(Estimator):
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """(n, n_networks * e) places in the embeddings. Raises NotFittedError, ValueError."""
+        """(n, n_networks * e) positions in the embeddings. Raises NotFittedError, ValueError."""
         return np.concatenate([self._places(inputs) for inputs in self._inputs(X)])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -123,7 +122,7 @@ class NeuCrowdClassifier(Estimator):
         margins = []
         for inputs in self._inputs(X):
             margin = np.full(len(inputs), self.intercept_)
-            # Networks are not asked where they have no part, and as little the regression.
+            # Networks and the regression are only evaluated if they have a share.
             if self.share_ < 1:
                 margin += self._places(inputs) @ self.coef_
             if self.share_ > 0:
@@ -133,7 +132,7 @@ class NeuCrowdClassifier(Estimator):
         return np.stack([1 - yes, yes], axis=1)
 
     def _inputs(self, X: ArrayLike) -> Iterator[FloatArray32]:
-        """What the networks take, a part at a time, so that it stays in the cache."""
+        """The networks' inputs in blocks that stay in the cache."""
         self._check_fitted("coef_")
         common = self.representations_[0].prepared_
         features = as_features(X, len(common.mean))
@@ -144,7 +143,7 @@ class NeuCrowdClassifier(Estimator):
         return np.hstack([model.embedded(inputs) for model in self.representations_])
 
     def predict(self, X: ArrayLike) -> IntArray:
-        """(n,) 1 where yes is likelier. Raises NotFittedError, ValueError."""
+        """(n,) 1 if yes is more likely. Raises NotFittedError, ValueError."""
         return (self.predict_proba(X)[:, 1] > 0.5).astype(np.int64)
 
     def _model(self, candidate: Mapping[str, Any], seed: int) -> NeuCrowd:
@@ -208,7 +207,7 @@ class NeuCrowdClassifier(Estimator):
             model._restore({**common, **own}, told["state"])
             self.representations_.append(model)
         self.coef_, self.intercept_ = arrays["coef"], float(state["intercept"])
-        # Models of before there was a regression on the features have none.
+        # Models saved before the regression on the features was added have none.
         n_inputs = self.representations_[0].prepared_.n_inputs
         self.plain_coef_ = arrays.get("plain_coef", np.zeros(n_inputs))
         self.share_ = float(state.get("share", 0.0))
@@ -221,8 +220,10 @@ class NeuCrowdClassifier(Estimator):
 
 @dataclass(frozen=True)
 class _Trial:
-    """A candidate that was fitted: its regression, the one on the features and that one's share.
-    loss: log loss on held-out items, weighted by assurance."""
+    """A fitted candidate: its regression, the one on the features and the share of the latter.
+
+    loss: log loss on held-out items, weighted by assurance
+    """
 
     model: NeuCrowd
     line: Line
@@ -249,7 +250,7 @@ def _trial(model: NeuCrowd, held_out: BoolArray, plain: Line) -> _Trial:
 def _plain_line(
     common: Prepared, features: FloatArray, assured: Assured, held_out: BoolArray, wanted: bool
 ) -> Line:
-    """The regression on what networks learn from; of zeros where it is not wanted."""
+    """The regression on the networks' inputs, with zeros if it is not used."""
     if not wanted or not held_out.any():
         zeros = np.zeros(common.n_inputs)
         return Line(zeros, 0.0, np.zeros(int(held_out.sum())))

@@ -1,4 +1,4 @@
-"""The two networks: one embeds an example, one foresees how hard an n-tuplet is."""
+"""The two networks: one embeds examples, the other predicts how hard an n-tuplet is."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ class EmbeddingNetwork(nn.Module):
         )
 
     def forward(self, examples: Tensor) -> Tensor:
-        """(..., D) features to (..., e) places."""
+        """(..., D) features to (..., e) positions."""
         places: Tensor = self.layers(examples)
         return places
 
     @torch.no_grad()
     def shrink_features(self, amount: float) -> None:
-        """Take `amount` off the norm of the weights that leave each feature, down to none: the
-        proximal step of a group lasso. Features that tell nothing are left out altogether."""
+        """Reduce the norm of each feature's weights by `amount`, down to zero: the proximal step
+        of a group lasso, which removes uninformative features."""
         first = self.layers[0].weight
         assert isinstance(first, Tensor)
         norms = first.norm(dim=0, keepdim=True)
         first.mul_((1 - amount / norms.clamp_min(1e-12)).clamp_min(0.0))
 
     def weight_decay(self) -> Tensor:
-        """Half the sum of squares of the weights; biases are free."""
+        """Half the sum of squares of the weights, without biases."""
         weights = [one for name, one in self.named_parameters() if name.endswith("weight")]
         return torch.stack([(one**2).sum() for one in weights]).sum() / 2
 
 
 class SamplingNetwork(nn.Module):
-    """Hardness of n-tuplets (section 3.3.4): every element embedded by shared layers, all joined,
-    and one number read off."""
+    """Predicts the hardness of n-tuplets (section 3.3.4): shared layers embed every element, and
+    the concatenated elements give one number."""
 
     def __init__(
         self, n_features: int, layers: tuple[int, int], n: int, dropout: float, activation: str

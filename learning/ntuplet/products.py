@@ -1,4 +1,4 @@
-"""Products of pairs of features in the place of the features: what no sum of them can tell."""
+"""Products of pairs of features as inputs, which show what sums of features cannot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from learning.arrays import FloatArray
 from learning.features import scaling_of
 
 FloatArray32 = NDArray[np.float32]
-# The cost of a new item grows with them.
+# The cost of a new item grows with the number of landmarks.
 _MOST_LANDMARKS = 300
 
 
@@ -20,9 +20,9 @@ _MOST_LANDMARKS = 300
 class Products:
     """The largest principal components of all products x_a x_b of scaled features.
 
-    There are D² of them, but with the kernel (x · x')² they need not be written out (Schölkopf,
-    Smola and Müller 1998). Two groups with the same mean and other correlations lie apart in
-    them, and only in them.
+    There are D² products, but with the kernel (x · x')² they need not be computed (Schölkopf,
+    Smola and Müller 1998). Only these products separate two groups with the same mean and
+    different correlations.
 
     landmarks: (m, D) items; centre: (m,) mean of the kernel; directions: (m, k).
     """
@@ -42,7 +42,7 @@ class Products:
         values, vectors = np.linalg.eigh(centred)
         kept = np.flatnonzero(values > 1e-9 * values[-1])[::-1][:n_components]
         directions = vectors[:, kept] / np.sqrt(values[kept])
-        # One factor for all: the larger components are to stay the larger ones.
+        # There is one factor for all, so that larger components stay larger.
         directions /= np.sqrt(values[kept].mean() / len(landmarks))
         directions -= directions.mean(axis=0)
         return cls(landmarks, centre.astype(np.float32), directions.astype(np.float32))
@@ -56,8 +56,8 @@ class Products:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Features as networks take them. mean, scale: (D,) of those seen; products: in their place,
-    None for the scaled features themselves."""
+    """Conversion of features to networks' inputs. mean, scale: (D,) of the training features;
+    products: used instead of features, None for the scaled features."""
 
     mean: FloatArray
     scale: FloatArray
@@ -65,7 +65,7 @@ class Prepared:
 
     @classmethod
     def of(cls, features: FloatArray, n_products: int, rng: np.random.Generator) -> Prepared:
-        """features: (n, D). Raises ValueError when all are constant."""
+        """features: (n, D). Raises ValueError if all are constant."""
         mean, scale = scaling_of(features)
         products = Products.of((features - mean) / scale, n_products, rng) if n_products else None
         return cls(mean, scale, products)
@@ -80,7 +80,7 @@ class Prepared:
         return len(self.mean) if self.products is None else self.products.directions.shape[1]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """To be written; `from_arrays` takes them back."""
+        """The arrays to save, from which `from_arrays` restores the conversion."""
         told = {} if self.products is None else vars(self.products)
         return {"mean": self.mean, "scale": self.scale, **told}
 

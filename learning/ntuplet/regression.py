@@ -1,4 +1,4 @@
-"""Logistic regressions calibrated on held-out items: of an embedding, or of features."""
+"""Logistic regressions on an embedding or on features, calibrated on held-out items."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ def fitted_line(
     held_out: BoolArray,
     strengths: Iterable[float],
 ) -> Line:
-    """Of items (n, e) with their assurance, of the strength that does best on those held out.
-
-    Not fitted once more with these: the calibration is of this fit.
+    """A regression on items (n, e) with their assurance, with the strength that is best on the
+    held-out ones. It is not refitted with these, because its calibration belongs to this fit.
     """
     known = (sure > 0) & ~held_out
 
@@ -56,14 +55,14 @@ def fitted_line(
 
 
 def _calibration(margin: FloatArray, label: IntArray, sure: FloatArray) -> tuple[float, float]:
-    """Factor and shift of Platt (1999), whose targets keep them finite."""
+    """Factor and offset of Platt (1999), whose targets keep them finite."""
     n_yes, n_no = int((label == 1).sum()), int((label == 0).sum())
     target = np.where(label == 1, (n_yes + 1) / (n_yes + 2), 1 / (n_no + 2))
     doubled = np.concatenate([margin, margin])[:, None]
     labels = np.repeat([1, 0], len(margin))
     weight = np.concatenate([target * sure, (1 - target) * sure])
     line = LogisticRegression(C=1e6, max_iter=2_000).fit(doubled, labels, weight)
-    # A negative factor would say that the model is wrong whenever it is sure.
+    # A negative factor would mean that the model is wrong whenever it is confident.
     return max(float(line.coef_[0, 0]), 0.0), float(line.intercept_[0])
 
 

@@ -1,4 +1,4 @@
-"""The representation: items with the same label lie together."""
+"""NeuCrowd's representation, in which items with the same label are close."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from learning.ntuplet.training import OPTIMIZERS, JointTraining, TrainingPlan
 from learning.ntuplet.tuplets import Examples
 from learning.votes import Assured, Votes, as_votes, assured_by_probability, assured_by_votes
 
-# So few that a part stays in the cache.
+# The number of items per block, few enough to stay in the cache.
 ROWS_AT_ONCE = 1_024
 _LEAST_OF_A_CLASS = 2
 
 
 class NeuCrowd(Estimator):
-    """Two networks, trained in turn (section 3.4): one embeds items so that those with the same
-    label lie together; the other foresees which n-tuplets are hard, and these are trained on.
+    """Two networks, trained in turn (section 3.4). One embeds items so that those with the same
+    label are close; the other predicts which n-tuplets are hard, and these are trained on.
 
-    How surely an item has its label is its label assurance (definition 2); examples whose
-    neighbours in the embedding have another label are drawn seldom (definition 3); the anchors
+    The certainty of an item's label is its label assurance (definition 2). Examples whose
+    neighbours in the embedding have another label are drawn seldom (definition 3). The anchors
     of a batch are replaced by their mean, weighted by assurance (definition 4).
 
     Parameters
@@ -37,29 +37,29 @@ class NeuCrowd(Estimator):
     n : elements of an n-tuplet: anchor, positive, n - 2 negatives.
     layers : units of the two layers of either network.
     activation : "sigmoid", "tanh" or "relu".
-    dropout, l2 : of the embedding network; l2 weighs half the sum of squared weights.
+    dropout, l2 : of the embedding network; l2 is the weight of half the sum of squared weights.
     feature_sparsity : weight of the sum of norms of the features' weights (a group lasso);
-        above 0, features that tell nothing drop out. Not in the paper.
-    products : that many components of the products of pairs of features take the features'
-        place (see `Products`); 0: the features themselves. Not in the paper.
+        above 0, uninformative features drop out. Not in the paper.
+    products : number of components of the products of pairs of features that replace the
+        features (see `Products`); 0: the features themselves. Not in the paper.
     eta, relevance_at_zero : eta and C of the softmax (section 3.3.3).
     safe_sampling, margin, unsafe_weight : whether safe examples are drawn more often; delta of
-        definition 3; how likely others are drawn, relative to safe ones.
-    robust_anchors, sampling_network : whether they are used (table 3 takes them away).
+        definition 3; the weight of other examples relative to safe ones.
+    robust_anchors, sampling_network : whether they are used (table 3 removes them).
     hard_rate : candidates per n-tuplet that is trained on.
-    batch_size, n_steps, n_epochs, patience : n-tuplets a step, steps an epoch, epochs at most,
-        epochs after which training ends if held-out items have not been told apart better.
-    validation_fraction : of the items with votes held out to end the training; 0: none.
+    batch_size, n_steps, n_epochs, patience : n-tuplets per step, steps per epoch, maximum number
+        of epochs, epochs without improvement on held-out items before training ends.
+    validation_fraction : share of the items with votes that is held out to end the training.
     optimizer, learning_rate : "adam" or "adadelta" (the paper's).
-    assurance : "votes" (definition 2) or "dawid_skene", which trusts annotators differently.
+    assurance : "votes" (definition 2) or "dawid_skene", which weights annotators differently.
     device : "auto", "cpu" or "cuda".
     random_state : int for a repeatable fit.
 
     Attributes
     ----------
-    embedding_ : (n, e) places of the items of the fit.
-    label_, assurance_ : (n,) what the votes say of them; assurance 0 where they say nothing.
-    n_epochs_ : epochs after which the weights were taken. history_ : metrics of each epoch.
+    embedding_ : (n, e) positions of the items of the fit.
+    label_, assurance_ : (n,) labels by the votes and their assurance, 0 if undecided.
+    n_epochs_ : epochs after which the weights were kept. history_ : metrics of each epoch.
     """
 
     def __init__(
@@ -119,20 +119,20 @@ class NeuCrowd(Estimator):
     def fit(self, X: ArrayLike, votes: ArrayLike, progress: Progress | None = None) -> Self:
         """X: (n, D) finite; votes: (n, d) 1 yes, 0 no, -1 none.
 
-        Items without a vote take no part. Raises ValueError for values that are not finite,
-        features that are all constant, votes of one kind only, and parameters out of range.
+        Items without a vote are ignored. Raises ValueError for values that are not finite,
+        features that are all constant, votes of only one kind, and parameters out of range.
         """
         features, assured = self.checked(X, votes)
         held_out = self.drawn_to_hold_out(assured)
         return self.fit_on(features, assured, held_out, progress)
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """(n, e) places of items by their features. Raises NotFittedError, ValueError."""
+        """(n, e) positions of items from their features. Raises NotFittedError, ValueError."""
         self._check_fitted()
         return self.places_of(as_features(X, len(self.prepared_.mean)))
 
     def places_of(self, features: FloatArray) -> FloatArray:
-        """The same of features that were checked."""
+        """As `transform`, for features that were already checked."""
         parts = [
             self.embedded(self.prepared_(features[start : start + ROWS_AT_ONCE]))
             for start in range(0, len(features), ROWS_AT_ONCE)
@@ -140,24 +140,24 @@ class NeuCrowd(Estimator):
         return np.concatenate(parts)
 
     def embedded(self, inputs: FloatArray32) -> FloatArray:
-        """(n, e) places by what `prepared_` makes of features."""
+        """(n, e) positions from inputs that `prepared_` made of features."""
         device = pick_device(self.device)
         with torch.no_grad():
             places = self._network.to(device)(torch.as_tensor(inputs, device=device))
         return np.asarray(places.cpu().numpy(), np.float64)
 
     def checked(self, X: ArrayLike, votes: ArrayLike) -> tuple[FloatArray, Assured]:
-        """Features, and what the votes say; raises as `fit`."""
+        """Features, and labels by the votes; raises as `fit` does."""
         self._check_parameters()
         features, given = as_features(X), as_votes(votes)
         if len(features) != len(given):
-            raise ValueError(f"X has {len(features)} items, votes are of {len(given)}")
+            raise ValueError(f"X has {len(features)} items, but votes are about {len(given)}")
         assured = self._assured(given)
         for label, word in ((1, "yes"), (0, "no")):
             found = int((assured.known & (assured.label == label)).sum())
             if found < _LEAST_OF_A_CLASS:
                 raise ValueError(
-                    f"at least {_LEAST_OF_A_CLASS} items must be mostly voted {word!r}, got {found}"
+                    f"at least {_LEAST_OF_A_CLASS} items need mostly {word!r} votes, got {found}"
                 )
         return features, assured
 
@@ -184,7 +184,7 @@ class NeuCrowd(Estimator):
                 raise ValueError(f"{name} must be one of {known}, got {getattr(self, name)!r}")
 
     def drawn_to_hold_out(self, assured: Assured) -> BoolArray:
-        """(n,) bool: of each class the given fraction, unless too few would be left of it."""
+        """(n,) whether each item is held out: a fraction of each class, if enough remain."""
         rng = np.random.default_rng(self.random_state)
         chosen = np.zeros(len(assured.label), np.bool_)
         for label in (0, 1):
@@ -203,8 +203,8 @@ class NeuCrowd(Estimator):
         progress: Progress | None = None,
         prepared: Prepared | None = None,
     ) -> Self:
-        """Learn from (n, D) features of items that are not held out and of which something is
-        known; training ends by the held-out ones. prepared: by several in common."""
+        """Learn from (n, D) features of labelled items that are not held out; the held-out ones
+        end the training. prepared: a conversion that several networks share."""
         known = assured.known & ~held_out
         rng = np.random.default_rng(self.random_state)
         seed = int(rng.integers(2**31))
@@ -272,7 +272,7 @@ class NeuCrowd(Estimator):
 
 
 def under(prefix: str, arrays: Arrays) -> Arrays:
-    """Those whose names begin with it, without it."""
+    """The arrays whose names begin with the prefix, by their names without it."""
     return {
         name.removeprefix(prefix): value
         for name, value in arrays.items()

@@ -1,11 +1,11 @@
-"""Which examples are safe: their neighbours in the embedding bear out their label."""
+"""Safe examples, whose neighbours in the embedding support their label."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-# Of more examples, neighbours are looked for among a part that is drawn anew each time.
+# With more examples, neighbours are searched in a part that is drawn again each time.
 _MOST_NEIGHBOURS = 4_000
 
 
@@ -17,8 +17,8 @@ def safe_examples(
     margin: float,
     generator: torch.Generator,
 ) -> Tensor:
-    """(n,) bool: assurance of the k nearest neighbours of one's own label sums to more than that
-    of the others, plus margin (NeuCrowd, definition 3).
+    """(n,) whether the assurance of the k nearest neighbours with the same label sums to more than
+    that of the others, plus margin (NeuCrowd, definition 3).
 
     places: (n, e) embedded examples; label: (n,) 0 or 1; assurance: (n,).
     """
@@ -31,7 +31,7 @@ def safe_examples(
     for start in range(0, n, _MOST_NEIGHBOURS):
         rows = slice(start, start + _MOST_NEIGHBOURS)
         far = torch.cdist(places[rows], places[among])
-        # Nobody is a neighbour of oneself.
+        # An example is not its own neighbour.
         own = torch.arange(n, device=places.device)[rows]
         far[own[:, None] == among[None, :]] = torch.inf
         near = among[far.topk(min(k, len(among) - 1), largest=False).indices]

@@ -19,14 +19,14 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adadelta": torch.optim.Adadelta,
 }
 
-# The sampling network only ranks tuplets: a quarter of the other's width, or this, is enough.
+# The sampling network only ranks tuplets, so a quarter of the other's width, or this, is enough.
 _LEAST_WIDTH = 8
 _MOST_PAIRED = 2_000
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """Parameters of one training; those of `NeuCrowd` of the same name."""
+    """Parameters of one training, which `NeuCrowd` describes by the same names."""
 
     n: int
     layers: tuple[int, int]
@@ -51,8 +51,8 @@ class TrainingPlan:
 
 
 class JointTraining:
-    """One training on `examples`; afterwards `network` has the weights of the epoch with the
-    smallest `wrong_order` on `held_out`, or of the last where nothing is held out."""
+    """One training on `examples`. Afterwards, `network` has the weights of the epoch with the
+    smallest `wrong_order` on `held_out`, or of the last epoch if nothing is held out."""
 
     def __init__(
         self, examples: Examples, held_out: Examples | None, plan: TrainingPlan, seed: int
@@ -72,7 +72,7 @@ class JointTraining:
         self.best_epoch = plan.n_epochs
 
     def run(self, listen: Callable[[int, dict[str, float]], None]) -> None:
-        """All epochs, or until the held-out loss has not fallen for `patience` of them."""
+        """Train for all epochs, or until the held-out loss has not fallen for `patience` epochs."""
         best, best_loss, waited = self._weights(), float("inf"), 0
         for epoch in range(self.plan.n_epochs):
             metrics = self._epoch(epoch)
@@ -93,7 +93,7 @@ class JointTraining:
         weight, safe = self._weight()
         losses, guesses = [], []
         for step in range(plan.n_steps):
-            # Each class is the anchor's in turn: its examples lie together, the other's apart.
+            # Each class is the anchor's in turn, so that its examples get close to each other.
             tuplets = self._tuplets(weight, anchor_label=1 - (epoch * plan.n_steps + step) % 2)
             self.network.train()
             found = self._losses(self.examples, tuplets)
@@ -110,7 +110,7 @@ class JointTraining:
         return means | ({"hardness_error": sum(guesses) / len(guesses)} if guesses else {})
 
     def _weight(self) -> tuple[Tensor, float]:
-        """How likely each example is drawn, and the share of safe ones."""
+        """The weight with which each example is drawn, and the share of safe ones."""
         plan, examples = self.plan, self.examples
         known = (examples.assurance > 0).float()
         if not plan.safe_sampling:
@@ -125,7 +125,7 @@ class JointTraining:
         return known * torch.where(safe, 1.0, plan.unsafe_weight), float(safe.float().mean())
 
     def _tuplets(self, weight: Tensor, anchor_label: int) -> Tensor:
-        """A batch: of more candidates those that the sampling network calls hardest."""
+        """A batch of the candidates that the sampling network considers hardest."""
         plan = self.plan
         rate = plan.hard_rate if plan.sampling_network else 1.0
         n_candidates = max(plan.batch_size, round(plan.batch_size * rate))
@@ -163,11 +163,11 @@ class JointTraining:
 
     @torch.no_grad()
     def _held_out_loss(self) -> float:
-        """Share of held-out pairs, one of each class, in the wrong order along the line between
+        """Share of held-out pairs, one item per class, in the wrong order along the line between
         both classes' means; weighted by assurance.
 
-        The tuplets' own loss would not do: it grows as soon as the network becomes sure of
-        what it has seen, long before it has found what tells unseen examples apart.
+        The tuplets' own loss is not suitable: it grows as soon as the network is confident about
+        what it has seen, long before it has learned to distinguish unseen examples.
         """
         if self.held_out is None:
             return float("nan")
@@ -183,9 +183,9 @@ class JointTraining:
 
 
 def _embedded(network: nn.Module, features: Tensor, rows: Tensor) -> Tensor:
-    """(*rows.shape, e) places; an example that stands in many tuplets is embedded once."""
+    """(*rows.shape, e) positions; an example in many tuplets is embedded only once."""
     if len(features) <= rows.numel():
-        # Nearly all are used: to gather them would take longer than to embed the rest.
+        # Nearly all are used, so gathering them would take longer than embedding the rest.
         everything: Tensor = network(features)
         return everything[rows]
     used, place = torch.unique(rows, return_inverse=True)
@@ -194,8 +194,8 @@ def _embedded(network: nn.Module, features: Tensor, rows: Tensor) -> Tensor:
 
 
 def wrong_order(scores: Tensor, label: Tensor, assurance: Tensor) -> float:
-    """Share of pairs of a 0 and a 1 of which the 0 has the higher score, ties half: 1 - AUC with
-    weights. Of very many examples a part."""
+    """Share of pairs of a 0 and a 1 in which the 0 has the higher score, ties half: 1 - AUC with
+    weights. Very many examples are sampled."""
     (low, less_sure), (high, sure) = (
         (scores[label == one][:_MOST_PAIRED], assurance[label == one][:_MOST_PAIRED])
         for one in (0, 1)

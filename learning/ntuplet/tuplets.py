@@ -1,4 +1,4 @@
-"""n-tuplets: an anchor, another example of its class, and n - 2 of the other class."""
+"""n-tuplets of an anchor, another example of its class, and n - 2 examples of the other class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Examples:
-    """What tuplets are made of. features: (n, D); label: (n,) 0 or 1; assurance: (n,)."""
+    """The examples of tuplets. features: (n, D); label: (n,) 0 or 1; assurance: (n,)."""
 
     features: Tensor
     label: Tensor
@@ -30,8 +30,8 @@ def draw_tuplets(
 ) -> Tensor:
     """(n_tuplets, n) rows of `examples`: anchor, positive, negatives.
 
-    weight: (len(examples),) how likely each is drawn within its class; safe ones more than
-    others (section 3.3.1). Anchor and positive are different examples where the class has two.
+    weight: (len(examples),) weight with which each is drawn within its class, larger for safe
+    ones (section 3.3.1). Anchor and positive are different examples if the class has two.
     """
     own = torch.where(examples.label == anchor_label, weight, 0.0)
     other = torch.where(examples.label == anchor_label, 0.0, weight)
@@ -53,7 +53,7 @@ def _draw(weight: Tensor, n: int, generator: torch.Generator) -> Tensor:
 def robust_anchor(examples: Examples, anchors: Tensor) -> Tensor:
     """(D,) mean of a batch's anchors (m,) by their assurance (definition 4).
 
-    The paper prints the sum, which grows with the batch and lies far from all examples.
+    The paper prints the sum, which grows with the batch and is far from all examples.
     """
     times = torch.bincount(anchors, minlength=len(examples))
     weight = times * examples.assurance

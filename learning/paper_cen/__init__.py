@@ -1,4 +1,4 @@
-"""The Context Embedding Network as the paper prints it: three encoders, hinge loss.
+"""The Context Embedding Network as in the paper, with three encoders and a hinge loss.
 
 network    the encoders (section 3.1, supplement A)
 training   eq. 8 and Adam

@@ -42,7 +42,7 @@ class PaperEngine:
         device: torch.device,
         progress: Progress | None,
     ) -> Self:
-        """Train on all answers that hold an informative pair."""
+        """Train on all answers with an informative pair."""
         data = LabelledGrids.of(groupings, device)
         network = PaperNetwork(sizes, generator).to(device)
         train(network, data, settings, generator, progress)
@@ -73,7 +73,7 @@ class PaperEngine:
         return np.asarray(self.grid_activation(groupings.images) + own)
 
     def pair_distance(self, groupings: Groupings) -> FloatArray:
-        """(G, P) d of eqs. 3-5, NaN for a pair without information."""
+        """(G, P) d of eqs. 3-5, NaN for an uninformative pair."""
         activation = self.activation(groupings)
         first, second = np.triu_indices(groupings.grid_size, 1)
         result = np.full((len(groupings), len(first)), np.nan)
@@ -98,7 +98,7 @@ class PaperEngine:
         )
 
     def arrays(self) -> Arrays:
-        """Everything that predictions need; encoders of images and annotators as their outputs."""
+        """Everything that predictions need, with the outputs of image and annotator encoders."""
         context = {} if self._context is None else self._context.state_dict()
         return {
             "embedding": self.embedding,
@@ -108,7 +108,7 @@ class PaperEngine:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """The engine whose `arrays` these are."""
+        """Restore the engine from what `arrays` returned."""
         state = {
             name.removeprefix(_CONTEXT): torch.as_tensor(array)
             for name, array in arrays.items()
@@ -124,6 +124,6 @@ class PaperEngine:
 
 
 def _fill_unseen(rows: FloatArray, seen: IntArray) -> None:
-    """Give rows that no answer touched the mean of the others."""
+    """Set rows that are in no answer to the mean of the others."""
     known = np.bincount(seen, minlength=len(rows)) > 0
     rows[~known] = rows[known].mean(axis=0)

@@ -21,10 +21,10 @@ class Sizes:
 
 
 class PaperNetwork(nn.Module):
-    """Image, annotator and context encoders; the variants have no more of them than they use.
+    """Image, annotator and context encoders; each variant only has those that it uses.
 
-    Weights start by Glorot and Bengio's uniform rule and biases at zero, the default of the
-    libraries at the paper's time. With a wider start the first distances exceed the margin
+    Weights start with Glorot and Bengio's uniform rule and biases at zero, which was the default
+    of libraries at the paper's time. With a wider start, the first distances exceed the margin
     and the output units die.
     """
 

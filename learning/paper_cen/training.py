@@ -15,7 +15,7 @@ from learning.base import Progress
 from learning.groupings import Groupings
 from learning.paper_cen.network import PaperNetwork
 
-# Below any distance at the start, whose gradient the square root must not lose.
+# Smaller than any distance at the start, so that the square root keeps their gradient.
 _TINY = 1e-12
 
 
@@ -43,7 +43,7 @@ class LabelledGrids:
 
     @classmethod
     def of(cls, groupings: Groupings, device: torch.device) -> LabelledGrids:
-        """The answers that hold an informative pair."""
+        """The answers with an informative pair."""
         labels = groupings.pair_labels()
         informative = (labels >= 0).any(axis=1)
         return cls(
@@ -65,9 +65,9 @@ def train(
 ) -> float:
     """Train in place; returns the mean loss of the last epoch.
 
-    Adam with betas 0.9 and 0.999 (supplement A). A step takes `pairs_per_step` pairs, the
-    paper's 100, or else whole grids, whose pairs share one activation: the same loss at a
-    fraction of the time.
+    It uses Adam with betas 0.9 and 0.999 (supplement A). A step uses `pairs_per_step` pairs (the
+    paper: 100) or whole grids, whose pairs share one activation: the same loss in a fraction of
+    the time.
     """
     adam = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
     loss_of_epoch = 0.0
@@ -96,7 +96,7 @@ def _batches(
         for rows in torch.split(_shuffled(len(data), generator), settings.grids_per_step):
             yield lambda rows=rows: grids_loss(network, data, rows, settings)  # type: ignore[misc]
         return
-    # Flat numbers of the pairs: a pair of index tensors would take twice the memory.
+    # Pairs have flat numbers, because a pair of index tensors would take twice the memory.
     pairs = (data.labels.reshape(-1) >= 0).nonzero()[:, 0]
     order = _shuffled(len(pairs), generator).to(pairs.device)
     for rows in torch.split(pairs[order], settings.pairs_per_step):

@@ -1,6 +1,7 @@
-"""One embedding for everyone: what remains when no single attribute explains the answers.
+"""One embedding for everyone, for answers that no single attribute explains.
 
-model    how likely two images are grouped together, given their places and the annotator
-fitting  the most probable places, then their distribution (variational)
-engine   a fitted model, asked about grids in numpy
+model      the probability that two images are grouped together, given positions and annotator
+fitting    the most probable positions, then their distribution (variational)
+consensus  the average of several fits
+views      each annotator's view of the embedding
 """

@@ -1,10 +1,10 @@
-"""One model of several fits of the same answers from different starts.
+"""Combines several fits of the same answers from different starts into one model.
 
-Where an image is in two or three answers, each start ends at an arrangement of its own, and
-what they agree on predicts new answers better than any of them. The inner products of the
-places are averaged, which needs no matching of one fit's dimensions with another's: places
-side by side, divided by the root of their number, have the average as their inner product,
-and its greatest principal axes keep nearly all of it.
+If an image is in two or three answers, each start ends at a different arrangement, and what
+they agree on predicts new answers better than any of them. The inner products of the positions
+are averaged, which needs no matching of dimensions between fits: concatenated positions, divided
+by the root of their number, have the average as their inner product, and its largest principal
+axes keep nearly all of it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _MIN_VARIANCE = 1e-6
 
 
 def consensus(models: list[PooledModel]) -> PooledModel:
-    """The average of the log odds of fits with variational places, in their dimensions.
+    """The average of the log odds of fits with variational positions, in their dimensions.
 
-    Each fit's consistency is first set to 1 for the mean annotator, its places and bias taking
-    up the difference. The variance of a place is that of the fits along the kept axes.
+    Each fit's consistency is first set to 1 for the mean annotator, with its positions and bias
+    scaled accordingly. The variance of a position is that of the fits along the kept axes.
     """
     if len(models) == 1:
         return models[0]
     scaled = [_unit_consistency(model) for model in models]
     beside = torch.cat([model.positions for model in scaled], dim=1) / len(scaled) ** 0.5
     n_dimensions = models[0].positions.shape[1]
-    # In ascending order.
+    # The eigenvalues are in ascending order.
     axes = torch.linalg.eigh(beside.T @ beside).eigenvectors[:, -n_dimensions:].flip(1)
     variance = torch.cat([model.variance() for model in scaled], dim=1) @ axes**2
 

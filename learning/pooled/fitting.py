@@ -1,12 +1,11 @@
-"""The places of the images: the most probable ones first, then their distribution.
+"""Fits the positions of the images: the most probable ones first, then their distribution.
 
-`most_probable` maximises the posterior. Many dimensions overfit there and a tight prior pulls
-everything into the origin, so it is only where `variational` starts: a normal distribution of
-every place by the bound of Jaakkola and Jordan, which needs no choice of the number of
-dimensions, for those that answers do not support shrink (automatic relevance determination).
-On very sparse answers (an image in two or three) the variational bound prefers to call
-everything a slip, unless the pairs of a grid count more (`sparse`). The caller decides by
-answers that were held out.
+`most_probable` maximises the posterior. With many dimensions it overfits, and a tight prior pulls
+everything to the origin, so it is only the start of `variational`: a normal distribution of every
+position by the bound of Jaakkola and Jordan. This needs no choice of the number of dimensions,
+because those that answers do not support shrink (automatic relevance determination). On very
+sparse answers (an image in two or three) the variational bound explains everything as slips,
+unless the pairs of a grid have more weight (`sparse`). The caller decides by held-out answers.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from learning.answers import Answers
 from learning.latent.pair_model import minimise, pair_weight
 from learning.pooled.model import PooledModel
 
-# Deviations of the priors.
+# Standard deviations of the priors.
 _COARSENESS = 1.0
 _ERROR, _ERROR_DEVIATION = -3.0, 0.5
 _MIN_RELEVANCE = 0.3
 _START_VARIANCE = 0.02
-# More pairs than this are learned from in batches.
+# With more pairs than this, learning uses batches.
 _MAX_PAIRS = 4_000_000
 _BATCH_PAIRS = 200_000
 _N_EPOCHS = 4
@@ -40,11 +39,11 @@ _ANNOTATOR_NAMES = ("consistency", "coarseness", "carelessness")
 
 @dataclass(frozen=True)
 class PooledSettings:
-    """n_dimensions d of the fit; annotators: whether they differ; n_iterations of each stage;
-    place_deviation: of the prior; min_pair_weight: of a pair where places have a distribution.
+    """n_dimensions: d of the fit; annotators: whether they differ; n_iterations: of each stage;
+    place_deviation: of the prior; min_pair_weight: of a pair if positions have a distribution.
 
-    The pairs of a wide grid count less than one by one, but as its images alone they would
-    leave every place unknown.
+    The pairs of a wide grid count less than independent ones, but if they only counted as the
+    grid's images, every position would stay unknown.
     """
 
     n_dimensions: int = 8
@@ -54,7 +53,7 @@ class PooledSettings:
     min_pair_weight: float = 0.5
 
     def sparse(self) -> PooledSettings:
-        """For images that few answers show: every pair counts more, and pulls further."""
+        """Settings for images in few answers, with a larger weight of every pair."""
         return replace(
             self,
             n_iterations=2 * self.n_iterations,
@@ -64,7 +63,7 @@ class PooledSettings:
 
 
 def start(answers: Answers, settings: PooledSettings, generator: torch.Generator) -> PooledModel:
-    """Small random places."""
+    """A model with small random positions."""
     shape = (answers.n_images, settings.n_dimensions)
     nobody = torch.zeros(answers.n_annotators, device=answers.device)
     rate = _same_rate(answers)
@@ -83,7 +82,7 @@ def start(answers: Answers, settings: PooledSettings, generator: torch.Generator
 
 
 def most_probable(model: PooledModel, answers: Answers, settings: PooledSettings) -> PooledModel:
-    """The model of greatest posterior, from `model` on; its places are certain."""
+    """The most probable model, starting at `model`, with positions without variance."""
     certain = replace(model, log_variance=model.log_variance[:0], placements=_placements(answers))
     relevance = model.positions.new_full((settings.n_dimensions,), settings.place_deviation)
     names = ["positions", "bias"]
@@ -93,9 +92,9 @@ def most_probable(model: PooledModel, answers: Answers, settings: PooledSettings
 
 
 def variational(model: PooledModel, answers: Answers, settings: PooledSettings) -> PooledModel:
-    """The distribution of the places, from the most probable ones or an earlier one on.
+    """The distribution of the positions, starting at the most probable or an earlier one.
 
-    First as if every dimension mattered, then each by how far its places spread.
+    At first every dimension has the same prior, then each has one by the spread of its positions.
     """
     relevance = model.positions.new_full((settings.n_dimensions,), settings.place_deviation)
     if model.certain:
@@ -110,19 +109,19 @@ def variational(model: PooledModel, answers: Answers, settings: PooledSettings) 
 
 
 def _relevance(model: PooledModel) -> Tensor:
-    """(d,) deviation of the places along each dimension, as they are and as they may be."""
+    """(d,) deviation of the positions along each dimension, including their uncertainty."""
     squares = model.positions**2 + model.variance()
     return squares.mean(dim=0).sqrt().clamp(min=_MIN_RELEVANCE)
 
 
 def _placements(answers: Answers) -> Tensor:
-    """(N,) answers that show each image."""
+    """(N,) number of answers that show each image."""
     shown = answers.images[answers.present]
     return torch.bincount(shown, minlength=answers.n_images).float()
 
 
 def _same_rate(answers: Answers) -> Tensor:
-    """() weighted share of same pairs, kept off 0 and 1."""
+    """() weighted share of same pairs, clipped away from 0 and 1."""
     same_weight, weight = 1.0, 2.0
     for _, block in answers.blocks():
         same, informative = block.pair_labels()
@@ -166,7 +165,7 @@ def _by_batches(
     settings: PooledSettings,
     relevance: Tensor,
 ) -> None:
-    """Adam over shuffled batches, its steps decaying; `free` changes in place."""
+    """Adam over shuffled batches with decaying steps; changes `free` in place."""
     width = answers.images.shape[1]
     size = max(1, _BATCH_PAIRS // max(1, width * (width - 1) // 2))
     adam = torch.optim.Adam(free.values(), lr=_LEARNING_RATE)
@@ -207,7 +206,7 @@ def _log_likelihood(block: Answers, model: PooledModel, settings: PooledSettings
 
 
 def _prior(model: PooledModel, relevance: Tensor) -> Tensor:
-    """() minus the log of the priors; for uncertain places the divergence from theirs."""
+    """() minus the log of the priors; for uncertain positions the divergence from the prior."""
     squares = model.positions**2 + model.variance()
     total = 0.5 * (squares / relevance**2).sum()
     if not model.certain:

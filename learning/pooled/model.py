@@ -1,13 +1,13 @@
-"""How likely two images are grouped together, whatever the answer is about.
+"""The probability that two images are grouped together, whatever the answer is about.
 
     log odds l_ijw = s_w * (bias + x_i . x_j) + b_w
     P(same)        = (1 - e_w) * sigmoid(l_ijw) + e_w * rate
 
-An image with few answers stays near the origin, where it is neither like nor unlike the
-others. s_w is how consistently an annotator groups, b_w how coarsely, e_w how often they
-place an image without looking. The bilinear form is that of Gomes et al., "Crowdclustering"
-(2011), with one matrix for all annotators; reliability and the variational treatment of the
-images (places have a variance) are what makes it hold on sparse answers.
+An image with few answers stays near the origin, where it is neither similar nor dissimilar to
+the others. s_w is how consistently an annotator groups, b_w how coarsely, e_w how often they
+group an image at random. The bilinear form is that of Gomes et al., "Crowdclustering" (2011),
+with one matrix for all annotators. Reliability and the variational treatment of the images
+(positions have a variance) make it work on sparse answers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from learning.answers import Answers, pair_index
 
-# Deviation of the log of annotators' consistency.
+# Standard deviation of the log of annotators' consistency.
 _CONSISTENCY = 0.5
 _LOG_VARIANCE = (-12.0, 2.0)
 _LIMIT = 6.0
@@ -29,10 +29,9 @@ _LIMIT = 6.0
 
 @dataclass(frozen=True, eq=False)
 class PooledModel:
-    """positions: (N, d) means of the places; log_variance: (N, d), or none of it where the
-    places are taken for certain; bias, error: () log odds; consistency, coarseness,
-    carelessness: (W,) of the annotators; rate: () share of same pairs; placements: (N,)
-    answers that show each image."""
+    """positions: (N, d) means; log_variance: (N, d), or None if positions have no variance; bias,
+    error: () log odds; consistency, coarseness, carelessness: (W,) of the annotators; rate: ()
+    share of same pairs; placements: (N,) number of answers that show each image."""
 
     positions: Tensor
     log_variance: Tensor
@@ -46,7 +45,7 @@ class PooledModel:
 
     @property
     def certain(self) -> bool:
-        """Whether places have no variance."""
+        """Whether positions have no variance."""
         return self.log_variance.shape[0] == 0
 
     def variance(self) -> Tensor:
@@ -81,9 +80,9 @@ class PooledModel:
         return torch.sigmoid(odds.clamp(-2 * _LIMIT, _LIMIT))
 
     def log_odds(self, answers: Answers) -> Tensor:
-        """(G, P) that two images are grouped together, not looking at the groupings.
+        """(G, P) log odds that two images are grouped together, independent of the groupings.
 
-        The logistic of a normal deviate by MacKay's approximation.
+        The logistic of a normal variable uses MacKay's approximation.
         """
         parts = [answers.images.new_zeros((0, _n_pairs(answers))).float()]
         for _, block in answers.blocks():
@@ -94,7 +93,7 @@ class PooledModel:
         return torch.cat(parts)
 
     def attribute_probability(self, answers: Answers) -> Tensor:
-        """(G,) share of the pairs of each answer that are no slip, given the grouping."""
+        """(G,) share of the pairs of each answer that are not slips, given the grouping."""
         parts = [answers.images.new_zeros(0).float()]
         for _, block in answers.blocks():
             mean, _ = self.moments(block.images, block.annotators)
@@ -108,7 +107,7 @@ class PooledModel:
         return torch.cat(parts)
 
     def shuffled(self, generator: torch.Generator, seen: Tensor) -> PooledModel:
-        """With the places of the images in `seen` (M,) exchanged at random."""
+        """The model with the positions of the images in `seen` (M,) permuted at random."""
         order = seen[torch.randperm(len(seen), generator=generator).to(seen.device)]
         positions = self.positions.clone()
         positions[seen] = self.positions[order]
@@ -118,7 +117,7 @@ class PooledModel:
         return replace(self, positions=positions, log_variance=log_variance)
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that was learned, by name."""
+        """Everything that was learned, by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def to(self, device: torch.device) -> PooledModel:

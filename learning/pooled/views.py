@@ -1,11 +1,11 @@
-"""One embedding, of which every annotator heeds the directions differently.
+"""One embedding whose directions every annotator weights differently.
 
     log odds l_ijw = bias + b_w + x_i . (I + T_w) x_j
 
-T_w is symmetric: which directions count for annotator w, and which go together; b_w is how
-coarsely they group. This is the model of Gomes et al., "Crowdclustering" (2011), at its most
-probable, in few dimensions, with the pairs of a grid counting as its images. Fits from several
-starts end at different arrangements; their log odds are averaged.
+T_w is symmetric: it says which directions count for annotator w, and which go together. b_w is
+how coarsely they group. This is the model of Gomes et al., "Crowdclustering" (2011), with its most
+probable values, in few dimensions, with the pairs of a grid counting as its images. Fits from
+several starts end at different arrangements; their log odds are averaged.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from learning.answers import Answers, pair_index, table_rows
 from learning.latent.pair_model import minimise, pair_weight
 
 _N_DIMENSIONS = 4
-# Deviations of the priors: of a place, of an entry of T_w, and of b_w.
+# Standard deviations of the priors of a position, of an entry of T_w, and of b_w.
 _PLACE, _TURN, _COARSENESS = 1.4, 0.5, 1.0
 _START = 0.5
 _N_ITERATIONS = 60
-# Starts at most; pairs learned from in all of them, and in one, at most.
+# Maximum number of starts, of pairs in all of them, and of pairs in one.
 _N_STARTS, _FITTED_PAIRS, _MAX_PAIRS = 4, 1_000_000, 4_000_000
 
 
@@ -39,7 +39,7 @@ class Views:
     bias: Tensor
 
     def log_odds(self, answers: Answers) -> Tensor:
-        """(G, P) that two images are grouped together, not looking at the groupings."""
+        """(G, P) log odds that two images are grouped together, independent of the groupings."""
         width = answers.images.shape[1]
         parts = [self.bias.new_zeros((0, width * (width - 1) // 2))]
         for _, block in answers.blocks():
@@ -51,7 +51,7 @@ class Views:
         return list(zip(self.positions, self.turns, self.coarseness, self.bias, strict=True))
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that was learned, by name."""
+        """Everything that was learned, by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def to(self, device: torch.device) -> Views:
@@ -60,7 +60,7 @@ class Views:
 
 
 def affordable_starts(answers: Answers) -> int:
-    """How many fits so many answers leave time for; 0 where there is none."""
+    """The number of fits for which there is time with these answers; may be 0."""
     width = answers.images.shape[1]
     n_pairs = max(1, len(answers) * width * (width - 1) // 2)
     if n_pairs > _MAX_PAIRS:
@@ -76,7 +76,7 @@ def fit_views(answers: Answers, n_starts: int, generator: torch.Generator) -> Vi
 
 def _fit(answers: Answers, generator: torch.Generator) -> tuple[Tensor, ...]:
     places = _START * torch.randn((answers.n_images, _N_DIMENSIONS), generator=generator)
-    # An image that no answer shows stays at the origin, like and unlike nothing.
+    # An image in no answer stays at the origin, neither similar nor dissimilar to anything.
     shown = torch.bincount(answers.images[answers.present], minlength=answers.n_images) > 0
     places = places.to(answers.device) * shown.unsqueeze(1)
     n_entries = _N_DIMENSIONS * (_N_DIMENSIONS + 1) // 2
@@ -116,7 +116,7 @@ def _pair_loss(block: Answers, log_odds: Tensor) -> Tensor:
 def _log_odds(
     block: Answers, places: Tensor, turns: Tensor, coarseness: Tensor, bias: Tensor
 ) -> Tensor:
-    """(B, P) by one fit."""
+    """(B, P) log odds by one fit."""
     first, second = pair_index(block.images.shape[1], block.device)
     shown = functional.embedding(block.images, places)
     turned = torch.bmm(shown, _matrices(table_rows(turns, block.annotators), places.shape[1]))
@@ -126,7 +126,7 @@ def _log_odds(
 
 
 def _matrices(entries: Tensor, d: int) -> Tensor:
-    """(B, d, d) I + T of upper triangles (B, d(d+1)/2)."""
+    """(B, d, d) I + T from upper triangles (B, d(d+1)/2)."""
     first, second = torch.triu_indices(d, d, device=entries.device)
     place = torch.arange(len(first), device=entries.device)
     which = torch.empty((d, d), dtype=torch.int64, device=entries.device)

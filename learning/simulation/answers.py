@@ -1,4 +1,4 @@
-"""What simulated annotators give and are asked, whatever they group by."""
+"""Requests to simulated annotators and their answers, whatever they group by."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GROUP_LIMITS = {"grid": 10, "bins": 4, "select": 3}
 @dataclass(frozen=True, eq=False)
 class SimulatedAnswer:
     """groups: (S,) int64, -1 left out; descriptions: one word per group number;
-    attribute: name of the attribute that was used, None when it was none."""
+    attribute: name of the attribute that was used, None if none was."""
 
     groups: IntArray
     descriptions: list[str]
@@ -35,16 +35,16 @@ class Crowd(Protocol):
     def answer(
         self, annotator: int, images: ArrayLike, kind: str = "grid", n_bins: int | None = None
     ) -> SimulatedAnswer:
-        """The grouping of one grid; depends on nothing that was asked before."""
+        """The grouping of one grid, which does not depend on earlier requests."""
         ...
 
 
 def check_request(
     crowd: Crowd, annotator: int, images: ArrayLike, kind: str, n_bins: int | None
 ) -> tuple[IntArray, int]:
-    """The images as an array, and how many groups the answer may use.
+    """The images as an array, and the maximum number of groups of the answer.
 
-    kind: "grid" (up to ten groups), "bins" (up to `n_bins`, four unless told) or "select". Raises
+    kind: "grid" (up to ten groups), "bins" (up to `n_bins`, four by default) or "select". Raises
     ValueError for an unknown kind, annotator or image.
     """
     if kind not in GROUP_LIMITS:

@@ -1,4 +1,4 @@
-"""A crowd that groups by attributes: preferences, salience, level of detail, kinds of noise."""
+"""A crowd that groups by attributes, with preferences, salience, level of detail and noise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from learning.groupings import Groupings
 from learning.simulation.answers import SimulatedAnswer, check_request
 from learning.simulation.attributes import GradedAttribute
 
-# What an answer that is not about one of the attributes does.
+# The kinds of answers that are not about one of the attributes.
 NOISE_KINDS = ("one_group", "random_groups", "other_attribute")
 _RANDOM_GROUPS = (2, 6)
 _SALIENCE_SAMPLE = 2_000
@@ -32,7 +32,7 @@ _BLOCK = 4_096
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """What each answer was about, as only a simulation knows.
+    """What each answer was about, which only a simulation knows.
 
     attribute: (G,) index, -1 for a noisy answer; noise: (G,) index into NOISE_KINDS, -1
     for none; fine: (G,) bool, the fine level of detail rather than the coarse one.
@@ -48,9 +48,9 @@ class AttributeCrowd:
     """Annotators 0..W-1 who see one collection through the same attributes.
 
     An answer about attribute k is chosen with log odds log(preference) + salience * z_k,
-    z_k being the standardised spread of the grid's images along k (CEN section 3.1.2:
+    where z_k is the standardised spread of the grid's images along k (CEN section 3.1.2:
     what varies stands out). The annotator sees each image at its position plus
-    `perception` times a normal deviate and groups at the cuts of their level of detail.
+    `perception` times a normal variable and groups at the cuts of their level of detail.
 
     attributes:   A graded attributes of one collection
     preferences:  (W, A) rows that sum to 1
@@ -100,7 +100,7 @@ class AttributeCrowd:
         salience: float = 0.0,
         random_state: int = 0,
     ) -> Self:
-        """A crowd over a table of attributes, in as many kinds as there are attributes.
+        """A crowd for a table of attributes, with annotators for each attribute.
 
         table: name -> (N,) values; noise: probability that an image goes to a random group;
         preference: share of the annotator's own attribute in their answers, the others
@@ -111,12 +111,12 @@ class AttributeCrowd:
         shares = {"noise": noise, "preference": preference, "coarse": coarse, "careless": careless}
         for name, value in shares.items():
             if not 0.0 <= value <= 1.0:
-                raise ValueError(f"{name} must lie in 0..1, got {value!r}")
+                raise ValueError(f"{name} must be in 0..1, got {value!r}")
         if not table:
             raise ValueError("a crowd needs at least one attribute to group by")
         attributes = [GradedAttribute.of_values(name, column) for name, column in table.items()]
         rng = np.random.default_rng(random_state)
-        # Spread evenly, so that a small crowd has someone for every attribute.
+        # Attributes are spread evenly, so that a small crowd has someone for each.
         own = rng.permutation(np.arange(n_annotators) % len(attributes))
         preferences = np.full(
             (n_annotators, len(attributes)), (1 - preference) / max(1, len(attributes) - 1)
@@ -147,10 +147,10 @@ class AttributeCrowd:
     def answer(
         self, annotator: int, images: ArrayLike, kind: str = "grid", n_bins: int | None = None
     ) -> SimulatedAnswer:
-        """The grouping of one grid by one annotator, the same whenever it is asked for.
+        """The grouping of one grid by one annotator, which is the same every time.
 
-        images: (S,) dense positions; kind, n_bins: see `check_request`. Images of more
-        groups than allowed, the rarest, are left out. Raises ValueError for an unknown
+        images: (S,) dense positions; kind, n_bins: see `check_request`. If there are more
+        groups than allowed, images of the rarest are left out. Raises ValueError for an unknown
         kind, annotator or image.
         """
         shown, limit = check_request(self, annotator, images, kind, n_bins)
@@ -179,7 +179,7 @@ class AttributeCrowd:
     ) -> tuple[Groupings, Choices]:
         """Answers to grids (G, S), -1 padded, by annotators (G,), and what each was about.
 
-        Another stream of chance than `answer`, made for many answers at once.
+        It draws other random numbers than `answer`, and is made for many answers at once.
         """
         images = as_index_array("grids", grids, 2)
         who = as_index_array("annotators", annotators, 1)
@@ -241,7 +241,7 @@ class AttributeCrowd:
     def _with_slips(
         self, images: IntArray, groups: IntArray, clean: BoolArray, rng: np.random.Generator
     ) -> IntArray:
-        """Images that slip go to any group of their answer."""
+        """Move images that slip to a random group of their answer."""
         present = images >= 0
         slip = (rng.random(images.shape) < self.slips) & clean[:, None]
         n_groups = np.where(present, groups, 0).max(axis=1, initial=0) + 1

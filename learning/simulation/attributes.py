@@ -1,4 +1,4 @@
-"""Attributes of a collection as a simulated crowd sees them: lines with cuts."""
+"""Attributes of a collection as lines with cuts, as a simulated crowd sees them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from learning.arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class GradedAttribute:
-    """An attribute as a line on which every image has a place.
+    """An attribute as a line on which every image has a position.
 
-    positions: (N,) float64; cuts: increasing places where a fine grouping divides;
-    coarse_cuts: those of them at which a coarse grouping divides, too;
+    positions: (N,) float64; cuts: increasing positions at which a fine grouping divides;
+    coarse_cuts: those of them at which a coarse grouping also divides;
     words: one for each of the len(cuts) + 1 fine groups, in order of position.
     """
 
@@ -51,7 +51,7 @@ class GradedAttribute:
         return self.cuts if fine else self.coarse_cuts
 
     def word(self, group: int, fine: bool) -> str:
-        """What an annotator calls one group of this level of detail."""
+        """An annotator's word for one group of this level of detail."""
         if not self.words:
             return f"{self.name} {group + 1}"
         if fine or not np.isin(self.coarse_cuts, self.cuts).all():
@@ -61,8 +61,8 @@ class GradedAttribute:
         return " or ".join(joined) if len(joined) < 3 else f"{joined[0]} and so on"
 
     def membership(self, fine: bool, perception: float) -> FloatArray:
-        """(N, C) probability that an image is put in each group when it is seen at its
-        place plus `perception` times a normal deviate."""
+        """(N, C) probability that an image is put in each group if it is seen at its
+        position plus `perception` times a normal variable."""
         cuts = self.levels(fine)
         if perception == 0:
             return np.asarray(np.eye(len(cuts) + 1)[np.searchsorted(cuts, self.positions)])

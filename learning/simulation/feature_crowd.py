@@ -13,7 +13,7 @@ from learning.simulation.answers import GROUP_LIMITS, SimulatedAnswer, check_req
 
 
 class FeatureCrowd:
-    """Annotators 0..n_annotators-1 who cluster by features (N, D), all alike.
+    """Annotators 0..n_annotators-1 who all cluster by the same features (N, D).
 
     noise: probability that an image goes to a random group. Raises ValueError for
     features that are not finite numbers.
@@ -24,7 +24,7 @@ class FeatureCrowd:
     ) -> None:
         check_count("n_annotators", n_annotators)
         if not 0.0 <= noise <= 1.0:
-            raise ValueError(f"noise must lie in 0..1, got {noise!r}")
+            raise ValueError(f"noise must be in 0..1, got {noise!r}")
         points = np.asarray(features, np.float64)
         if points.ndim != 2 or not np.isfinite(points).all():
             raise ValueError(f"features must be (N, D) and finite, got shape {points.shape}")
@@ -41,9 +41,9 @@ class FeatureCrowd:
     def answer(
         self, annotator: int, images: ArrayLike, kind: str = "grid", n_bins: int | None = None
     ) -> SimulatedAnswer:
-        """The clusters of one grid, `n_bins` (four unless told) for either kind.
+        """The clusters of one grid, `n_bins` (four by default) for either kind.
 
-        The same whenever it is asked for. Raises ValueError for an unknown kind, annotator
+        They are the same every time. Raises ValueError for an unknown kind, annotator
         or image.
         """
         shown, limit = check_request(self, annotator, images, kind, n_bins)
@@ -75,7 +75,7 @@ def group_by_features(features: FloatArray, n_bins: int, seed: int) -> IntArray:
 
     Every image has a bin; with fewer distinct images than bins, some bins stay empty.
     """
-    # Imported here: servers and commands start without it, in a second less.
+    # Imported here so that servers and commands start a second faster.
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 

@@ -1,7 +1,7 @@
-"""A crowd that shares no structure with the models: nominal categories and human shortcuts.
+"""A crowd that shares no structure with the models, with nominal categories and human shortcuts.
 
-Annotators read unordered categories, group by one attribute or by several at once, change
-their mind over time, take the easy way, copy, or answer at random.
+Annotators see unordered categories, group by one attribute or by several at once, change their
+mind over time, take shortcuts, copy, or answer at random.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.groupings import Groupings, from_answers
 
-# An interface has so many groups; images of further ones are left out.
+# The interface has this many groups; images of further ones are left out.
 MAX_GROUPS = 10
 LAZY_KINDS = ("one_group", "two_groups", "position")
 NOISE_KINDS = ("uniform", "restaurant", "position")
@@ -34,7 +34,7 @@ class GivenAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What an annotator sees and knows when a grid is shown.
+    """What an annotator sees and knows about a grid.
 
     images: (S,); categories: (N, A) of all images; progress: 0 for the annotator's first
     answer to 1 for the last; earlier: answers of everyone so far.
@@ -66,9 +66,9 @@ class Categorizer:
     """Two images are grouped together iff they are equal in every attribute of a subset.
 
     subsets: (M, A) bool, the attributes of each way to answer; start, end: (M,) probability
-    of each way at the first and at the last answer, interpolated between (a drift of
-    preference or of granularity); confusion: probability that an image is taken for a random
-    other one.
+    of each way at the first and at the last answer, interpolated between them (a drift of
+    preference or of granularity); confusion: probability that an image is mistaken for a
+    random other one.
     """
 
     subsets: BoolArray
@@ -170,7 +170,7 @@ class Noise:
 
 @dataclass(frozen=True, eq=False)
 class ForeignScene:
-    """Answers with what only a simulation knows.
+    """Answers with the truth that only a simulation knows.
 
     categories: (N, A) nominal values; classes: (N,) images equal in every attribute;
     used: (G, A) attributes that each answer grouped by, none for shortcuts and noise;
@@ -195,7 +195,9 @@ class ForeignScene:
         """
         count = self.used.sum(axis=1)
         if count.max(initial=0) > 2:
-            raise ValueError(f"an answer groups by {count.max()} attributes, at most 2 fit")
+            raise ValueError(
+                f"an answer groups by {count.max()} attributes, but at most 2 are supported"
+            )
         chosen = np.full((len(self.used), 2), -1, np.int64)
         answer, attribute = np.nonzero(self.used)
         rank = self.used.cumsum(axis=1)[answer, attribute] - 1
@@ -211,7 +213,7 @@ def play(
     annotators: IntArray,
     seed: int,
 ) -> ForeignScene:
-    """Have the grids answered in order, the g-th by annotators[g].
+    """Answer the grids in order, the g-th by annotators[g].
 
     categories: (N, A); grids: G arrays of image indices. The same seed gives the same scene.
     Raises ValueError when grids and annotators differ in number.
@@ -241,7 +243,7 @@ def play(
 
 
 def _within_limit(groups: IntArray) -> IntArray:
-    """The same groups, all but the ten largest left out."""
+    """The same groups, with images of all but the ten largest left out."""
     numbers, counts = np.unique(groups[groups >= 0], return_counts=True)
     kept = numbers[np.argsort(-counts, kind="stable")[:MAX_GROUPS]]
     return np.where(np.isin(groups, kept), groups, -1)

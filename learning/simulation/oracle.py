@@ -18,10 +18,9 @@ def probability_same(
 ) -> FloatArray:
     """(G, P) that two images of a grid are grouped together, in triu_indices(S, 1) order.
 
-    By an oracle that knows the crowd, the annotator and, with `knows_grid`, what the grid
-    makes stand out; with `attribute` (G,) also what each answer was about (-1: noise). No
-    model can be better on average; one that is has seen the answers. images: (G, S).
-    Leftovers are not modelled.
+    The oracle knows the crowd, the annotator and, with `knows_grid`, what stands out in the
+    grid; with `attribute` (G,) also what each answer was about (-1: noise). No model can be
+    better on average unless it has seen the answers. images: (G, S). Leftovers are not modelled.
     """
     careless = crowd.carelessness[annotators][:, None]
     fine = crowd.fineness[annotators][:, None]

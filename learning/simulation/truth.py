@@ -1,4 +1,4 @@
-"""What a simulated crowd sees, as distances: the yardstick of an embedding."""
+"""The true distances of a simulated crowd, with which embeddings are compared."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from learning.simulation.answers import Crowd
 from learning.simulation.attribute_crowd import AttributeCrowd
 from learning.simulation.feature_crowd import FeatureCrowd
 
-# Values that differ by rounding alone are ties.
+# Values that only differ by rounding are ties.
 _TIE = 1e-9
 
 
 def true_distances(crowd: Crowd) -> FloatArray:
-    """(N, N) how unlike the crowd sees each two images; dense, for at most some thousand.
+    """(N, N) distances of all pairs of images as the crowd sees them, for a few thousand images.
 
-    Of a crowd with features their Euclidean distance; of one with attributes the part of its
-    answers, over all annotators, in which the two would be apart. Raises TypeError for another.
+    For a crowd with features this is their Euclidean distance; for one with attributes the share
+    of all annotators' answers in which the two would be apart. Raises TypeError for another crowd.
     """
     if isinstance(crowd, FeatureCrowd):
         return np.asarray(cdist(crowd.features, crowd.features))
     if isinstance(crowd, AttributeCrowd):
         return _apart(crowd)
-    raise TypeError(f"there is no truth of a {type(crowd).__name__}")
+    raise TypeError(f"a {type(crowd).__name__} has no known truth")
 
 
 def _apart(crowd: AttributeCrowd) -> FloatArray:
@@ -42,7 +42,7 @@ def _apart(crowd: AttributeCrowd) -> FloatArray:
 
 def neighbours_right(embedding: ArrayLike, distances: FloatArray, k: int = 10) -> FloatArray:
     """(N,) share of each image's k nearest in the embedding (N, d) that are truly as near as the
-    k-th nearest; images equally far count alike."""
+    k-th nearest; ties count equally."""
     points = np.asarray(embedding, np.float64)
     k = min(k, len(points) - 1)
     found = nearest_neighbors(points, k)

@@ -1,4 +1,4 @@
-"""Simulated annotators who say of each image whether it shows something."""
+"""Simulated annotators who vote for each image whether it shows something."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from learning.simulation.answers import SimulatedAnswer, check_request
 
 
 class VoteCrowd:
-    """Annotators with a sensitivity and a specificity each (Dawid and Skene 1979).
+    """Annotators who each have a sensitivity and a specificity (Dawid and Skene 1979).
 
     truth: (N,) bool; sensitivity, specificity: (W,) share of right votes on images that show it,
-    and on the rest; unsure: share of images that nobody could tell, for each annotator anew.
+    and on the rest; unsure: share of images of which an annotator is unsure, drawn for each.
     Raises ValueError for shares outside 0..1.
     """
 
@@ -35,9 +35,9 @@ class VoteCrowd:
         for name in ("sensitivity", "specificity", "unsure"):
             share = np.asarray(getattr(self, name))
             if not ((share >= 0) & (share <= 1)).all():
-                raise ValueError(f"{name} must lie in 0..1, got {share}")
+                raise ValueError(f"{name} must be in 0..1, got {share}")
         if self.sensitivity.shape != self.specificity.shape or self.sensitivity.ndim != 1:
-            raise ValueError("sensitivity and specificity must be (W,) alike")
+            raise ValueError("sensitivity and specificity must both have shape (W,)")
 
     @classmethod
     def of_people(
@@ -48,8 +48,8 @@ class VoteCrowd:
         guessing: float = 0.0,
         random_state: int = 0,
     ) -> Self:
-        """A crowd that is wrong in a share of `noise`, one more than another (beta distributed),
-        and of which a share `guessing` says yes or no at random."""
+        """A crowd with a mean error of `noise`, which varies between annotators (beta distributed),
+        and of which a share `guessing` votes at random."""
         check_count("n_annotators", n_annotators)
         rng = np.random.default_rng(random_state)
         wrong = rng.beta(6 * noise + 1e-9, 6 * (1 - noise) + 1e-9, (2, n_annotators))
@@ -67,11 +67,11 @@ class VoteCrowd:
     def answer(
         self, annotator: int, images: ArrayLike, kind: str = "select", n_bins: int | None = None
     ) -> SimulatedAnswer:
-        """Votes on one grid; on an image always the same by the same annotator. Raises ValueError
+        """Votes on one grid; an annotator always votes the same on an image. Raises ValueError
         for another kind, an unknown annotator or image."""
         shown, _ = check_request(self, annotator, images, kind, n_bins)
         if kind != "select":
-            raise ValueError(f"this crowd votes, it does not group: kind is {kind!r}")
+            raise ValueError(f"this crowd votes and cannot answer kind {kind!r}")
         votes = [self._vote(annotator, int(image)) for image in shown]
         return SimulatedAnswer(np.array(votes, np.int64), [], None)
 

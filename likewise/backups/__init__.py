@@ -1,1 +1,1 @@
-"""Backups of a whole installation in one file, and the way back (docs/operations.md)."""
+"""Backing up a whole installation to one file, and restoring it (docs/operations.md)."""

@@ -1,9 +1,9 @@
-"""What lies in a backup: a ZIP file of these members.
+"""A backup is a ZIP file with these members.
 
-manifest.json  what it is, what of, and the SHA-256 of the list of parts
-parts.jsonl    name, size and SHA-256 of every other member; too many for the manifest
-database.dump  pg_dump's custom format
-secret_key     what LIKEWISE_SECRET_KEY was
+manifest.json  the format, what was backed up, and the SHA-256 of the list of parts
+parts.jsonl    name, size and SHA-256 of every other member; too long for the manifest
+database.dump  the database in pg_dump's custom format
+secret_key     the value of LIKEWISE_SECRET_KEY
 storage/…      every object, by its key
 """
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.core.errors import LikewiseError
 
-# Raised when an older Likewise could misread the file. Migrations do not raise it.
+# Increase this when an older Likewise could misread the file. Migrations do not need it.
 FORMAT_VERSION = 1
 MANIFEST, PARTS = "manifest.json", "parts.jsonl"
 DATABASE, KEY, STORAGE = "database.dump", "secret_key", "storage/"
@@ -24,19 +24,19 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class BackupFailed(LikewiseError):
-    """No backup was made; nothing is left of the try."""
+    """No backup was made, and no incomplete file is left."""
 
     code = "backup_failed"
 
 
 class BadBackup(LikewiseError):
-    """The file cannot be restored; nothing was changed."""
+    """The file cannot be restored. Nothing was changed."""
 
     code = "bad_backup"
 
 
 class CannotRestore(LikewiseError):
-    """The place is not fit for it, or something failed on the way; what was begun is gone again."""
+    """The target is not suitable or the restore failed. What it had begun was undone."""
 
     code = "cannot_restore"
 
@@ -50,7 +50,11 @@ class Part(BaseModel):
 
 
 class Manifest(BaseModel):
-    """revision: of the migrations; postgres, pg_dump: major versions; rows: of some tables."""
+    """The content of manifest.json.
+
+    revision: that of the migrations; postgres, pg_dump: major versions; rows: number of rows of
+    some tables
+    """
 
     format: Literal["likewise-backup"] = "likewise-backup"
     format_version: int = FORMAT_VERSION

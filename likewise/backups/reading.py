@@ -1,4 +1,4 @@
-"""A backup as it is read: checked in full before anything is changed by it."""
+"""Reading a backup, which is checked completely before it changes anything."""
 
 import hashlib
 import zipfile
@@ -27,7 +27,7 @@ LONGEST_MANIFEST = 2**20
 
 
 class Backup:
-    """An opened backup; `opened` makes one."""
+    """A backup file that `opened` has opened."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -38,16 +38,16 @@ class Backup:
             with self._archive.open(MANIFEST) as member:
                 manifest = Manifest.model_validate_json(member.read(LONGEST_MANIFEST))
         except (KeyError, ValidationError) as error:
-            raise BadBackup("This is no backup of Likewise: it has no manifest of one.") from error
+            raise BadBackup("This is not a Likewise backup: it has no manifest.") from error
         if manifest.format_version > FORMAT_VERSION:
             raise BadBackup(
-                f"This backup was made by a newer Likewise ({manifest.product_version}). "
+                f"A newer Likewise ({manifest.product_version}) made this backup. "
                 "Update Likewise first."
             )
         return manifest
 
     def check_revision(self) -> None:
-        """Raises BadBackup when the database is of a newer Likewise than this one."""
+        """Raises BadBackup if the database comes from a newer Likewise than this one."""
         if not knows_revision(self.manifest.revision):
             raise BadBackup(
                 f"The backup's database is at revision {self.manifest.revision}, which this "
@@ -56,9 +56,9 @@ class Backup:
             )
 
     def check_parts(self) -> None:
-        """Reads everything; raises BadBackup unless all is there as it was written."""
+        """Read everything; raises BadBackup if a part is missing or has changed."""
         if PARTS not in self._archive.NameToInfo:
-            raise BadBackup("The backup is not whole: its list of parts is missing.")
+            raise BadBackup("The backup is incomplete: its list of parts is missing.")
         if _digest(self.pieces(PARTS))[0] != self.manifest.parts_sha256:
             raise BadBackup("The backup is damaged: its list of parts has changed.")
         names = {MANIFEST, PARTS}
@@ -66,13 +66,13 @@ class Backup:
             try:
                 found = _digest(self.pieces(part.name))
             except KeyError as error:
-                raise BadBackup(f"The backup is not whole: {part.name} is missing.") from error
+                raise BadBackup(f"The backup is incomplete: {part.name} is missing.") from error
             if found != (part.sha256, part.size):
                 raise BadBackup(f"The backup is damaged: {part.name} has changed.")
             names.add(part.name)
         listed = self._archive.namelist()
         if len(listed) != len(names) or set(listed) != names or not {DATABASE, KEY} <= names:
-            raise BadBackup("The backup is damaged: it does not hold what its list says.")
+            raise BadBackup("The backup is damaged: its content does not match its list of parts.")
 
     def parts(self) -> Iterator[Part]:
         with self._archive.open(PARTS) as member:
@@ -80,11 +80,11 @@ class Backup:
                 yield Part.model_validate_json(line)
 
     def objects(self) -> Iterator[Part]:
-        """Those parts that belong into storage."""
+        """The parts that belong to storage."""
         return (part for part in self.parts() if part.name.startswith(STORAGE))
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """What a part holds; raises KeyError when there is none of this name."""
+        """The content of a part; raises KeyError if no part has this name."""
         with self._archive.open(name) as member:
             while piece := member.read(PIECE_BYTES):
                 yield piece
@@ -98,22 +98,22 @@ class Backup:
 
 @contextmanager
 def opened(file: Path) -> Iterator[Backup]:
-    """Raises BadBackup when the file is none, here or when the block finds it damaged."""
+    """Raises BadBackup if the file is not a backup, or if the block finds it damaged."""
     try:
         with zipfile.ZipFile(file) as archive:
             yield Backup(archive)
     except FileNotFoundError as error:
         if error.filename != str(file):
             raise
-        raise BadBackup(f"There is no file {file}.") from error
+        raise BadBackup(f"The file {file} does not exist.") from error
     except (zipfile.BadZipFile, EOFError, zlib.error) as error:
         raise BadBackup(
-            f"{file} is damaged, not whole, or no backup of Likewise: {error}"
+            f"{file} is damaged, incomplete or not a Likewise backup: {error}"
         ) from error
 
 
 def _digest(pieces: Iterator[bytes]) -> tuple[str, int]:
-    """SHA-256 in hex, and length."""
+    """The SHA-256 in hexadecimal, and the length."""
     digest, size = hashlib.sha256(), 0
     for piece in pieces:
         digest.update(piece)

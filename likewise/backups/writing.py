@@ -1,8 +1,8 @@
-"""A backup of a running system.
+"""Backing up a running system.
 
-The order makes it whole: first nothing is removed from storage any more, then the database is read
-as of one moment, then storage, which by then has all that the database names. What was added to
-storage in the meantime comes along, and does no harm.
+The order makes the backup consistent. First, nothing is removed from storage any more. Then the
+database is read in one snapshot, and then storage, which has every object that the snapshot names.
+Objects that were added to storage in the meantime are included and do no harm.
 """
 
 import hashlib
@@ -42,14 +42,14 @@ COUNTED = ("account", "collection", "image", "campaign", "answer", "model", "rec
 
 
 def write_backup(target: Path) -> Manifest:
-    """Back up the installation of the settings into `target`, readable by its owner alone.
+    """Back up the installation that the settings name to `target`, which only its owner can read.
 
-    Raises BackupFailed, NoTool, ToolFailed; `target` is there only if it is whole.
+    Raises BackupFailed, NoTool, ToolFailed; then `target` does not exist.
     """
     if target.exists():
-        raise BackupFailed(f"{target} is there already. Give another name.")
+        raise BackupFailed(f"{target} already exists. Choose another name.")
     if not target.parent.is_dir():
-        raise BackupFailed(f"There is no folder {target.parent}. Make it first.")
+        raise BackupFailed(f"The folder {target.parent} does not exist. Create it first.")
     try:
         with _finished_or_gone(target) as file:
             return _write(file)
@@ -57,12 +57,12 @@ def write_backup(target: Path) -> Manifest:
         raise BackupFailed(f"No backup was made: {error}.") from error
     except DBAPIError as error:
         reason = str(error.orig).partition("\n")[0]
-        raise BackupFailed(f"No backup was made, by the database: {reason}") from error
+        raise BackupFailed(f"No backup was made. The database reported: {reason}") from error
 
 
 @contextmanager
 def _finished_or_gone(target: Path) -> Iterator[IO[bytes]]:
-    """A file under another name, which only its owner may read, that gets its own in the end."""
+    """Yield a private file that gets the name `target` at the end, and is deleted on errors."""
     number, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(number, "wb") as file:
@@ -95,7 +95,7 @@ def _write(file: IO[bytes]) -> Manifest:
 
 
 class _Parts:
-    """Adds members, and notes them in a list that becomes the last but one."""
+    """Adds members to the ZIP file and lists them for the member parts.jsonl."""
 
     def __init__(self, archive: zipfile.ZipFile, listed: IO[bytes]) -> None:
         self._archive, self._listed = archive, listed
@@ -107,7 +107,7 @@ class _Parts:
         return part
 
     def end(self) -> str:
-        """SHA-256 of the list."""
+        """Write the list of parts; returns its SHA-256."""
         self._listed.seek(0)
         return self._store(PARTS, self._listed, zipfile.ZIP_DEFLATED).sha256
 
@@ -125,8 +125,8 @@ class _Parts:
 
 
 def _add_database(session: Session, parts: _Parts) -> dict[str, object]:
-    """The dump and what the manifest tells of it, as of the same moment."""
-    # Nothing happens in this transaction while pg_dump reads.
+    """Add the dump; returns what the manifest says about it, from the same snapshot."""
+    # This transaction is idle while pg_dump reads.
     session.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
     moment = session.execute(text("SELECT pg_export_snapshot()")).scalar_one()
     postgres = int(session.execute(text("SHOW server_version_num")).scalar_one()) // 10_000
@@ -146,14 +146,14 @@ def _add_database(session: Session, parts: _Parts) -> dict[str, object]:
 
 
 def _add_storage(parts: _Parts) -> tuple[int, int]:
-    """How many objects, and bytes of them all."""
+    """Add all objects; returns their number and their total size in bytes."""
     n, size = 0, 0
     for key in all_keys():
         try:
             pieces = stream_object(key)
             first = next(pieces, b"")
         except FileNotFoundError:
-            # Not one that the database names: nothing of those is removed now.
+            # The database does not name this object: those that it names are not removed now.
             continue
         part = parts.add(STORAGE + key, _with(first, pieces))
         n, size = n + 1, size + part.size

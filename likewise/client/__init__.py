@@ -1,4 +1,4 @@
-"""A small client of Likewise's API: `docs/api.md` shows it at work.
+"""A small client for Likewise's API. `docs/api.md` has examples.
 
     from likewise.client import Likewise
 
@@ -6,7 +6,7 @@
         for campaign in likewise.campaigns():
             print(campaign.name, campaign.progress().answers)
 
-Needs httpx alone; numpy only where an embedding is asked for.
+It needs only httpx, and numpy for embeddings.
 """
 
 from likewise.client.api import Likewise

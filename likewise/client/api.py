@@ -1,4 +1,4 @@
-"""The way in."""
+"""`Likewise`, where the client begins."""
 
 from collections.abc import Iterator
 from types import TracebackType
@@ -13,12 +13,12 @@ from likewise.client.webhooks import Webhook
 
 
 class Likewise:
-    """A Likewise server, as one account sees it.
+    """A Likewise server as one account sees it.
 
-    base_url: such as `https://likewise.example.org`
-    token:    made under *Account*; `lw_…`
-    timeout:  in seconds, of each request's steps
-    tries:    of a request that finds no server, or one in trouble
+    base_url: an address such as `https://likewise.example.org`
+    token:    an API token, which you create under *Account*; `lw_…`
+    timeout:  seconds for each step of a request
+    tries:    number of tries if the server cannot be reached or is overloaded
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Likewise:
         self._transport.close()
 
     def collections(self) -> Iterator[Collection]:
-        """All collections, the newest first."""
+        """All collections, newest first."""
         for one in self._transport.pages("/collections"):
             yield Collection(self._transport, one)
 
@@ -58,7 +58,7 @@ class Likewise:
         return Collection(self._transport, self._transport.post("/collections", {"name": name}))
 
     def campaigns(self) -> Iterator[Campaign]:
-        """Own campaigns and those shared with the account, the newest first."""
+        """The account's campaigns and those shared with it, newest first."""
         for one in self._transport.pages("/campaigns"):
             yield Campaign(self._transport, one)
 
@@ -66,22 +66,28 @@ class Likewise:
         return Campaign(self._transport, self._transport.get(f"/campaigns/{campaign_id}"))
 
     def create_campaign(self, name: str, collection: Collection | str, **settings: Any) -> Campaign:
-        """A draft. `settings`: what the API's `NewCampaign` takes, such as `kind="bins"`,
-        `strategy="crowdster"`, `budget=200`, `question="…"`; left out: the defaults."""
+        """Create a draft.
+
+        settings: fields of the API's `NewCampaign`, such as `kind="bins"`,
+        `strategy="crowdster"`, `budget=200` or `question="…"`; others have their defaults
+        """
         about = collection.id if isinstance(collection, Collection) else collection
         body = {"name": name, "collection_id": about, **settings}
         return Campaign(self._transport, self._transport.post("/campaigns", body))
 
     def webhooks(self) -> Iterator[Webhook]:
-        """All webhooks of the account, the newest first."""
+        """All webhooks of the account, newest first."""
         for one in self._transport.pages("/webhooks"):
             yield Webhook(self._transport, one)
 
     def create_webhook(
         self, url: str, events: list[str], campaign: Campaign | str | None = None
     ) -> Webhook:
-        """Have events sent to `url`: `round.finished`, `campaign.finished`, `job.failed`; of one
-        campaign, or of all that the account may see. Keep its `secret`: it is told this once."""
+        """Send events to `url`: `round.finished`, `campaign.finished` or `job.failed`.
+
+        They come from one campaign or from all that the account can see. Store the webhook's
+        `secret`: it is only shown now.
+        """
         about = campaign.id if isinstance(campaign, Campaign) else campaign
         body = {"url": url, "events": events, "campaign_id": about}
         return Webhook(self._transport, self._transport.post("/webhooks", body))

@@ -1,4 +1,4 @@
-"""Campaigns: running them, and taking their results."""
+"""Campaigns: running them and getting their results."""
 
 import tempfile
 import time
@@ -21,7 +21,7 @@ from likewise.client.transport import Transport
 
 
 class Campaign:
-    """One question asked about one collection. `settings` holds all that the API tells of it."""
+    """One question about one collection. `settings` has every field that the API returns."""
 
     def __init__(self, transport: Transport, data: dict[str, Any]) -> None:
         self._transport = transport
@@ -39,7 +39,7 @@ class Campaign:
         return f"/campaigns/{self.id}"
 
     def start(self) -> Progress:
-        """From draft to running: from now on the link for annotators works."""
+        """Launch a draft. From now on, the link for annotators works."""
         return self._act("start")
 
     def pause(self) -> Progress:
@@ -49,7 +49,7 @@ class Campaign:
         return self._act("resume")
 
     def finish(self) -> Progress:
-        """End before the budget is spent; what came in is learned once more."""
+        """End the campaign before the budget is spent, and train on the answers once more."""
         return self._act("finish")
 
     def retry(self) -> Progress:
@@ -68,7 +68,7 @@ class Campaign:
     def wait(self, timeout: float | None = None, poll: float = 2.0) -> Progress:
         """Wait until the campaign has finished and its last training has ended.
 
-        timeout: in seconds, None for ever. Raises TimeoutError, TrainingFailed.
+        timeout: in seconds; None waits for ever. Raises TimeoutError, TrainingFailed.
         """
         deadline = time.monotonic() + timeout if timeout is not None else None
         while True:
@@ -85,7 +85,7 @@ class Campaign:
             time.sleep(poll)
 
     def share(self, email: str, access: str = "view") -> None:
-        """Let another requester look at the campaign (`view`), or work on it (`edit`)."""
+        """Let another requester see (`view`) or change (`edit`) the campaign."""
         body = {"email": email, "access": access}
         self._transport.request("PUT", f"{self._path}/shares", json=body)
 
@@ -96,9 +96,9 @@ class Campaign:
         role: str | None = None,
         newest_first: bool = False,
     ) -> Iterator[Answer]:
-        """Finished answers in the order in which they came, fetched as they are asked for.
+        """Finished answers in the order in which they were submitted, fetched page by page.
 
-        role: `ask` (learned from), `gold` or `repeat` (checks of the annotator); None: all.
+        role: `ask` (used for learning), `gold` or `repeat` (checks of the annotator); None: all
         """
         order = "newest" if newest_first else "oldest"
         query = {"annotator": annotator, "round": round, "role": role, "order": order}
@@ -106,12 +106,12 @@ class Campaign:
             yield Answer.of(one)
 
     def models(self) -> Iterator[Model]:
-        """All models, the oldest first."""
+        """All models, oldest first."""
         for one in self._transport.pages(f"{self._path}/models"):
             yield Model.of(one)
 
     def embedding(self, version: int | None = None) -> Embedding:
-        """The vectors of all images in the newest model, or in model `version`."""
+        """The vectors of all images in model `version`, or in the newest model."""
         import numpy as np
 
         with tempfile.TemporaryDirectory() as folder:
@@ -128,7 +128,7 @@ class Campaign:
         k: int = 10,
         version: int | None = None,
     ) -> list[Neighbour]:
-        """The images most like one, nearest first; it is named by position, hash or file name."""
+        """The images nearest to one image, which is given by position, hash or file name."""
         query = {"image": image, "sha256": sha256, "filename": filename, "k": k}
         told = self._transport.get(f"{self._path}/neighbours", **query, version=version)
         return [read(Neighbour, one) for one in told["neighbours"]]
@@ -141,12 +141,12 @@ class Campaign:
         cluster: int | None = None,
         asked: bool | None = None,
     ) -> Iterator[Membership]:
-        """Every image in the clusters of its own that the newest model has, or model `version`.
+        """Every image with its cluster in model `version`, or in the newest model.
 
-        order: `position`, or `uncertain`: the least probable first. Raises NotFound for a model
-        of a strategy that tells no clusters.
+        order: `position`, or `uncertain` for the least probable first. Raises NotFound if the
+        campaign's strategy does not learn clusters.
         """
-        # Of a campaign without a model the first is asked for, which the server says is not there.
+        # Without a model this requests version 1, and the server replies that it does not exist.
         newest = max((one.version for one in self.models()), default=1)
         number = newest if version is None else version
         query = {"order": order, "cluster": cluster, "asked": asked}
@@ -162,10 +162,10 @@ class Campaign:
         label: str | None = None,
         asked: bool | None = None,
     ) -> Iterator[Label]:
-        """Every image of a select campaign with its label by the newest model, or model `version`.
+        """Every image of a select campaign with its label in model `version`, or in the newest.
 
-        order: `likeliest`: the surest yes first; `contested`: the least sure first; `position`.
-        label: `yes` or `no` only. Raises NotFound for a model that labels nothing.
+        order: `likeliest` (most certain yes first), `contested` (least certain first) or `position`
+        label: only `yes` or only `no`. Raises NotFound if the model has no labels.
         """
         newest = max((one.version for one in self.models()), default=1)
         path = f"{self._path}/models/{newest if version is None else version}/labels"
@@ -174,7 +174,7 @@ class Campaign:
             yield read(Label, one)
 
     def export(self, file: str, to: str | Path = ".", **query: Any) -> Path:
-        """Take a file away, such as `answers.csv`; `to` is a folder or a path. Returns the path."""
+        """Download an export such as `answers.csv` to a folder or path; returns its path."""
         path = Path(to)
         target = path / file if path.is_dir() else path
         self._transport.download(f"{self._path}/export/{file}", target, **query)

@@ -1,4 +1,4 @@
-"""Collections, and filling them."""
+"""Collections and uploads to them."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
@@ -31,17 +31,17 @@ class Collection:
         return f"/collections/{self.id}"
 
     def images(self) -> Iterator[Image]:
-        """All images by position."""
+        """All images in order of position."""
         for one in self._transport.pages(f"{self._path}/images", limit=1000):
             yield read(Image, one)
 
     def upload(
         self, what: Paths, progress: Callable[[int, int], None] | None = None
     ) -> UploadReport:
-        """Add files, or all files of a folder: images, ZIP files of images, CSV tables.
+        """Add files or a folder's files: images, ZIP files of images, and CSV tables.
 
-        What is in the collection already is not sent again, so that an upload that was broken off
-        goes on where it was when called anew. `progress` is told (files done, files in all).
+        Images that are already in the collection are not sent again, so call this again to resume
+        an interrupted upload. `progress` is called with (files done, total number of files).
         """
         files = _files(what)
         known = {image.sha256 for image in self.images()} if self.n_images else set()
@@ -74,7 +74,7 @@ class Collection:
 
 
 def _files(what: Paths) -> list[Path]:
-    """Files in order of name; of folders, those that can be used. Raises FileNotFoundError."""
+    """All files, and the usable files of folders, tables last. Raises FileNotFoundError."""
     given = [what] if isinstance(what, str | Path) else list(what)
     found: list[Path] = []
     for path in map(Path, given):
@@ -84,13 +84,13 @@ def _files(what: Paths) -> list[Path]:
         elif path.is_file():
             found.append(path)
         else:
-            raise FileNotFoundError(f"There is no file or folder {path}.")
+            raise FileNotFoundError(f"The file or folder {path} does not exist.")
     # Tables last, so that the images they describe are there.
     return sorted(found, key=lambda path: path.suffix.lower() == ".csv")
 
 
 def _batches(files: list[Path]) -> Iterator[list[Path]]:
-    """Requests of bounded size; ZIP files and tables go alone."""
+    """Yield batches of bounded size, one per request. A ZIP file or table is sent alone."""
     batch: list[Path] = []
     size = 0
     for path in files:

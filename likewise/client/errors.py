@@ -1,4 +1,4 @@
-"""What can go wrong, by type; `code` is the API's stable name of it, `detail` a sentence."""
+"""Errors of the client. `code` is the API's stable name of an error, `detail` a sentence."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import httpx
 class LikewiseApiError(Exception):
     """The API refused a request.
 
-    status: of HTTP; errors: the fields that do not fit, each with `where` and `message`
+    status: the HTTP status; errors: the invalid fields, each with `where` and `message`
     """
 
     def __init__(
@@ -24,38 +24,38 @@ class BadRequest(LikewiseApiError):
 
 
 class Unauthorized(LikewiseApiError):
-    """The token is missing, unknown, revoked or too old (401)."""
+    """The token is missing, unknown, revoked or expired (401)."""
 
 
 class Forbidden(LikewiseApiError):
-    """The token may only read, or the campaign is shared to look at (403)."""
+    """The token can only read, or the campaign is shared for viewing only (403)."""
 
 
 class NotFound(LikewiseApiError):
-    """There is none, or it is somebody else's (404)."""
+    """It does not exist, or it belongs to another account (404)."""
 
 
 class Conflict(LikewiseApiError):
-    """Not in the state that it is in now (409)."""
+    """The request does not suit the current state (409)."""
 
 
 class Unavailable(LikewiseApiError):
-    """Too many requests, or the server's own trouble, after all tries (429, 5xx)."""
+    """After all tries: too many requests, or a failure of the server (429, 5xx)."""
 
 
 class TrainingFailed(Exception):
-    """The campaign's last training failed; the message says why, `Campaign.retry` tries again."""
+    """The campaign's last training failed. The message says why; `Campaign.retry` tries again."""
 
 
 class BadSignature(Exception):
-    """A webhook's message is not what Likewise signed, or too old."""
+    """Likewise did not sign this message, or it is too old."""
 
 
 BY_STATUS = {401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 429: Unavailable}
 
 
 def error_of(response: httpx.Response) -> LikewiseApiError:
-    """The error that a reply tells of; its body has been read."""
+    """The error in a response whose body has been read."""
     status = response.status_code
     try:
         told: Any = response.json()

@@ -1,4 +1,4 @@
-"""What the API tells, as frozen dataclasses. Fields that a newer server adds are passed over."""
+"""The API's objects as frozen dataclasses. Fields that a newer server adds are ignored."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
@@ -13,14 +13,14 @@ Told = TypeVar("Told")
 
 
 def read(kind: type[Told], data: dict[str, Any], **instead: Any) -> Told:
-    """The fields of `kind` from JSON; `instead` holds those that need more than taking over."""
+    """Make an object from the JSON fields it knows; `instead` has those that need conversion."""
     known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: value for name, value in {**data, **instead}.items() if name in known})
 
 
 @dataclass(frozen=True)
 class Image:
-    """`position` is its number in the collection; `sha256` that of the uploaded file."""
+    """`position` is its number in the collection; `sha256` is the hash of the uploaded file."""
 
     position: int
     filename: str
@@ -32,14 +32,14 @@ class Image:
 
 @dataclass
 class UploadReport:
-    """What became of every file of an upload.
+    """The result of an upload for every file.
 
     added:      positions by file name
-    duplicates: file name by that of the same image in the collection
+    duplicates: the file name of the same image in the collection, by file name
     rejected:   the reason by file name
-    partly_used: what is to be said of tables with rows that name no image, by file name
-    present:    files that were in the collection before and were not sent again
-    attributes: all attributes that the collection's images have
+    partly_used: a message on each table with rows that match no image, by file name
+    present:    files that were already in the collection and were not sent again
+    attributes: all attributes of the collection's images
     """
 
     added: dict[str, int] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class UploadReport:
 
 @dataclass(frozen=True)
 class Job:
-    """A training; `progress` in [0, 1]."""
+    """A training; `progress` is in [0, 1]."""
 
     id: str
     state: str
@@ -140,8 +140,11 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Membership:
-    """An image in a model's own clusters; second_cluster: None where there is one cluster only;
-    asked: whether an answer that was learned from shows it."""
+    """An image's cluster in a model.
+
+    second_cluster: None if the model has only one cluster; asked: whether an answer that the model
+    was learned from shows the image
+    """
 
     image: int
     filename: str
@@ -155,8 +158,11 @@ class Membership:
 
 @dataclass(frozen=True)
 class Label:
-    """An image of a select campaign; probabilities are of yes: by votes and classifier, by the
-    classifier alone (`prior`), by the votes alone (None without any). yes, no, unsure: votes."""
+    """An image of a select campaign with its label and its probabilities of yes.
+
+    probability: from votes and classifier; prior: from the classifier alone; majority,
+    dawid_skene, glad: from votes alone, None without votes; yes, no, unsure: numbers of votes
+    """
 
     image: int
     filename: str
@@ -174,7 +180,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Embedding:
-    """vectors: (N, d) float32, row k is the image at position k; filenames, sha256: (N,) text."""
+    """vectors: (N, d) float32, where row k is the image at position k; filenames, sha256: (N,)."""
 
     vectors: "NDArray[np.float32]"
     filenames: "NDArray[np.str_]"
@@ -183,7 +189,7 @@ class Embedding:
 
 @dataclass(frozen=True)
 class Attempt:
-    """status: of HTTP, None when no reply came; said: the reply's beginning, or the error."""
+    """status: the HTTP status, None without a response; said: start of the response, or error."""
 
     at: datetime
     status: int | None
@@ -197,7 +203,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Delivery:
-    """state: pending, delivered or failed; body: what is sent, signed."""
+    """state: pending, delivered or failed; body: the signed content."""
 
     id: str
     event: str

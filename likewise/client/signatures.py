@@ -1,4 +1,4 @@
-"""Checking that a webhook's message comes from Likewise (Standard Webhooks 1.0)."""
+"""Verification that a webhook's message comes from Likewise (Standard Webhooks 1.0)."""
 
 import base64
 import hashlib
@@ -20,24 +20,24 @@ def verify_webhook(
     secret: str,
     tolerance: float = TOLERANCE_SECONDS,
 ) -> dict[str, Any]:
-    """The message's JSON, if it was signed with `secret` at most `tolerance` seconds ago.
+    """Return the message's JSON if it was signed with `secret` at most `tolerance` seconds ago.
 
-    body: as it came, byte for byte. The header `webhook-id` is the same when a message is sent
-    again: keep it to handle each message once. Raises BadSignature.
+    body: the request's body, unchanged. A message that is sent again has the same `webhook-id`
+    header: store it to handle each message once. Raises BadSignature.
     """
     given = {name.lower(): value for name, value in headers.items()}
     try:
         message_id, timestamp = given["webhook-id"], int(given["webhook-timestamp"])
         signatures = given["webhook-signature"].split()
     except (KeyError, ValueError) as error:
-        raise BadSignature("The headers of a signed message are missing or damaged.") from error
+        raise BadSignature("The signature headers are missing or malformed.") from error
     if abs(time.time() - timestamp) > tolerance:
-        raise BadSignature("The message was signed too long ago, or the clocks differ.")
+        raise BadSignature("The signature is too old, or the clocks differ.")
     data = body.encode() if isinstance(body, str) else body
     key = base64.b64decode(secret.removeprefix(START))
     digest = hmac.new(key, f"{message_id}.{timestamp}.".encode() + data, hashlib.sha256).digest()
     expected = f"v1,{base64.b64encode(digest).decode()}"
     if not any(hmac.compare_digest(expected.encode(), one.encode()) for one in signatures):
-        raise BadSignature("The signature does not fit: another secret, or another body.")
+        raise BadSignature("The signature does not match: the secret or the body differs.")
     told: dict[str, Any] = json.loads(data)
     return told

@@ -1,6 +1,6 @@
-"""Requests that are tried again where that is safe.
+"""Requests that are retried where that is safe.
 
-Every POST carries an Idempotency-Key, so that a request whose reply was lost has its effect once.
+Every POST has an Idempotency-Key, so that a request takes effect once even if it is retried.
 """
 
 import random
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 
 class Transport:
-    """One connection pool; not for several threads at once."""
+    """One connection pool, which only one thread at a time can use."""
 
     def __init__(
         self,
@@ -51,9 +51,9 @@ class Transport:
         return self.request("POST", path, json=body, **options)
 
     def request(self, method: str, path: str, **options: Any) -> Json:
-        """The reply's JSON, {} where there is none.
+        """Return the response's JSON, or {} if it is empty.
 
-        Raises LikewiseApiError, or httpx.TransportError when no try reached the server.
+        Raises LikewiseApiError, or httpx.TransportError if the last try did not reach the server.
         """
         headers = {"Idempotency-Key": str(uuid.uuid4())} if method == "POST" else {}
         if "params" in options:
@@ -70,7 +70,7 @@ class Transport:
         return told
 
     def pages(self, path: str, **query: Any) -> Iterator[Json]:
-        """All items of a list, fetched page by page as they are asked for."""
+        """Yield all items of a list, fetched page by page."""
         after = None
         while True:
             page = self.get(path, **query, after=after)
@@ -80,7 +80,7 @@ class Transport:
                 return
 
     def download(self, path: str, target: Path, **query: Any) -> None:
-        """Stream a file to `target`, which is there whole or not at all."""
+        """Download a file to `target`, completely or not at all."""
         part = target.with_name(f"{target.name}.part")
         params = {name: value for name, value in query.items() if value is not None}
 
@@ -101,7 +101,7 @@ class Transport:
             part.unlink(missing_ok=True)
 
     def _persist(self, send: Callable[[], httpx.Response]) -> httpx.Response:
-        """Try until there is a reply that trying again would not change."""
+        """Retry until the response is final, or the tries are used up."""
         for attempt in range(1, self._tries + 1):
             wait = min(0.25 * 2**attempt, LONGEST_WAIT)
             try:

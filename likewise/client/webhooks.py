@@ -8,7 +8,7 @@ from likewise.client.transport import Transport
 
 
 class Webhook:
-    """An address that is told of events. `secret` is known where it was made, and nowhere else."""
+    """An address that events are sent to. Only a new webhook knows its `secret`."""
 
     def __init__(self, transport: Transport, data: dict[str, Any]) -> None:
         self._transport = transport
@@ -35,13 +35,13 @@ class Webhook:
         events: list[str] | None = None,
         enabled: bool | None = None,
     ) -> None:
-        """What is left out stays."""
+        """Change the given settings and keep the others."""
         given = {"url": url, "events": events, "enabled": enabled}
         body = {name: value for name, value in given.items() if value is not None}
         self._take(self._transport.request("PATCH", self._path, json=body))
 
     def new_secret(self) -> str:
-        """The old one signs nothing from now on."""
+        """Replace the secret; from now on, messages are signed with the new one."""
         self.secret = self._transport.post(f"{self._path}/secret")["secret"]
         return str(self.secret)
 
@@ -49,7 +49,7 @@ class Webhook:
         return Delivery.of(self._transport.post(f"{self._path}/ping"))
 
     def deliveries(self) -> Iterator[Delivery]:
-        """What was sent in the last thirty days, the newest first."""
+        """Deliveries of the last thirty days, newest first."""
         for one in self._transport.pages(f"{self._path}/deliveries"):
             yield Delivery.of(one)
 

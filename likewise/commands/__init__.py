@@ -1,6 +1,6 @@
-"""Commands of the `likewise` program, one file a group."""
+"""Commands of the `likewise` program, one file per group."""
 
 from app import tables
 
-# Services of any capability are called from here, and SQLAlchemy must know all their tables.
+# Commands call services of every package, and SQLAlchemy must know all their tables.
 __all__ = ["tables"]

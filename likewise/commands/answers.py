@@ -1,4 +1,4 @@
-"""`likewise import-answers`: answers collected elsewhere, into a campaign of this installation."""
+"""`likewise import-answers` adds answers collected elsewhere to a campaign."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -23,22 +23,22 @@ class NamedBy(StrEnum):
 
 def import_answers_(
     campaign: Annotated[str, typer.Argument(help="Name or id of a campaign that has started.")],
-    file: Annotated[Path, typer.Argument(help="JSON Lines, one answer a line; may be gzipped.")],
+    file: Annotated[Path, typer.Argument(help="JSON Lines, one answer per line; can be gzipped.")],
     by: Annotated[
         NamedBy, typer.Option(help="Whether the file names images by file name or by position.")
     ] = NamedBy.name,
-    learn: Annotated[bool, typer.Option(help="Learn a model from the answers at once.")] = True,
+    learn: Annotated[bool, typer.Option(help="Learn a model from the answers immediately.")] = True,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check the file and store nothing.")
+        bool, typer.Option("--dry-run", help="Check the file without storing anything.")
     ] = False,
 ) -> None:
-    """Import answers that were collected elsewhere; a file with any mistake is refused whole."""
+    """Import answers that were collected elsewhere. A file with a mistake is rejected entirely."""
     environment.load()
     from app.core.database import transaction
     from app.core.settings import get_settings
 
     if not file.is_file():
-        raise InvalidInput(f"There is no file {file}.")
+        raise InvalidInput(f"The file {file} does not exist.")
     try:
         opened = file.open("rb")
     except OSError as error:
@@ -55,24 +55,24 @@ def import_answers_(
 
 
 def _sentences(campaign: Campaign, report: ImportReport, *, dry_run: bool) -> str:
-    """What was imported, or would be."""
+    """Describe what was imported, or would be imported in a dry run."""
     verb = "would be imported" if dry_run else _was(report.n_new, "imported")
     sentences = [f"{campaign.name}: {_counted(report.n_new, 'answer')} {verb}"]
     if report.sizes is not None:
         smallest, largest = report.sizes
         images = str(smallest) if smallest == largest else f"{smallest} to {largest}"
         sentences[0] += (
-            f", of {_counted(report.n_annotators, 'annotator')} "
+            f" from {_counted(report.n_annotators, 'annotator')} "
             f"({report.n_new_annotators:,} new), grids of {images} images"
         )
     sentences[0] += "."
     if report.n_known:
         n = report.n_known
-        sentences.append(f"{_counted(n, 'answer')} {_was(n, 'there already')}.")
+        sentences.append(f"{_counted(n, 'answer')} {_was(n, 'already there')}.")
     for field, n in report.ignored.items():
-        sentences.append(f"The field {field!r} of {_counted(n, 'line')} was ignored.")
+        sentences.append(f"The field {field!r} was ignored in {_counted(n, 'line')}.")
     if report.is_learning:
-        sentences.append("A model is being learned from them.")
+        sentences.append("A model is being learned from the answers.")
     return "\n".join(sentences)
 
 

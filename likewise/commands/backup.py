@@ -9,35 +9,35 @@ from likewise import environment
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="Where to; a file that is not there yet.")],
+    file: Annotated[Path, typer.Argument(help="The file to write; it must not exist yet.")],
 ) -> None:
-    """Back up database, storage and secret key into one file, while everything runs."""
+    """Back up the database, storage and secret key to one file. Likewise can keep running."""
     environment.load()
     from likewise.backups.writing import write_backup
 
     told = write_backup(file.absolute())
     typer.echo(f"{file}: {told.in_words()}")
-    typer.echo("It holds the secret key. Keep it as you keep passwords.")
+    typer.echo("The file contains the secret key. Store it as safely as a password.")
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="What `likewise backup` made.")],
+    file: Annotated[Path, typer.Argument(help="A file that `likewise backup` wrote.")],
     into: Annotated[
-        Path | None, typer.Option(help="The data folder to be; LIKEWISE_DATA if left out.")
+        Path | None, typer.Option(help="The new data folder; LIKEWISE_DATA by default.")
     ] = None,
-    check: Annotated[bool, typer.Option(help="Only look whether the file is whole.")] = False,
+    check: Annotated[bool, typer.Option(help="Only check that the file is intact.")] = False,
 ) -> None:
-    """Restore a backup into a place that holds nothing yet, and migrate it."""
+    """Restore a backup to an empty data folder and database, and migrate it."""
     from likewise.backups.restoring import check_backup, restore_backup
 
     if check:
-        typer.echo(f"{file} is whole: {check_backup(file).in_words()}")
+        typer.echo(f"{file} is intact: {check_backup(file).in_words()}")
         return
     folder = into.absolute() if into else environment.data_folder()
     told = restore_backup(file, folder)
     typer.echo(f"Restored into {folder}: {told.in_words()}")
     if told.rows.get("recruitment"):
         typer.echo(
-            "People were recruited there. Before it starts, read docs/operations.md, "
-            "Backups of the books: bonuses paid since would be paid again."
+            "This installation recruited people. Before you start it, read docs/operations.md, "
+            "Backups of the ledger: bonuses paid since the backup would be paid again."
         )

@@ -1,4 +1,4 @@
-"""`likewise campaign …` and `likewise export`: campaigns without the browser."""
+"""`likewise campaign …` and `likewise export` manage campaigns without the browser."""
 
 import sys
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ from app.results.catalogue import BY_NAME, Export, Options, get_export, make
 from likewise import environment
 from likewise.commands.shared import find_campaign, owner_of
 
-cli = typer.Typer(help="Create and steer campaigns.", no_args_is_help=True)
+cli = typer.Typer(help="Create and manage campaigns.", no_args_is_help=True)
 
 
 @cli.command("list")
 def list_campaigns() -> None:
-    """Show all campaigns."""
+    """List all campaigns."""
     environment.load()
     from app.core.database import transaction
 
@@ -42,16 +42,16 @@ def create(
     kind: Annotated[str, typer.Option(help="grid, bins or select.")] = "grid",
     strategy: Annotated[str, typer.Option(help="cen or crowdster.")] = "cen",
     question: str = CampaignPlan.question,
-    budget: Annotated[int, typer.Option(help="Answers wanted in all.")] = 100,
+    budget: Annotated[int, typer.Option(help="Total number of answers.")] = 100,
     rounds: int | None = None,
     grid_size: int | None = None,
     ready_share: Annotated[
-        float, typer.Option(help="Part of a round held ready; 0: wait for the newest model.")
+        float, typer.Option(help="Share of a round prepared early; 0 waits for each model.")
     ] = CampaignPlan.ready_share,
-    owner: Annotated[str, typer.Option(help="E-mail of the owner; the first account's.")] = "",
-    start: Annotated[bool, typer.Option(help="Start it at once.")] = False,
+    owner: Annotated[str, typer.Option(help="Owner's e-mail; the first account by default.")] = "",
+    start: Annotated[bool, typer.Option(help="Launch it immediately.")] = False,
 ) -> None:
-    """Create a campaign and print its id and the annotators' link."""
+    """Create a campaign, and print its id and the link for annotators."""
     environment.load()
     from app.core.database import transaction
     from app.core.settings import get_settings
@@ -63,7 +63,7 @@ def create(
         )
         found = session.scalars(owned).all()
         if len(found) != 1:
-            raise NotFound(f"{account.email} has {len(found)} collections called {collection!r}.")
+            raise NotFound(f"{account.email} has {len(found)} collections named {collection!r}.")
         plan = CampaignPlan(
             name=name,
             collection_id=found[0],
@@ -94,7 +94,7 @@ def act(
     from app.core.database import transaction
 
     if action not in ACTIONS:
-        raise InvalidInput(f"The action is one of {', '.join(ACTIONS)}, not {action!r}.")
+        raise InvalidInput(f"{action!r} is not an action. Choose one of {', '.join(ACTIONS)}.")
     with transaction() as session:
         found = find_campaign(session, campaign)
         owner = session.get_one(Account, found.owner_id)
@@ -104,19 +104,19 @@ def act(
 def export(
     campaign: Annotated[str, typer.Argument(help="Name or id.")],
     file: Annotated[
-        Path, typer.Argument(help=f"Ends in one of: {', '.join(BY_NAME)}; any name for --archive.")
+        Path, typer.Argument(help=f"Ends in one of: {', '.join(BY_NAME)}; any name with --archive.")
     ],
     archive: Annotated[
-        bool, typer.Option("--archive", help="The whole campaign, for `likewise import`.")
+        bool, typer.Option("--archive", help="Write the whole campaign, for `likewise import`.")
     ] = False,
     version: Annotated[
-        int | None, typer.Option(min=1, help="Of the model; the newest unless told.")
+        int | None, typer.Option(min=1, help="Version of the model; the newest by default.")
     ] = None,
     per_answer: Annotated[
-        int, typer.Option(min=1, help="Triplets of each answer, at most.")
+        int, typer.Option(min=1, help="Maximum number of triplets per answer.")
     ] = Options.per_answer,
 ) -> None:
-    """Write answers, what a model tells, or all of a campaign to a file; its name says which."""
+    """Export answers, a model's results or a whole campaign. The file's name selects which."""
     environment.load()
     from app.core.database import snapshot
 
@@ -128,17 +128,17 @@ def export(
 
 
 def _export_of(file: Path) -> Export:
-    """The export that a file's name ends in; the longest, where several do."""
+    """The export whose name the file's name ends with; the longest one if several match."""
     fitting = [name for name in BY_NAME if file.name.endswith(name)]
     if not fitting:
         raise InvalidInput(
-            f"The file's name must end in one of {', '.join(BY_NAME)}, not {file.name}."
+            f"{file.name} names no export. End the file's name in one of {', '.join(BY_NAME)}."
         )
     return get_export(max(fitting, key=len))
 
 
 def _write(file: Path, pieces: Iterator[bytes]) -> None:
-    """Beside its place until it is whole, so that a file that is there is never half of one."""
+    """Write under a temporary name first, so that the file is never there incomplete."""
     partial = file.with_name(f".{file.name}.part")
     try:
         with partial.open("wb") as out:

@@ -1,4 +1,4 @@
-"""`likewise import`: a folder of images becomes a collection, an archive a campaign."""
+"""`likewise import` makes a collection from a folder of images, or a campaign from an archive."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,17 +20,17 @@ BATCH_BYTES = 64 * 2**20
 def import_(
     path: Annotated[
         Path,
-        typer.Argument(help="A folder of images and CSV files, or the archive of a campaign."),
+        typer.Argument(help="A folder of images and CSV files, or a campaign's archive."),
     ],
     name: Annotated[
-        str, typer.Option(help="Of the collection or campaign; the folder's or archive's if empty.")
+        str, typer.Option(help="Name of the result; by default that of the folder or archive.")
     ] = "",
-    owner: Annotated[str, typer.Option(help="E-mail of the owner; the first account's.")] = "",
+    owner: Annotated[str, typer.Option(help="Owner's e-mail; the first account by default.")] = "",
 ) -> None:
     """Import a folder of images as a new collection, or an archive as a new campaign."""
     environment.load()
     if not path.exists():
-        raise InvalidInput(f"There is no file or folder {path}.")
+        raise InvalidInput(f"The file or folder {path} does not exist.")
     (_import_folder if path.is_dir() else _import_archive)(path, name, owner)
 
 
@@ -44,7 +44,7 @@ def _import_folder(folder: Path, name: str, owner: str) -> None:
         )
         typer.echo(
             f"{collection.name}: {len(report.added)} images added, "
-            f"{len(report.duplicates)} duplicates folded, {len(report.rejected)} files rejected."
+            f"{len(report.duplicates)} duplicates merged, {len(report.rejected)} files rejected."
         )
         for filename, error in report.rejected:
             typer.echo(f"  {filename}: {error}", err=True)
@@ -69,7 +69,7 @@ def _import_archive(path: Path, name: str, owner: str) -> None:
 def collection_from_folder(
     session: Session, owner: Account, folder: Path, name: str
 ) -> tuple[Collection, UploadReport]:
-    """A new collection of the files directly in `folder` and below; raises InvalidInput."""
+    """Create a collection from the files in `folder` and its subfolders; raises InvalidInput."""
     if not folder.is_dir():
         raise InvalidInput(f"{folder} is not a folder.")
     collection = create_collection(session, owner, name)
@@ -82,12 +82,12 @@ def collection_from_folder(
         total.partly_used += report.partly_used
         total.attributes = report.attributes
     if not total.added:
-        raise InvalidInput(f"There is no image in {folder} that can be used.")
+        raise InvalidInput(f"{folder} has no usable image.")
     return collection, total
 
 
 def _batches(paths: list[Path]) -> Iterator[list[tuple[str, bytes]]]:
-    """Files in batches of bounded size; tables last, when all their images are there."""
+    """Yield batches of bounded size. Tables come last, after the images that they describe."""
     tables = [path for path in paths if path.suffix.lower() == ".csv"]
     images = [path for path in paths if path not in set(tables)]
     batch: list[tuple[str, bytes]] = []

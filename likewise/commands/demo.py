@@ -1,4 +1,4 @@
-"""`likewise demo`: two collections and two campaigns to look at, and a crowd that plays them."""
+"""`likewise demo` creates two collections and two campaigns, and a crowd that answers them."""
 
 import tempfile
 import threading
@@ -27,12 +27,12 @@ SEEDING = 7_311_004
 EMOJI_PAGES = {
     "consent": """## What this is about
 
-We want to know **how people see likeness**. You sort sets of small pictures; a set takes about
-a minute.
+We want to know **which pictures people see as similar**. You sort sets of small pictures; a set
+takes about a minute.
 
-- There is no right or wrong.
-- We keep what you sort, the words you write and how long it took. We do not know who you are.
-- You may stop at any time by closing the page.
+- There are no right or wrong answers.
+- We store your groups, the words you write and how long it took. We don't know who you are.
+- You can stop at any time by closing the page.
 """,
     "known_attribute": "category",
     "practice": 1,
@@ -40,8 +40,8 @@ a minute.
 
 
 def seed_demo(session: Session, owner: Account) -> list[Campaign]:
-    """The demo's collections and running campaigns; those that exist are left alone."""
-    # `likewise up` seeds at its first start, and somebody may run `likewise demo` meanwhile.
+    """Create and return the demo's campaigns; existing ones are left unchanged."""
+    # `likewise up` creates the demo at its first start while somebody may run `likewise demo`.
     session.execute(select(func.pg_advisory_xact_lock(SEEDING)))
     names = {EMOJI_CAMPAIGN, COLOUR_CAMPAIGN}
     existing = session.scalars(select(Campaign).where(Campaign.name.in_(names))).all()
@@ -72,10 +72,10 @@ def seed_demo(session: Session, owner: Account) -> list[Campaign]:
             collection_id=colours.id,
             kind="bins",
             strategy="crowdster",
-            question="Put alike colours into the same bin.",
+            question="Put similar colours in the same bin.",
             budget=235,
             rounds=5,
-            # The simulated crowd is quicker than people: it would use up grids held ready.
+            # The simulated crowd is faster than people and would use up all prepared grids.
             ready_share=0.25,
             seed=1,
         ),
@@ -86,10 +86,10 @@ def seed_demo(session: Session, owner: Account) -> list[Campaign]:
 
 def demo(
     play: Annotated[bool, typer.Option(help="Let a simulated crowd answer.")] = False,
-    pace: Annotated[float, typer.Option(min=0, help="Seconds per grid and annotator.")] = 1.5,
+    pace: Annotated[float, typer.Option(min=0, help="Seconds per grid for each annotator.")] = 1.5,
     annotators: Annotated[int, typer.Option(min=1, max=200)] = 8,
 ) -> None:
-    """Seed the demo; with --play a simulated crowd answers while you watch the results page."""
+    """Create the demo. With --play, a simulated crowd answers while you watch the results."""
     environment.load()
     from app.core.database import transaction
     from app.core.settings import get_settings
@@ -104,8 +104,8 @@ def demo(
         return
     if not running:
         raise NotFound(
-            "Both demo campaigns have ended. Make your own from their collections, or start "
-            "afresh with another data folder: LIKEWISE_DATA=.likewise-2 make up."
+            "Both demo campaigns have ended. Create your own from their collections, or start "
+            "again with another data folder: LIKEWISE_DATA=.likewise-2 make up."
         )
     _play(running, annotators, pace)
 

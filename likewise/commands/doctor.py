@@ -1,4 +1,4 @@
-"""`likewise doctor`: is everything that Likewise needs there?"""
+"""`likewise doctor` checks that everything Likewise needs is there."""
 
 import os
 import shutil
@@ -15,11 +15,11 @@ MOST_WAITING_SECONDS = 60.0
 
 
 class ShouldNotStay(Exception):
-    """Works, but is less than safe."""
+    """Something works but is not safe."""
 
 
 def doctor() -> None:
-    """Check the machine, the servers, storage and migrations; exits 1 when something is wrong."""
+    """Check the machine, servers, storage and migrations. Exits with 1 if something is wrong."""
     checks: list[tuple[str, Callable[[], str]]] = [
         ("Python", _python),
         ("disk", _disk),
@@ -44,7 +44,7 @@ def doctor() -> None:
         except ShouldNotStay as warning:
             typer.echo(f"WARN  {name:<12} {warning}")
         except Exception as error:
-            # Whatever a check raises is its finding; the others are still made.
+            # What a check raises is its result, and the other checks still run.
             healthy = False
             typer.echo(f"FAIL  {name:<12} {error}")
     if not healthy:
@@ -60,13 +60,13 @@ def _disk() -> str:
     folder = folder if folder.exists() else folder.parent
     free = shutil.disk_usage(folder).free / 2**30
     if free < 2:
-        raise RuntimeError(f"only {free:.1f} GB free in {folder}; 2 GB are needed")
+        raise RuntimeError(f"only {free:.1f} GB free in {folder}; Likewise needs 2 GB")
     return f"{free:.0f} GB free in {folder}"
 
 
 def _settings() -> str:
     environment.load()
-    return os.environ.get("LIKEWISE_BASE_URL", "LIKEWISE_BASE_URL not set, default used")
+    return os.environ.get("LIKEWISE_BASE_URL", "LIKEWISE_BASE_URL is not set; the default is used")
 
 
 def _secret_key() -> str:
@@ -75,8 +75,8 @@ def _secret_key() -> str:
     weak = environment.weak_old_keys()
     if weak:
         raise ShouldNotStay(
-            f"{weak} of LIKEWISE_OLD_SECRET_KEYS may be guessed, and what was made with it is "
-            "believed while it is named: take it out as soon as nothing needs it "
+            f"{weak} of LIKEWISE_OLD_SECRET_KEYS can be guessed. Whoever guesses a key can forge "
+            "links while it is listed. Remove it as soon as nothing needs it "
             "(docs/operations.md, Another secret key)"
         )
     n_old = len(os.environ.get("LIKEWISE_OLD_SECRET_KEYS", "").split())
@@ -106,8 +106,8 @@ def _clock() -> str:
     skew = (theirs - before - (after - before) / 2).total_seconds()
     if abs(skew) > MOST_SKEW_SECONDS:
         raise RuntimeError(
-            f"the database's clock is {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}: "
-            "leases and signatures go by the time. Set both clocks (timedatectl)"
+            f"the database's clock is {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}; "
+            "leases and signatures depend on the time. Set both clocks (timedatectl)"
         )
     return f"{abs(skew):.1f} s from the database's"
 
@@ -129,7 +129,9 @@ def _queue() -> str:
     with transaction() as session:
         message, job = session.execute(text(OLDEST)).one()
     if message > MOST_WAITING_SECONDS:
-        raise RuntimeError(f"a message has waited for {message:.0f} s: does the dispatcher run?")
+        raise RuntimeError(
+            f"a message has been waiting for {message:.0f} s. Check that the dispatcher is running"
+        )
     return f"oldest message {message:.0f} s, oldest waiting job {job:.0f} s"
 
 
@@ -141,7 +143,7 @@ def _migrations() -> str:
     with transaction() as session:
         current = database_revision(session)
     if current != newest:
-        raise RuntimeError(f"database is at {current}, code at {newest}: run `likewise migrate`")
+        raise RuntimeError(f"database is at {current}, code at {newest}. Run `likewise migrate`")
     return f"at {current}"
 
 
@@ -155,10 +157,10 @@ def _wall() -> str:
     if found:
         more = f" and {len(found) - 3} more" if len(found) > 3 else ""
         raise RuntimeError(
-            f"requesters are kept apart by the application alone: {'; '.join(found[:3])}{more}. "
-            "Run `likewise migrate`, which says what it may not do itself"
+            f"only the application separates requesters' data: {'; '.join(found[:3])}{more}. "
+            "Run `likewise migrate`; it reports what it lacks the rights to do"
         )
-    return f"{len(metadata.tables)} tables, requests of requesters take on a role of their own"
+    return f"{len(metadata.tables)} tables; requesters' requests use a role of their own"
 
 
 def _factors() -> str:
@@ -169,13 +171,13 @@ def _factors() -> str:
         n, old, lost = count_seals(session)
     if lost:
         raise RuntimeError(
-            f"no key reads {lost} of {n} second factors, so that their owners cannot sign in with "
-            "a code: name the key they were sealed with in LIKEWISE_OLD_SECRET_KEYS, or remove "
+            f"no key decrypts {lost} of {n} second factors, so their owners cannot sign in with "
+            "a code. Add the key that encrypted them to LIKEWISE_OLD_SECRET_KEYS, or remove "
             "them (`likewise user sign-out EMAIL --factor`)"
         )
     if old:
         return f"{n} second factors, {old} of them need a key of LIKEWISE_OLD_SECRET_KEYS"
-    return f"{n} second factors, the newest key reads all"
+    return f"{n} second factors, the newest key decrypts all"
 
 
 def _redis() -> str:
@@ -195,7 +197,7 @@ def _storage() -> str:
 
     put_object("doctor/probe", b"ok")
     if get_object("doctor/probe") != b"ok":
-        raise RuntimeError("what was written is not what was read")
+        raise RuntimeError("storage returned other bytes than were written")
     delete_objects(["doctor/probe"])
     return get_settings().storage
 
@@ -210,7 +212,7 @@ def _backup() -> str:
     with transaction() as session:
         number = int(session.execute(text("SHOW server_version_num")).scalar_one())
     path, version = find_tool("pg_dump", number // 10_000)
-    # Not all may be listed that can be written to and read.
+    # A backup lists all objects. Some storage permits reads and writes but no listing.
     next(all_keys(), None)
     return f"pg_dump {version} ({path}), storage can be listed"
 
@@ -228,7 +230,7 @@ def _pages() -> str:
     with transaction() as session:
         found = latest_violations(session, 1)
     if not found:
-        return "no browser told of anything blocked"
+        return "no browser has reported a blocked resource"
     one = found[0]
     when = one.last_at.strftime("%Y-%m-%d")
     return f"last blocked {when}: {one.directive} {one.blocked} on {one.page}, {one.n} times"

@@ -1,4 +1,4 @@
-"""`likewise emulate`: stand-ins for recruiting platforms, in the foreground."""
+"""`likewise emulate` runs an emulator of a recruiting platform in the foreground."""
 
 from decimal import Decimal, InvalidOperation
 from typing import Annotated
@@ -11,22 +11,22 @@ cli = typer.Typer(no_args_is_help=True)
 
 @cli.callback()
 def emulate() -> None:
-    """Run a stand-in for a recruiting platform."""
+    """Run an emulator of a recruiting platform."""
 
 
 @cli.command()
 def mturk(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8100,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 chooses a free port.")] = 8100,
     host: Annotated[str, typer.Option()] = "127.0.0.1",
     allow_http: Annotated[
-        bool, typer.Option(help="Take ExternalURLs without TLS, for work on one machine.")
+        bool, typer.Option(help="Accept ExternalURLs without TLS, for use on one machine.")
     ] = False,
     account: Annotated[
         list[str] | None,
-        typer.Option(help="ACCESS_KEY:SECRET of a requester; again for more of them."),
+        typer.Option(help="ACCESS_KEY:SECRET of a requester; repeat it for more."),
     ] = None,
-    balance: Annotated[str, typer.Option(help="Dollars that every requester has.")] = "10000",
-    workers: Annotated[int, typer.Option(min=0, help="Workers to begin with.")] = 5,
+    balance: Annotated[str, typer.Option(help="Balance of each requester in dollars.")] = "10000",
+    workers: Annotated[int, typer.Option(min=0, help="Number of workers at the start.")] = 5,
     worker_site: Annotated[
         str | None, typer.Option(help="Origin of the worker site as browsers see it.")
     ] = None,
@@ -55,17 +55,19 @@ def mturk(
 
 @cli.command()
 def prolific(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8600,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 chooses a free port.")] = 8600,
     host: Annotated[str, typer.Option()] = "127.0.0.1",
     site: Annotated[
         str | None, typer.Option(help="Origin of the participants' pages as browsers see it.")
     ] = None,
     token: Annotated[str, typer.Option(help="API token of the researcher.")] = TOKEN,
-    balance: Annotated[str, typer.Option(help="Money in the workspace, in pounds or dollars.")] = (
+    balance: Annotated[str, typer.Option(help="Workspace balance, in pounds or dollars.")] = (
         "10000"
     ),
     currency: Annotated[str, typer.Option(help="GBP or USD.")] = "USD",
-    participants: Annotated[int, typer.Option(min=0, help="Participants to begin with.")] = 20,
+    participants: Annotated[
+        int, typer.Option(min=0, help="Number of participants at the start.")
+    ] = 20,
     seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
     """Prolific: researcher's API, participants' pages, webhooks, clock and faults."""

@@ -1,4 +1,4 @@
-"""`likewise forget`: a person who asked to be forgotten, in all campaigns."""
+"""`likewise forget` erases the identity of a person who asked for it, in all campaigns."""
 
 from typing import Annotated
 
@@ -9,22 +9,23 @@ from likewise import environment
 
 def forget(
     person: Annotated[
-        str, typer.Argument(help="What the platform calls the person; asked for if left out.")
+        str,
+        typer.Argument(help="The person's id on the platform; you are asked for it if omitted."),
     ] = "",
 ) -> None:
-    """Forget who a person was on MTurk or Prolific; their answers stay."""
+    """Erase a person's MTurk or Prolific id. Their answers are kept."""
     environment.load()
     from app.core.database import transaction
     from app.recruitment.erasure import forget_everywhere
 
-    # Asked for, it does not stay in the shell's history.
+    # An id typed at the prompt does not stay in the shell's history.
     named = person or typer.prompt("The platform's id of the person", hide_input=True)
     with transaction() as session:
         found = forget_everywhere(session, named.strip())
     for one in found:
-        told = "forgotten" if one.forgotten else "not settled yet: money or work is open"
+        told = "forgotten" if one.forgotten else "not forgotten yet: payments or work are open"
         typer.echo(f"{one.campaign}, annotator {one.annotator}: {told}")
     if not found:
-        typer.echo("No campaign knows that id.")
+        typer.echo("No campaign has a person with that id.")
     if not found or not all(one.forgotten for one in found):
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""Helpers of several commands."""
+"""Helpers that several commands share."""
 
 from uuid import UUID
 
@@ -12,17 +12,17 @@ from app.core.errors import NotFound
 
 
 def owner_of(session: Session, email: str) -> Account:
-    """The account with this address, or the first account when none is given."""
+    """The account with this e-mail address, or the first account if the address is empty."""
     if email:
         return account_by_email(session, email)
     account = session.scalar(select(Account).order_by(Account.created_at).limit(1))
     if account is None:
-        raise NotFound("There is no account yet. Create one with `likewise user add EMAIL`.")
+        raise NotFound("No account exists yet. Create one with `likewise user add EMAIL`.")
     return account
 
 
 def find_campaign(session: Session, name_or_id: str) -> Campaign:
-    """A campaign by id, or by name when only one has it; raises NotFound."""
+    """The campaign with this id, or with this name if only one has it; raises NotFound."""
     try:
         found = session.get(Campaign, UUID(name_or_id))
         campaigns = [found] if found else []
@@ -31,8 +31,8 @@ def find_campaign(session: Session, name_or_id: str) -> Campaign:
         campaigns = list(session.scalars(query))
     if len(campaigns) != 1:
         raise NotFound(
-            f"{len(campaigns)} campaigns are called {name_or_id!r}; give the id from its address."
+            f"{len(campaigns)} campaigns are named {name_or_id!r}. Use the id from its address."
             if campaigns
-            else f"There is no campaign {name_or_id!r}."
+            else f"No campaign has the name or id {name_or_id!r}."
         )
     return campaigns[0]

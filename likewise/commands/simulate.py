@@ -1,4 +1,4 @@
-"""`likewise simulate`: a crowd of simulated annotators answers a campaign over the HTTP API."""
+"""`likewise simulate` lets simulated annotators answer a campaign over the HTTP API."""
 
 import json
 from collections import Counter
@@ -36,37 +36,38 @@ def simulate(
         float, typer.Option(min=0, max=1, help="Share of annotators who make few groups.")
     ] = 0.0,
     careless: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of answers without thought.")
+        float, typer.Option(min=0, max=1, help="Share of answers at random.")
     ] = 0.0,
     salience: Annotated[
-        float, typer.Option(min=0, help="How much what varies in a grid draws attention.")
+        float,
+        typer.Option(min=0, help="How strongly attributes that vary in a grid draw attention."),
     ] = 0.0,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     pace: Annotated[float, typer.Option(min=0, help="Seconds an annotator takes per grid.")] = 0.0,
-    answers: Annotated[int, typer.Option(min=1, help="Stop after so many in all.")] = 10**9,
+    answers: Annotated[int, typer.Option(min=1, help="Stop after this many answers.")] = 10**9,
     log: Annotated[Path | None, typer.Option(help="Write one JSON line per stored answer.")] = None,
     mturk: Annotated[
-        str, typer.Option(help="Address of an MTurk emulator: its workers do it instead.")
+        str, typer.Option(help="Address of an MTurk emulator whose workers answer instead.")
     ] = "",
     prolific: Annotated[
-        str, typer.Option(help="Address of a Prolific emulator: its participants do it instead.")
+        str, typer.Option(help="Address of a Prolific emulator whose participants answer instead.")
     ] = "",
     returns: Annotated[
-        float, typer.Option(min=0, max=1, help="Of these, the share who give the task back.")
+        float, typer.Option(min=0, max=1, help="Share of these people who return the task.")
     ] = 0.0,
     abandons: Annotated[
-        float, typer.Option(min=0, max=1, help="Of these, the share who walk away from it.")
+        float, typer.Option(min=0, max=1, help="Share of these people who abandon the task.")
     ] = 0.0,
     extras: Annotated[
-        float, typer.Option(min=0, max=1, help="Of these, the share who do all extra grids.")
+        float, typer.Option(min=0, max=1, help="Share of these people who do all extra grids.")
     ] = 0.0,
 ) -> None:
-    """Answer a campaign with simulated annotators, seeded, as people would: over HTTP."""
+    """Answer a campaign with simulated annotators, who use the same HTTP API as people."""
     environment.load()
     traits = CrowdTraits(annotators, noise, seed, preference, coarse, careless, salience)
     if mturk or prolific:
         if returns + abandons > 1:
-            raise typer.BadParameter("Those who return and those who abandon it: at most 1.")
+            raise typer.BadParameter("--returns and --abandons must add up to at most 1.")
         habits = Habits(returns=returns, abandons=abandons, extras=extras)
         play = run_market(campaign, by, traits, pace, habits, mturk, prolific)
         typer.echo(what_came_of(play.log))
@@ -89,7 +90,7 @@ def run_market(
     mturk: str,
     prolific: str,
 ) -> MarketPlay:
-    """Workers of an emulator, made for this, take the places of the campaign's recruitments."""
+    """Create workers in an emulator and let them take the campaign's recruitment places."""
     from app.core.database import transaction
 
     with transaction() as session:
@@ -117,9 +118,9 @@ def run_market(
 
 
 def what_came_of(log: Sequence[Stint]) -> str:
-    """A sentence on what the workers did, and what they are owed by their own word."""
+    """Summarise what the workers did, and what they are owed by their own records."""
     if not log:
-        return "Nobody found a place: is the recruitment open, and its task on the market?"
+        return "Nobody found a place. Check that the recruitment is open and its task published."
     ends = Counter(one.end.replace("_", " ") for one in log)
     did = ", ".join(f"{n} {end}" for end, n in sorted(ends.items()))
     owed = sum(sum(one.owed_cents) for one in log)
@@ -135,7 +136,7 @@ def run_crowd(
     pace: float = 0.0,
     answers: int = 10**9,
 ) -> CrowdRun:
-    """Find the campaign, build the crowd from its images' attributes, and let it answer."""
+    """Find the campaign, build a crowd from its images' attributes, and let the crowd answer."""
     from app.core.database import transaction
 
     with transaction() as session:

@@ -1,4 +1,4 @@
-"""`likewise user …`: accounts and one-time sign-in links."""
+"""`likewise user …` manages accounts and one-time sign-in links."""
 
 from typing import Annotated
 
@@ -7,12 +7,13 @@ from sqlalchemy import select
 
 from likewise import environment
 
-cli = typer.Typer(help="Accounts and sign-in links.", no_args_is_help=True)
+cli = typer.Typer(help="Manage accounts and sign-in links.", no_args_is_help=True)
 
 
 @cli.command("add")
 def add(
-    email: str, admin: Annotated[bool, typer.Option(help="May manage accounts.")] = False
+    email: str,
+    admin: Annotated[bool, typer.Option(help="Can manage accounts and settings.")] = False,
 ) -> None:
     """Create an account and print its one-time sign-in link."""
     environment.load()
@@ -28,7 +29,7 @@ def add(
 
 @cli.command("link")
 def link(email: str) -> None:
-    """Print a new one-time sign-in link of an account."""
+    """Print a new one-time sign-in link for an account."""
     environment.load()
     from app.accounts.service import account_by_email, create_sign_in_link
     from app.core.database import transaction
@@ -43,11 +44,13 @@ def link(email: str) -> None:
 @cli.command("token")
 def token(
     email: str,
-    name: Annotated[str, typer.Option(help="To tell it by.")] = "command line",
-    write: Annotated[bool, typer.Option(help="May change things, too.")] = False,
-    days: Annotated[int | None, typer.Option(help="How long it lasts; no end if left out.")] = None,
+    name: Annotated[str, typer.Option(help="Name of the token.")] = "command line",
+    write: Annotated[bool, typer.Option(help="Can also make changes.")] = False,
+    days: Annotated[
+        int | None, typer.Option(help="Days until it expires; never by default.")
+    ] = None,
 ) -> None:
-    """Print a new API token of an account."""
+    """Print a new API token for an account."""
     environment.load()
     from app.accounts.service import account_by_email
     from app.accounts.tokens import create_token
@@ -62,9 +65,9 @@ def token(
 @cli.command("sign-out")
 def sign_out(
     email: str,
-    factor: Annotated[bool, typer.Option(help="Remove the second factor, too.")] = False,
+    factor: Annotated[bool, typer.Option(help="Also remove the second factor.")] = False,
 ) -> None:
-    """End all sessions of an account; with --factor for who has lost the second factor."""
+    """End all sessions of an account. Use --factor if its owner lost the second factor."""
     environment.load()
     from app.accounts.service import account_by_email, remove_second_factor
     from app.accounts.sessions import end_all
@@ -80,7 +83,7 @@ def sign_out(
 
 @cli.command("list")
 def list_accounts() -> None:
-    """Show all accounts."""
+    """List all accounts."""
     environment.load()
     from app.accounts.models import Account
     from app.core.database import transaction

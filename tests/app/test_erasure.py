@@ -196,7 +196,7 @@ def test_one_person_is_forgotten_by_the_command_in_all_campaigns(
     one, other = (person.held.worker_id for person in people)
     early = CliRunner().invoke(cli, ["forget", one])
     assert early.exit_code == 1
-    assert "not settled yet" in early.output
+    assert "not forgotten yet" in early.output
     settle()
     done = CliRunner().invoke(cli, ["forget"], input=f"{one}\n")
     assert done.exit_code == 0, done.output
@@ -204,7 +204,7 @@ def test_one_person_is_forgotten_by_the_command_in_all_campaigns(
     assert rows_with(one) == []
     assert rows_with(other) == ["annotator_identity"]
     again = CliRunner().invoke(cli, ["forget", one])
-    assert (again.exit_code, again.output) == (1, "No campaign knows that id.\n")
+    assert (again.exit_code, again.output) == (1, "No campaign has a person with that id.\n")
 
 
 @pytest.mark.parametrize(

@@ -445,18 +445,18 @@ def test_the_command_imports_a_file(client: TestClient, tmp_path: Path) -> None:
     run = CliRunner()
     tried = run.invoke(cli, ["import-answers", "Birds", str(file), "--dry-run"])
     assert tried.exit_code == 0, tried.exception
-    assert "Birds: 40 answers would be imported, of 6 annotators (6 new)" in tried.output
+    assert "Birds: 40 answers would be imported from 6 annotators (6 new)" in tried.output
     assert count(Answer) == 0
     done = run.invoke(cli, ["import-answers", str(campaign.id), str(file)])
     assert done.exit_code == 0, done.exception
     assert done.output.splitlines() == [
-        "Birds: 40 answers were imported, of 6 annotators (6 new), grids of 4 to 5 images.",
-        "A model is being learned from them.",
+        "Birds: 40 answers were imported from 6 annotators (6 new), grids of 4 to 5 images.",
+        "A model is being learned from the answers.",
         f"  http://testserver/campaigns/{campaign.id}",
     ]
     again = run.invoke(cli, ["import-answers", "Birds", str(file)])
     assert again.output.startswith(
-        "Birds: 0 answers were imported.\n40 answers were there already.\n"
+        "Birds: 0 answers were imported.\n40 answers were already there.\n"
     )
     file.write_text('{"annotator": 1, "images": ["x.png", "image-000"], "groups": [0, 0]}')
     wrong = run.invoke(cli, ["import-answers", "Birds", str(file)])

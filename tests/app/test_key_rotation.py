@@ -57,7 +57,7 @@ def test_links_from_before_sha_256_are_good(environment: dict[str, str]) -> None
 
 @pytest.mark.parametrize("key", ["", "short", "a" * 64, "ab" * 30, "changeme-changeme-changeme"])
 def test_keys_that_could_be_guessed_start_nothing(key: str) -> None:
-    with pytest.raises(WeakKey, match=r"LIKEWISE_OLD_SECRET_KEYS.*Take it out again"):
+    with pytest.raises(WeakKey, match=r"LIKEWISE_OLD_SECRET_KEYS.*remove it as soon as"):
         require_strong_key(key)
     require_strong_key(NEW)
 

@@ -61,9 +61,9 @@ def test_requesters_do_not_see_each_other(emulator: Emulator, mturk: Any, crowd:
         ("get_hit", {"HITId": "3" * 65}, "not between 1 and 64"),
         ("get_hit", {"HITId": "3A\n"}, "does not match"),
         ("list_hits", {"MaxResults": 101}, "not between 1 and 100"),
-        ("list_hits", {"MaxResults": True}, "no number"),
+        ("list_hits", {"MaxResults": True}, "not a number"),
         ("list_hits", {"MaxResults": "5"}, "Invalid type"),
-        ("list_reviewable_hits", {"Status": "Reviewed"}, "none of"),
+        ("list_reviewable_hits", {"Status": "Reviewed"}, "not one of"),
     ],
 )
 def test_every_member_is_checked_against_the_service_model(

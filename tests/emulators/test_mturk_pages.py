@@ -73,7 +73,7 @@ def test_a_worker_previews_accepts_and_submits() -> None:
         expect(frame.locator("#given")).to_contain_text(f"workerId={worker}")
         expect(page.get_by_role("timer")).to_have_text(re.compile(r"^0:09:5\d left$"))
         frame.get_by_role("button", name="Submit").click()
-        expect(frame.get_by_role("status")).to_contain_text("Your work is submitted")
+        expect(frame.get_by_role("status")).to_contain_text("Your work was submitted")
         expect(page.get_by_text("Submitted", exact=True)).to_be_visible()
         expect(page.get_by_role("button", name="Return")).to_have_count(0)
         page.get_by_role("link", name="Earnings").click()

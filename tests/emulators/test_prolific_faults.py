@@ -309,7 +309,7 @@ def test_the_pages_from_the_list_to_the_earnings(desk: Desk) -> None:
         again = browser.get("/submissions/complete", params={"cc": "YES"})
         assert again.status_code == 200
         assert "£1.00" in browser.get("/earnings").text
-        assert "no study for you" in browser.get("/").text
+        assert "No studies are available" in browser.get("/").text
         assert "All places" not in browser.get(f"/studies/{study}").text
         stranger = browser.get("/submissions/complete", params={"participant": desk.person(3)})
         assert stranger.status_code == 400
@@ -323,7 +323,7 @@ def test_a_wrong_code_is_shown_as_wrong(desk: Desk) -> None:
         back = {"cc": "<b>X", "participant": desk.person()}
         page = browser.get("/submissions/complete", params=back)
         assert "&lt;b&gt;X" in page.text
-        assert "is not one of" in page.text
+        assert "does not have the code" in page.text
     desk.wait(5)
     assert desk.status(submission) == "AWAITING REVIEW"
     assert desk.get(f"submissions/{submission}/")["entered_code"] == "<b>X"

@@ -38,5 +38,5 @@ def test_sizes_may_differ_and_one_image_is_enough() -> None:
     images = [rng.integers(0, 256, (h, 40, 3), dtype=np.uint8) for h in (20, 90)]
     assert np.isfinite(appearance_features(images)).all()
     assert appearance_features(images[:1]).shape[0] == 1
-    with pytest.raises(ValueError, match="no image"):
+    with pytest.raises(ValueError, match="at least one image"):
         appearance_features([])

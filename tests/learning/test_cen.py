@@ -181,7 +181,7 @@ def test_bad_input_is_refused_with_the_offending_value() -> None:
         model.grid_activation(np.array([[120]]))
     with pytest.raises(ValueError, match="24"):
         model.activation(from_answers([[0, 1]], [[0, 0]], [24], 120, 25))
-    with pytest.raises(ValueError, match="annotators must lie in"):
+    with pytest.raises(ValueError, match="annotators must be in"):
         Groupings(ANSWERS.images, ANSWERS.groups, ANSWERS.annotators, 120, 3)
     with pytest.raises(ValueError, match="integers"):
         Groupings(

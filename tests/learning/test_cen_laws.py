@@ -130,7 +130,7 @@ def test_a_warm_start_is_refused_from_a_model_that_does_not_fit() -> None:
     with pytest.raises(ValueError, match="init has 3 dimensions"):
         ContextEmbeddingNetwork().fit(ANSWERS, init=other)
     grid = Groupings(np.array([[0, 1]]), np.array([[0, 1]]), np.array([0]), 50, 20)
-    with pytest.raises(ValueError, match="init knows 100 images"):
+    with pytest.raises(ValueError, match="init has 100 images"):
         ContextEmbeddingNetwork().fit(grid, init=MODEL)
 
 

@@ -73,7 +73,7 @@ def test_merging_joins_and_numbers_anew() -> None:
 
 
 def test_what_cannot_be_clustered_says_why() -> None:
-    with pytest.raises(ValueError, match="at most 2, the number of different places, got 3"):
+    with pytest.raises(ValueError, match="at most 2, the number of different positions, got 3"):
         ImageClusters(3).fit([[0.0], [0.0], [1.0]])
     with pytest.raises(ValueError, match="at most 5000 images, got 5001"):
         ImageClusters(2, "ward").fit(np.arange(5001.0)[:, None])
@@ -83,7 +83,7 @@ def test_what_cannot_be_clustered_says_why() -> None:
         ImageClusters(2).fit([[np.nan], [1.0]])
     with pytest.raises(ValueError, match="cluster 1 has no image"):
         cluster_figures(BLOBS[:2], [0, 2])
-    with pytest.raises(ValueError, match="at least 3 different places, got 2"):
+    with pytest.raises(ValueError, match="at least 3 different rows, got 2"):
         suggest_n_clusters([[0.0], [1.0], [1.0]])
 
 

@@ -85,5 +85,5 @@ def test_what_cannot_be_compared_says_why() -> None:
         compare(POINTS, POINTS[:-1])
     with pytest.raises(ValueError, match="at least 12 images, got 11"):
         compare(POINTS[:11], POINTS[:11])
-    with pytest.raises(ValueError, match="in one place"):
+    with pytest.raises(ValueError, match="the same position"):
         compare(POINTS, np.zeros((300, 2)))

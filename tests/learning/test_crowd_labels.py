@@ -154,7 +154,7 @@ def test_first_grids_cover_all_before_any_image_comes_twice() -> None:
     assert all(len(set(grid)) == 7 for grid in uneven.tolist())
     counts = np.bincount(uneven.ravel(), minlength=20)
     assert counts.max() - counts.min() <= 1
-    with pytest.raises(ValueError, match="20 images only"):
+    with pytest.raises(ValueError, match="only 20 images"):
         covering_selections(1, 21, 20, np.random.default_rng(0))
 
 
@@ -266,7 +266,7 @@ def test_votes_of_one_class_need_no_classifier(tmp_path: Path) -> None:
     ("features", "votes", "told"),
     [
         (np.array([[np.nan], [1.0]]), np.ones((2, 1)), "finite"),
-        (np.zeros((3, 2)), np.ones((2, 2)), "3 rows, votes 2"),
+        (np.zeros((3, 2)), np.ones((2, 2)), "3 rows, but votes has 2"),
         (np.zeros((2, 2)), np.array([[2], [1]]), "got 2 in row 0"),
     ],
 )
@@ -297,5 +297,5 @@ def test_scores_of_known_labels() -> None:
     found = binary_scores(truth, [0.9, 0.6, 0.7, 0.1])
     assert (found.accuracy, found.auc) == (0.75, 0.75)
     assert (found.recall[0], found.recall[-1]) == (0.0, 1.0)
-    with pytest.raises(ValueError, match="both kinds"):
+    with pytest.raises(ValueError, match="both true and false labels"):
         binary_scores(truth[:2], [0.5, 0.5])

@@ -212,7 +212,7 @@ def test_a_device_that_cannot_compute_is_refused_before_anything_changes(device:
 
 def test_images_that_cannot_join_leave_the_model_as_it_was() -> None:
     model = CrowdSter(300, algorithm="paper", random_state=0).update(ANSWERS)
-    with pytest.raises(ValueError, match="images cannot join"):
+    with pytest.raises(ValueError, match="cannot add images"):
         model.update(from_answers([[0, 300]], [[0, 0]], [0], 301, 1))
     assert model.select_grids(40).max() < 300
     assert model.update(ANSWERS).n_phases_seen_ == 2

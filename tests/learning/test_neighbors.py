@@ -17,7 +17,7 @@ def test_neighbors_come_nearest_first_without_the_image_itself() -> None:
 def test_points_asked_about_need_not_be_among_the_others() -> None:
     points = np.array([[0.0], [1.0], [5.0]])
     assert nearest_points(points, 2, np.array([[4.0], [-1.0]])).tolist() == [[2, 1], [0, 1]]
-    with pytest.raises(ValueError, match="at most 3 points, got 4"):
+    with pytest.raises(ValueError, match=r"at most the number of points \(3\), got 4"):
         nearest_points(points, 4)
 
 

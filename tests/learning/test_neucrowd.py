@@ -166,7 +166,7 @@ def test_items_without_votes_change_nothing() -> None:
     [
         ({"X": np.full((80, 2), np.nan)}, "must be finite, got nan in row 0, feature 0"),
         ({"X": np.ones((80, 2))}, "all features of X are constant"),
-        ({"X": np.ones((79, 2))}, "79 items, votes are of 80"),
+        ({"X": np.ones((79, 2))}, "79 items, but votes are about 80"),
         ({"X": np.empty((0, 2))}, "not empty"),
         ({"votes": np.ones((80, 5))}, "mostly voted 'no', got 0"),
         ({"votes": np.full((80, 5), -1)}, "mostly voted 'yes', got 0"),

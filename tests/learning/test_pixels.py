@@ -43,6 +43,6 @@ def test_components_keep_what_parts_the_images() -> None:
 
 
 def test_no_image_has_no_features() -> None:
-    with pytest.raises(ValueError, match="no image"):
+    with pytest.raises(ValueError, match="at least one image"):
         small_pixels([])
     assert pixel_components([halves(0, 1)]).shape == (1, 1)

@@ -240,7 +240,7 @@ def _pairs(i: list[int], j: list[int], same: list[bool], n_images: int) -> Pairs
 
 @BOTH
 def test_pairs_of_items_that_do_not_exist_are_refused(make: Any) -> None:
-    with pytest.raises(ValueError, match="names item 7"):
+    with pytest.raises(ValueError, match="refers to item 7"):
         make(**QUICK).fit(np.eye(5), _pairs([7], [1], [True], 9))
 
 

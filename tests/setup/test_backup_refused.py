@@ -69,11 +69,11 @@ def another_list(members: Members) -> None:
         (without(PARTS), "its list of parts is missing"),
         (without(MANIFEST), "it has no manifest"),
         (without(KEY), "secret_key is missing"),
-        (one_more, "does not hold what its list says"),
+        (one_more, "does not match its list of parts"),
         (another_list, "its list of parts has changed"),
         (changed(revision="9999"), "revision 9999, which this Likewise does not know"),
         (changed(format_version=99), "newer Likewise"),
-        (changed(format="something"), "no backup of Likewise"),
+        (changed(format="something"), "not a Likewise backup"),
     ],
 )
 def test_what_is_not_as_it_was_written_is_refused(
@@ -87,7 +87,7 @@ def test_what_is_not_as_it_was_written_is_refused(
 def test_a_truncated_file_is_refused_and_nothing_made(whole: Path, tmp_path: Path) -> None:
     file = tmp_path / "half.zip"
     file.write_bytes(whole.read_bytes()[:-200])
-    refuses(file, tmp_path, "damaged, not whole, or no backup")
+    refuses(file, tmp_path, "damaged, incomplete or not a Likewise backup")
 
 
 def test_a_file_with_a_turned_bit_is_refused_and_nothing_made(whole: Path, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_another_key_in_the_environment_is_refused(whole: Path, tmp_path: Path) 
     key = {"LIKEWISE_SECRET_KEY": "another"}
     refused = command(tmp_path, "restore", str(whole), "--into", str(target), **key)
     assert refused.returncode == 1
-    assert "another than the backup's" in refused.stderr
+    assert "differs from the backup's key" in refused.stderr
     assert not target.exists()
 
 
@@ -170,7 +170,7 @@ def test_into_services_of_one_s_own_once(servers: Servers, whole: Path, tmp_path
             again[name] = (tmp_path / other).as_uri()
         refused = command(tmp_path, *arguments, **again)
         assert refused.returncode == 1
-        assert "is not empty. Name an empty one." in refused.stderr
+        assert "is not empty. Choose an empty one." in refused.stderr
     servers.drop_database(url)
 
 
@@ -206,14 +206,18 @@ def test_up_refuses_a_folder_that_a_restore_has_not_finished(tmp_path: Path) -> 
     (tmp_path / "restoring").touch()
     refused = command(tmp_path, "up", "--no-demo")
     assert refused.returncode == 1
-    assert "was broken off" in refused.stderr
+    assert "was interrupted" in refused.stderr
 
 
 def test_a_backup_that_cannot_be_made_leaves_no_file(servers: Servers, tmp_path: Path) -> None:
     url = servers.new_database("template1")
     values = settings_over(servers, url, tmp_path)
     target = tmp_path / "backups" / "one.zip"
-    for said, files in (("Make it first", None), ("by the database", []), ("already", ["one.zip"])):
+    for said, files in (
+        ("Create it first", None),
+        ("The database reported", []),
+        ("already", ["one.zip"]),
+    ):
         if files is not None:
             target.parent.mkdir(exist_ok=True)
         if files:

@@ -169,7 +169,7 @@ def assert_refused(race: Race) -> None:
     loser, winner = race.loser, race.winner
     assert loser.process.poll() == 1
     [line] = loser.lines
-    assert "is running" in line
+    assert "is already running" in line
     assert f"process {winner.process.pid}, {winner.url}" in line
 
 
@@ -231,7 +231,7 @@ def test_doctor_finds_a_short_key_and_a_dispatcher_that_does_not_run(
     checked = command(tmp_path, "doctor", **short)
     assert checked.returncode == 1
     assert "FAIL  secret key   LIKEWISE_SECRET_KEY has 11 characters" in checked.stdout
-    assert "does the dispatcher run?" in checked.stdout
+    assert "Check that the dispatcher is running" in checked.stdout
 
 
 def files_of(data: Path) -> dict[str, str]:
@@ -249,7 +249,7 @@ def test_a_second_up_over_the_same_data_is_refused_in_one_line(up: Up) -> None:
         assert second.stdout == ""
         message = second.stderr.strip()
         assert message.count("\n") == 0
-        assert f"running over {up.data} already" in message
+        assert f"already running with {up.data} (" in message
         assert f"process {up.process.pid}, {up.url}" in message
     assert files_of(up.data) == files
     assert up.children() == children

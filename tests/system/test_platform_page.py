@@ -156,7 +156,7 @@ def test_a_task_in_a_foreign_frame_from_preview_to_submitted(
     hand_in.click()
     expect(person.page.get_by_text("No connection.")).to_be_visible()
     context.set_offline(False)
-    expect(frame_of(page).get_by_text("Your work is submitted")).to_be_visible(timeout=SLOW)
+    expect(frame_of(page).get_by_text("Your work was submitted")).to_be_visible(timeout=SLOW)
     (one,) = mturk.state.assignments.values()
     assert (one.worker_id, one.state in ("Submitted", "Approved")) == (WORKER, True)
     assert states() == [("completed", True)]
@@ -267,11 +267,11 @@ def test_who_may_not_go_on_is_told_why_and_work_waits_until_it_is_handed_in(
     # MTurk does not take it: after a reload it can be handed in at once, and no grid is shown.
     mturk.state.faults.settings.refused_submissions = 1
     person.press(person.page.get_by_test_id("hand-in"))
-    expect(frame_of(page).get_by_text("Your work is not submitted")).to_be_visible(timeout=SLOW)
+    expect(frame_of(page).get_by_text("Your work was not submitted")).to_be_visible(timeout=SLOW)
     mturk.state.faults.settings.refused_submissions = 0
     page.reload()
     frame_of(page).get_by_test_id("hand-in").click()
-    expect(frame_of(page).get_by_text("Your work is submitted")).to_be_visible(timeout=SLOW)
+    expect(frame_of(page).get_by_text("Your work was submitted")).to_be_visible(timeout=SLOW)
     assert [one.state for one in mturk.state.assignments.values()] == ["Submitted"]
     page.close()
 

@@ -1,4 +1,4 @@
-"""The balance, blocked workers and letters to workers."""
+"""The balance, blocked workers and messages to workers."""
 
 from emulators.mturk import money
 from emulators.mturk.errors import Refused
@@ -27,7 +27,7 @@ def create_worker_block(call: Call) -> Document:
 
 @operation("DeleteWorkerBlock")
 def delete_worker_block(call: Call) -> Document:
-    """Who is not blocked may be unblocked: documented as a success."""
+    """Unblocking a worker who is not blocked succeeds, as documented."""
     call.state.requesters[call.owner].blocks.pop(call.worker().worker_id, None)
     return {}
 
@@ -45,7 +45,7 @@ def list_worker_blocks(call: Call) -> Document:
 
 @operation("NotifyWorkers")
 def notify_workers(call: Call) -> Document:
-    """Reaches those whose work the caller has approved or rejected; the others are named."""
+    """Notify workers whose work the caller has reviewed; the response names the others."""
     params, state = call.params, call.state
     call.longest(Subject=200, MessageText=4096)
     if not 1 <= len(params["WorkerIds"]) <= MOST_RECIPIENTS:

@@ -1,4 +1,4 @@
-"""Assignments: listing, judging, and bonuses."""
+"""Assignments: lists, reviews and bonuses."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -16,7 +16,7 @@ _DONE = ("Submitted", "Approved", "Rejected")
 
 
 def shown(one: Assignment) -> Document:
-    """An assignment as the API shows it."""
+    """The API's representation of an assignment."""
     return {
         "AssignmentId": one.assignment_id,
         "WorkerId": one.worker_id,
@@ -52,7 +52,7 @@ def list_assignments(call: Call) -> Document:
 
 
 def _arrival(one: Assignment) -> str:
-    """By when lists show it, so that a late arrival never hides behind a page already read."""
+    """The sort key of lists. A late arrival never lands on a page that was already read."""
     at = one.visible or one.accepted
     return f"{at.timestamp():020.6f}{one.assignment_id}"
 
@@ -82,7 +82,7 @@ def approve_assignment(call: Call) -> Document:
 
 
 def _check_reversible(call: Call, one: Assignment) -> None:
-    """Within 30 days of submission, while the HIT stands, and with money: a rejection freed it."""
+    """Refuse to reverse a rejection after 30 days, without the HIT or without enough money."""
     now = call.state.clock.now()
     if one.hit.disposed or one.submitted is None or now - one.submitted > REVERSIBLE:
         raise Refused(
@@ -106,13 +106,13 @@ def reject_assignment(call: Call) -> Document:
 
 @operation("SendBonus")
 def send_bonus(call: Call) -> Document:
-    """Without a token every call pays; with one, a day long only the first."""
+    """Pay a bonus. With a token, only the first call within a day pays."""
     params, state = call.params, call.state
     call.refuse_repeat()
     call.not_blank("Reason")
     one = call.assignment()
     if one.state not in _DONE or one.worker_id != params["WorkerId"]:
-        # Undocumented which error it is; that it must be this worker's assignment is documented.
+        # It must be this worker's assignment, as documented. The error's code is undocumented.
         raise Refused(
             f"Worker {params['WorkerId']} has not submitted assignment {one.assignment_id}.",
             "InvalidParameterValue",
@@ -130,7 +130,7 @@ def send_bonus(call: Call) -> Document:
 
 @operation("ListBonusPayments")
 def list_bonus_payments(call: Call) -> Document:
-    """Of a HIT or an assignment; one must be named (the reference's example names none)."""
+    """List bonuses of a HIT or assignment. One is required, unlike in the reference's example."""
     params = call.params
     if "HITId" not in params and "AssignmentId" not in params:
         raise Refused("Either HITId or AssignmentId must be given.", "InvalidParameterValue")

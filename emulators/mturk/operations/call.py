@@ -1,4 +1,4 @@
-"""What every operation shares: its call, look-ups, tokens, ranges and pages."""
+"""The call object that all operations share: look-ups, tokens, ranges and pages."""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 
 @dataclass
 class Call:
-    """A call whose sender is known and whose parameters fit the operation's shape."""
+    """A call with a known sender, whose parameters match the operation's shape."""
 
     state: State
     owner: str  # access key
@@ -40,14 +40,14 @@ class Call:
         return found
 
     def assignment(self) -> Assignment:
-        """The present holder of an id; what was given back belongs to nobody."""
+        """The current assignment with this id; a returned one belongs to nobody."""
         one = self.state.assignments.get(self.params["AssignmentId"])
         if one is None or one.hit.owner != self.owner or one.state in ("Returned", "Abandoned"):
             raise missing("Assignment", self.params["AssignmentId"], "AssignmentDoesNotExist")
         return one
 
     def qualification_type(self) -> QualificationType:
-        """One of the caller's own."""
+        """The qualification type, which must be the caller's own."""
         identifier = self.params["QualificationTypeId"]
         found = self.state.qualification_types.get(identifier)
         if found is None or found.owner != self.owner:
@@ -57,12 +57,12 @@ class Call:
     def worker(self) -> Worker:
         worker = self.state.workers.get(self.params["WorkerId"])
         if worker is None:
-            # The reference of DeleteWorkerBlock gives this sentence for missing and invalid ids.
+            # The reference of DeleteWorkerBlock has this sentence for missing and invalid ids.
             raise Refused("WorkerId is invalid.", "InvalidParameterValue")
         return worker
 
     def earlier(self) -> str | None:
-        """What an earlier call with the same UniqueRequestToken made, for 24 hours."""
+        """The result of an earlier call with the same UniqueRequestToken within 24 hours."""
         token = self.params.get("UniqueRequestToken")
         found = self.state.tokens.get((self.owner, self.operation, token or ""))
         if found is None or self.state.clock.now() - found[0] >= TOKENS_KEPT:
@@ -108,8 +108,11 @@ class Call:
         key: Callable[[Item], str],
         shown: Callable[[Item], Document],
     ) -> Document:
-        """One page of `items`, which are sorted by `key`; a token names the last item's key, so
-        that what comes or goes between two calls shifts nothing."""
+        """One page of `items`, which are sorted by `key`.
+
+        The token has the last item's key, so that items that are added or removed between two
+        calls don't shift the pages.
+        """
         after = _read_token(self.params.get("NextToken"), self.operation)
         rest = [item for item in items if after is None or key(item) > after]
         size = self.params.get("MaxResults", _PAGE)

@@ -22,7 +22,7 @@ from emulators.mturk.state import State
 YEAR = 365 * 86_400
 MONTH = 30 * 86_400
 MOST_ASSIGNMENTS = 1_000_000_000
-# How far UpdateExpirationForHIT may set the end of a HIT.
+# The latest end that UpdateExpirationForHIT can set.
 FARTHEST = timedelta(days=365)
 
 
@@ -32,7 +32,7 @@ def create_hit_type(call: Call) -> Document:
 
 
 def _hit_type_of(call: Call) -> HitType:
-    """A HIT type with these properties: the one that stands, or a new one (as documented)."""
+    """The HIT type with these properties, which is created if it does not exist, as documented."""
     params, state = call.params, call.state
     call.not_blank("Title", "Description")
     call.longest(Title=128, Description=2000, Keywords=1000)
@@ -123,7 +123,7 @@ def _create(call: Call, hit_type: HitType) -> Document:
 
 
 def shown(state: State, hit: Hit) -> Document:
-    """A HIT as the API shows it."""
+    """The API's representation of a HIT."""
     kind = hit.hit_type
     pending = count(hit, "Accepted")
     return {
@@ -156,7 +156,7 @@ def get_hit(call: Call) -> Document:
 
 
 def _own(call: Call, *states: str) -> list[Hit]:
-    """The caller's HITs, oldest first; disposed ones are in no list."""
+    """The caller's HITs, oldest first, without disposed ones."""
     return sorted(
         (
             hit
@@ -218,9 +218,12 @@ def create_additional_assignments(call: Call) -> Document:
 
 @operation("UpdateExpirationForHIT")
 def update_expiration(call: Call) -> Document:
-    """The service makes a token of HIT and time of its own: the same later end given twice within
-    a day is refused as processed (Dallinger's issue 3109). An end in the past ends the HIT now;
-    whether that is refused the second time is not known, here it is not."""
+    """Set the end of a HIT; an end in the past ends it now.
+
+    The service makes its own token from HIT and time, and so refuses the same later end within a
+    day as already processed (Dallinger's issue 3109). Whether it refuses a repeated end in the past
+    is unknown; the emulator does not.
+    """
     hit, state = _standing(call), call.state
     now = state.clock.now()
     expires = datetime.fromtimestamp(float(call.params["ExpireAt"]), UTC)
@@ -245,7 +248,7 @@ def update_expiration(call: Call) -> Document:
 
 @operation("UpdateHITTypeOfHIT")
 def update_hit_type(call: Call) -> Document:
-    """The HIT takes all properties of the new type, also its reward for work not yet approved."""
+    """Change all properties of the HIT, including the reward of work that is not yet approved."""
     hit, state, kind = _standing(call), call.state, call.hit_type()
     older, hit.hit_type = hit.hit_type, kind
     if money.available(state, call.owner) < 0:
@@ -268,7 +271,7 @@ def update_review_status(call: Call) -> Document:
 def delete_hit(call: Call) -> Document:
     hit, state = call.hit(), call.state
     if status(state, hit) not in ("Reviewable", "Reviewing") or count(hit, "Submitted"):
-        # Also while work waits to be approved or rejected, as documented.
+        # This is possible even while work waits for review, as documented.
         raise wrong_state("Reviewing,Reviewable", "InvalidHITState")
     hit.disposed = True
     notices.tell(state, "HITDisposed", hit)

@@ -1,4 +1,4 @@
-"""Where a HIT type's events are told."""
+"""The queues to which a HIT type's events are sent."""
 
 from emulators.mturk import notices
 from emulators.mturk.errors import Refused, not_emulated
@@ -6,7 +6,7 @@ from emulators.mturk.operations.call import Call, operation
 from emulators.mturk.queue import queue_name
 from emulators.mturk.shapes import Document
 
-# The reference names the newer one, the service model's own text the older.
+# The reference names the newer version, the service model's text the older one.
 VERSIONS = ("2014-08-15", "2006-05-05")
 
 

@@ -1,4 +1,4 @@
-"""Qualification types and who has them."""
+"""Qualification types and the workers who have them."""
 
 from emulators.mturk.errors import Refused, not_emulated, wrong_state
 from emulators.mturk.operations.call import Call, operation
@@ -107,7 +107,7 @@ def _age(kind: QualificationType) -> str:
 
 @operation("DeleteQualificationType")
 def delete_qualification_type(call: Call) -> Document:
-    """Requirements of standing HITs keep it, and nobody meets them any more."""
+    """Delete the type. HITs that require it keep the requirement, which nobody then meets."""
     kind, state = call.qualification_type(), call.state
     del state.qualification_types[kind.type_id]
     for key in [key for key in state.grants if key[0] == kind.type_id]:

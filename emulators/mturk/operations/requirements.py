@@ -1,4 +1,4 @@
-"""Qualification requirements of a HIT type: at most ten, each consistent in itself."""
+"""Qualification requirements of a HIT type, at most ten, each with consistent parameters."""
 
 from emulators.mturk.eligibility import LOCALE, SYSTEM
 from emulators.mturk.errors import Refused, missing
@@ -46,7 +46,7 @@ def _check_values(requirement: Document) -> None:
 
 
 def _bad_combination(names: str) -> Refused:
-    # As quoted by users; this type is not part of the service model.
+    # Users quote this error; its type is not in the service model.
     return Refused(
         f"The combination of parameters supplied to the request is invalid: {names}.",
         "InvalidParameterCombination",

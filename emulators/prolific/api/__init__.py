@@ -1,1 +1,1 @@
-"""The routes of the API v1. Each names Prolific's operation, its models and one rule."""
+"""The routes of the API v1. Each names Prolific's operation and models, and applies one rule."""

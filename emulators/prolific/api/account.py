@@ -1,4 +1,4 @@
-"""The researcher, workspaces, projects."""
+"""The researcher, workspaces and projects."""
 
 from fastapi import APIRouter, Request
 
@@ -30,9 +30,9 @@ async def read_me(me: Me) -> Shape:
 )
 async def add_tester(world: TheWorld, me: Me, wanted: m.TestParticipantQuestion) -> Shape:
     if "test-study" not in world.options.features:
-        raise Refused(403, "This workspace may not make test participants.")
+        raise Refused(403, "This workspace cannot create test participants.")
     if any(person.email == wanted.email for person in world.participants.values()):
-        raise bad({"email": ["Is registered already."]})
+        raise bad({"email": ["This address is already registered."]})
     tester = Participant(wanted.email, tester_of=me.id)
     world.participants[tester.id] = tester
     me.testers.append(tester.id)

@@ -47,7 +47,7 @@ async def list_secrets(
     HOOKS + "/secrets/", operation_id="create-secret", status_code=201, response_model=m.Secret
 )
 async def create_secret(world: TheWorld, me: Me, wanted: m.SecretQuestion) -> Shape:
-    """A workspace has one secret: the one before is gone at once."""
+    """Replace the workspace's secret; it has only one."""
     secret = Secret(world.workspace_of(me, wanted.workspace_id))
     world.hooks.secrets[secret.workspace.id] = secret
     return _secret_shape(secret)
@@ -103,7 +103,7 @@ def _check_target(world: World, url: str) -> None:
     if local and world.options.local_targets and parts.scheme in ("http", "https"):
         return
     if parts.scheme != "https" or not parts.hostname or local:
-        raise bad({"target_url": ["Must be a public address with https."]})
+        raise bad({"target_url": ["This must be a public https address."]})
 
 
 def _mine(world: World, me: Researcher, id: str) -> Subscription:
@@ -130,7 +130,7 @@ async def read_subscription(world: TheWorld, me: Me, subscription_id: str) -> Sh
 async def confirm(world: TheWorld, me: Me, subscription_id: str, given: m.Confirmation) -> Shape:
     subscription = _mine(world, me, subscription_id)
     if given.secret != subscription.confirmation:
-        raise bad({"secret": ["Not the X-Hook-Secret of this subscription."]})
+        raise bad({"secret": ["This is not the X-Hook-Secret of this subscription."]})
     subscription.confirmed = subscription.enabled = True
     return subscription_shape(subscription)
 

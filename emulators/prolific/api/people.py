@@ -1,4 +1,4 @@
-"""Filters, participant groups, messages."""
+"""Filters, participant groups and messages."""
 
 from datetime import datetime, timedelta
 
@@ -27,7 +27,9 @@ async def list_filters(
 ) -> Shape:
     if workspace_id:
         world.workspace_of(me, workspace_id)
-    page.page_size = max(page.page_size, len(filters.CATALOGUE))  # always all of them
+    page.page_size = max(
+        page.page_size, len(filters.CATALOGUE)
+    )  # a list of filters always has one page
     found = list(filters.CATALOGUE.items())
     return listed(request, page, found, lambda one: _filter_shape(world, me, *one))
 
@@ -185,12 +187,12 @@ async def send_messages(world: TheWorld, me: Me, wanted: m.SendMessages) -> Resp
 
 
 def _say(world: World, me: Researcher, recipients: list[str], body: str, study_id: str) -> None:
-    """Researchers write to those who took part in the study."""
+    """Send a message, which researchers can send to people who took part in the study."""
     study = world.study_of(me, study_id)
     took_part = {submission.participant.id for submission in world.of_study[study.id]}
     strangers = [id for id in recipients if id not in took_part]
     if strangers:
-        raise bad(f"Did not take part in the study: {', '.join(strangers)}.")
+        raise bad(f"These people did not take part in the study: {', '.join(strangers)}.")
     for id in recipients:
         world.messages.append(Message(me.id, id, body, study.id, world.now))
 
@@ -211,7 +213,9 @@ async def list_messages(
         try:
             since = max(since, datetime.fromisoformat(created_after))
         except (ValueError, TypeError) as error:
-            raise bad({"created_after": ["Not a date and time with its zone."]}) from error
+            raise bad(
+                {"created_after": ["This must be a date and time with a time zone."]}
+            ) from error
     found = [
         message
         for message in world.messages

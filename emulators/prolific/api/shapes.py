@@ -1,4 +1,4 @@
-"""Objects as the API shows them."""
+"""The JSON in which the API shows objects."""
 
 from datetime import datetime
 
@@ -162,7 +162,7 @@ def group_shape(world: World, group: Group) -> Shape:
 
 
 def _feeders(world: World, group: Group) -> list[Shape]:
-    """The studies whose codes change the group."""
+    """The studies whose completion codes add people to the group or remove them."""
     feeders: list[Shape] = []
     for study in world.studies.values():
         codes = [

@@ -43,7 +43,7 @@ def _in_states(found: list[Study], state: str | None) -> list[Study]:
         return found
     wanted = {part.strip().upper().replace("_", " ") for part in state.strip("()").split("|")}
     if not wanted <= STATES:
-        raise bad({"state": [f"Not among {', '.join(sorted(STATES))}."]})
+        raise bad({"state": [f"This must be one of {', '.join(sorted(STATES))}."]})
     return [study for study in found if study.status in wanted]
 
 
@@ -74,7 +74,7 @@ async def update_study(world: TheWorld, me: Me, id: str, change: m.StudyPatch) -
 
 @router.delete("/studies/{id}/", operation_id="delete-study", response_model=Done)
 async def delete_study(world: TheWorld, me: Me, id: str) -> Shape:
-    """200 and an empty object, as described; the way by the project answers 204."""
+    """Answers 200 with an empty object, as described; the route below a project answers 204."""
     rules.delete(world, world.study_of(me, id))
     return {}
 
@@ -119,7 +119,7 @@ async def clone_study(
 async def test_study(world: TheWorld, me: Me, id: str) -> Shape:
     draft = world.study_of(me, id)
     if "test-study" not in world.options.features:
-        raise Refused(403, "This workspace may not make test studies.")
+        raise Refused(403, "This workspace cannot create test studies.")
     if draft.status != "UNPUBLISHED":
         raise bad("Only a draft can be tested.")
     if not me.testers:

@@ -54,7 +54,7 @@ ORDERS = {
 
 
 class Flags(Strict):
-    """Filters of the list: yes or no (1/0, true/false, yes/no, t/f), and days as DD/MM/YYYY."""
+    """Filters of the list: yes or no (1/0, true/false, yes/no, t/f) and dates as DD/MM/YYYY."""
 
     model_config = ConfigDict(extra="ignore")
     completed: str | None = None
@@ -78,7 +78,7 @@ class Flags(Strict):
             found = [one for one in found if one.completed_at and one.completed_at < end]
         for name, wanted in self.model_dump(include=set(FLAGS), exclude_none=True).items():
             if wanted.lower() not in YES + NO:
-                raise bad({name: ["Neither yes nor no."]})
+                raise bad({name: ["This must be yes or no."]})
             yes = wanted.lower() in YES
             found = [one for one in found if (one.visible in FLAGS[name]) is yes]
         return found
@@ -88,7 +88,7 @@ def _day(name: str, written: str) -> datetime:
     try:
         return datetime.strptime(written, "%d/%m/%Y").replace(tzinfo=UTC)
     except ValueError as error:
-        raise bad({name: ["Not a day as DD/MM/YYYY."]}) from error
+        raise bad({name: ["This must be a date as DD/MM/YYYY."]}) from error
 
 
 def _ordered(found: list[Submission], ordering: str | None) -> list[Submission]:
@@ -96,7 +96,7 @@ def _ordered(found: list[Submission], ordering: str | None) -> list[Submission]:
         return found
     key = ORDERS.get(ordering.removeprefix("-"))
     if key is None:
-        raise bad({"ordering": [f"Not among {', '.join(ORDERS)}."]})
+        raise bad({"ordering": [f"This must be one of {', '.join(ORDERS)}."]})
     return sorted(found, key=key, reverse=ordering.startswith("-"))
 
 
@@ -137,7 +137,7 @@ async def list_submissions(
     if status is not None:
         wanted = status.upper().replace("_", " ")
         if wanted not in (*STATUSES, "UNKNOWN"):
-            raise bad({"status": ["No such status."]})
+            raise bad({"status": ["This status does not exist."]})
         found = [one for one in found if one.visible == wanted]
     return listed(request, page, found, lambda one: submission_short(world, one))
 

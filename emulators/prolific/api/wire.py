@@ -1,4 +1,4 @@
-"""What every call goes through: who asks, faults, what is known, and what is sent back."""
+"""What every call goes through: authentication, faults, and checks of request and response."""
 
 import asyncio
 import secrets
@@ -29,7 +29,7 @@ def world_of(request: Request) -> World:
 
 
 async def _the_world(request: Request) -> World:
-    """A dependency that is not async would run in a thread, where nothing may be changed."""
+    """Return the world. It is async because other dependencies run in a thread, without a lock."""
     return world_of(request)
 
 
@@ -37,7 +37,7 @@ async def caller(
     world: Annotated[World, Depends(_the_world)],
     authorization: Annotated[str | None, Header()] = None,
 ) -> Researcher:
-    """The researcher whose token it is: `Authorization: Token <token>`."""
+    """The researcher whose token is in `Authorization: Token <token>`."""
     scheme, _, token = (authorization or "").partition(" ")
     if scheme != "Token" or not token:
         raise Refused(401, "Send your API token in the header: Authorization: Token <token>.")
@@ -52,7 +52,7 @@ Me = Annotated[Researcher, Depends(caller)]
 
 
 class StrictRoute(APIRoute):
-    """Adds to a route: faults, the record of calls, and no unknown query parameters."""
+    """A route that applies faults, records calls and refuses unknown query parameters."""
 
     def get_route_handler(self) -> Handler:
         handler = super().get_route_handler()
@@ -69,7 +69,9 @@ class StrictRoute(APIRoute):
             try:
                 unknown = set(request.query_params) - known
                 if unknown:
-                    raise bad({name: ["Not a parameter of this call."] for name in unknown})
+                    raise bad(
+                        {name: ["This call does not have this parameter."] for name in unknown}
+                    )
                 reply = await handler(request)
             except (Refused, RequestValidationError, ResponseValidationError) as error:
                 reply = _refusal(world, operation, error)
@@ -88,7 +90,7 @@ def _query_names(dependant: Dependant) -> set[str]:
 
 
 class _Recorded:
-    """One call, for the record and for its faults."""
+    """One call, with its record and its faults."""
 
     def __init__(self, world: World, operation: str, path: str) -> None:
         self.world, self.operation, self.path = world, operation, path
@@ -112,7 +114,7 @@ def _refusal(world: World, operation: str, error: Exception) -> Response:
     if isinstance(error, RequestValidationError):
         return refusal(400, _by_field(error.errors()))
     world.violate(operation, str(error))
-    return refusal(500, "The emulator's reply breaks its own model; see /emulator/violations.")
+    return refusal(500, "The emulator's response breaks its own model. See /emulator/violations.")
 
 
 def refusal(
@@ -125,7 +127,7 @@ def refusal(
 
 
 def _by_field(problems: Sequence[object]) -> dict[str, list[str]]:
-    """Validation errors as Prolific shows them: a list of sentences by field."""
+    """Validation errors in Prolific's form: a list of sentences for each field."""
     fields: dict[str, list[str]] = {}
     for problem in problems:
         assert isinstance(problem, dict)
@@ -151,7 +153,7 @@ Page = Annotated[Paging, Depends(paging)]
 def listed(
     request: Request, page: Paging, found: Sequence[T], shape: Callable[[T], dict[str, object]]
 ) -> dict[str, object]:
-    """One page of a list, with links to its neighbours. A page past the end is not found."""
+    """One page of a list, with links to the pages next to it. A page past the end is a 404."""
     last = max(1, -(-len(found) // page.page_size))
     if page.page > last:
         raise not_found(f"Page {page.page}")
@@ -176,7 +178,7 @@ def listed(
 
 
 def add_error_pages(app: FastAPI) -> None:
-    """Errors outside of the API's own routes: unknown addresses, and what pages refuse."""
+    """Add handlers for errors outside the API's routes: unknown addresses and refused pages."""
 
     async def unknown(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404

@@ -1,6 +1,6 @@
-"""What the API accepts and sends, field by field.
+"""The fields that the API accepts and sends.
 
-Written from the facts of Prolific's published OpenAPI description (see `README.md` in
-`tests/emulators/prolific_examples`). Nothing is coerced and nothing unknown is let through,
-in requests and responses alike.
+They follow Prolific's published OpenAPI description (see `README.md` in
+`tests/emulators/prolific_examples`). In requests and in responses, no value is coerced and no
+unknown field is accepted.
 """

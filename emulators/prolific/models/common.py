@@ -1,4 +1,4 @@
-"""What all models share, errors and lists."""
+"""The base of all models, errors and lists."""
 
 from typing import Annotated, Literal
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Strict(BaseModel):
-    """No unknown field, no coercion."""
+    """A model that refuses unknown fields and coerces no value."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -49,14 +49,14 @@ class Meta(Strict):
 
 
 class Listed(Strict):
-    """A page of a list. `_links` and `meta` are sent, though described for filters only."""
+    """A page of a list. Prolific describes `_links` and `meta` only for filters; all lists have."""
 
     links: Annotated[Links, Field(alias="_links")]
     meta: Meta
 
 
 class Done(Strict):
-    """A reply without anything to say."""
+    """A response without content."""
 
 
 Yes = Literal["1", "true", "yes", "t", "0", "false", "no", "f"]

@@ -1,4 +1,4 @@
-"""Completion codes: what participants bring back, and what happens then."""
+"""Completion codes, with which participants come back, and their actions."""
 
 from typing import Annotated, Literal
 
@@ -47,7 +47,7 @@ class ScreenOut(Strict):
 
 
 class ScreenOutPatch(Strict):
-    """Of a published study only `slots` can be raised, and need be named."""
+    """Once a study is published, only `slots` can be raised, and only it is required."""
 
     action: Literal["FIXED_SCREEN_OUT_PAYMENT"]
     fixed_screen_out_reward: Annotated[int, Field(ge=1)] | None = None
@@ -58,7 +58,7 @@ Simple = Approve | Review | AddToGroup | RemoveFromGroup | RequestReturn | Dynam
 Action = Annotated[Simple | ScreenOut, Field(discriminator="action")]
 ActionPatch = Annotated[Simple | ScreenOutPatch, Field(discriminator="action")]
 
-# Where a submission goes: one of these at most for a code.
+# These actions decide a submission's status, so a code can have at most one of them.
 OUTCOMES = {
     "AUTOMATICALLY_APPROVE",
     "MANUALLY_REVIEW",
@@ -79,11 +79,11 @@ class CompletionCode(Strict):
         names = [action.action for action in self.actions]
         outcomes = OUTCOMES.intersection(names)
         if len(outcomes) > 1:
-            raise ValueError(f"actions that exclude each other: {', '.join(sorted(outcomes))}")
+            raise ValueError(f"these actions exclude each other: {', '.join(sorted(outcomes))}")
         if "DYNAMIC_PAYMENT" in outcomes and self.actor != "researcher":
             raise ValueError("the actor of DYNAMIC_PAYMENT must be researcher")
         if self.code is None and (self.actor != "participant" or names):
-            raise ValueError("a code of null must be a participant's and have no actions")
+            raise ValueError("a code that is null must have the actor participant and no actions")
         return self
 
     @property

@@ -1,4 +1,4 @@
-"""Filters: who may take part."""
+"""Filters, which decide who can take part."""
 
 from typing import Annotated, Literal
 

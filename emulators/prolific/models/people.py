@@ -53,7 +53,7 @@ class Project(ProjectShort):
 
 
 class ProjectQuestion(Strict):
-    """Public and longitudinal projects are described, and not done by this emulator."""
+    """A new project. This emulator does not support public and longitudinal projects."""
 
     title: Text
     description: str = ""
@@ -75,7 +75,7 @@ class ProjectList(Listed):
 
 
 class Breakdown(Strict):
-    """Described in words (for participants, for fees, for VAT), not by names of fields."""
+    """The fields' names are this emulator's: Prolific describes them only in words."""
 
     rewards: int
     fees: int

@@ -29,7 +29,7 @@ class SubmissionsConfig(Strict):
 
 
 class StudyOptions(Strict):
-    """What may be left out, of a study that is made and of one that is read."""
+    """The optional fields of a new study and of one that is read."""
 
     internal_name: str | None = None
     completion_codes: Annotated[list[CompletionCode], Field(min_length=1)] | None = None
@@ -51,7 +51,7 @@ class StudyOptions(Strict):
     is_external_study_url_secure: bool = False
     has_credentials: Literal[False] = False
 
-    # Described, and not done by this emulator: refused rather than ignored, unless null.
+    # This emulator does not support these fields, so it refuses them unless they are null.
     filter_set_id: None = None
     filter_set_version: None = None
     credential_pool_id: None = None
@@ -62,7 +62,7 @@ class StudyOptions(Strict):
 
 
 class StudySettings(StudyOptions):
-    """What a draft study is made of: `POST /studies/`."""
+    """The fields of a new draft: `POST /studies/`."""
 
     name: Text
     description: Text
@@ -80,7 +80,7 @@ class StudySettings(StudyOptions):
             raise ValueError("each code must be unique within a study")
         by_participants = [code for code in codes or [] if code.actor == "participant"]
         if len(by_participants) > 1 and any(code.code is None for code in by_participants):
-            raise ValueError("a code of null must be the participants' only code")
+            raise ValueError("a code that is null must be the participants' only code")
         return codes
 
     @model_validator(mode="after")
@@ -96,7 +96,7 @@ class StudySettings(StudyOptions):
 
 
 class StudyPatch(StudyOptions):
-    """`PATCH /studies/{id}/`: any field of a draft, four of a published study."""
+    """`PATCH /studies/{id}/`: any field of a draft, but only four of a published study."""
 
     name: Text | None = None
     description: Text | None = None
@@ -182,5 +182,5 @@ class CloneStudy(Strict):
 
 
 def least_allowed_time(estimated: float) -> int:
-    """The shortest `maximum_allowed_time`, minutes: two plus twice the time plus twice its root."""
+    """The minimum of `maximum_allowed_time` in minutes: 2 + 2 · time + 2 · √time."""
     return math.ceil(2 + 2 * estimated + 2 * math.sqrt(estimated))

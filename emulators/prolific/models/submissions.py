@@ -35,7 +35,7 @@ class SubmissionList(Listed):
 
 
 class Submission(Strict):
-    """What a transition answers."""
+    """The response to a transition."""
 
     id: str
     participant: str
@@ -100,7 +100,7 @@ class ReturnRequested(Strict):
     return_requested: Moment
 
 
-# More are recommended against; the emulator refuses, so that no client comes to rely on it.
+# Prolific recommends against more. The emulator refuses them, so that no client relies on them.
 MOST_APPROVED = 1000
 MOST_BONUSES = 200
 Ids = Annotated[list[Text], Field(min_length=1, max_length=MOST_APPROVED)]

@@ -1,1 +1,1 @@
-"""What may happen when, and what it costs: the marketplace's rules over `World`."""
+"""The marketplace's rules for `World`: what is permitted when, and what it costs."""

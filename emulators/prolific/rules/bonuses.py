@@ -1,4 +1,4 @@
-"""Bonuses: set up from CSV in major units, paid later, and paid again at every repetition."""
+"""Bonuses are set up from CSV in major units and paid later, again with every repeated call."""
 
 import re
 from decimal import Decimal
@@ -14,10 +14,10 @@ AMOUNT = re.compile(r"^\d{1,6}(\.\d{1,2})?$")
 
 
 def set_up(world: World, study: Study, csv: str) -> Bulk:
-    """`<participant or submission id>,<amount>` a line; 4.25 is £4.25. Nothing is paid yet."""
+    """Set up bonuses from lines of `<participant or submission id>,<amount>`; 4.25 is £4.25."""
     lines = [line.strip() for line in csv.strip().splitlines()]
     if len(lines) > MOST_BONUSES:
-        raise bad({"csv_bonuses": [f"At most {MOST_BONUSES} lines at once."]})
+        raise bad({"csv_bonuses": [f"One payment can have at most {MOST_BONUSES} lines."]})
     people = {s.participant.id: s for s in world.of_study[study.id]}
     people |= {s.id: s for s in world.of_study[study.id]}
     found: list[tuple[Submission, int]] = []
@@ -31,9 +31,11 @@ def set_up(world: World, study: Study, csv: str) -> Bulk:
             continue
         found.append((people[id], int(Decimal(amount.strip()) * 100)))
     if unknown:
-        raise bad({"csv_bonuses": [f"Did not take part in the study: {', '.join(unknown)}."]})
+        raise bad(
+            {"csv_bonuses": [f"These people did not take part in the study: {', '.join(unknown)}."]}
+        )
     if len({submission.id for submission, _ in found}) < len(found):
-        raise bad({"csv_bonuses": ["Somebody is named twice."]})
+        raise bad({"csv_bonuses": ["A person appears twice."]})
     costs = [price(study.workspace, cents) for _, cents in found]
     bulk = Bulk(study, found, sum(cost.fee for cost in costs), sum(cost.vat for cost in costs))
     world.bulks[bulk.id] = bulk
@@ -41,13 +43,15 @@ def set_up(world: World, study: Study, csv: str) -> Bulk:
 
 
 def pay(world: World, bulk: Bulk) -> None:
-    """Pay in a while. Not idempotent: every call pays everybody."""
+    """Pay soon. This is not idempotent: every call pays everybody."""
     if money.available(world, bulk.study.workspace) < bulk.total:
         raise bad("Not enough funds to pay these bonuses.")
 
     def work() -> None:
         if money.available(world, bulk.study.workspace) < bulk.total:
-            world.violate("pay-bonus-payments", f"{bulk.id}: the money was gone when it was due")
+            world.violate(
+                "pay-bonus-payments", f"{bulk.id}: not enough money when the payment was due"
+            )
             return
         bulk.paid += 1
         for submission, cents in bulk.lines:

@@ -1,4 +1,4 @@
-"""The filters there are, and whom they let through."""
+"""The available filters and the people who pass them."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ FEWEST_COUNTED = 25
 
 @dataclass(frozen=True)
 class Choice:
-    """A `select` filter. Participants answer it with one id or a list of ids."""
+    """A `select` filter, which participants answer with one id or a list of ids."""
 
     title: str
     question: str = ""
@@ -35,7 +35,7 @@ class Span:
     high: int
 
 
-# A few of Prolific's hundreds, under their ids; `1` is the United States' choice, as on Prolific.
+# These are a few of Prolific's hundreds of filters, with Prolific's ids; `1` is the United States.
 CATALOGUE: dict[str, Choice | Span] = {
     "age": Span("Age", "What is your date of birth?", 18, 100),
     "sex": Choice("Sex", "What is your sex?", {"0": "Male", "1": "Female"}),
@@ -63,7 +63,7 @@ CATALOGUE: dict[str, Choice | Span] = {
 
 
 def check_filters(world: World, study: Study) -> None:
-    """Refuse what no filter means, and groups and studies that are another's."""
+    """Refuse values that a filter does not have, and other workspaces' groups and studies."""
     for chosen in study.settings.filters or []:
         _check(world, study, chosen)
 
@@ -74,14 +74,22 @@ def _check(world: World, study: Study, chosen: AnyFilter) -> None:
             _check(world, study, part)
         return
     known = CATALOGUE.get(chosen.filter_id)
-    wrong = bad({"filters": [f"{chosen.filter_id}: no such filter, or of another type."]})
+    wrong = bad(
+        {"filters": [f"{chosen.filter_id}: this filter does not exist or has another type."]}
+    )
     if isinstance(chosen, RangeFilter):
         if not isinstance(known, Span):
             raise wrong
         given = (chosen.selected_range.lower, chosen.selected_range.upper)
         if any(b is not None and not (isinstance(b, int) and known.low <= b <= known.high)
                for b in given):  # fmt: skip
-            raise bad({"filters": [f"{chosen.filter_id}: from {known.low} to {known.high}."]})
+            raise bad(
+                {
+                    "filters": [
+                        f"{chosen.filter_id}: the range must be from {known.low} to {known.high}."
+                    ]
+                }
+            )
         return
     if not isinstance(known, Choice):
         raise wrong
@@ -103,7 +111,7 @@ def _chosen_exists(world: World, study: Study, known: Choice, value: str) -> boo
 
 
 def freeze(world: World, study: Study) -> None:
-    """Lists of former studies are read when a study is published, and not again."""
+    """Read the lists of previous studies, which happens only when a study is published."""
     for chosen in _simple(study.settings.filters or []):
         if isinstance(chosen, SelectFilter) and chosen.filter_id.startswith("previous_studies_"):
             for former in chosen.selected_values:
@@ -161,7 +169,7 @@ def passes(world: World, study: Study | None, chosen: AnyFilter, person: Partici
 
 
 def count(world: World, filters: list[AnyFilter]) -> int:
-    """How many pass all filters; below 25 it is 0, as Prolific protects their privacy."""
+    """The number of people who pass all filters. Below 25 it is 0, to protect their privacy."""
     passing = sum(
         all(passes(world, None, chosen, person) for chosen in filters)
         for person in world.participants.values()

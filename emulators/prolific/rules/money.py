@@ -1,4 +1,4 @@
-"""What is set aside for studies, and what is left."""
+"""The money that is reserved for studies, and the money that is left."""
 
 from emulators.prolific.errors import bad
 from emulators.prolific.objects import Study, Submission, Workspace
@@ -8,8 +8,8 @@ from emulators.prolific.world import World
 PAID = ("APPROVED", "PARTIALLY APPROVED")
 GOING_ON = ("RESERVED", "ACTIVE")
 OWED = (*GOING_ON, "AWAITING REVIEW")
-# "submissions started excluding timed out and returned": rejected ones free their place, too, and
-# those screened out "generate additional capacity".
+# "submissions started excluding timed out and returned". Rejected submissions also free their
+# place, and those screened out "generate additional capacity".
 TAKING_A_PLACE = (*OWED, *PAID)
 
 
@@ -36,7 +36,7 @@ def slots(study: Study) -> int:
 
 
 def reserved(world: World, study: Study) -> int:
-    """What is set aside for a study: its open places while it is live, then what it still owes."""
+    """The money reserved for a study: its open places while it is live, then what it still owes."""
     owed = counted(world, study, OWED)
     if study.live:
         left = study.settings.total_available_places - counted(world, study, PAID)
@@ -46,7 +46,7 @@ def reserved(world: World, study: Study) -> int:
 
 
 def full_cost(study: Study) -> int:
-    """What a study costs when every place and every slot is paid."""
+    """The cost of a study if every place and every slot is paid."""
     places = study.settings.total_available_places
     return unit(study).total * places + slot(study).total * slots(study)
 
@@ -59,10 +59,10 @@ def available(world: World, workspace: Workspace) -> int:
 
 
 def check_funds(world: World, workspace: Workspace) -> None:
-    """After a change that sets money aside: refuse it when there is not enough."""
+    """Refuse a change that reserves more money than there is; call it after the change."""
     missing = -available(world, workspace)
     if missing > 0:
-        raise bad(f"Not enough funds: {missing} more are needed in the workspace's balance.")
+        raise bad(f"Not enough funds: the workspace's balance lacks {missing}.")
 
 
 def pay_reward(world: World, submission: Submission) -> None:
@@ -75,7 +75,7 @@ def pay_part(world: World, submission: Submission, percentage: float) -> None:
 
 
 def breakdown(workspace: Workspace, amount: int) -> dict[str, int]:
-    """A balance, split as it would be spent: rewards, fees on them, VAT on the fees."""
+    """Split a balance into rewards, fees on them and VAT on the fees, as it would be spent."""
     share = 1 + workspace.fee_rate * (1 + workspace.vat_rate)
     rewards = int(amount / share)
     fees = int(rewards * workspace.fee_rate)

@@ -1,4 +1,4 @@
-"""What researchers decide about submissions."""
+"""Researchers' decisions on submissions."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ from emulators.prolific.rules.taking_part import (
 )
 from emulators.prolific.world import World
 
-# What a submission is after an action: asking again for what is so already changes nothing.
+# The status after an action. Repeating an action that has this result changes nothing.
 DONE: dict[str, tuple[str, ...]] = {
     "APPROVE": ("APPROVED",),
     "REJECT": ("REJECTED",),
@@ -40,7 +40,7 @@ def transition(world: World, submission: Submission, wanted: Transition) -> None
 
 def _from(submission: Submission, action: str, *allowed: str) -> None:
     if submission.status not in allowed:
-        raise bad(f"A submission that is {submission.status} cannot {action}.")
+        raise bad(f"{action} is not possible for a submission that is {submission.status}.")
 
 
 def _approve(world: World, submission: Submission, wanted: Transition) -> None:
@@ -67,7 +67,9 @@ def _start(world: World, submission: Submission, wanted: Transition) -> None:
 def _complete(world: World, submission: Submission, wanted: Transition) -> None:
     code = submission.study.code(wanted.completion_code)
     if code is None or code.actor != "researcher":
-        raise bad({"completion_code": ["Not a code of this study that researchers may give."]})
+        raise bad(
+            {"completion_code": ["This is not a code of this study that researchers can give."]}
+        )
     if submission.entered_code == code.code and submission.status not in money.OWED:
         return
     _from(submission, wanted.action, "ACTIVE", "AWAITING REVIEW")
@@ -86,7 +88,7 @@ def _complete(world: World, submission: Submission, wanted: Transition) -> None:
 def _screen_out(world: World, submission: Submission, wanted: Transition) -> None:
     code = submission.study.code(wanted.completion_code)
     if code is None or code.screen_out is None:
-        raise bad({"completion_code": ["Not a code of this study that screens out."]})
+        raise bad({"completion_code": ["This is not a screen-out code of this study."]})
     _from(submission, wanted.action, "ACTIVE", "AWAITING REVIEW")
     submission.submitted = True
     submission.entered_code = code.code
@@ -109,7 +111,7 @@ def _unreturn(world: World, submission: Submission, wanted: Transition) -> None:
 
 
 def _bring_back(world: World, submission: Submission) -> None:
-    """Up for review again, if the reward can still be paid."""
+    """Set the submission to await review again, if the reward can still be paid."""
     before, submission.status = submission.status, "AWAITING REVIEW"
     try:
         money.check_funds(world, submission.study.workspace)
@@ -133,11 +135,11 @@ RULES: dict[str, Callable[[World, Submission, Transition], None]] = {
 
 
 def approve_all(world: World, me: Researcher, wanted: BulkApprove) -> None:
-    """Approve what is named, in the background: all must exist and be up for review or approved."""
+    """Approve submissions in the background; all must exist and await review or be approved."""
     found = _named(world, me, wanted)
     early = [s.id for s in found if s.status not in ("AWAITING REVIEW", "APPROVED")]
     if early:
-        raise bad(f"Not awaiting review: {', '.join(early)}.")
+        raise bad(f"These submissions are not awaiting review: {', '.join(early)}.")
 
     def work() -> None:
         for submission in found:
@@ -159,7 +161,7 @@ def _named(world: World, me: Researcher, wanted: BulkApprove) -> list[Submission
 
 
 def request_return(world: World, submission: Submission, reasons: list[str]) -> None:
-    _from(submission, "be asked back", "ACTIVE", "AWAITING REVIEW")
+    _from(submission, "Asking for a return", "ACTIVE", "AWAITING REVIEW")
     submission.return_requested = submission.return_requested or world.now
     submission.return_reasons = reasons
     say(world, submission, "Please return this submission: " + "; ".join(reasons))

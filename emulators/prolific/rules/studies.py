@@ -1,4 +1,4 @@
-"""A study's life: drafted, published, paused, stopped, enlarged."""
+"""A study's lifecycle: draft, published, paused, stopped and enlarged."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -13,7 +13,7 @@ from emulators.prolific.rules import money
 from emulators.prolific.rules.filters import check_filters, freeze
 from emulators.prolific.world import World
 
-# (status, action) → status: Prolific's published table.
+# Prolific's published table of (status, action) → status.
 TRANSITIONS: dict[tuple[str, str], StudyStatus] = {
     ("UNPUBLISHED", "PUBLISH"): "ACTIVE",
     ("UNPUBLISHED", "SCHEDULE_PUBLISH"): "SCHEDULED",
@@ -40,7 +40,7 @@ def create(world: World, me: Researcher, settings: StudySettings) -> Study:
 
 
 def _project(world: World, me: Researcher, id: str | None) -> Project:
-    """The project that was named, or the researcher's first."""
+    """The given project, or the researcher's first."""
     if id is None:
         return world.my_projects(me)[0]
     try:
@@ -50,7 +50,7 @@ def _project(world: World, me: Researcher, id: str | None) -> Project:
 
 
 def check(world: World, study: Study) -> None:
-    """What fields alone cannot tell: groups, filters, pay by the hour, features."""
+    """Check what needs more than one field: groups, filters, hourly pay and features."""
     settings, options = study.settings, world.options
     check_filters(world, study)
     for code in study.codes:
@@ -61,7 +61,7 @@ def check(world: World, study: Study) -> None:
                     raise bad({"completion_codes": ["participant_group does not exist."]})
     least = options.least_hourly.get(study.workspace.currency, 0)
     if settings.reward * 60 < least * settings.estimated_completion_time:
-        raise bad({"reward": [f"The reward must be at least {least} an hour."]})
+        raise bad({"reward": [f"The reward must be at least {least} per hour."]})
     names = {action.action for code in study.codes for action in code.actions}
     wanted = {
         "secure-url": settings.is_external_study_url_secure,
@@ -69,14 +69,14 @@ def check(world: World, study: Study) -> None:
         "dynamic": "DYNAMIC_PAYMENT" in names,
     }
     if settings.submissions_config.auto_rejection_categories:
-        raise Refused(403, "This workspace may not reject automatically.")
+        raise Refused(403, "This workspace cannot reject automatically.")
     for feature, used in wanted.items():
         if used and feature not in options.features:
-            raise Refused(403, f"This workspace may not use {feature}.")
+            raise Refused(403, f"This workspace cannot use {feature}.")
 
 
 def patch(world: World, study: Study, change: StudyPatch) -> None:
-    """Any field of a draft; of a published study what Prolific lists, places upwards only."""
+    """Change any field of a draft, or the fields of a published study that Prolific permits."""
     given = change.model_fields_set
     if not given:
         return
@@ -111,14 +111,16 @@ def patch(world: World, study: Study, change: StudyPatch) -> None:
 def _check_published(study: Study, change: StudyPatch) -> None:
     refused = change.model_fields_set - PATCHABLE_WHEN_PUBLISHED
     if refused:
-        raise bad({name: ["Cannot be changed once the study is published."] for name in refused})
+        raise bad(
+            {name: ["This cannot be changed once the study is published."] for name in refused}
+        )
     places = change.total_available_places
     if places is not None and places < study.settings.total_available_places:
-        raise bad({"total_available_places": ["Only increasing is allowed."]})
+        raise bad({"total_available_places": ["This can only be increased."]})
 
 
 def _codes_with_slots(study: Study, change: StudyPatch) -> list[dict[str, object]] | None:
-    """The codes as they were, with the slots of screen-outs raised to what the patch says."""
+    """The present codes, with the slots of screen-outs raised to the patch's number."""
     if study.settings.completion_codes is None:
         return None
     codes = [code.model_dump() for code in study.settings.completion_codes]
@@ -126,7 +128,9 @@ def _codes_with_slots(study: Study, change: StudyPatch) -> list[dict[str, object
         old = study.code(wanted.code)
         slots = [a.slots for a in wanted.actions if a.action == "FIXED_SCREEN_OUT_PAYMENT"]
         if old is None or old.screen_out is None or slots < [old.screen_out.slots]:
-            raise bad({"completion_codes": ["Only more slots can be set once published."]})
+            raise bad(
+                {"completion_codes": ["Once the study is published, slots can only be increased."]}
+            )
         for action in codes[study.codes.index(old)]["actions"]:
             if "slots" in action:
                 action["slots"] = slots[0]
@@ -138,7 +142,7 @@ def settings_grew(before: Study, after: Study) -> bool:
 
 
 def _reopen(study: Study) -> None:
-    """More places make a completed study active again."""
+    """Make a completed study active again, because it has more places."""
     if study.status in ("COMPLETED", "AWAITING REVIEW"):
         study.status = "ACTIVE"
 
@@ -146,9 +150,11 @@ def _reopen(study: Study) -> None:
 def transition(world: World, study: Study, action: str, publish_at: datetime | None) -> None:
     after = TRANSITIONS.get((study.status, action))
     if after is None:
-        raise bad(f"A study that is {study.status} cannot {action}.")
+        raise bad(f"{action} is not possible for a study that is {study.status}.")
     if action in ("PUBLISH", "SCHEDULE_PUBLISH") and not study.codes:
-        raise bad({"completion_codes": ["At least one completion code is needed to publish."]})
+        raise bad(
+            {"completion_codes": ["A study needs at least one completion code to be published."]}
+        )
     if action == "SCHEDULE_PUBLISH":
         _schedule(world, study, publish_at)
     if action == "PUBLISH":
@@ -174,7 +180,7 @@ def publish(world: World, study: Study) -> None:
 def _schedule(world: World, study: Study, publish_at: datetime | None) -> None:
     moment = publish_at or study.publish_at
     if moment is None or moment <= world.now:
-        raise bad({"publish_at": ["A time in the future is required."]})
+        raise bad({"publish_at": ["This must be a time in the future."]})
     study.publish_at = moment
 
     def due() -> None:
@@ -194,7 +200,7 @@ def change_status(world: World, study: Study, status: StudyStatus) -> None:
 
 
 def follow(world: World, study: Study) -> None:
-    """After a submission changed: is the study full, done, open again, out of slots?"""
+    """Update the study after a change of a submission: full, done, open again or out of slots."""
     world.hooks.progress_changed(study)
     settle(world, study)
 

@@ -1,4 +1,4 @@
-"""What participants do: take a place, begin, come back with a code, give back."""
+"""Participants' actions: take a place, begin, come back with a code, return the place."""
 
 from emulators.prolific.errors import bad
 from emulators.prolific.models.completion import AddToGroup, CompletionCode, RemoveFromGroup
@@ -14,29 +14,29 @@ NO_CODE = "NOCODE"
 
 
 def open_studies(world: World, person: Participant) -> list[Study]:
-    """What this person could take part in now."""
+    """The studies in which this person can take part now."""
     return [study for study in world.studies.values() if not obstacle(world, study, person)]
 
 
 def obstacle(world: World, study: Study, person: Participant) -> str | None:
-    """Why this person cannot take part in the study now; None if nothing stands in the way."""
+    """The reason why this person cannot take part in the study now, or None."""
     if study.status != "ACTIVE":
-        return "This study does not take participants now."
+        return "This study is not accepting participants now."
     if not may_see(world, study, person):
         return "You are not eligible for this study."
     config, all_of_it = study.settings.submissions_config, world.of_study[study.id]
     most = config.max_submissions_per_participant or 1
     mine = [submission for submission in all_of_it if submission.participant is person]
     if any(submission.status in money.GOING_ON for submission in mine):
-        return "You are taking part in this study already."
+        return "You are already taking part in this study."
     if most != -1 and len(mine) >= most:
-        return "You have taken part in this study."
+        return "You have already taken part in this study."
     if money.places_taken(world, study) >= study.settings.total_available_places:
         return "All places of this study are taken."
     running = money.counted(world, study, money.GOING_ON)
     at_once = config.max_concurrent_submissions
     if at_once not in (None, -1) and running >= (at_once or 0):
-        return "Too many take part at this moment. Try again later."
+        return "Too many people are taking part right now. Try again later."
     return None
 
 
@@ -61,7 +61,7 @@ def reserve(world: World, study: Study, person: Participant) -> Submission:
 
 
 def start(world: World, submission: Submission) -> str:
-    """Begin, and get the address to go to. To begin again goes to the same place."""
+    """Begin; returns the study's address for this person, which is the same every time."""
     if submission.status == "RESERVED":
         submission.started_at = world.now
         set_status(world, submission, "ACTIVE")
@@ -78,7 +78,7 @@ def start(world: World, submission: Submission) -> str:
 
 
 def complete(world: World, submission: Submission, given: str | None) -> None:
-    """The participant is back, with a code, a wrong code or none. Twice is once."""
+    """The participant comes back with a code, a wrong code or none. A repeat changes nothing."""
     if submission.submitted:
         return
     if submission.status != "ACTIVE":
@@ -103,7 +103,7 @@ def complete(world: World, submission: Submission, given: str | None) -> None:
 def act(
     world: World, submission: Submission, code: CompletionCode, percentage: float | None = None
 ) -> None:
-    """Carry out a code's actions: groups first, then where the submission goes."""
+    """Carry out a code's actions: groups first, then the submission's status."""
     names = {action.action for action in code.actions}
     for action in code.actions:
         if isinstance(action, AddToGroup):
@@ -128,7 +128,7 @@ def act(
 
 
 def screen_out(world: World, submission: Submission) -> None:
-    """Pay the screen-out and give the place back; without money or slots a person decides."""
+    """Pay the screen-out and free the place; without money or slots, the researcher decides."""
     study = submission.study
     cost = money.slot(study)
     used = money.counted(world, study, ("SCREENED OUT",))
@@ -157,7 +157,7 @@ def approve(world: World, submission: Submission) -> None:
 
 
 def give_back(world: World, submission: Submission) -> None:
-    """The participant gives up the place and the reward."""
+    """The participant returns the place and gives up the reward."""
     if submission.status == "RETURNED":
         return
     if submission.status not in money.OWED:
@@ -167,7 +167,7 @@ def give_back(world: World, submission: Submission) -> None:
 
 
 def set_status(world: World, submission: Submission, status: Status) -> None:
-    """The only place where a submission's status changes; it may be seen later only (a fault)."""
+    """Change a submission's status, which only this function does. A fault may show it later."""
     if submission.status == status:
         return
     before = submission.visible
