@@ -167,7 +167,6 @@ def record(session: Session, found: Counter[Violation]) -> None:
         )
 
 
-@hooks.violations.answered_by
 def latest_violations(session: Session, limit: int = 50) -> list[CspViolation]:
     """List the most recently seen first."""
     query = select(CspViolation).order_by(CspViolation.last_at.desc()).limit(limit)
@@ -178,3 +177,6 @@ def forget_old_violations(session: Session) -> None:
     """Delete what was not reported again for 90 days."""
     old = CspViolation.last_at < datetime.now(UTC) - KEPT
     session.execute(delete(CspViolation).where(old).execution_options(synchronize_session=False))
+
+
+hooks.violations.answered_by(latest_violations)

@@ -18,11 +18,11 @@ from app.annotation.sessions import BadToken, assignment_of_token
 from app.campaigns.models import Campaign
 from app.core import throttle
 from app.core.database import transaction
+from app.core.errors import LostLease
 from app.core.outbox import OutboxMessage
 from app.core.settings import get_settings
 from app.jobs.models import Job
 from app.jobs.service import (
-    LostLease,
     claim_job,
     complete_job,
     fail_job,

@@ -11,10 +11,10 @@ from sqlalchemy.exc import IntegrityError
 
 from app.campaigns.models import Campaign
 from app.core.database import locked, transaction
+from app.core.errors import LostLease
 from app.core.outbox import OutboxMessage
 from app.jobs.models import Job
 from app.jobs.service import (
-    LostLease,
     claim_job,
     fail_job,
     release_job,
