@@ -1,1 +1,1 @@
-"""Benchmarks: what is measured, never asserted. `python -m bench` runs all of them."""
+"""Benchmarks, which measure and assert nothing. `python -m bench` runs all of them."""

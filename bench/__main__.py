@@ -1,7 +1,7 @@
-"""Run all benchmarks that need no running system, then those that do, if one runs.
+"""Run all benchmarks that need no running system, then those that do, if one is running.
 
-With LIKEWISE_BENCH_DATA, the folder of real crowds (see bench/real_crowds/data.py), those of
-real people run first.
+With LIKEWISE_BENCH_DATA, the folder of real crowds (see bench/real_crowds/data.py), benchmarks
+on real people's answers run first.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""Does anybody wait while a round is learned? Fifty annotators and 1,000 colours.
+"""Measures whether anybody waits while a round is learned, with fifty annotators and 1,000 colours.
 
-The running system (`make up`), a bins campaign of five rounds of 240 answers; the simulated
-annotators take some seconds a grid. Measured is how long "next grid" takes as they see it,
-while a learning job runs and else, who had to wait, and how old grids were. Writes
+It uses the running system (`make up`) and a bins campaign with five rounds of 240 answers; the
+simulated annotators take some seconds per grid. It measures how long "next grid" takes for them,
+while a learning job runs and otherwise, who had to wait, and how old grids were. Writes
 `docs/benchmarks/always_ready.md`.
 """
 
@@ -77,7 +77,7 @@ def _is_finished(campaign: Campaign) -> bool:
 
 
 def report(campaign: Campaign, handouts: list[Handout], seconds: float, pace: float) -> str:
-    """What was measured, as Markdown."""
+    """The results as Markdown."""
     with transaction() as session:
         jobs = session.scalars(select(Job).where(Job.campaign_id == campaign.id)).all()
         rows = session.execute(
@@ -86,7 +86,7 @@ def report(campaign: Campaign, handouts: list[Handout], seconds: float, pace: fl
     spans = [(one.started_at, one.finished_at) for one in jobs]
     learning = [any(a and b and a <= one.at <= b for a, b in spans) for one in handouts]
     behind = Counter((number, number - 1 - basis) for number, basis in rows)
-    # At the very end some wait whether a grid that others hold comes back.
+    # At the very end, some wait in case a grid that others hold is returned.
     last_lease = max(one.at for one in handouts if one.status == "leased")
     n_waits = sum(one.status == "wait" and one.at < last_lease for one in handouts)
     lines = [

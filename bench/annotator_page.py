@@ -1,8 +1,8 @@
-"""How light is the annotators' page? Bytes, requests, and the time to the first usable grid.
+"""Measures the annotators' page: bytes, requests, and the time to the first usable grid.
 
-A phone on a slow line as Lighthouse simulates it: 150 ms of latency and 1.6 Mbit/s down, a
-processor four times slower than this one, an empty cache, a server that has answered before.
-Usable means: all images of the grid are shown and take clicks. Writes
+It simulates a phone on a slow connection as Lighthouse does: 150 ms of latency and 1.6 Mbit/s
+down, a processor four times slower than this one, an empty cache, and a warm server. Usable
+means that all images of the grid are shown and accept clicks. Writes
 `docs/benchmarks/annotator_page.md`.
 """
 
@@ -48,7 +48,7 @@ USABLE = """() => {
 
 @dataclass
 class Load:
-    """What one opening of the page took: bytes by kind as they came over the line."""
+    """One opening of the page: transferred bytes by kind, and times."""
 
     seconds: float = 0.0
     next_seconds: float = 0.0
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def photos(n: int, edge: int = 400) -> list[bytes]:
-    """Crops of the photographs that come with scikit-image, as JPEG."""
+    """JPEG crops of the photographs in scikit-image."""
     rng = np.random.default_rng(0)
     sources = [data.astronaut(), data.chelsea(), data.coffee(), data.rocket()]
     files = []
@@ -89,7 +89,7 @@ def photos(n: int, edge: int = 400) -> list[bytes]:
 
 
 def a_campaign(kind: str) -> str:
-    """A running campaign over photographs; returns its link."""
+    """Create a running campaign with photographs; returns its link."""
     with transaction() as session:
         owner = owner_of(session, "")
         collection = create_collection(session, owner, f"Photographs for {kind}")
@@ -110,7 +110,7 @@ def a_campaign(kind: str) -> str:
 
 
 def open_page(browser: Browser, link: str) -> Load:
-    """Open the page as a newcomer on the slow phone, sort a grid, and go on to the next."""
+    """Open the page as a new annotator on the slow phone, sort a grid, and continue."""
     context = browser.new_context(**PHONE)
     page = context.new_page()
     load = Load()
@@ -118,7 +118,7 @@ def open_page(browser: Browser, link: str) -> Load:
     page.goto(link, wait_until="commit")
     load.seconds = page.wait_for_function(USABLE, timeout=60_000).json_value() / 1000
     first = dict(load.size), load.requests
-    # Someone sorts for some seconds; meanwhile the next grid's images come.
+    # People sort for some seconds, during which the next grid's images are loaded.
     page.wait_for_timeout(6000)
     load.size, load.requests = first
     load.next_seconds = next_grid(page)
@@ -167,7 +167,7 @@ def kind_of(mime: str, resource: str) -> str:
 
 
 def next_grid(page: Page) -> float:
-    """Seconds from submitting to the next grid being usable."""
+    """Seconds from submitting until the next grid is usable."""
     images = page.locator("button[data-image]")
     shown = images.evaluate_all("all => all.map(one => one.dataset.image).join()")
     for k in range(2):

@@ -1,10 +1,10 @@
 """Bird photographs grouped by a paid crowd, imported into the running system.
 
-The answers (Chen and Vinayak, WWW 2025; 342 photographs of six species, 3 to 5 a grid) are read
-from a folder that is not part of the product. Placeholder pictures stand for the photographs:
-each species has a shape and a colour of its own, each bird its own variation and its number. They
-become a collection and a CEN campaign, `likewise import-answers` brings the answers, and when the
-model is there, map, attributes and clusters are looked at in Chromium. Needs `make up` running.
+The answers (Chen and Vinayak, WWW 2025; 342 photographs of six species, 3 to 5 per grid) come
+from a folder that is not part of the product. Placeholder pictures replace the photographs: each
+species has its own shape and colour, each bird its own variation and its number. They become a
+collection and a CEN campaign, and `likewise import-answers` imports the answers. Once there is a
+model, Chromium opens map, attributes and clusters. Needs `make up` running.
 
     python -m bench.birds_campaign FOLDER_OF_THE_ANSWERS --out FOLDER_FOR_SCREENSHOTS
 """
@@ -110,7 +110,7 @@ def species_of_birds() -> NDArray[np.int64]:
 
 
 def draw_bird(number: int, species: int) -> Pillow.Image:
-    """The shape and colour of its species, varied, with its number."""
+    """Draw the shape and colour of its species, varied, with its number."""
     rng = np.random.default_rng([species, number])
     ink = np.clip(np.array(COLOURS[species]) + rng.normal(0, 18, 3), 0, 255).astype(int)
     picture = Pillow.new("RGB", (EDGE, EDGE), (244, 240, 232))
@@ -124,7 +124,7 @@ def draw_bird(number: int, species: int) -> Pillow.Image:
 
 
 def _wait_for_model(campaign_id: UUID) -> None:
-    """Raises RuntimeError when the training fails or takes too long."""
+    """Wait for the model; raises RuntimeError if the training fails or takes too long."""
     end = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < end:
         with transaction() as session:
@@ -138,7 +138,7 @@ def _wait_for_model(campaign_id: UUID) -> None:
 
 
 def figures(campaign_id: UUID) -> str:
-    """How far the published model separates the species."""
+    """Figures of how well the published model separates the species."""
     with transaction() as session:
         model = get_model(session, session.get_one(Campaign, campaign_id))
         rows = session.scalars(

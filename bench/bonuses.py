@@ -1,8 +1,8 @@
-"""Is each of a thousand bonuses paid once by a marketplace that fails two calls of five?
+"""Checks that each of a thousand bonuses is paid once although two in five calls fail.
 
-The ledger in a PostgreSQL of its own, the MTurk emulator over HTTP in the same process, threads as
-in the dispatcher's recruiter. Ends with an error if a bonus is missing, paid twice, or paid to
-somebody else. Writes `docs/benchmarks/bonuses.md`.
+It uses the ledger in a separate PostgreSQL, the MTurk emulator over HTTP in the same process, and
+threads as in the dispatcher's recruiter. It ends with an error if a bonus is missing, paid twice,
+or paid to somebody else. Writes `docs/benchmarks/bonuses.md`.
 """
 
 import argparse

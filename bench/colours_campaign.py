@@ -1,9 +1,9 @@
-"""The CrowdSter paper's 300 colours, through the running system.
+"""The CrowdSter paper's 300 colours through the running system.
 
 Per seed, a simulated crowd (k-means on RGB, four bins) answers 235 grids of 20 colours over the
 HTTP API, in five rounds that become more local or as random grids (one round), learned by the
-default and by the paper's algorithm. Compared is the mean number of true ten nearest neighbours
-among the ten found (paper section 4.1, fig. 5). Needs `make up` running. Writes
+default and by the paper's algorithm. The measure is the mean number of the ten true nearest
+neighbours among the ten found (paper section 4.1, fig. 5). Needs `make up` running. Writes
 `docs/benchmarks/colours_campaign.md`.
 """
 
@@ -91,7 +91,7 @@ def _run(
             budget=BUDGET,
             rounds=rounds,
             learn_every=BUDGET,
-            # People take minutes for what the simulated crowd does at once: it waits for models.
+            # The simulated crowd waits for models, because it does in no time what takes minutes.
             ready_share=0.0,
             settings=settings,
             seed=seed,

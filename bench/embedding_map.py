@@ -1,8 +1,8 @@
-"""Does the map carry 100,000 images? First paint, frames a second, memory, bytes.
+"""Measures the map with 100,000 images: first paint, frames per second, memory and bytes.
 
-A campaign with that many small, distinct images and three models is written straight into a
-database and object storage of its own; a server is started over them; Chromium without a graphics
-card opens the map, pans and zooms with the mouse. The same with 1,000. Writes
+A campaign with that many small, distinct images and three models is written directly into a
+separate database and object storage, and a server is started for them. Chromium without a
+graphics card opens the map, pans and zooms with the mouse. The same with 1,000. Writes
 `docs/benchmarks/embedding_map.md`.
 """
 
@@ -33,8 +33,8 @@ from tests.support.servers import running_servers
 from tests.support.system import System, running_system
 
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "embedding_map.md"
-# Without a graphics card, WebGL is painted by the processor (SwiftShader) either way; the page
-# around it by Chromium's own software compositor, or by SwiftShader, too.
+# Without a graphics card, the processor (SwiftShader) paints WebGL in both cases. Chromium's own
+# software compositor paints the page around it, or SwiftShader as well.
 COMMON = ("--no-sandbox", "--enable-precise-memory-info")
 BROWSERS = {
     "software compositor": (*COMMON, "--disable-gpu"),
@@ -60,8 +60,8 @@ SETTLED = "[data-testid=map][data-settled=true]"
 
 @dataclass
 class Measured:
-    """Of one number of images in one browser: seconds, bytes, and by movement the intervals
-    between frames (ms) and the processor time of a frame (ms, all of the browser's processes)."""
+    """Results for one number of images in one browser: seconds, bytes, and for each movement the
+    intervals between frames (ms) and the processor time per frame (ms, all of the browser)."""
 
     n: int
     browser: str
@@ -101,7 +101,7 @@ def main() -> None:
 
 @contextmanager
 def a_system() -> Iterator[System]:
-    """A web server over a database and storage of its own; this process has its settings."""
+    """A web server with a separate database and storage; this process gets its settings."""
     with tempfile.TemporaryDirectory(prefix="likewise-", dir="/tmp") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -120,7 +120,7 @@ def a_system() -> Iterator[System]:
 def measure(
     browser: Browser, system: System, owner: Account, address: str, measured: Measured, runs: int
 ) -> None:
-    # The first opening makes layout and sheets; it is told apart.
+    # The first opening makes layout and sheets, so it is measured separately.
     for run in range(runs + 1):
         context = browser.new_context(viewport={"width": 1440, "height": 1000})
         page = context.new_page()
@@ -146,7 +146,7 @@ def measure(
 
 
 class Traffic:
-    """Bytes as they come over the line."""
+    """Counts transferred bytes."""
 
     def __init__(self, page: Page) -> None:
         self.bytes = self.requests = 0
@@ -215,7 +215,7 @@ def record(page: Page, measured: Measured, name: str, x: float, y: float) -> Non
 
 
 def moving(page: Page, measured: Measured) -> None:
-    """From the first model to the newest."""
+    """Move from the first model to the newest."""
     slider = page.get_by_label("Model over time")
     slider.fill("0")
     page.wait_for_selector("[data-testid=map][data-version='1'][data-settled=true]")

@@ -1,8 +1,9 @@
-"""How fast are exports of a million answers, and how much memory do they take?
+"""Measures the speed and memory of exports of a million answers.
 
-A web server of its own (uvicorn, as `likewise up` runs it) over a PostgreSQL of its own, which
-makes the answers. Each file is read over HTTP without compression and thrown away; the archive is
-kept and restored into a second database by `likewise import`. Writes `docs/benchmarks/exports.md`.
+It uses a separate web server (uvicorn, as `likewise up` runs it) and a separate PostgreSQL, which
+generates the answers. Each file is read over HTTP without compression and discarded; the archive
+is kept, and `likewise import` restores it into a second database. Writes
+`docs/benchmarks/exports.md`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Measured:
     memory: int
 
     def over(self, other: Measured) -> Measured:
-        """The same, with memory over what another took."""
+        """The same, with the memory minus that of another."""
         return replace(self, memory=max(0, self.memory - other.memory))
 
 
@@ -122,7 +123,7 @@ def read(
 
 @contextmanager
 def watched(process: psutil.Process) -> Iterator[list[int]]:
-    """Largest resident memory of a process until the block ends, looked at 20 times a second."""
+    """Largest resident memory of a process during the block, sampled 20 times per second."""
     peak, over = [0], False
 
     def look() -> None:

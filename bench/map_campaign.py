@@ -1,4 +1,4 @@
-"""A campaign with any number of images and some models, written straight into the database."""
+"""Writes a campaign with any number of images and some models directly into the database."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _add_images(session: Session, collection: Collection, kinds: NDArray[np.int6
 
 
 def a_picture(number: int, kind: int) -> bytes:
-    """A disc on a ground in the colours of its kind; sixteen squares below spell its number."""
+    """A disc on a ground in the colours of its kind; sixteen squares below encode its number."""
     rng = np.random.default_rng([kind, number])
     hue = np.array([np.sin(kind * k + k) for k in (1.0, 2.3, 4.1)]) * 90 + 140
     pixels = np.full((EDGE, EDGE, 3), np.clip(hue + rng.normal(0, 12, 3), 0, 255))

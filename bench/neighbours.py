@@ -1,7 +1,7 @@
-"""Neighbours as a service: how long a request takes, by number of images. Needs nothing running.
+"""Measures requests for neighbours by number of images. Needs no running system.
 
-`python -m bench.neighbours`: a server, a database of its own, made-up embeddings, 200 requests
-each, one after the other. Writes `docs/benchmarks/neighbours.md`.
+`python -m bench.neighbours` uses a server, a separate database, synthetic embeddings, and 200
+requests each, one after the other. Writes `docs/benchmarks/neighbours.md`.
 """
 
 import os

@@ -1,9 +1,9 @@
-"""Is the planner right? Its estimate for the demo campaigns, and what simulated runs then need.
+"""Compares the planner's estimate for the demo campaigns with what simulated runs then need.
 
-In the running system (`make up`): a dry run of a copy of each demo campaign gives the answers
-needed for a quality; then copies with three quarters, once and five quarters of that budget are
-played over HTTP by other simulated crowds (`likewise simulate`). What was needed is read between
-the budgets, each the mean of three crowds. Writes `docs/benchmarks/planner.md`.
+In the running system (`make up`), a dry run of a copy of each demo campaign gives the number of
+answers for a quality. Then other simulated crowds (`likewise simulate`) play copies with three
+quarters, once and five quarters of that budget over HTTP. The number needed is interpolated
+between the budgets, each the mean of three crowds. Writes `docs/benchmarks/planner.md`.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ CASES = {COLOUR_CAMPAIGN: ["features"], EMOJI_CAMPAIGN: ["category", "colour"]}
 TARGETS = (0.5, 0.6, 0.7)
 FACTORS = (0.75, 1.0, 1.25)
 PACE = 0.5
-# Other crowds than any that a dry run plays; one alone finds some 0.05 more or less.
+# These crowds differ from those of a dry run; single crowds vary by about 0.05.
 SEEDS = (1_000, 1_001, 1_002)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One row: the estimate, what each budget found, and what was needed (None: outside)."""
+    """One row: the estimate, each budget's quality, and the number needed (None: outside)."""
 
     name: str
     target: float
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def measure(name: str, by: list[str]) -> list[Case]:
-    """The dry run once, then three campaigns for each quality wanted."""
+    """Run the dry run once, then three campaigns for each quality."""
     draft = _copy(name, budget=None, seed=SEEDS[0])
     started = time.monotonic()
     with transaction() as session:
@@ -94,7 +94,7 @@ def measure(name: str, by: list[str]) -> list[Case]:
 def _copy(name: str, budget: int | None, seed: int) -> Campaign:
     with transaction() as session:
         owner = owner_of(session, "")
-        # Others may have been given the same name since.
+        # Other campaigns may have got the same name since.
         query = select(Campaign).where(Campaign.name == name).order_by(Campaign.created_at)
         plan = plan_of(session.scalars(query.limit(1)).one())
         plan = replace(
@@ -144,7 +144,7 @@ def _state(campaign: Campaign) -> str:
 
 
 def report(cases: list[Case]) -> str:
-    """What was measured, as Markdown."""
+    """The results as Markdown."""
     lines = [
         "# The planner's estimate",
         "",

@@ -1,6 +1,6 @@
-"""What the results pages compute within a request: `python -m bench.results_pages`.
+"""Measures what the results pages compute in a request: `python -m bench.results_pages`.
 
-CPU seconds, which tell more than the clock on a machine with other work. Writes
+It uses CPU seconds, which are more reliable than elapsed time on a machine with other work. Writes
 docs/benchmarks/results_pages.md.
 """
 

@@ -1,11 +1,11 @@
-"""A campaign larger than its budget, through the running system.
+"""A campaign larger than its budget through the running system.
 
 5,000 generated tiles: shapes on coloured grounds (demo/shapes.py). Per seed, a simulated crowd
 that sorts by shape, with errors, answers grids of 20 about 400 of them over the HTTP API; the
-strategy `scdc` places all 5,000 by their appearance. Compared is how well the clusters match the
-shapes, of all images and of those that nobody was asked about, with k-means and a Gaussian
-mixture on the same features, which are told the true number of shapes, and with what a
-logistic regression makes of the true shapes of the images asked about. Needs `make up` running.
+strategy `scdc` clusters all 5,000 by their appearance. The measure is how well the clusters match
+the shapes, of all images and of those that nobody was asked about. It is compared with k-means
+and a Gaussian mixture on the same features, which get the true number of shapes, and with a
+logistic regression on the true shapes of the images asked about. Needs `make up` running.
 Writes `docs/benchmarks/semicrowd_campaign.md`.
 """
 
@@ -149,7 +149,7 @@ def _match(
 
 
 def _majority(true: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(N,) the commonest shape of each image's cluster."""
+    """(N,) the most common shape of each image's cluster."""
     return np.array([np.bincount(true[labels == one]).argmax() for one in range(labels.max() + 1)])[
         labels
     ]
@@ -166,7 +166,7 @@ def _play(collection_id: UUID, seed: int, options: argparse.Namespace) -> Campai
             budget=options.budget,
             rounds=options.rounds,
             learn_every=options.budget,
-            # People take minutes for what the simulated crowd does at once: it waits for models.
+            # The simulated crowd waits for models, because it does in no time what takes minutes.
             ready_share=0.0,
             settings={
                 "features": FEATURES,

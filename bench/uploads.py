@@ -1,9 +1,9 @@
-"""How fast do 5,000 images come in, what does it take, and how fast are 100,000 found?
+"""Measures an upload of 5,000 images and searches among 100,000.
 
-A folder of photographs is chosen in a browser, on the machine that also runs the server; then the
-same folder again, of which nothing needs to be sent. The search is asked through the service, over
-a collection whose rows are made in the database. Writes `docs/benchmarks/uploads.md`. Needs
-`make up`; what it made is deleted in the end.
+A browser on the machine that also runs the server uploads a folder of photographs, then the same
+folder again, of which nothing needs to be sent. The searches call the service, for a collection
+whose rows are generated in the database. Writes `docs/benchmarks/uploads.md`. Needs `make up`;
+what it created is deleted at the end.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ FILL = """
 
 @dataclass
 class Upload:
-    """Seconds of the first and the second drop, MiB of the web server before and at most, and the
-    machine's load average of five minutes at the end."""
+    """Seconds of the first and the second upload, MiB of the web server before and maximum, and
+    the machine's load average of five minutes at the end."""
 
     n: int
     megabytes: float
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def a_folder(folder: Path, n: int) -> float:
-    """n different files of 50 photographs (what follows a JPEG's end is not read); MB in all."""
+    """Write n different files of 50 photographs, whose trailing bytes are ignored; total MB."""
     folder.mkdir()
     sources = photos(50, EDGE)
     for k in range(n):
@@ -127,7 +127,7 @@ def web_server() -> psutil.Process:
 
 @contextmanager
 def peak_memory(process: psutil.Process) -> Iterator[list[float]]:
-    """Most resident memory in MiB within the block."""
+    """Largest resident memory in MiB during the block."""
     most, ended = [0.0], threading.Event()
 
     def watch() -> None:
@@ -151,7 +151,7 @@ def remove(collection_id: UUID) -> None:
 
 
 def measured_search() -> dict[str, float]:
-    """Median milliseconds of a page of results and its count, by what is looked for."""
+    """Median milliseconds of a page of results and its count, by search."""
     with transaction() as session:
         collection = create_collection(session, owner_of(session, ""), "A hundred thousand")
         session.execute(text(FILL), {"id": collection.id, "n": MANY})

@@ -1,7 +1,7 @@
-"""What row-level security costs the pages and files of a large campaign: `python -m bench.wall`.
+"""Measures the cost of row-level security for a large campaign: `python -m bench.wall`.
 
-The same services over the same rows, as the owner of the tables and as a requester, in turn, so
-that other work on the machine slows both. Writes docs/benchmarks/wall.md.
+It runs the same services on the same rows as the owner of the tables and as a requester, in turn,
+so that other work on the machine slows both. Writes docs/benchmarks/wall.md.
 """
 
 import argparse
@@ -36,7 +36,7 @@ from tests.support.servers import ROOT, Servers, running_servers
 
 REPORT = ROOT / "docs" / "benchmarks" / "wall.md"
 N_IMAGES = 20_000
-# Of two accounts: what an account may see is asked for once a statement.
+# Campaigns of each of two accounts; each statement queries once what an account can see.
 N_CAMPAIGNS = 100
 TIMES = 5
 

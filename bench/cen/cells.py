@@ -13,7 +13,7 @@ def mean_sd(rows: list[dict[str, Any]], name: str) -> str:
 
 
 def values_sd(values: Iterable[float]) -> str:
-    """Mean and, of several, standard deviation."""
+    """Mean and, if there are several, standard deviation."""
     numbers = list(values)
     spread = f" ± {stdev(numbers):.3f}" if len(numbers) > 1 else ""
     return f"{mean(numbers):.3f}{spread}"

@@ -39,7 +39,7 @@ def gamma_section(rows: list[Row], _: Path) -> list[str]:
 
 
 def _best_gamma(rows: list[Row]) -> list[str]:
-    """Which weight orders held-out pairs best, of whole grids a step."""
+    """The weight that orders held-out pairs best, with whole grids per step."""
     sentences = []
     for scene in sorted({row["scene"] for row in rows}):
         auc: dict[str, float] = {}

@@ -1,7 +1,7 @@
-"""Does a round of chosen grids beat a round of random ones at equal answers?
+"""Compares a round of chosen grids with a round of random ones at equal numbers of answers.
 
-Simulated crowds answer any grid. Of a real crowd the policies choose among the grids that
-were really asked: `python -m bench.cen.loop [--data FOLDER]`.
+Simulated crowds answer any grid. With a real crowd, the policies choose from the grids that
+were actually asked: `python -m bench.cen.loop [--data FOLDER]`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _uncertain_grids(model: ContextEmbeddingNetwork, n: int, size: int, seed: in
 
 
 def _local_grids(model: ContextEmbeddingNetwork, n: int, size: int, seed: int) -> IntArray:
-    """Of random seeds, images drawn from the 3 * size nearest."""
+    """Grids of random seeds and images from their 3 * size nearest."""
     rng = np.random.default_rng(seed)
     places = model.embedding_
     chosen = []
@@ -60,7 +60,7 @@ POLICIES: dict[str, Callable[..., IntArray] | None] = {
 
 
 def simulated(scene_name: str, seed: int) -> Iterator[Row]:
-    """Two rounds of 300 grids; the second by each policy; tested on 300 random grids."""
+    """Two rounds of 300 grids, the second by each policy, tested on 300 random grids."""
     scene = SCENES[scene_name](seed, n_grids=2 * _ROUND)
     first, test = scene.groupings.split(0.5, seed)
     model = _fitted(first, seed)
@@ -82,7 +82,7 @@ def simulated(scene_name: str, seed: int) -> Iterator[Row]:
 
 
 def replayed(data: str, folder: Path, seed: int) -> Iterator[Row]:
-    """A quarter of a real crowd's answers, then as many again, chosen among the others."""
+    """A quarter of a real crowd's answers, then as many more, chosen from the others."""
     crowd = load(data, folder)
     train, test = crowd.groupings.split(0.15, seed)
     order = np.random.default_rng([seed, 13]).permutation(len(train))
@@ -97,7 +97,7 @@ def replayed(data: str, folder: Path, seed: int) -> Iterator[Row]:
 
 
 def _scores(model: ContextEmbeddingNetwork, rest: Groupings, seed: int) -> dict[str, FloatArray]:
-    """(G,) how much each policy wants each grid that was asked."""
+    """(G,) each policy's preference for each grid that was asked."""
     places = model.embedding_[rest.images]
     spread = places.var(axis=1).sum(axis=1)
     error = (model.embedding_error_**2).sum(axis=1)[rest.images].mean(axis=1)
@@ -116,7 +116,7 @@ def _auc(model: ContextEmbeddingNetwork, test: Groupings) -> float:
 
 
 def table(rows: list[Row]) -> list[str]:
-    """Each policy less random, seed by seed."""
+    """Each policy minus random, paired by seed."""
     lines = [
         "| crowd | policy | AUC | minus random (± s.e.) | MCC minus random |",
         "|---|---|---|---|---|",
@@ -138,7 +138,7 @@ def table(rows: list[Row]) -> list[str]:
 
 
 def report(rows: list[Row]) -> list[str]:
-    """The page of results."""
+    """The results page."""
     n_seeds = len({row["seed"] for row in rows})
     return [
         "# Rounds of chosen grids compared with random grids, at equal numbers of answers",

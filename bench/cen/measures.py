@@ -1,4 +1,4 @@
-"""What is measured of one method on one crowd."""
+"""Measures of one method on one crowd."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def prediction_scores(test: Groupings, predicted: Predicted) -> Row:
 
 
 def oracle_scores(test: Groupings, probability: FloatArray) -> Row:
-    """The same of an oracle's P(same)."""
+    """The same measures for an oracle's P(same)."""
     return prediction_scores(test, Predicted(1.0 - probability, probability > 0.5, None))
 
 
 def retrieval(attributes: IntArray, predicted: IntArray, n_attributes: int) -> FloatArray:
-    """(A, A) shares: row a, how the answers about attribute a fall on the dimensions
+    """(A, A) shares: row a is how the answers about attribute a are spread over the dimensions
     matched to the attributes (section 4.3); noisy answers, -1, do not count."""
     clean = attributes >= 0
     n = max(n_attributes, int(predicted.max()) + 1)

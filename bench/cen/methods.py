@@ -1,4 +1,4 @@
-"""The methods compared, each as: training answers in, predictions of others out."""
+"""The compared methods, each a function from training answers to predictions of others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOLD = "CSN, attribute known"
 
 @dataclass(frozen=True)
 class Task:
-    """One training set and one test set; attributes (G,) are for who is told them."""
+    """One training set and one test set; attributes (G,) are for methods that use them."""
 
     train: Groupings
     test: Groupings
@@ -37,7 +37,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Predicted:
-    """Of the test answers: (G, P) distance and same; and the fitted model."""
+    """Predictions for the test answers, (G, P) distance and same, and the fitted model."""
 
     distance: FloatArray
     same: BoolArray
@@ -78,7 +78,7 @@ METHODS: dict[str, Method] = {
     "triplet": _baseline(TripletEmbedding),
     "Bayesian crowd clustering": _baseline(BayesianCrowdClustering),
     "paper's CEN, annotator": _baseline(PaperContextEmbedding, variant="annotator"),
-    # Without the context encoder it does better with a smaller weight than the published one.
+    # Without the context encoder it is better with a smaller weight than the published one.
     "paper's CEN, annotator, γ = 2": _baseline(
         PaperContextEmbedding, variant="annotator", gamma=2.0
     ),
@@ -92,12 +92,12 @@ METHODS: dict[str, Method] = {
 
 
 def methods_named(only: str) -> dict[str, Method]:
-    """Those whose name contains `only`."""
+    """The methods whose name contains `only`."""
     return {name: method for name, method in METHODS.items() if only in name}
 
 
 def uses_attributes(method: str) -> bool:
-    """Whether a method is told what each answer is about."""
+    """Whether a method gets the attribute of each answer."""
     return method == TOLD
 
 

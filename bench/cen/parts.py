@@ -1,4 +1,4 @@
-"""The parts of the benchmark: each yields rows of plain results."""
+"""The parts of the benchmark, each of which yields rows of results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FRACTIONS = (0.1, 0.25, 0.5, 1.0)
 
 
 def prediction(scene_name: str, seed: int, only: str) -> Iterator[Row]:
-    """Paper 4.3, 4.5 and supplements D and F: methods named so against training size."""
+    """Paper 4.3, 4.5 and supplements D and F: the named methods by training size."""
     scene = SCENES[scene_name](seed)
     for fraction in FRACTIONS:
         train, test, told, told_test = split_with(
@@ -138,7 +138,7 @@ def gamma(scene_name: str, seed: int) -> Iterator[Row]:
 
 
 def reliability(seed: int) -> Iterator[Row]:
-    """Does every seed find all four attributes? And what without a context effect?"""
+    """Whether every seed finds all four attributes, and the effect of having no context effect."""
     scene = celeba_like(seed)
     began = time.perf_counter()
     model = ContextEmbeddingNetwork(random_state=seed).fit(scene.groupings)
@@ -157,7 +157,7 @@ def reliability(seed: int) -> Iterator[Row]:
 
 
 def warm(scene_name: str, seed: int) -> Iterator[Row]:
-    """A warm start after 10 % more answers, against a cold fit and its own seed noise."""
+    """A warm start after 10 % more answers, compared with a cold fit and its own seed noise."""
     scene = SCENES[scene_name](seed)
     train, test, _, _ = split_with(scene.groupings, scene.choices.attribute, seed, 1.0)
     earlier = train.subset(np.arange(round(len(train) / 1.1)))
@@ -180,7 +180,7 @@ def warm(scene_name: str, seed: int) -> Iterator[Row]:
 
 
 def synthesis(n_streamed: int = 10_000_000) -> Iterator[Row]:
-    """Section 4.6: ten million random grids, against a search, for every attribute."""
+    """Section 4.6: ten million random grids compared with a search, for every attribute."""
     scene = celeba_like(0)
     model = ContextEmbeddingNetwork(random_state=0).fit(scene.groupings)
     places = model.embedding_

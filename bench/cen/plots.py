@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 
 mpl.use("svg")
-# The same results give the same file.
+# This makes the same results give the same file.
 mpl.rcParams["svg.hashsalt"] = "likewise"
 
 from matplotlib import pyplot as plt  # noqa: E402
@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 def draw_learning_curves(rows: list[Row], methods: list[str], path: Path) -> None:
-    """Held-out accuracy against training grids, a panel a crowd (paper fig. 9, S3)."""
+    """Held-out accuracy by number of training grids, one panel per crowd (paper fig. 9, S3)."""
     scenes = [s for s in ("celeba", "birds", "retina") if any(row["scene"] == s for row in rows)]
     figure, panels = plt.subplots(1, len(scenes), figsize=(4.6 * len(scenes), 4), squeeze=False)
     colours = plt.get_cmap("tab20")
@@ -45,7 +45,7 @@ def draw_learning_curves(rows: list[Row], methods: list[str], path: Path) -> Non
 
 
 def draw_confusion(rows: list[Row], path: Path) -> None:
-    """Attributes used (rows) against dimensions predicted, mean of the seeds."""
+    """Used attributes (rows) and predicted dimensions (columns), mean of the seeds."""
     if not rows:
         return
     table = np.mean([np.array(row["confusion"])[:4, :4] for row in rows], axis=0)
@@ -62,7 +62,7 @@ def draw_confusion(rows: list[Row], path: Path) -> None:
 
 
 def draw_sizes(rows: list[Row], path: Path) -> None:
-    """Time and peak memory against the number of answers, both axes logarithmic."""
+    """Time and peak memory by the number of answers, with logarithmic axes."""
     figure, panels = plt.subplots(1, 2, figsize=(8, 3.2))
     answers = [row["answers"] for row in rows]
     for panel, name, title in (

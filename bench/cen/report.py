@@ -23,7 +23,7 @@ BEST = "oracle, annotator and grid"
 
 
 def write_report(results: dict[str, list[Row]], folder: Path) -> None:
-    """Write cen.md and its plots from whatever parts have been measured."""
+    """Write cen.md and its plots from the parts that have been measured."""
     sections: dict[str, Callable[[list[Row], Path], list[str]]] = {
         "prediction": _prediction,
         "reliability": _reliability,
@@ -95,7 +95,7 @@ def _prediction(rows: list[Row], folder: Path) -> list[str]:
 
 
 def _paired(rows: list[Row]) -> list[str]:
-    """The default against every other method, seed by seed."""
+    """The default compared with every other method, paired by seed."""
     own = {row["seed"]: row["accuracy"] for row in rows if row["method"] == DEFAULT}
     told = []
     for method in METHODS:

@@ -1,6 +1,6 @@
 """Time and memory of one fit: `python -m bench.cen.size ANSWERS` prints them as JSON.
 
-A process of its own, so that the peak of its memory is that of this fit.
+It is a separate process, so that its peak memory is that of this fit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from learning.cen import ContextEmbeddingNetwork
 from learning.simulation.scenes import birds_like
 
-# Images, annotators: ten answers an image placement grows with the answers.
+# Images and annotators, which grow with the answers.
 COLLECTIONS = {
     1_000: (300, 100),
     10_000: (1_000, 500),

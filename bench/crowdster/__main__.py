@@ -23,7 +23,7 @@ Job = tuple[Callable[..., list[parts.Row]], tuple[Any, ...]]
 
 
 def jobs(n_seeds: int) -> dict[str, list[Job]]:
-    """Every part's calls."""
+    """The calls of every part."""
     seeds = range(n_seeds)
     spaces = [(name, seed) for name in SPACES for seed in seeds]
     return {

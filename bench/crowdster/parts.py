@@ -1,4 +1,4 @@
-"""What is measured, one function a part: seed in, rows out."""
+"""The measurements, one function per part, from seed to rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 def play(crowd: Crowd, model: CrowdSter, per_round: list[int], seed: int) -> list[Row]:
-    """Rounds of answers; a row after each with the true neighbours found."""
+    """Play rounds of answers; returns a row after each with the true neighbours found."""
     rng = np.random.default_rng(seed)
     true = nearest_neighbors(crowd.features, K)
     rows, answers = [], 0
@@ -65,7 +65,7 @@ def play(crowd: Crowd, model: CrowdSter, per_round: list[int], seed: int) -> lis
 
 
 def budget(name: str, seed: int, n_images: int = 1_000, n_answers: int = 1_200) -> list[Row]:
-    """True neighbours against answers, five rounds (figs. 5 and 10, left)."""
+    """True neighbours by number of answers, five rounds (figs. 5 and 10, left)."""
     crowd = Crowd(space(name, n_images, np.random.default_rng(seed)))
     rows = []
     for method, parameters in METHODS.items():
@@ -102,7 +102,7 @@ def half(name: str, seed: int) -> list[Row]:
 
 
 def small(seed: int) -> list[Row]:
-    """300 colours, 235 answers (fig. 5): local rounds against random grids."""
+    """300 colours, 235 answers (fig. 5): local rounds compared with random grids."""
     return [{**row, "space": "300 colours"} for row in budget("colours", seed, 300, 235)]
 
 
@@ -131,7 +131,7 @@ def noise(seed: int) -> list[Row]:
 
 
 def locality(seed: int) -> list[Row]:
-    """How wide the neighbourhoods are that grids are drawn from."""
+    """The effect of the width of the neighbourhoods from which grids are drawn."""
     crowd = Crowd(space("colours", 1_000, np.random.default_rng(seed)))
     rows = []
     for start in (0.05, 0.08, 0.15, 0.5):
@@ -143,7 +143,7 @@ def locality(seed: int) -> list[Row]:
 
 
 def together(seed: int) -> list[Row]:
-    """400 images of a plane, 400 answers (fig. 9): how near are those shown together most?"""
+    """400 images of a plane, 400 answers (fig. 9): how near those are that are shown together."""
     crowd = Crowd(space("plane", 400, np.random.default_rng(seed)))
     true = nearest_neighbors(crowd.features, 40)
     rows = []
@@ -190,7 +190,7 @@ def _fonts_row(
 
 
 def by_triplets(seed: int) -> list[Row]:
-    """Triplet methods on ever more answers without noise (fig. 10, right)."""
+    """Triplet methods with more and more answers without noise (fig. 10, right)."""
     features = space("colours", 1_000, np.random.default_rng(seed))
     true = nearest_neighbors(features, K)
     rows = []

@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib as mpl
 
 mpl.use("svg")
-# The same results give the same file.
+# This makes the same results give the same file.
 mpl.rcParams["svg.hashsalt"] = "likewise"
 
 from matplotlib import pyplot as plt  # noqa: E402
@@ -17,7 +17,7 @@ from matplotlib import pyplot as plt  # noqa: E402
 Row = dict[str, Any]
 
 
-# Part: what it varies, what it measures, and the label of that.
+# For each part: what it varies, what it measures, and its label.
 LINES = {
     "phases": ("phases", "found", "true neighbours found, of 10"),
     "noise": ("noise", "found", "true neighbours found, of 10"),
@@ -27,7 +27,7 @@ LINES = {
 
 
 def draw_all(results: dict[str, list[Row]], folder: Path) -> None:
-    """Those plots whose part was measured."""
+    """Draw the plots whose part was measured."""
     if results.get("budget"):
         _draw_budget(results["budget"], folder / "crowdster_budget.svg")
     for part, (over, what, label) in LINES.items():
@@ -37,7 +37,7 @@ def draw_all(results: dict[str, list[Row]], folder: Path) -> None:
 
 
 def _draw_budget(rows: list[Row], path: Path) -> None:
-    """Neighbours found against answers, a panel a space."""
+    """Neighbours found by number of answers, one panel per space."""
     spaces = list(dict.fromkeys(row["space"] for row in rows))
     figure, panels = plt.subplots(1, len(spaces), figsize=(4 * len(spaces), 4), squeeze=False)
     for panel, space in zip(panels[0], spaces, strict=True):
@@ -60,7 +60,7 @@ def _draw_budget(rows: list[Row], path: Path) -> None:
 
 
 def _draw_lines(rows: list[Row], over: str, what: str, label: str, path: Path) -> None:
-    """Mean and deviation of a figure over one variable, a line a method."""
+    """Mean and deviation of a figure over one variable, one line per method."""
     figure, panel = plt.subplots(figsize=(6, 4))
     for method in dict.fromkeys(row["method"] for row in rows):
         own = [row for row in rows if row["method"] == method]

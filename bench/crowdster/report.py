@@ -25,7 +25,7 @@ TITLES = {
 
 
 def write_report(results: dict[str, list[Row]], folder: Path) -> None:
-    """docs/benchmarks/crowdster.md with its plots."""
+    """Write docs/benchmarks/crowdster.md with its plots."""
     plots.draw_all(results, folder)
     lines = [
         "# CrowdSter, measured",
@@ -147,7 +147,7 @@ def _small(rows: list[Row]) -> list[str]:
 
 
 def _more(one: list[float], other: list[float]) -> tuple[float, float]:
-    """How much more, and the lower bound of a bootstrap over seeds."""
+    """The relative gain, and the lower bound of a bootstrap over seeds."""
     a, b = np.array(one), np.array(other)
     rng = np.random.default_rng(0)
     drawn = rng.integers(0, len(a), (2_000, len(a)))

@@ -1,7 +1,7 @@
 """Time and memory at one size: `python -m bench.crowdster.size IMAGES` prints JSON.
 
-A process of its own, so that the peak of its memory is that of this campaign: 24 views an
-image in five rounds; the last round is timed, with as many grids as an early one had.
+It is a separate process, so that its peak memory is that of this campaign: 24 views per image in
+five rounds. The last round is timed, with as many grids as an early one had.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from learning.arrays import FloatArray
 from learning.crowdster import CrowdSter
 from learning.neighbors import nearest_points
 
-# Of 10**5 images the answers of the issue: two an image.
+# For 10**5 images there are two answers per image.
 ANSWERS = {1_000: 1_200, 10_000: 12_000, 100_000: 200_000}
 NEXT_GRIDS = 10_000
 _SAMPLE = 2_000
 
 
 def main(n_images: int, name: str) -> None:
-    """Play, time, print."""
+    """Play the campaign, measure the time, and print the results."""
     torch.set_num_threads(2)
     rng = np.random.default_rng(0)
     crowd = Crowd(space(name, n_images, rng))
@@ -48,14 +48,14 @@ def main(n_images: int, name: str) -> None:
         "next_grids": n_next,
         "next_grids_seconds": time.perf_counter() - began,
         "peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
-        # The nearest 1 %, in tenths: at 1,000 images the ten nearest.
+        # This is the nearest 1 %, in tenths, which are the ten nearest of 1,000 images.
         "found": 10 * _overlap(crowd.features, model.embedding_, n_images // 100, rng),
     }
     print(json.dumps(row))
 
 
 def _overlap(true: FloatArray, found: FloatArray, k: int, rng: np.random.Generator) -> float:
-    """Share of the k nearest in common, over a sample of images; an image is among its own."""
+    """Share of the k nearest in common, over a sample of images; an image is its own neighbour."""
     sample = rng.permutation(len(true))[:_SAMPLE]
     one, other = (nearest_points(places, k + 1, places[sample]) for places in (true, found))
     shared = [len(np.intersect1d(a, b)) - 1 for a, b in zip(one, other, strict=True)]

@@ -1,4 +1,4 @@
-"""True spaces of images, and annotators who put what is near into the same bin."""
+"""True spaces of images, and annotators who put near images into the same bin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from learning.groupings import Groupings
 
 N_ANNOTATORS = 30
 _STARTS, _STEPS = 6, 25
-# Beyond these a block of grids x images x bins would not stay small.
+# With more, a block of grids x images x bins would not stay small.
 _BLOCK = 2_048
 
 FONTS = (
@@ -38,14 +38,14 @@ LETTERS = "abdefghkmnpqrst"
 
 @dataclass(frozen=True)
 class Crowd:
-    """Annotators who bin by k-means of true features (N, D); `noise` of images go astray."""
+    """Annotators who bin by k-means of true features (N, D); a share `noise` is misplaced."""
 
     features: FloatArray
     noise: float = 0.0
     n_bins: int = 4
 
     def answer(self, grids: IntArray, rng: np.random.Generator) -> Groupings:
-        """Their bins for grids (G, S)."""
+        """The annotators' bins for grids (G, S)."""
         groups = np.concatenate(
             [
                 self._bins(grids[start : start + _BLOCK], rng)
@@ -58,7 +58,7 @@ class Crowd:
         return Groupings(grids, groups, who, len(self.features), N_ANNOTATORS)
 
     def _bins(self, grids: IntArray, rng: np.random.Generator) -> IntArray:
-        """K-means of every grid at once: k-means++ starts, then Lloyd's steps; best of some."""
+        """K-means of all grids at once: the best of several k-means++ starts with Lloyd's steps."""
         shown = self.features[grids]
         best = np.full(len(grids), np.inf)
         bins = np.zeros(grids.shape, np.int64)
@@ -105,7 +105,7 @@ def space(name: str, n: int, rng: np.random.Generator) -> FloatArray:
         middles = 1.5 * rng.normal(size=(25, 3))
         return np.asarray(middles[rng.integers(0, 25, n)] + 0.3 * rng.normal(size=(n, 3)))
     if name == "features":
-        # Forty features bent from six latent ones.
+        # Forty non-linear features of six latent ones.
         latent = rng.normal(size=(n, 6))
         return np.asarray(np.tanh(latent @ rng.normal(size=(6, 40)) / 2.5))
     if name == "objects":
@@ -124,10 +124,10 @@ HIGH_SPACES = ("objects", "mixture")
 
 
 def _objects(n: int, rng: np.random.Generator) -> FloatArray:
-    """(n, 42) everyday objects by non-negative dimensions, of which each has a few.
+    """(n, 42) everyday objects with non-negative dimensions, of which each has a few.
 
     Objects come from 27 categories of unequal size with a profile of two to five dimensions,
-    and have some of the widespread dimensions of their own, like the 1,854 objects of Hebart
+    and also have some of the widespread dimensions, like the 1,854 objects of Hebart
     et al. (2020).
     """
     n_dimensions, n_categories = 42, 27
@@ -148,11 +148,11 @@ def _objects(n: int, rng: np.random.Generator) -> FloatArray:
 
 @cache
 def letters() -> tuple[FloatArray, FloatArray, IntArray]:
-    """How 180 letters of 12 fonts look, as people see fonts; their pixels; their fonts.
+    """The style of 180 letters of 12 fonts as people see them; their pixels; their fonts.
 
     The style of a font is what its letters have in common beyond the letter itself:
-    pixels less the mean of the same letter in all fonts, averaged over the letters, in
-    the directions that tell fonts apart; each letter shows it a little differently.
+    pixels minus the mean of the same letter in all fonts, averaged over the letters, in
+    the directions that distinguish fonts; each letter shows it slightly differently.
     returns (180, 11), (180, P), (180,)
     """
     folder = Path(mpl.get_data_path()) / "fonts" / "ttf"

@@ -1,7 +1,7 @@
-"""Triplet methods to compare with: SOE, t-STE, and triplets chosen actively.
+"""Triplet methods for comparison: SOE, t-STE, and actively chosen triplets.
 
 Their losses are a few lines each; the library that has them (cblearn) cannot be installed
-beside the numpy that everything else here needs.
+with the numpy version that everything else here needs.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _t_ste(seen: Tensor) -> Tensor:
 
 
 def active(features: FloatArray, n: int, d: int, seed: int) -> FloatArray:
-    """(N, d) by SOE on triplets chosen for doubt: near the anchor, nearly as far as each other.
+    """(N, d) by SOE on uncertain triplets: images near the anchor and about equally far.
 
     A sixth of the n triplets is random, the rest comes in rounds from the embedding so far.
     """

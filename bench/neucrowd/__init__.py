@@ -1,1 +1,1 @@
-"""NeuCrowd: representations from few noisy votes, against the paper's baselines and figures."""
+"""Compares NeuCrowd's representations from few noisy votes with the paper's baselines."""

@@ -19,7 +19,7 @@ from learning.devices import cores_for
 
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "benchmarks"
 RESULTS = FOLDER / "neucrowd"
-# Parameters and candidates were chosen on seeds from here on, and on Hotel without its test set.
+# Parameters and candidates were chosen on seeds from this one, and on Hotel without its test set.
 TUNED_FROM = 100
 
 
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def run(asked: list[str], options: argparse.Namespace) -> Iterator[tuple[str, list[Row]]]:
-    """Seed by seed, so that a run that is ended early has all methods of fewer seeds."""
+    """Measure seed by seed, so that an interrupted run has all methods for fewer seeds."""
     if "speed" in asked:
         yield "speed", list(_speed())
     questions = parts(options.data)
@@ -87,7 +87,7 @@ def _short(row: Row) -> list[str]:
 
 
 def keep(part: str, found: list[Row]) -> None:
-    """Write after every fit, so that a long run that is ended early is not lost."""
+    """Write after every fit, so that the results of an interrupted run are kept."""
     path = RESULTS / f"{part}.json"
     rows = json.loads(path.read_text()) if path.exists() else []
     by_name = {_name(row): row for row in [*rows, *found]}
@@ -100,7 +100,7 @@ def _name(row: Row) -> tuple[object, ...]:
 
 
 def _speed() -> Iterator[Row]:
-    """Each run in a process of its own, so that nothing is warm, and its memory is its own."""
+    """Measure each run in a separate process, from a cold start and with its own memory."""
     for seed in range(speed.RUNS):
         command = [sys.executable, "-m", "bench.neucrowd.speed", str(seed)]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)

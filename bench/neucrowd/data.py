@@ -1,4 +1,4 @@
-"""What is voted on: simulated as in the paper, or read from a folder of data.
+"""The voted items, simulated as in the paper or read from a folder of data.
 
 `--data FOLDER` names a folder with any of
     neucrowd/hotel_{train,valid,test}.csv    columns truth, votes for yes of 7, 300 features
@@ -21,7 +21,7 @@ from learning.arrays import FloatArray, IntArray
 from learning.votes import MISSING, Votes
 
 N_TRAIN, N_TEST, N_FEATURES = 1_000, 500, 1_200
-# Of the mislabelling of a worker: mean, deviation, least, most (section 4.1).
+# A worker's probability of mislabelling: mean, deviation, minimum, maximum (section 4.1).
 _MISLABELLING = (0.1, 0.1, 0.01, 0.5)
 SCENES = {
     "coast against open country": (5, 7),
@@ -31,8 +31,8 @@ SCENES = {
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """features: (n, D); votes: (n, d); known: (n,) the truth, where the votes' own majority does
-    not stand for it, to say how good the votes are; unseen features (m, D), their truth (m,)."""
+    """features: (n, D); votes: (n, d); known: (n,) the truth, to evaluate the votes, unless only
+    their majority is known; unseen features (m, D), their truth (m,)."""
 
     features: FloatArray
     votes: Votes
@@ -44,9 +44,9 @@ class Question:
 def synthetic(workers: int, seed: int, n_informative: int = N_FEATURES) -> Question:
     """Syn1 (7 workers) and Syn2 (11), section 4.1: 800 + 200 items to learn from, 500 unseen.
 
-    The paper does not say how many of the 1,200 features tell anything. In the authors' own
-    `syn_valid` every feature deviates by about 20, which is what `make_classification` gives when
-    all of them do: then, and only then, logistic regression comes to the paper's figures.
+    The paper does not say how many of the 1,200 features are informative. In the authors' own
+    `syn_valid` every feature deviates by about 20, as `make_classification` gives if all of them
+    are. Only then does logistic regression reach the paper's figures.
     """
     rng = np.random.default_rng([seed, workers, n_informative])
     features, truth = make_classification(
@@ -63,7 +63,7 @@ def synthetic(workers: int, seed: int, n_informative: int = N_FEATURES) -> Quest
 
 
 def simulated_votes(truth: IntArray, workers: int, rng: np.random.Generator) -> Votes:
-    """(n, workers) of workers who mislabel with a probability of their own."""
+    """(n, workers) votes of workers who each have a probability of mislabelling."""
     mean, deviation, least, most = _MISLABELLING
     wrong = truncnorm.rvs(
         (least - mean) / deviation,
@@ -78,14 +78,14 @@ def simulated_votes(truth: IntArray, workers: int, rng: np.random.Generator) -> 
 
 
 def hotel(folder: Path) -> Question:
-    """447 + 112 comments to learn from, 140 unseen. Only how many of seven workers said yes is
-    public, so that who said it is made up, and the truth of the unseen ones is their majority."""
+    """447 + 112 comments to learn from, 140 unseen. Only the number of yes votes of seven workers
+    is public, so who voted is random, and the truth of the unseen ones is their majority."""
     train, valid, test = _hotel_tables(folder)
     return _hotel_question(np.vstack([train, valid]), test)
 
 
 def hotel_anew(folder: Path, seed: int) -> Question:
-    """The same 699 comments with others among the 140 unseen ones, seed by seed."""
+    """The same 699 comments with another 140 unseen ones for each seed."""
     rows = np.random.default_rng([seed, 6]).permutation(np.vstack(_hotel_tables(folder)))
     return _hotel_question(rows[:-140], rows[-140:])
 
@@ -104,8 +104,8 @@ def _hotel_question(learned: FloatArray, unseen: FloatArray) -> Question:
 
 
 def scenes(folder: Path, question: str) -> Question:
-    """LabelMe (Rodrigues and Pereira 2018): scenes of two kinds, as 59 people on Mechanical Turk
-    called them, one to three each; answers of a third kind are no vote."""
+    """LabelMe (Rodrigues and Pereira 2018): scenes of two kinds with labels by 59 people on
+    Mechanical Turk, one to three each; labels of a third kind do not count as votes."""
     no, yes = SCENES[question]
     kinds = {split: _classes(folder, split) for split in ("train", "test")}
     features = {split: _vgg(folder, split) for split in kinds}

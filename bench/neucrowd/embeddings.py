@@ -1,7 +1,7 @@
 """Embeddings by losses for few labels (groups 2 and 3), with a logistic regression on top.
 
-The losses are those of pytorch-metric-learning, but for the centres (He et al. 2018), which it
-lacks. Network, optimiser, steps and choice by held-out items are as NeuCrowd's.
+The losses are those of pytorch-metric-learning, except for the centres (He et al. 2018), which it
+lacks. Network, optimiser, steps and choice by held-out items are the same as NeuCrowd's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 class CentreLoss(nn.Module):
-    """max(0, |f - c_own|² - min |f - c_other|² + margin), with centres that are learned."""
+    """max(0, |f - c_own|² - min |f - c_other|² + margin), with learned centres."""
 
     def __init__(self, margin: float = 1.0) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ LOSSES: dict[str, Callable[[], Any]] = {
 
 @dataclass(frozen=True)
 class _Found:
-    """places: of all items; strength: of the regression; steps after which it was taken."""
+    """places: positions of all items; strength: of the regression; steps: when it was kept."""
 
     loss: float
     strength: float
@@ -81,7 +81,7 @@ _done: dict[tuple[object, ...], FloatArray] = {}
 def embedded(name: str, labelling: Labelling, question: Question, seed: int) -> FloatArray:
     """(m,) margin of the unseen items.
 
-    The labels of Dawid and Skene often are the majority's: the same fit is not done twice.
+    The labels of Dawid and Skene are often the majority's, so the same fit is not repeated.
     """
     labelled = labelling(question)
     told = (labelled.share, labelled.weight, question.features, question.unseen)
@@ -107,7 +107,7 @@ def _embedded(name: str, labelled: Labelled, question: Question, seed: int) -> F
 def _trial(
     name: str, items: Tensor, labelled: Labelled, held_out: BoolArray, penalty: float, seed: int
 ) -> _Found:
-    """Until the loss of held-out items has not fallen for some checks."""
+    """Train until the loss of held-out items has not fallen for some checks."""
     rows = (labelled.weight > 0) & ~held_out
     best, best_loss, best_steps, waited = None, float("inf"), _STEPS, 0
     rng = np.random.default_rng(seed)
@@ -145,7 +145,7 @@ def _training(
     seed: int,
     n_steps: int,
 ) -> Iterator[tuple[EmbeddingNetwork, Loss]]:
-    """The network and its loss every few steps."""
+    """Yield the network and its loss every few steps."""
     torch.manual_seed(seed)
     network = EmbeddingNetwork(items.shape[1], LAYERS, DROPOUT, "relu")
     loss = LOSSES[name]()

@@ -1,4 +1,4 @@
-"""What a method learns from, out of the votes: rows, labels and how much each counts."""
+"""The training examples that a method makes of the votes: rows, labels and weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HELD_OUT = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """share: (n,) of yes, 0 or 1 or between; weight: (n,), 0 for items that tell nothing."""
+    """share: (n,) of yes, from 0 to 1; weight: (n,), 0 for items without information."""
 
     share: FloatArray
     weight: FloatArray
@@ -28,7 +28,7 @@ class Labelled:
         return (self.share > 0.5).astype(np.int64)
 
     def held_out(self, seed: int) -> BoolArray:
-        """(n,) a fifth of the items of each class, to choose parameters by."""
+        """(n,) a fifth of the items of each class, for choosing parameters."""
         rng = np.random.default_rng([seed, 3])
         chosen = np.zeros(len(self.share), np.bool_)
         for label in (0, 1):
@@ -37,7 +37,7 @@ class Labelled:
         return chosen
 
     def doubled(self, rows: BoolArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Every item once as no and once as yes: items, labels, weights, those above 0 only."""
+        """Every item once as no and once as yes: items, labels, and weights above 0."""
         items = np.flatnonzero(rows)
         weight = np.concatenate([1 - self.share[items], self.share[items]])
         weight *= np.tile(self.weight[items], 2)
@@ -47,7 +47,7 @@ class Labelled:
 
 
 def all_votes(question: Question) -> Labelled:
-    """Every vote as an example of its own (SoftProb)."""
+    """Every vote as a separate example (SoftProb)."""
     yes, given = count_votes(question.votes)
     return Labelled(yes / np.maximum(given, 1), given.astype(np.float64))
 

@@ -25,14 +25,14 @@ def regression(labelling: Labelling, question: Question, seed: int) -> FloatArra
 
 
 def sparse_regression(labelling: Labelling, question: Question, seed: int) -> FloatArray:
-    """With the sum of absolute coefficients as penalty, which leaves features out."""
+    """Regression with the sum of absolute coefficients as penalty, which leaves features out."""
     features, unseen = standardised(question)
     options = {"solver": "liblinear", "l1_ratio": 1.0}
     return fitted(features, unseen, labelling(question), seed, _SPARSE_STRENGTHS, **options)
 
 
 def regression_on_products(labelling: Labelling, question: Question, seed: int) -> FloatArray:
-    """On what `NeuCrowd(products=...)` learns from."""
+    """Regression on the inputs of `NeuCrowd(products=...)`."""
     features, unseen = standardised(question)
     products = Products.of(features, 300, np.random.default_rng(seed))
     told, new = (products(items).astype(np.float64) for items in (features, unseen))
@@ -52,7 +52,7 @@ def fitted(
     strengths: tuple[float, ...] = STRENGTHS,
     **options: Any,
 ) -> FloatArray:
-    """The strength of the smallest log loss on held-out items, then all items."""
+    """Fit all items with the strength that has the smallest log loss on held-out items."""
     held_out = labelled.held_out(seed)
     losses = []
     for strength in strengths:

@@ -1,4 +1,4 @@
-"""The methods of the tables, each as: a question in, rows of figures out."""
+"""The methods of the tables, each a function from a question to rows of figures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
         "sampling_network": False,
     },
 }
-# Section 4.3, and the public code where the paper leaves a number open.
+# From section 4.3, or the public code if the paper does not give a number.
 AS_PRINTED: dict[str, Any] = {
     "layers": (128, 32),
     "activation": "sigmoid",
@@ -59,7 +59,7 @@ BASELINES: dict[str, Margin] = {
     **{name: partial(embedded, name, labels.majority) for name in LOSSES},
     **{f"{name}+EM": partial(embedded, name, labels.dawid_skene) for name in LOSSES},
 }
-# Not in the paper: how far our additions to NeuCrowd bring a mere regression.
+# Not in the paper: a plain regression with our additions to NeuCrowd.
 EXTRAS: dict[str, Margin] = {
     "SoftProb, sparse": _line(lines.sparse_regression, labels.all_votes),
     "SoftProb on products": _line(lines.regression_on_products, labels.all_votes),
@@ -72,7 +72,7 @@ assert set(TABLES) <= set(METHODS)
 
 
 def measured(run: str, question: Question, seed: int) -> list[Row]:
-    """One baseline or NeuCrowd; the ablations take the parameters that `ALONE` has chosen."""
+    """Measure a baseline or NeuCrowd; the ablations use the parameters that `ALONE` has chosen."""
     return list(_neucrowd(run, question, seed) if run in FAMILIES else _other(run, question, seed))
 
 

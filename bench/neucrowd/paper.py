@@ -1,4 +1,4 @@
-"""Figures that the paper publishes (tables 2 and 3): accuracy and AUC. Not measured here."""
+"""Accuracy and AUC as published in the paper (tables 2 and 3), not measured here."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 
 mpl.use("svg")
-# The same results give the same file.
+# This makes the same results give the same file.
 mpl.rcParams["svg.hashsalt"] = "likewise"
 
 from matplotlib import pyplot as plt  # noqa: E402
@@ -23,7 +23,7 @@ PANELS = {"syn1": "Syn1", "syn2": "Syn2", "hotel": "Hotel"}
 
 
 def draw_all(results: dict[str, list[Row]], folder: Path) -> None:
-    """Those plots whose part was measured."""
+    """Draw the plots whose part was measured."""
     shown = [part for part in PANELS if results.get(part)]
     drawn = [("neucrowd_methods.svg", _methods(results, shown))] if shown else []
     if results.get("hotel"):
@@ -35,7 +35,7 @@ def draw_all(results: dict[str, list[Row]], folder: Path) -> None:
 
 
 def _methods(results: dict[str, list[Row]], shown: list[str]) -> Any:
-    """AUC of every method, with the paper's."""
+    """AUC of every method, and the paper's."""
     figure, panels = plt.subplots(
         1, len(shown), figsize=(4.2 * len(shown) + 1.5, 6), sharey=True, squeeze=False
     )

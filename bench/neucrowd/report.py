@@ -65,7 +65,7 @@ _OUR_ADDITIONS = [
 
 
 def write_report(results: dict[str, list[Row]], folder: Path) -> None:
-    """docs/benchmarks/neucrowd.md with its plots, from whatever parts have been measured."""
+    """Write docs/benchmarks/neucrowd.md with its plots, from the parts that have been measured."""
     plots.draw_all(results, folder)
     lines = [
         "# NeuCrowd, measured",

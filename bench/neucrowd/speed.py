@@ -19,7 +19,7 @@ RUNS, N_NEW = 2, 100_000
 def main(seed: int) -> None:
     """Fit with the default candidates to 1,000 items of 7 workers, predict 100,000, print."""
     torch.set_num_threads(2)
-    # Two features of 1,200 tell anything in odd runs, all in even ones: other candidates win.
+    # In odd runs two of 1,200 features are informative, in even ones all, so candidates differ.
     question = synthetic(7, seed, N_FEATURES if seed % 2 == 0 else 2)
     new = np.random.default_rng(seed).normal(size=(N_NEW, N_FEATURES))
     new = new * question.features.std(axis=0) + question.features.mean(axis=0)

@@ -1,4 +1,4 @@
-"""What was to be reached, beside what was measured."""
+"""The targets and the measured results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MORE = {"hotel_anew": "Hotel, other splits", "scenes1": "Scenes 1", "scenes2": 
 
 
 def wanted(results: dict[str, list[Row]]) -> list[str]:
-    """A table of goals that something was measured for."""
+    """A table of the targets for which there are results."""
     body = [
         [what, asked, found, "yes" if reached else "**no**"]
         for what, asked, found, reached in _goals(results)
@@ -61,7 +61,7 @@ def _ahead(name: str, rows: list[Row], method: str) -> Iterator[Goal]:
 
 
 def _ordered(name: str, rows: list[Row]) -> Iterator[Goal]:
-    """Table 3: each part taken away makes it worse."""
+    """Table 3: removing each part makes it worse."""
     order = present(rows, ABLATIONS)
     if len(order) > 1:
         means = [mean(values(of(rows, method=one), "auc")) for one in order]
@@ -82,7 +82,7 @@ def _quick(rows: list[Row]) -> Iterator[Goal]:
 
 
 def lower_than_paper(results: dict[str, list[Row]]) -> list[str]:
-    """Each method and figure of ours below the published one."""
+    """Each of our figures that is below the published one."""
     told = []
     for part, name in _NAMES.items():
         rows = results.get(part, [])

@@ -69,7 +69,7 @@ def _options() -> argparse.Namespace:
 
 
 def _sets(part: str, options: argparse.Namespace) -> list[str]:
-    """The chosen sets of a part: real ones that the folder holds, or scenes."""
+    """The chosen sets of a part: real ones in the folder, or scenes."""
     if part in SIMULATED:
         return [name for name in scenes_of(part) if re.search(options.sets, name)]
     there = data.available(options.data)

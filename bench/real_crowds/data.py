@@ -8,8 +8,8 @@ The data folder holds any of
     labelme_crowd/{answers_train,items}.csv        item,worker,label (Rodrigues and Pereira, 2017)
     crowd_truth/{dogs4,face_sentiment,bluebirds}_{answer,truth}.csv     (Zheng et al., 2017)
 
-The last two groups are labels: up to 24 items of one worker, grouped by the worker's labels,
-are an answer.
+The last two groups are labels: an answer is up to 24 items of one worker, grouped by the worker's
+labels.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BREEDS = (172, 322, 473)
 
 @dataclass(frozen=True, eq=False)
 class RealCrowd:
-    """groupings: the answers; truth: (N,) class of each image, -1 where it is unknown."""
+    """groupings: the answers; truth: (N,) class of each image, -1 if unknown."""
 
     groupings: Groupings
     truth: IntArray
@@ -43,7 +43,7 @@ class RealCrowd:
 
 @dataclass(frozen=True)
 class Answer:
-    """One annotator's grouping of items under the names that the files give them."""
+    """One annotator's grouping of items, by their names in the files."""
 
     annotator: str
     items: list[str]
@@ -69,7 +69,7 @@ def _mnist(folder: Path) -> RealCrowd:
         truth[row["item"]] = row["true_label"]
     answers = []
     for rows in grids.values():
-        # Three grids show an item twice: its first group counts.
+        # Three grids show an item twice; its first group counts.
         group = {row["item"]: row["group"] for row in reversed(rows)}
         answers.append(Answer(rows[0]["worker"], list(group), list(group.values())))
     return _crowd(answers, truth)
@@ -92,7 +92,7 @@ def _labels(name: str, folder: Path) -> RealCrowd:
     )
 
 
-# The file of each set by which it is recognised, and its loader.
+# The file that identifies each set, and its loader.
 SOURCES: Mapping[str, tuple[str, Callable[[Path], RealCrowd]]] = {
     "birds_grid4": (
         "birds_dogs/birds_grid4.jsonl.gz",
@@ -119,13 +119,13 @@ QUICK = ("birds_grid4", "birds_grid3_choice", "dogs_grid4", "labelme")
 
 
 def available(folder: Path) -> list[str]:
-    """The sets that the folder holds."""
+    """The sets in the folder."""
     return [name for name, (path, _) in SOURCES.items() if (folder / path).exists()]
 
 
 @lru_cache(maxsize=2)
 def load(name: str, folder: Path) -> RealCrowd:
-    """One of SOURCES; raises FileNotFoundError when the folder lacks it."""
+    """Load one of SOURCES; raises FileNotFoundError if the folder lacks it."""
     return SOURCES[name][1](folder)
 
 

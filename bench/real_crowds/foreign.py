@@ -1,4 +1,4 @@
-"""What each method makes of every category column of the foreign simulator, and of pure noise."""
+"""Results of each method on every category column of the foreign simulator, and on pure noise."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DIGITS = 5
 
 
 def foreign(scene_name: str, seed: int, methods: Iterable[str] = COMPARED) -> Iterator[Row]:
-    """One row a method on a scene: 15 % of the grids held out, whole.
+    """One row per method on a scene, with 15 % of the grids held out.
 
     accuracy, auc: of pairs of held-out grids, accuracy by the method's own rule if any; mcc, ami: a
     value for each category column, K-means with the column's number of values on the places
@@ -62,7 +62,7 @@ def foreign(scene_name: str, seed: int, methods: Iterable[str] = COMPARED) -> It
 
 
 def noise(seed: int, kind: str, method: str = DEFAULT) -> Row:
-    """The structure and attributes that the product finds where there are none."""
+    """The structure and attributes that the product finds in pure noise."""
     model, seconds = _fit(method, pure_noise(seed, kind).groupings, seed)
     row = {"part": NOISE, "data": kind, "method": method, "seed": seed}
     return {**row, **structure_of(model), "seconds": seconds}
@@ -98,7 +98,7 @@ def _agreement(
 
 
 def structure_of(model: Fitted) -> Row:
-    """Nothing for a method that has no structure to choose."""
+    """The model's structure; empty for a method that has none."""
     share = model.attribute_share()
     structure = getattr(model.model, "structure_", None) if isinstance(model, Estimated) else None
     if share is None or structure is None:
@@ -129,7 +129,7 @@ def _column_means(rows: list[Row], name: str) -> str:
 
 
 def noise_table(rows: list[Row]) -> list[str]:
-    """Crowds of each kind of noise and what was shown for them."""
+    """Crowds of each kind of noise and the structures shown for them."""
     body = []
     for kind in NOISE_KINDS:
         own = of(rows, data=kind)

@@ -10,7 +10,7 @@ from learning.simulation.foreign_crowd_scenes import FOREIGN_SCENES
 
 
 def foreign_section(rows: list[Row]) -> list[str]:
-    """Every method on every scene, and the product against the best baseline."""
+    """Every method on every scene, and the product compared with the best baseline."""
     if not rows:
         return []
     return [

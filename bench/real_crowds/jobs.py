@@ -1,4 +1,4 @@
-"""What there is to measure, and how one row is measured."""
+"""The measurements to make, and how to measure one row."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def _cases(part: str, n_splits: int) -> list[tuple[int, float, int]]:
 
 
 def measure(job: Job, folder: Path | None) -> Row:
-    """The job's row with its figures. folder: of real answers; ValueError without, but for
-    simulated ones."""
+    """The job's row with its figures. folder: of real answers; without it, raises ValueError for
+    jobs that are not simulated."""
     if job.part == "foreign":
         (row,) = foreign(job.data, job.seed, [job.method])
         return {**row, **job.row()}

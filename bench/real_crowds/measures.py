@@ -1,4 +1,4 @@
-"""What is measured of one fitted model."""
+"""Measures of one fitted model."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ N_NEIGHBOURS = 10
 
 
 def common_threshold(method: Method, train: Groupings, seed: int) -> float:
-    """The rule that is the same for every method.
+    """The threshold by a rule that is the same for every method.
 
-    Two fits on 85 % of the training grids each; the distance that makes the fewest mistakes
-    on the pairs of the other grids of both, used as it is with the fit on all of them.
+    There are two fits on 85 % of the training grids each. The threshold is the distance that
+    makes the fewest errors on the pairs of the other grids of both; the fit on all grids uses it.
     """
     distances, labels = [], []
     for probe in range(N_PROBES):
@@ -55,7 +55,7 @@ def held_out_auc(model: Fitted, test: Groupings) -> float:
 def class_measures(
     embedding: FloatArray, truth: IntArray, answered: NDArray[np.bool_], seed: int
 ) -> Measures:
-    """How well places separate the true classes of the images that were answered.
+    """How well positions separate the true classes of the images that were answered.
 
     embedding: (N, d); truth: (N,), -1 unknown; answered: (N,). ami, mcc: K-means with the true
     number of classes; purity: share of the ten nearest of the same class.

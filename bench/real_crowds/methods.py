@@ -1,4 +1,4 @@
-"""The methods compared, each as: answers and a seed in, a fitted model out."""
+"""The compared methods, each a function from answers and a seed to a fitted model."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ ORDINAL = "SOE (cblearn)"
 
 
 class Fitted(Protocol):
-    """What is measured of a model."""
+    """What the measures need from a model."""
 
     @property
     def embedding(self) -> FloatArray:
-        """(N, d) one place for each image."""
+        """(N, d) one position for each image."""
         ...
 
     def pair_distance(self, groupings: Groupings) -> FloatArray:
@@ -76,7 +76,7 @@ class Estimated:
 
 @dataclass(frozen=True)
 class Places:
-    """An embedding whose Euclidean distance is all it says of a pair."""
+    """An embedding that describes a pair only by its Euclidean distance."""
 
     embedding: FloatArray
 

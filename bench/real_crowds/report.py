@@ -63,7 +63,7 @@ def of_version(rows: list[Row], label: str) -> list[Row]:
 
 
 def comparison(rows: list[Row], label: str, sets: Iterable[str]) -> list[str]:
-    """The product against the best baseline by each measure, set by set."""
+    """The product compared with the best baseline by each measure, for each set."""
     rows = of(of_version(rows, label), part="splits")
     body = []
     for method in PRODUCT:

@@ -1,4 +1,4 @@
-"""Measured rows in a file of JSON, added one by one by runs that may overlap."""
+"""Measured rows in a JSON file, to which overlapping runs can add."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
-# What a row is about; the rest of it was measured.
+# The fields that identify a row; the others were measured.
 KEY = ("part", "data", "method", "label", "split", "fraction", "seed")
 _DIGITS = 5
 
@@ -35,7 +35,7 @@ class Store:
         return rows
 
     def add(self, row: Row) -> None:
-        """Keep the row in place of an earlier one about the same."""
+        """Store the row, replacing an earlier one with the same identity."""
         with self._locked():
             rows = {key_of(kept): kept for kept in self.rows()}
             rows[key_of(row)] = {name: _rounded(value) for name, value in row.items()}

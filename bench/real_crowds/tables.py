@@ -42,7 +42,7 @@ def values(rows: Iterable[Row], name: str) -> list[float]:
 
 
 def spread(numbers: list[float], digits: int = 3) -> str:
-    """Mean ± standard deviation; nothing when nothing was measured."""
+    """Mean ± standard deviation; empty if nothing was measured."""
     if not numbers:
         return ""
     around = f" ± {stdev(numbers):.{digits}f}" if len(numbers) > 1 else ""
@@ -50,9 +50,9 @@ def spread(numbers: list[float], digits: int = 3) -> str:
 
 
 def gap(rows: list[Row], method: str, measure: str) -> Gap | None:
-    """The method against the best baseline on rows of one set; None without either.
+    """The method compared with the best baseline on rows of one set; None without either.
 
-    Rows pair by split and seed; a baseline counts when it has all of the method's.
+    Rows are paired by split and seed; a baseline counts if it has all of the method's.
     """
     own = _by_case(of(rows, method=method), measure)
     others = {name: _by_case(of(rows, method=name), measure) for name in BASELINES}

@@ -1,4 +1,4 @@
-"""Soft ordinal embedding of the triplets in groupings, by cblearn where it is installed."""
+"""Soft ordinal embedding of the triplets in groupings, by cblearn if it is installed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class OrdinalEmbedding:
         triplets = self._triplets(groupings)
         known, dense = np.unique(triplets, return_inverse=True)
         with warnings.catch_warnings():
-            # It is written for an older scikit-learn.
+            # The library is written for an older scikit-learn.
             warnings.simplefilter("ignore")
             model = SOE(self.n_dimensions, random_state=self.random_state)
             places = np.asarray(model.fit(dense.reshape(triplets.shape)).embedding_)
@@ -57,5 +57,5 @@ class OrdinalEmbedding:
 
 
 def missing_library() -> str | None:
-    """Why SOE cannot be measured; None when it can."""
+    """The reason why SOE cannot be measured, or None."""
     return None if find_spec("cblearn") else "cblearn is not installed"

@@ -1,1 +1,1 @@
-"""The acceptance tests at full size, and the report of what they showed."""
+"""Runs the acceptance tests at full size and writes a report of the results."""

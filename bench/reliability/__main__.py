@@ -1,7 +1,7 @@
 """Run the acceptance tests, statement by statement, and write the report.
 
-`python -m bench.reliability` runs all at full size; `--only 4 soak` these alone, and the report
-tells of the others what earlier runs have left; `--report` runs none.
+`python -m bench.reliability` runs all at full size; `--only 4 soak` runs only these, and the
+report has earlier results for the others; `--report` runs none.
 """
 
 import argparse
@@ -45,8 +45,8 @@ def main() -> int:
 
 
 def run(one: Statement, done: set[str], folder: Path, full: bool) -> int:
-    """The tests of one statement that have not run yet; pytest's exit status, or 1 where some test
-    was skipped as a whole: nothing was held to anything."""
+    """Run the tests of one statement that have not run yet. Returns pytest's exit status, or 1 if a
+    test was skipped completely, because then nothing was checked."""
     tests = [test for test in one.tests if test not in done]
     if not tests:
         return 0
@@ -73,20 +73,20 @@ def run(one: Statement, done: set[str], folder: Path, full: bool) -> int:
 
 
 def all_passed(tests: list[str], file: Path) -> bool:
-    """Whether of every test some case passed and none failed."""
+    """Whether every test has a case that passed and none that failed."""
     ended = outcomes([file]) if file.exists() else {}
     return all(test in ended and ended[test].passed for test in tests)
 
 
 def commit() -> str:
-    """That the tests run on; with a + where files were changed since, but for what runs write."""
+    """The tested commit, with a + if files have changed, except for those that runs write."""
     own = [f":!{path.relative_to(ROOT)}" for path in (FILE, REPORT)]
     changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *own)
     return git("rev-parse", "--short=9", "HEAD") + ("+" if changed else "")
 
 
 def git(*arguments: str) -> str:
-    """Empty where there is no repository."""
+    """The output of git; empty without a repository."""
     command = ["git", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip()

@@ -1,7 +1,7 @@
-"""What runs have left, of several days: `bench/reliability/results.json`.
+"""The stored results of runs, perhaps of several days: `bench/reliability/results.json`.
 
-All statements at full size take hours. They are run one after the other, on one day or several; the
-report tells of each of which commit and day it is.
+All statements at full size take hours. They run one after the other, on one day or several, and
+the report shows the commit and date of each.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 from bench.reliability.outcomes import Outcome
 
 FILE = Path(__file__).with_name("results.json")
-# By the name of its file: the statement that a figure belongs to, and its title.
+# The statement to which a figure belongs and its title, by the name of its file.
 FIGURES = {
     "claims": ("1", "1: claims at once"),
     "killed_while_submitting": ("3", "3: killed while submitting"),
@@ -43,7 +43,7 @@ FIGURES = {
 
 @dataclass(frozen=True)
 class Run:
-    """In what form the tests of a statement ran last, `full` or `short`; of which commit, when."""
+    """The form in which a statement's tests ran last, `full` or `short`, the commit and date."""
 
     form: str
     commit: str = ""
@@ -86,7 +86,7 @@ class Kept:
         file.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
 
     def begin(self, statement: str, run: Run, tests: Collection[str]) -> None:
-        """Forget what earlier runs left: it is not that of one that fails on its way."""
+        """Delete earlier results, so that an interrupted run does not show them as its own."""
         self.runs[statement] = run
         for test in tests:
             self.ended.pop(test, None)
@@ -95,7 +95,7 @@ class Kept:
                 self.figures.pop(name, None)
 
     def end(self, ended: Mapping[str, Outcome], folder: Path) -> None:
-        """Take in how tests ended, and the figures that they have left in a folder
+        """Add the tests' outcomes, and the figures that they have written to a folder
         (tests/support/acceptance_results.py)."""
         self.ended.update(ended)
         for name in FIGURES:

@@ -1,4 +1,4 @@
-"""How tests ended, from the files that pytest writes in JUnit's format."""
+"""Outcomes of tests, from the files that pytest writes in JUnit's format."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from defusedxml.ElementTree import parse
 
 @dataclass
 class Outcome:
-    """Of one test function, over all its parameters."""
+    """The outcome of one test function, over all its parameters."""
 
     ends: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
@@ -22,12 +22,12 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """At least one of its cases passed and none failed; skipped ones are told apart."""
+        """At least one of its cases passed and none failed; skipped ones are counted separately."""
         return self.ends["passed"] > 0 and self.ends["failed"] == 0
 
 
 def outcomes(files: Iterable[Path]) -> dict[str, Outcome]:
-    """By `path::name`; of a test that stands in several files, its newest run counts."""
+    """Outcomes by `path::name`; if a test is in several files, its newest run counts."""
     found: dict[str, Outcome] = {}
     for file in sorted(files, key=lambda one: one.stat().st_mtime):
         run: dict[str, Outcome] = {}

@@ -1,4 +1,4 @@
-"""`docs/benchmarks/reliability.md`: every statement, how its tests ended, what they measured."""
+"""`docs/benchmarks/reliability.md`: every statement with its tests' outcomes and figures."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ from bench.reliability.kept import FIGURES, Kept, Run
 from bench.reliability.outcomes import Outcome
 from bench.reliability.statements import Statement
 
-# Of the document of statements, which lies one folder higher.
+# A relative link in the document of statements, which is one folder higher.
 LINK = re.compile(r"\]\((?!https?:|#|\.\.)")
 
 
@@ -56,7 +56,7 @@ def _row(one: Statement, kept: Kept) -> str:
 
 
 def _outcome(one: Statement, ended: Mapping[str, Outcome]) -> str:
-    """“held” only where every named test ran and none of its cases failed."""
+    """“held” only if every named test ran and none of its cases failed."""
     if not one.tests:
         return "no test"
     absent = [test for test in one.tests if test not in ended]

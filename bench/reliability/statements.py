@@ -1,4 +1,4 @@
-"""What Likewise is to hold, and by which tests: the tables of `docs/acceptance.md`."""
+"""What Likewise guarantees and the tests that check it: the tables of `docs/acceptance.md`."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ TEST = re.compile(r"`(tests/[\w/]+\.py::test_\w+)`")
 
 @dataclass(frozen=True)
 class Statement:
-    """One row. tests: `path::name`; lacking: what no test holds yet, "missing" if none does."""
+    """One row. tests: `path::name`; lacking: what no test checks yet, "missing" without a test."""
 
     name: str
     text: str
@@ -24,7 +24,7 @@ class Statement:
 
 
 def statements(table: str = "") -> list[Statement]:
-    """All rows in order. Without `table`, of the document."""
+    """All rows in order, by default those of the document."""
     rows = ROW.findall(table or TABLE.read_text())
     return [
         Statement(name, text, tuple(TEST.findall(tests)), *(one.strip() for one in rest))

@@ -1,1 +1,1 @@
-"""Semi-crowdsourced clustering: SCDC and BayesSCDC against what else clusters with pairs."""
+"""Compares SCDC and BayesSCDC with other methods that cluster with pairs."""

@@ -21,17 +21,17 @@ from bench.semicrowd.report import write_report
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "benchmarks"
 RESULTS = FOLDER / "semicrowd"
 Job = tuple[Callable[..., list[Row]], tuple[Any, ...]]
-# What says which fit a row is of.
+# The fields that identify the fit of a row.
 _NAMES = ("method", "seed", "annotated", "budget", "images", "case", "collection")
 NEED_DATA = ("faces", "mnist")
 ALONE = ("time", "size")
 
 
 def jobs(part: str, options: argparse.Namespace) -> list[Job]:
-    """The calls of one part, each a fit or a few."""
+    """The calls of one part, each with one or a few fits."""
     methods = [name for name in METHODS if re.search(options.methods, name)]
     if part != "pinwheel":
-        # Restarts of what takes long to fit once.
+        # Numbers of restarts of methods with long fits.
         methods = [name for name in methods if name not in (BAYES_BEST, BAYES_ALONE_BEST)]
     seeds = range(options.seeds)
     folder = options.data
@@ -52,7 +52,7 @@ def jobs(part: str, options: argparse.Namespace) -> list[Job]:
         (workers.workers, (case, name, folder, seed))
         for case in workers.CASES
         if re.search(options.methods, case)
-        # Twice as many of the crowd whose order is to be right in 19 of 20.
+        # Twice as many for the crowd whose order should be right in 19 of 20.
         for seed in range(options.seeds if workers.CASES[case] else 2 * options.seeds)
         for name in workers.collections(folder)
     ]
@@ -90,12 +90,12 @@ def main() -> None:
 
 
 def _keep(part: str, run: Iterator[list[Row]], add: bool) -> None:
-    """Write after every fit, so that a long run that is ended early is not lost."""
+    """Write after every fit, so that the results of an interrupted run are kept."""
     path = RESULTS / f"{part}.json"
     rows: dict[tuple[Any, ...], Row] = {}
     for found in run:
         if add and path.exists():
-            # Read again each time: another run may have added to it.
+            # The file is read again each time, because another run may have added to it.
             rows = {_name(row): row for row in json.loads(path.read_text())}
         rows |= {_name(row): row for row in found}
         told = ",\n".join(json.dumps(row, default=float) for row in rows.values())
@@ -123,7 +123,7 @@ def _short(row: Row) -> str:
 
 
 def _alone(part: str, options: argparse.Namespace) -> Iterator[list[Row]]:
-    """Each measurement in a process of its own, so that its memory is its own."""
+    """Make each measurement in a separate process, to measure its own memory."""
     module = f"bench.semicrowd.{'speed' if part == 'time' else part}"
     given = [] if options.data is None or part == "size" else [str(options.data)]
     listed = subprocess.run(

@@ -1,8 +1,8 @@
-"""What clusters features with or without pairs, behind one interface: fit(X, pairs).labels_.
+"""Methods that cluster features with or without pairs, with the interface fit(X, pairs).labels_.
 
 k-means and mixtures are scikit-learn's, PCKMeans and MPCKMeans those of
 active-semi-supervised-clustering, ITML metric-learn's (both: `libraries`), Dawid & Skene's method
-crowd-kit's. Of MCVC, SemiCrowd and CSPA over pairs no library is kept.
+crowd-kit's. MCVC, SemiCrowd and CSPA over pairs have no maintained library.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Clustering(Protocol):
 
 
 class FeatureKMeans:
-    """k-means of the features (scikit-learn), blind to pairs."""
+    """k-means of the features (scikit-learn), which ignores pairs."""
 
     def __init__(self, n_clusters: int, random_state: int) -> None:
         self.n_clusters = n_clusters
@@ -50,7 +50,7 @@ class FeatureKMeans:
 
 
 class FeatureMixture:
-    """A mixture of Gaussians with full covariances (scikit-learn), blind to pairs."""
+    """A mixture of Gaussians with full covariances (scikit-learn), which ignores pairs."""
 
     def __init__(self, n_clusters: int, random_state: int) -> None:
         self.n_clusters = n_clusters
@@ -64,8 +64,8 @@ class FeatureMixture:
 class ConstrainedKMeans:
     """PCKMeans, or MPCKMeans (`metric`), which also learns a scale for each feature.
 
-    opinion: what to make of a pair that several workers labelled. Best of three random starts
-    by distances and violated pairs (Basu et al. 2004, eq. 1).
+    opinion: how to combine the labels of several workers for a pair. The best of three random
+    starts counts, by distances and violated pairs (Basu et al. 2004, eq. 1).
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ConstrainedKMeans:
     def fit(self, X: ArrayLike, pairs: Pairs | None = None) -> Self:
         points = scaled(X, each=True)
         must, cannot = self.opinion(_needed(pairs)).links()
-        # The library draws from NumPy's one global state.
+        # The library uses NumPy's global random state.
         before = np.random.get_state()
         np.random.seed(self.random_state)
         try:
@@ -103,7 +103,7 @@ class ConstrainedKMeans:
 class MetricKMeans:
     """A Mahalanobis metric from the pairs (ITML, Davis et al. 2007; metric-learn), then k-means.
 
-    At most `n_pairs` of the pairs, drawn at random: a pass over them is a loop in Python.
+    It uses at most `n_pairs` random pairs, because a pass over them is a loop in Python.
     """
 
     def __init__(self, n_clusters: int, random_state: int, n_pairs: int = 3_000) -> None:
@@ -124,8 +124,8 @@ class MetricKMeans:
 
 
 class CrowdThenNeighbours:
-    """Dawid & Skene on pairs, spectral clustering of the images they tell of (k-means of the
-    largest eigenvectors of the signed similarity), the rest by their ten nearest neighbours."""
+    """Dawid & Skene on pairs, spectral clustering of the images in them (k-means of the largest
+    eigenvectors of the signed similarity), and the others by their ten nearest neighbours."""
 
     def __init__(self, n_clusters: int, random_state: int) -> None:
         self.n_clusters = n_clusters
@@ -163,7 +163,7 @@ def scaled(X: ArrayLike, each: bool = False) -> FloatArray:
 
 
 def mixture_labels(points: FloatArray, n_clusters: int, random_state: int) -> IntArray:
-    """(N,) the likeliest component of the best of three mixtures."""
+    """(N,) the most likely component of the best of three mixtures."""
     model = GaussianMixture(n_clusters, n_init=3, reg_covar=1e-4, random_state=random_state)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

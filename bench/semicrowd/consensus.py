@@ -1,4 +1,4 @@
-"""One opinion of each pair out of what several workers said of it."""
+"""Combines several workers' labels of each pair."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from learning.groupings import Pairs
 
 @dataclass(frozen=True)
 class Consensus:
-    """i < j: (P,) images of different pairs; same: (P,) chance that they belong together."""
+    """i < j: (P,) images of different pairs; same: (P,) probability that they belong together."""
 
     i: IntArray
     j: IntArray
     same: FloatArray
 
     def links(self) -> tuple[IntArray, IntArray]:
-        """(must-links (M, 2), cannot-links (C, 2)); pairs of which nothing is known in neither."""
+        """(must-links (M, 2), cannot-links (C, 2)); undecided pairs are in neither."""
         rows = np.stack([self.i, self.j], axis=1)
         return rows[self.same > 0.5], rows[self.same < 0.5]
 
     def images(self) -> IntArray:
-        """Those of which anything was said."""
+        """The images in any pair."""
         return np.unique(np.concatenate([self.i, self.j]))
 
 
@@ -47,16 +47,16 @@ def dawid_skene(pairs: Pairs, n_iter: int = 100) -> Consensus:
         {"task": place, "worker": pairs.annotator[two], "label": pairs.same[two].astype(int)}
     )
     with warnings.catch_warnings():
-        # crowd-kit calls pandas by ways that a later one drops.
+        # crowd-kit uses parts of pandas that a later version drops.
         warnings.simplefilter("ignore", DeprecationWarning)
         said = DawidSkene(n_iter=n_iter).fit_predict_proba(table).reindex(range(len(first)))
-    # Where all workers said the same of all pairs there is no other column.
+    # If all workers gave all pairs the same label, there is no other column.
     chance = said[1].to_numpy(np.float64) if 1 in said else np.zeros(len(first))
     return Consensus(first, second, chance)
 
 
 def _two(pairs: Pairs) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """A grid that shows an image twice pairs it with itself: that tells nothing."""
+    """Whether a pair has two images; a grid that shows an image twice pairs it with itself."""
     return np.asarray(pairs.i != pairs.j)
 
 

@@ -1,4 +1,4 @@
-"""What the report says of workers."""
+"""The report's section about workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is clustered: made up, or read from a folder of data, with workers made up or real.
+"""The clustered data, synthetic or read from a folder, with simulated or real workers.
 
 `--data FOLDER` names a folder with any of
     cmu_faces/pca20.npy (N, 20), cmu_faces/items.csv   columns item, pose, ...
@@ -64,7 +64,7 @@ def mnist(folder: Path, name: str = "train") -> Collection:
 
 
 def mnist_pairs(folder: Path, n_images: int) -> Pairs:
-    """What 48 people said of pairs of those digits: 91 grids of 36, all pairs of each."""
+    """The labels of 48 people for pairs of those digits: 91 grids of 36, all pairs of each."""
     rows = np.load(folder / "semicrowd_mnist" / "crowd_annotations_mnist.npy").astype(np.int64)
     return Pairs(
         annotator=rows[:, 2],
@@ -107,10 +107,10 @@ def two_coin_pairs(
 ) -> Pairs:
     """Labels of simulated workers for random pairs of the images `among` (all if None).
 
-    alpha, beta: (W,) chances that a worker says same of a same pair, different of a different
-    one (eq. 2); n_each: pairs of each worker, one number or (W,). balanced: half of a worker's
-    pairs are of one class and half of two (section 5.2), else pairs are drawn whatever they
-    are (section 5.1).
+    alpha, beta: (W,) probabilities that a worker calls a same pair same and a different one
+    different (eq. 2); n_each: pairs of each worker, one number or (W,). balanced: half of a
+    worker's pairs are of one class and half of two (section 5.2); otherwise pairs are random
+    (section 5.1).
     """
     sensitivity, specificity = np.atleast_1d(alpha), np.atleast_1d(beta)
     counts: IntArray = np.broadcast_to(np.asarray(n_each, np.int64), sensitivity.shape)

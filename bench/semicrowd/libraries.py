@@ -1,10 +1,10 @@
-"""PCKMeans, MPCKMeans and ITML as libraries have them, made to run today on what crowds say.
+"""PCKMeans, MPCKMeans and ITML from libraries, adapted to run today on crowds' pairs.
 
 active-semi-supervised-clustering 0.0.1 (2018) is the only library with the first two. Its `fit`
-takes the transitive closure of the pairs first and refuses those that contradict, which the
-answers of any real crowd do: here its own steps run on the pairs as they are. Importing it turns
-every rounding of NumPy into an exception; that is taken back. metric-learn 0.7.0 (2023) is used
-less its check of inputs, which calls scikit-learn by an argument that is gone.
+takes the transitive closure of the pairs first and refuses contradictory ones, which every real
+crowd gives, so here its own steps run on the original pairs. Importing it turns every rounding of
+NumPy into an exception, which is reverted. metric-learn 0.7.0 (2023) is used without its input
+check, which uses an argument that scikit-learn has removed.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ with np.errstate():
     from active_semi_clustering.semi_supervised.pairwise_constraints import MPCKMeans, PCKMeans
     from metric_learn.itml import _BaseITML
 
-# To every image those that it is linked with.
+# For every image, the images with which it is linked.
 Graph = list[IntArray]
 Farthest = tuple[int, int, float]
-# Images are taken in random order: contradicting pairs keep some of them moving for ever.
+# Images come in random order, and contradictory pairs can keep some of them moving for ever.
 _PASSES = 20
 
 
 def constrained_k_means(
     points: FloatArray, n_clusters: int, must: IntArray, cannot: IntArray, metric: bool
 ) -> IntArray | None:
-    """(N,) labels of one random start of PCKMeans, or MPCKMeans (`metric`); None when a cluster
-    got empty. must: (M, 2); cannot: (C, 2). It draws from NumPy's global random state."""
+    """(N,) labels of one random start of PCKMeans, or MPCKMeans (`metric`); None if a cluster
+    became empty. must: (M, 2); cannot: (C, 2). It draws from NumPy's global random state."""
     graphs = graph(must, len(points)), graph(cannot, len(points))
     try:
         if metric:
@@ -47,14 +47,14 @@ def metric_of_pairs(
 ) -> FloatArray:
     """(D, D) linear map L, so that distances of X L' are those of the metric that ITML learns.
 
-    both: (P, 2, D), no two of a pair alike; same: (P,) bool.
+    both: (P, 2, D), with two different images in every pair; same: (P,) bool.
     """
     model = _QuickITML(max_iter=n_passes, random_state=random_state)
     return np.asarray(model._fit(both, np.where(same, 1, -1)).components_)
 
 
 class QuickPCKMeans(PCKMeans):  # type: ignore[misc, unused-ignore]
-    """The library's loop over images, clusters and links, without the inner two in Python."""
+    """The library's loop over images, clusters and links, with the inner two outside Python."""
 
     def _assign_clusters(
         self, X: FloatArray, centres: FloatArray, must: Graph, cannot: Graph, w: float
@@ -71,7 +71,7 @@ class QuickPCKMeans(PCKMeans):  # type: ignore[misc, unused-ignore]
 
 
 class QuickMPCKMeans(MPCKMeans):  # type: ignore[misc, unused-ignore]
-    """The same of the metric one, and its search for the farthest pair."""
+    """The same for MPCKMeans, and its search for the farthest pair."""
 
     def _find_farthest_pairs_of_points(self, X: FloatArray, a: FloatArray) -> Farthest:
         apart = pdist(X, "sqeuclidean", w=np.diag(a))
@@ -90,7 +90,7 @@ class QuickMPCKMeans(MPCKMeans):  # type: ignore[misc, unused-ignore]
         cannot: Graph,
         w: float,
     ) -> IntArray:
-        # The metric is diagonal: distances are those of scaled features.
+        # The metric is diagonal, so distances are those of scaled features.
         scale = np.sqrt(np.diag(a))
         costs = cdist(X * scale, centres * scale, "sqeuclidean")
         labels = np.full(len(X), -1)
@@ -137,7 +137,7 @@ def _ends(links: Graph) -> tuple[IntArray, IntArray]:
 def _known(
     labels: IntArray, images: IntArray, n_clusters: int, weights: FloatArray | None = None
 ) -> FloatArray:
-    """(K,) how many of the images, or what weight of them, each cluster has so far."""
+    """(K,) number or weight of the images that each cluster has so far."""
     own = labels[images]
     known = own >= 0
     chosen = None if weights is None else weights[known]
@@ -156,7 +156,7 @@ class _QuickITML(_BaseITML):  # type: ignore[misc, unused-ignore]
 
 
 def graph(links: IntArray, n: int) -> Graph:
-    """links: (P, 2)."""
+    """The graph of links (P, 2)."""
     both = np.unique(np.concatenate([links, links[:, ::-1]]), axis=0)
     ends = np.searchsorted(both[:, 0], np.arange(n + 1))
     return [both[ends[image] : ends[image + 1], 1] for image in range(n)]

@@ -1,4 +1,4 @@
-"""The methods of the tables, each as: a task in, clusters out."""
+"""The methods of the tables, each a function from a task to clusters."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ PAPER_START = "BayesSCDC, the paper's start"
 
 @dataclass(frozen=True)
 class Task:
-    """n_clusters: told to all but BayesSCDC; most: where that starts; parameters: of both
-    variants of SCDC."""
+    """n_clusters: for all methods but BayesSCDC; most: the number at the start of BayesSCDC;
+    parameters: of both variants of SCDC."""
 
     collection: Collection
     pairs: Pairs
@@ -75,7 +75,7 @@ def _fitted(model: Any, task: Task, with_pairs: bool) -> Any:
     if with_pairs:
         return model.fit(task.collection.features, task.pairs)
     with warnings.catch_warnings():
-        # It warns that it has no pairs: here that is meant.
+        # It warns that it has no pairs, which is intended here.
         warnings.simplefilter("ignore", UserWarning)
         return model.fit(task.collection.features)
 
@@ -107,7 +107,7 @@ METHODS: dict[str, Method] = {
     "Dawid–Skene, then PCKMeans": _baseline(baselines.ConstrainedKMeans, opinion=dawid_skene),
     "Dawid–Skene, spectral, neighbours": _baseline(baselines.CrowdThenNeighbours),
 }
-# What is blind to pairs is the same whatever they are.
+# Methods that ignore pairs have the same result for any pairs.
 BLIND = (
     BAYES_ALONE,
     BAYES_ALONE_BEST,
@@ -119,8 +119,8 @@ BLIND = (
 
 
 def measured(name: str, task: Task) -> Row:
-    """One fit: how well its clusters match the classes, how many they are, how many
-    seconds of a core it took (other work of the machine does not count)."""
+    """One fit: scores of its clusters, their number, and the core seconds that it took (without
+    other work of the machine)."""
     began = time.process_time()
     model = METHODS[name](task)
     seconds = time.process_time() - began

@@ -1,4 +1,4 @@
-"""What is measured, one function a part: a few arguments in, rows out."""
+"""The measurements, one function per part, from a few arguments to rows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def faces(folder: Path, annotated: int | None, budget: int, method: str, seed: i
 
 
 def budgets_of(method: str) -> Sequence[int]:
-    """What is blind to pairs needs one budget only."""
+    """The budgets of a method; one that ignores pairs needs only one."""
     return BUDGETS[-1:] if method in BLIND else BUDGETS
 
 
@@ -60,8 +60,8 @@ def mnist(
 ) -> list[Row]:
     """Paper 5.3: real pairs of 2,759 digits, K = 50 and layers of 500 for both variants.
 
-    What knows no images gets the 50 first principal components of the pixels, and the true
-    number of clusters, 10.
+    Methods that cannot use images get the first 50 principal components of the pixels, and the
+    true number of clusters, 10.
     """
     digits = data.mnist(folder)
     pairs = data.mnist_pairs(folder, len(digits.classes))

@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 
 mpl.use("svg")
-# The same results give the same file.
+# This makes the same results give the same file.
 mpl.rcParams["svg.hashsalt"] = "likewise"
 
 from matplotlib import pyplot as plt  # noqa: E402
@@ -22,7 +22,7 @@ from bench.semicrowd.tables import Row, of, present, values  # noqa: E402
 
 
 def draw_all(results: dict[str, list[Row]], folder: Path) -> None:
-    """Those plots whose part was measured."""
+    """Draw the plots whose part was measured."""
     drawn = {
         "pinwheel": [("semicrowd_pinwheel.svg", _pinwheel)],
         "faces": [("semicrowd_faces.svg", _faces), ("semicrowd_weights.svg", _weights)],
@@ -52,7 +52,7 @@ def _pinwheel(rows: list[Row]) -> Any:
 
 
 def _faces(rows: list[Row]) -> Any:
-    """Fig. 3a and b: NMI against pairs."""
+    """Fig. 3a and b: NMI by number of pairs."""
     figure, panels = plt.subplots(1, 2, figsize=(11, 5.6), sharey=True)
     for panel, annotated in zip(panels, (None, 100), strict=True):
         here = of(rows, annotated=annotated)
@@ -101,7 +101,7 @@ def _weights(rows: list[Row]) -> Any:
 
 
 def _sizes(rows: list[Row]) -> Any:
-    """Time and peak memory against images."""
+    """Time and peak memory by number of images."""
     figure, panels = plt.subplots(1, 2, figsize=(8, 3.2))
     rows = sorted(rows, key=lambda row: row["images"])
     images = [row["images"] for row in rows]

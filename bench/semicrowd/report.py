@@ -24,7 +24,7 @@ PAPER_MNIST = {
 
 
 def write_report(results: dict[str, list[Row]], folder: Path) -> None:
-    """docs/benchmarks/semicrowd.md with its plots, from whatever parts have been measured."""
+    """Write docs/benchmarks/semicrowd.md with its plots, from the measured parts."""
     plots.draw_all(results, folder)
     lines = [
         "# Semi-crowdsourced clustering, measured",
@@ -103,7 +103,7 @@ def _faces(rows: list[Row]) -> list[str]:
             own = of(here, method=method)
             cells = [spread(values(of(own, budget=budget), "nmi")) for budget in budgets]
             if len({row["budget"] for row in own}) == 1:
-                # Blind to pairs: the same whatever they are.
+                # The method ignores pairs, so the result is the same for any.
                 cells = [cells[-1]] * len(budgets)
             most = spread(values(of(own, budget=budgets[-1]), "accuracy"))
             body.append([_bold(method), *cells, most])
@@ -117,7 +117,7 @@ def _faces(rows: list[Row]) -> list[str]:
 
 
 def _seeds_of(rows: list[Row]) -> str:
-    """The two variants take long, and may have had fewer."""
+    """The numbers of seeds; the two variants take long and may have fewer."""
     own = [row for row in rows if row["method"] in (BAYES, SCDC)]
     others = [row for row in rows if row not in own]
     told = [f"{BAYES} and {SCDC}: {seeds(own)}"] if own else []

@@ -1,6 +1,6 @@
 """Time and memory of one fit: `python -m bench.semicrowd.size CASE` prints them as JSON.
 
-A process of its own, so that the peak of its memory is that of this fit. Without a case it
+It is a separate process, so that its peak memory is that of this fit. Without a case it
 prints the cases: images, labelled pairs.
 """
 
@@ -25,7 +25,7 @@ CLASSES, WIDTH, GRID, ERRORS = 12, 64, 20, 0.05
 
 
 def main(case: str) -> None:
-    """Simulate, fit, print."""
+    """Simulate, fit, and print the results."""
     torch.set_num_threads(2)
     n_images, n_pairs = (int(number) for number in case.split(","))
     rng = np.random.default_rng(0)
@@ -54,8 +54,8 @@ def main(case: str) -> None:
 
 
 def clouds(n: int, rng: np.random.Generator) -> Collection:
-    """Twelve classes of two or three clouds each in eight dimensions, seen as 64 features bent
-    from them: features alone cannot tell which clouds belong together."""
+    """Twelve classes of two or three clouds each in eight dimensions, with 64 non-linear features.
+    Features alone cannot show which clouds belong together."""
     owner = rng.integers(0, CLASSES, 30)
     owner[:CLASSES] = np.arange(CLASSES)
     centres = rng.normal(size=(30, 8)) * 2.0

@@ -1,7 +1,7 @@
 """Seconds per epoch at K = 50: `python -m bench.semicrowd.speed CASE [FOLDER]` prints JSON.
 
-One case after another in processes of their own, on one core, as the public BayesSCDC was
-measured; digits with their crowd's pairs from FOLDER, or made-up images of as many pixels.
+Cases run one after another in separate processes, on one core, as the public BayesSCDC was
+measured, with digits and their crowd's pairs from FOLDER, or synthetic images of the same size.
 Without a case it prints the cases: variant, images, epochs.
 """
 
@@ -34,7 +34,7 @@ CASES = (
 
 
 def main(case: str, folder: Path | None) -> None:
-    """Fit for a few epochs, print the mean of those after the first in seconds of the core."""
+    """Fit for a few epochs and print the mean core seconds of those after the first."""
     torch.set_num_threads(1)
     variant, n_images, n_epochs = case.split(",")
     pixels, pairs = _digits(int(n_images), folder)

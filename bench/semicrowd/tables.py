@@ -10,7 +10,7 @@ Row = dict[str, Any]
 
 
 def spread(values: Iterable[float], digits: int = 3) -> str:
-    """Mean ± deviation over seeds; nothing when nothing was measured."""
+    """Mean ± deviation over seeds; empty if nothing was measured."""
     numbers = list(values)
     if not numbers:
         return ""

@@ -1,4 +1,4 @@
-"""A plain variational autoencoder, then a mixture of Gaussians of its codes: no pairs."""
+"""A plain variational autoencoder, then a mixture of Gaussians of its codes, without pairs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _BATCH = 128
 class AutoencoderMixture:
     """Kingma & Welling (2014) with a standard normal prior, then scikit-learn's mixture.
 
-    The networks of SCDC, two hidden layers of 500; about `n_steps` steps of Adam, and at least
-    ten passes. Values in
-    0..1 (images) are Bernoulli, others Gaussian with one learned variance a feature.
+    It has the networks of SCDC with two hidden layers of 500, about `n_steps` steps of Adam, and at
+    least ten passes. Values in 0..1 (images) are Bernoulli, others Gaussian with one learned
+    variance per feature.
     """
 
     def __init__(

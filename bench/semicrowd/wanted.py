@@ -1,4 +1,4 @@
-"""What was to be reached, beside what was measured."""
+"""The targets and the measured results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALL_DIGITS = 60_000
 
 
 def wanted(results: dict[str, list[Row]]) -> list[str]:
-    """The table at the head of the report: only of parts that were measured."""
+    """The table at the top of the report, for the measured parts."""
     goals = [
         *_pinwheel(results.get("pinwheel", [])),
         *_faces(results.get("faces", [])),
@@ -42,7 +42,7 @@ def wanted(results: dict[str, list[Row]]) -> list[str]:
 
 
 def _pinwheel(rows: list[Row]) -> Iterator[Goal]:
-    # The paper takes the best of ten where it says how many starts it makes.
+    # The paper uses the best of ten starts where it gives a number.
     own = of(rows, method=BAYES_BEST)
     if own:
         accuracy, nmi = mean(values(own, "accuracy")), mean(values(own, "nmi"))
@@ -102,7 +102,7 @@ def _workers(rows: list[Row]) -> Iterator[Goal]:
             f"α, β of 500 labels each, {collection}",
             "within 0.05",
             f"{np.abs(errors).mean():.3f} off, {(np.abs(errors) <= 0.05).mean():.0%} within",
-            # The coins themselves fall as far from their chances in one case of twenty or so.
+            # In about one of twenty cases, the coins themselves deviate this far.
             bool((np.abs(errors) <= 0.05).mean() >= 0.9),
         )
         yield (
@@ -132,6 +132,6 @@ def _size(rows: list[Row]) -> Iterator[Goal]:
             "50,000 items, 20,000 pairs, 2 cores",
             "20 minutes, 6 GB",
             f"{row['core_seconds'] / 60:.1f} minutes of one core, {row['peak_gib']:.2f} GiB",
-            # What one core does in that time, two do whatever else the machine had to do.
+            # If one core is fast enough, two are, whatever other work the machine had.
             row["core_seconds"] <= 1_200 and row["peak_gib"] * 1.074 <= 6,
         )

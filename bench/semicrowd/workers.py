@@ -1,4 +1,4 @@
-"""Are workers' sensitivity and specificity found, and does a bad worker do harm?"""
+"""Measures whether workers' sensitivity and specificity are found, and a bad worker's harm."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from learning.metrics import clustering_scores
 from learning.semicrowd import BayesianSemiCrowdClustering
 
 LABELS = 500
-# What each case adds to five workers at .95 ... .75 who give 500 labels each:
-# (sensitivity, specificity, labels) of more workers.
+# The workers (sensitivity, specificity, labels) that each case adds to five workers at
+# .95 ... .75 who give 500 labels each.
 CASES: dict[str, list[tuple[float, float, int]]] = {
     "five workers": [],
     "and one who says the contrary": [(0.1, 0.15, LABELS)],
@@ -30,8 +30,8 @@ def collections(folder: Path | None) -> list[str]:
 
 
 def workers(case: str, collection: str, folder: Path | None, seed: int) -> list[Row]:
-    """BayesSCDC with one crowd; beside each estimate the share of right labels, which only
-    someone who knows the classes can count: no estimate can be expected to be nearer."""
+    """BayesSCDC with one crowd. Next to each estimate is the share of right labels, which needs the
+    true classes: no estimate can be expected to be nearer."""
     if folder is not None and collection == "faces":
         items, most = data.faces(folder), MOST_ON_FACES
     else:

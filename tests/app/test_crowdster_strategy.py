@@ -194,7 +194,7 @@ def test_a_start_from_features_that_are_not_there_says_what_to_do(client: TestCl
 def test_images_without_features_have_the_mean_of_the_others() -> None:
     table = features_of_table(iter([[1.0, 2.0], None, [3.0, 6.0]]), 3)
     assert table.tolist() == [[1, 2], [2, 4], [3, 6]]
-    with pytest.raises(ValueError, match=r"differently many features \(2 and 1\)"):
+    with pytest.raises(ValueError, match=r"different numbers of features \(2 and 1\)"):
         features_of_table(iter([[1.0, 2.0], [3.0]]), 2)
 
 

@@ -316,7 +316,7 @@ def test_an_import_that_kills_its_worker_again_and_again_ends(
             requeue_lost_imports(session)
     told = client.get(f"/api/v1/collections/{collection}/imports/{begun['id']}").json()
     assert told["state"] == "failed"
-    assert "lost 3 times" in told["error"]
+    assert "stopped 3 times" in told["error"]
 
 
 @pytest.mark.usefixtures("owner", "private")

@@ -72,4 +72,4 @@ def test_doctor_warns_while_a_key_that_could_be_guessed_is_believed(
     use(monkeypatch, NEW, OLD)
     assert told().startswith("ok ")
     use(monkeypatch, NEW, OLD, "guess-me")
-    assert told().startswith("WARN  secret key   1 of LIKEWISE_OLD_SECRET_KEYS may be guessed")
+    assert told().startswith("WARN  secret key   1 of LIKEWISE_OLD_SECRET_KEYS can be guessed")

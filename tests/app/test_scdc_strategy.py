@@ -169,7 +169,7 @@ def test_training_that_diverges_is_no_reason_to_try_again(monkeypatch: pytest.Mo
         ({"uncertain_share": 0.7, "between_share": 0.4}, "add up to 1.2"),
         ({"max_clusters": 1}, "max_clusters"),
         ({"n_annotated": 1}, "n_annotated"),
-        ({"features": "mood"}, "no features 'mood'"),
+        ({"features": "mood"}, "no features named 'mood'"),
     ],
 )
 def test_settings_out_of_range_are_refused(
