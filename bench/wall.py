@@ -24,7 +24,7 @@ from app.campaigns.service import list_campaigns
 from app.collections.models import Collection
 from app.collections.search import count_images, filter_of
 from app.core.database import get_engine, transaction
-from app.core.wall import confine
+from app.core.row_security import scope_to_account
 from app.results.catalogue import Options, get_export, make
 from app.results.evidence import count_evidence
 from app.results.service import get_model, read_map, read_progress
@@ -99,7 +99,7 @@ def seconds(work: Work, account: Account, campaign: Campaign, *, confined: bool)
         session.execute(text("SET LOCAL statement_timeout = 0"))
         began = time.perf_counter()
         if confined:
-            confine(session, account.id)
+            scope_to_account(session, account.id)
         work(session, account, campaign)
         return time.perf_counter() - began
 

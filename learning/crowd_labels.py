@@ -12,8 +12,8 @@ from scipy.special import expit, logit
 from learning.arrays import FloatArray, check_count
 from learning.base import Arrays, Estimator, Progress, State
 from learning.features import as_features
-from learning.jury import Jury, hear
 from learning.neucrowd import NeuCrowdClassifier
+from learning.vote_model import VoteModel, hear
 from learning.votes import Assured, Votes, as_votes, assured_by_votes
 
 # With fewer items of a class, nothing can be held out to check whether the classifier helps.
@@ -26,7 +26,7 @@ class CrowdLabels(Estimator):
 
     The classifier is fitted to all votes. Its probability for an item with votes comes from fits
     that have not seen them (cross-fitting), on the scale that explains the votes best. It is the
-    prior probability in `learning.jury`.
+    prior probability in `learning.vote_model`.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class CrowdLabels(Estimator):
         factor, shift = self._scale
         return np.asarray(expit(factor * _log_odds(said) + shift), np.float64)
 
-    def _take(self, jury: Jury) -> None:
+    def _take(self, jury: VoteModel) -> None:
         self.probability_, self.prior_, self._scale = jury.probability, jury.prior, jury.scale
         self.sensitivity_, self.specificity_ = jury.sensitivity, jury.specificity
         self.mean_annotator_ = jury.mean

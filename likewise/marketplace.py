@@ -24,7 +24,7 @@ End = Literal["handed_in", "screened_out", "returned", "abandoned", "refused", "
 
 
 @dataclass(frozen=True)
-class Habits:
+class WorkerBehaviour:
     """The share of workers with each behaviour.
 
     returns:   return the task, every second one in the middle of the work
@@ -46,7 +46,7 @@ class Habits:
 
 
 @dataclass(frozen=True)
-class Character:
+class WorkerProfile:
     """What one worker will do. `leaves_after`: number of grids before it leaves, if it does."""
 
     leaves: Literal["", "returned", "abandoned"] = ""
@@ -59,7 +59,7 @@ class Character:
 
 
 @dataclass
-class Stint:
+class WorkSession:
     """What a worker did in one place: `grids` in total, `extra` of them for `extra_cents` each.
 
     code: the server's error code if it refused the worker
@@ -98,14 +98,14 @@ class MarketPlay:
     crowd: Crowd
     max_groups: int
     kind: str = "grid"
-    habits: Habits = field(default_factory=Habits)
+    habits: WorkerBehaviour = field(default_factory=WorkerBehaviour)
     links: frozenset[str] = frozenset()
     seed: int = 0
     at_once: int = 40
     looks: int = 5
     patience: int = 90
     pace: float = 0.0
-    log: list[Stint] = field(default_factory=list)
+    log: list[WorkSession] = field(default_factory=list)
     _started: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -122,7 +122,7 @@ class MarketPlay:
                 # Reading the result raises the error of a worker here.
                 finished.result()
 
-    def _play_one(self, worker: str, person: int, character: Character) -> None:
+    def _play_one(self, worker: str, person: int, character: WorkerProfile) -> None:
         place = self._find(worker)
         for _ in range(self.looks - 1):
             if place is None:
@@ -130,7 +130,7 @@ class MarketPlay:
                 place = self._find(worker)
         if place is None:
             return
-        stint = Stint(place)
+        stint = WorkSession(place)
         with self._lock:
             self.log.append(stint)
         _Worker(self, person, character, stint).work()
@@ -158,13 +158,13 @@ class MarketPlay:
             _Patient(self.http).ask("GET", address).raise_for_status()
 
 
-def characters_of(n: int, habits: Habits, chance: Random) -> list[Character]:
+def characters_of(n: int, habits: WorkerBehaviour, chance: Random) -> list[WorkerProfile]:
     """The behaviour of n workers, with shares as exact as n allows, in random order."""
     n_returns, n_abandons = round(n * habits.returns), round(n * habits.abandons)
-    made = [Character(leaves="returned", leaves_after=k % 2) for k in range(n_returns)]
-    made += [Character(leaves="abandoned", leaves_after=1) for _ in range(n_abandons)]
-    made += [Character(careless=True) for _ in range(round(n * habits.careless))]
-    made += [Character() for _ in range(n - len(made))]
+    made = [WorkerProfile(leaves="returned", leaves_after=k % 2) for k in range(n_returns)]
+    made += [WorkerProfile(leaves="abandoned", leaves_after=1) for _ in range(n_abandons)]
+    made += [WorkerProfile(careless=True) for _ in range(round(n * habits.careless))]
+    made += [WorkerProfile() for _ in range(n - len(made))]
 
     def some(share: float) -> set[int]:
         return set(chance.sample(range(n), round(n * share)))
@@ -187,7 +187,9 @@ class _Patient(AnnotatorClient):
 class _Worker(_Patient):
     """One worker in one place."""
 
-    def __init__(self, play: MarketPlay, person: int, character: Character, stint: Stint) -> None:
+    def __init__(
+        self, play: MarketPlay, person: int, character: WorkerProfile, stint: WorkSession
+    ) -> None:
         super().__init__(play.http)
         self._play, self._person = play, person
         self._character, self._stint = character, stint

@@ -3,7 +3,7 @@
 from alembic import context
 
 from app.core.database import get_engine
-from app.core.wall import raise_wall
+from app.core.row_security import install_row_security
 from app.tables import metadata
 
 
@@ -20,7 +20,7 @@ def run() -> None:
             context.execute("SET LOCAL statement_timeout = 0")
             context.execute("SELECT pg_advisory_xact_lock(7259104)")
             context.run_migrations()
-            raise_wall(connection)
+            install_row_security(connection)
 
 
 if context.is_offline_mode():

@@ -7,7 +7,7 @@ acknowledged early, contain only a job id, and no result is kept.
 from celery import Celery
 from celery.signals import celeryd_init, setup_logging
 
-from app.collections.discards import DISCARD_TASK
+from app.collections.garbage import DISCARD_TASK
 from app.collections.imports import IMPORT_TASK
 from app.core.logs import begin_log, log_the_uncaught
 from app.core.settings import get_settings

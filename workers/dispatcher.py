@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from app.accounts.sessions import forget_old_sessions
-from app.collections.discards import request_removal
+from app.collections.garbage import request_removal
 from app.collections.imports import requeue_lost_imports
 from app.core.database import transaction
 from app.core.idempotency import forget_old_replies

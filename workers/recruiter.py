@@ -11,7 +11,7 @@ from collections.abc import Callable
 from sqlalchemy.exc import DBAPIError
 
 from app.recruitment.channel import ChannelError
-from app.recruitment.due import listen_once, poll_once, work_once
+from app.recruitment.steps import listen_once, poll_once, work_once
 
 logger = logging.getLogger(__name__)
 WORKING, POLLING, LISTENING = 4, 2, 1

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from app.collections.discards import DISCARD_TASK, remove_discarded
+from app.collections.garbage import DISCARD_TASK, remove_discarded
 from app.collections.importing import run_import
 from app.collections.imports import IMPORT_TASK
 from app.core.database import transaction

@@ -13,7 +13,7 @@ from starlette.datastructures import FormData, UploadFile
 from app.accounts.routes import SignedIn
 from app.core.bodies import Handler, StrictRoute
 from app.core.database import transaction
-from app.core.idempotency import Keyed, Reply, earlier_reply, keep_reply
+from app.core.idempotency import IdempotentRequest, Reply, earlier_reply, keep_reply
 from app.core.web import DatabaseSession
 
 PREFIX = "/api/v1"
@@ -70,14 +70,14 @@ def _once(
     if idempotency_key is None:
         return
     route = f"{request.method} {request.url.path}"
-    keyed = Keyed(account.id, route, idempotency_key, _hash(request, sent))
+    keyed = IdempotentRequest(account.id, route, idempotency_key, _hash(request, sent))
     reply = earlier_reply(session, keyed)
     if reply is not None:
         raise _Answered(reply)
     request.state.keyed = (session, keyed)
 
 
-def _keep(session: Session, request: Keyed, reply: Reply) -> None:
+def _keep(session: Session, request: IdempotentRequest, reply: Reply) -> None:
     """Store the response in the route's transaction, or in a separate one if the route returned its
     connection to wait for a platform; no effect depends on that one."""
     if session.in_transaction():
@@ -109,7 +109,7 @@ class ApiRoute(StrictRoute):
                 reply = answered.reply
                 headers = {**reply.headers, "Idempotency-Replayed": "true"}
                 return Response(reply.body, reply.status, headers)
-            keyed: tuple[Session, Keyed] | None = getattr(request.state, "keyed", None)
+            keyed: tuple[Session, IdempotentRequest] | None = getattr(request.state, "keyed", None)
             if keyed is not None and response.status_code < 300:
                 # This runs before the session's dependency ends, and with it the transaction.
                 kept = Reply(response.status_code, dict(response.headers), bytes(response.body))

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account, RecoveryCode
 from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput, LikewiseError
-from app.core.security import hash_token, is_sealed_newly, seal, unseal
+from app.core.security import decrypt, encrypt, hash_token, is_encrypted_with_newest_key
 from app.core.settings import get_settings
 
 ISSUER = "Likewise"
@@ -52,7 +52,7 @@ def begin(session: Session, account: Account) -> str:
     if account.totp_since is not None:
         raise Conflict("You already have a second factor. Remove it before you set up another.")
     seed = pyotp.random_base32()
-    account.totp_secret = seal(SEAL, seed.encode())
+    account.totp_secret = encrypt(SEAL, seed.encode())
     account.totp_step = None
     session.flush()
     return seed
@@ -68,7 +68,7 @@ def pending_seed(account: Account) -> str | None:
     decrypt, whose setup starts over."""
     if account.totp_since is not None or account.totp_secret is None:
         return None
-    opened = unseal(SEAL, account.totp_secret)
+    opened = decrypt(SEAL, account.totp_secret)
     return opened.decode() if opened is not None else None
 
 
@@ -179,8 +179,8 @@ def _spend_totp(session: Session, account: Account, given: str) -> None:
 
 def _seal_anew(account: Account, seed: str) -> None:
     """Encrypt again with the newest secret key, so that earlier ones can be removed eventually."""
-    if account.totp_secret is None or not is_sealed_newly(SEAL, account.totp_secret):
-        account.totp_secret = seal(SEAL, seed.encode())
+    if account.totp_secret is None or not is_encrypted_with_newest_key(SEAL, account.totp_secret):
+        account.totp_secret = encrypt(SEAL, seed.encode())
 
 
 def count_seals(session: Session) -> tuple[int, int, int]:
@@ -188,14 +188,14 @@ def count_seals(session: Session) -> tuple[int, int, int]:
     those that no key can."""
     query = select(Account.totp_secret).where(Account.totp_since.is_not(None))
     sealed = [one for one in session.scalars(query) if one is not None]
-    old = [one for one in sealed if not is_sealed_newly(SEAL, one)]
-    return len(sealed), len(old), sum(unseal(SEAL, one) is None for one in old)
+    old = [one for one in sealed if not is_encrypted_with_newest_key(SEAL, one)]
+    return len(sealed), len(old), sum(decrypt(SEAL, one) is None for one in old)
 
 
 def _seed(account: Account) -> str | None:
     if account.totp_secret is None:
         return None
-    opened = unseal(SEAL, account.totp_secret)
+    opened = decrypt(SEAL, account.totp_secret)
     if opened is None:
         raise InvalidInput(
             "The second factor was encrypted with another LIKEWISE_SECRET_KEY. Ask an admin "

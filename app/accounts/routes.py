@@ -14,8 +14,8 @@ from app.accounts.models import Account
 from app.accounts.tokens import account_of_token
 from app.core.database import transaction
 from app.core.errors import LikewiseError, SignInRequired
+from app.core.row_security import scope_to_account
 from app.core.settings import get_settings
-from app.core.wall import confine
 from app.core.web import DatabaseSession, templates, wants_page
 
 router = APIRouter(include_in_schema=False)
@@ -52,7 +52,7 @@ def _signed_in(request: Request, session: DatabaseSession) -> Account:
     """Return the account of the cookie or, on the API, of a personal token. From here on, the
     request's transaction can only reach this account's rows."""
     account = _account_of(request, session)
-    confine(session, account.id, admin=account.role == "admin")
+    scope_to_account(session, account.id, admin=account.role == "admin")
     return account
 
 

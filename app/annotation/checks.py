@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from app.annotation.agreeing import comparing
+from app.annotation.agreement import comparing
 from app.annotation.models import Answer
 from app.annotation.sessions import AnnotatorSession
 from app.campaigns.annotation_settings import annotation_of

@@ -16,7 +16,7 @@ from app.annotation.models import Answer, Assignment
 from app.annotation.sessions import AnnotatorSession
 from app.campaigns import hooks
 from app.campaigns.models import Campaign, Grid, Round
-from app.core.database import locked, turn_for
+from app.core.database import advisory_lock, locked
 from app.core.errors import NotFound
 
 _Query = Select[*tuple[Any, ...]]
@@ -90,7 +90,7 @@ def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> 
 
     Raises LeaseNotFound.
     """
-    of_grid = select(Grid.round_id, turn_for(who.campaign.id))
+    of_grid = select(Grid.round_id, advisory_lock(who.campaign.id))
     of_grid = of_grid.join(Answer, Answer.grid_id == Grid.id)
     round_id, _ = _mine(session, of_grid, who, lease_id)
     query: _Query = select(Campaign, Grid, Answer)

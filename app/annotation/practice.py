@@ -3,7 +3,7 @@
 from sqlalchemy.orm import Session
 
 from app.annotation import hooks
-from app.annotation.agreeing import comparing
+from app.annotation.agreement import comparing
 from app.annotation.answers import BadGroups, UnknownImages
 from app.annotation.sessions import AnnotatorSession, practice_number, stage
 from app.campaigns.known import practice_grid

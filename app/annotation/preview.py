@@ -4,8 +4,8 @@ import numpy as np
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
+from app.annotation.presenters import for_annotators, leased_images
 from app.annotation.schemas import CampaignForAnnotators, LeasedImage
-from app.annotation.shown import for_annotators, leased_images
 from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import Campaign
 from app.collections.models import Collection

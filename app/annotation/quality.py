@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
-from app.annotation.agreeing import comparing
+from app.annotation.agreement import comparing
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
 from app.campaigns.annotation_settings import MEASURES, Measure, annotation_of

@@ -10,7 +10,8 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from app.annotation import answers, held, leases, practice, sessions
 from app.annotation.bundles import BUNDLE_TYPE, bundle_of, images_at
 from app.annotation.even_pace import EvenRoute, keep_even_pace
-from app.annotation.replies import handout_out, stage_out
+from app.annotation.presenters import leased_images
+from app.annotation.responses import handout_out, stage_out
 from app.annotation.schemas import (
     AnswerIn,
     AnswerOut,
@@ -27,7 +28,6 @@ from app.annotation.schemas import (
     StepIn,
 )
 from app.annotation.sessions import assignment_of_token, session_of
-from app.annotation.shown import leased_images
 from app.campaigns.models import Grid
 from app.collections.images import SIZES
 from app.core.errors import NotFound

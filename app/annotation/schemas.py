@@ -6,10 +6,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, model_validator
 
-from app.core.fields import Flag, Whole
+from app.core.fields import StrictBool, StrictInt
 
 Description = Annotated[str, Field(max_length=500)]
-Groups = Annotated[list[Whole], Field(max_length=100)]
+Groups = Annotated[list[StrictInt], Field(max_length=100)]
 KindName = Literal["grid", "bins", "select"]
 Descriptions = Literal["required", "optional", "none"]
 
@@ -145,7 +145,7 @@ class HandoutOut(BaseModel):
 class PresenceIn(BaseModel):
     """`left` tells that the page is being closed."""
 
-    left: Flag = False
+    left: StrictBool = False
 
 
 class OpenMTurkSession(BaseModel):
@@ -170,7 +170,7 @@ class OpenProlificSession(BaseModel):
 
 
 class DraftIn(BaseModel):
-    version: Whole = Field(ge=1, le=2**31 - 1)
+    version: StrictInt = Field(ge=1, le=2**31 - 1)
     groups: Groups
     descriptions: list[Description] = Field(default_factory=list, max_length=10)
 
@@ -184,10 +184,10 @@ class AnswerIn(BaseModel):
     images: Groups
     groups: Groups
     descriptions: list[Description] = Field(default_factory=list, max_length=10)
-    elapsed_ms: Whole | None = Field(default=None, ge=0, le=2**31 - 1)
+    elapsed_ms: StrictInt | None = Field(default=None, ge=0, le=2**31 - 1)
     trace: list[Any] = Field(default_factory=list, max_length=5000)
     device: "Device | None" = None
-    unseen: list[Whole] = Field(
+    unseen: list[StrictInt] = Field(
         default_factory=list, max_length=100, description="Images that were not displayed."
     )
 
@@ -196,8 +196,8 @@ class Device(BaseModel):
     """The size of the page in CSS pixels, pixels per CSS pixel, the main pointer, and the page's
     language."""
 
-    width: Whole = Field(ge=0, le=100_000)
-    height: Whole = Field(ge=0, le=100_000)
+    width: StrictInt = Field(ge=0, le=100_000)
+    height: StrictInt = Field(ge=0, le=100_000)
     ratio: float = Field(ge=0, le=100)
     pointer: Literal["fine", "coarse", "none"]
     language: str = Field(max_length=20)
@@ -232,7 +232,7 @@ class RemarkIn(BaseModel):
     kind: Literal["comment", "broken_image"]
     text: str = Field(default="", max_length=2000)
     lease_id: UUID | None = None
-    image: Whole | None = None
+    image: StrictInt | None = None
 
 
 class PracticeOut(BaseModel):
@@ -247,8 +247,8 @@ class PracticeIn(BaseModel):
 
     images: Groups
     groups: Groups
-    number: Whole | None = Field(default=None, ge=0, le=1000)
-    tries: Whole | None = Field(default=None, ge=0, le=1000)
+    number: StrictInt | None = Field(default=None, ge=0, le=1000)
+    tries: StrictInt | None = Field(default=None, ge=0, le=1000)
 
 
 class PracticeFeedback(BaseModel):

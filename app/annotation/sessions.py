@@ -18,10 +18,10 @@ from app.annotation import hooks
 from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment
 from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
 from app.campaigns.models import Campaign
-from app.core.database import turn_for
+from app.core.database import advisory_lock
 from app.core.errors import Conflict, LikewiseError
 from app.core.events import campaign_changed
-from app.core.security import pseudonym, seal_timed, unseal_timed
+from app.core.security import decrypt_timed, encrypt_timed, pseudonym
 
 TOKEN = "annotator-token"
 TOKEN_SECONDS = 12 * 3600
@@ -30,8 +30,8 @@ CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 Stage = Literal["consent", "instructions", "practice", "warning", "work", "screened_out"]
 PRACTICE_TRIES = 2
-# The queue of a campaign in which newcomers wait (app.core.database.turn_for).
-NEWCOMERS = 1
+# The queue of a campaign in which newcomers wait (app.core.database.advisory_lock).
+NEWCOMER_QUEUE = 1
 
 
 class NotPrepared(Conflict):
@@ -127,7 +127,7 @@ def _annotator(session: Session, campaign: Campaign, key: str, channel: str) -> 
     # Newcomers are handled one at a time, so that positions have no gaps and it is clear who of two
     # was first. The campaign's row lock is not used for this, because a newcomer also gets a grid
     # and submissions wait for the row.
-    session.execute(select(turn_for(campaign.id, NEWCOMERS)))
+    session.execute(select(advisory_lock(campaign.id, NEWCOMER_QUEUE)))
     known = session.scalar(query)
     if known is not None:
         return known
@@ -153,12 +153,12 @@ def _completion_code() -> str:
 
 def token_of(opened: AnnotatorSession) -> str:
     """Return an encrypted bearer token."""
-    return seal_timed(TOKEN, opened.assignment.id.bytes)
+    return encrypt_timed(TOKEN, opened.assignment.id.bytes)
 
 
 def assignment_of_token(token: str) -> UUID:
     """Return the assignment of a bearer token. Raises BadToken."""
-    value = unseal_timed(TOKEN, token, TOKEN_SECONDS)
+    value = decrypt_timed(TOKEN, token, TOKEN_SECONDS)
     if value is None:
         raise _run_out()
     return UUID(bytes=value)

@@ -29,15 +29,15 @@ from app.collections.service import image_key, require_room_of_account
 from app.core.security import new_token
 from app.core.storage import delete_below, put_object
 from app.jobs.service import request_job
-from app.recruitment.first_link import make_first_link
+from app.recruitment.default_link import make_first_link
 from app.results.models import Model
 
 logger = logging.getLogger(__name__)
 # Nobody expects a copy to show grids to people, so it waits for its requester's Resume.
 STATES = {"running": "paused"}
 LONGEST_NAME = 200
-# The last SQLSTATE is for violated policies (app/core/wall.py): such rows belong to nobody or to
-# another account.
+# The last SQLSTATE is for violated policies (app/core/row_security.py): such rows belong to nobody
+# or to another account.
 _REFUSALS = (
     psycopg.errors.DataError,
     psycopg.errors.IntegrityError,

@@ -11,7 +11,7 @@ from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
 from app.campaigns.plan_settings import PlanSettings
 from app.campaigns.service import CampaignPlan
-from app.core.fields import Whole
+from app.core.fields import StrictInt
 from app.core.settings import get_settings
 
 
@@ -38,13 +38,13 @@ class NewCampaign(BaseModel):
     kind: str = "grid"
     strategy: str = "cen"
     question: str = "Which of these images belong together?"
-    budget: Whole = Field(default=100, description="Total number of answers.")
-    rounds: Whole | None = None
-    grid_size: Whole | None = None
-    max_groups: Whole | None = None
-    answers_per_grid: Whole = 1
-    grids_per_assignment: Whole = 10
-    learn_every: Whole = 50
+    budget: StrictInt = Field(default=100, description="Total number of answers.")
+    rounds: StrictInt | None = None
+    grid_size: StrictInt | None = None
+    max_groups: StrictInt | None = None
+    answers_per_grid: StrictInt = 1
+    grids_per_assignment: StrictInt = 10
+    learn_every: StrictInt = 50
     ready_share: float = Field(
         default=1.0,
         description="Share of a round's grids prepared while the previous round is being learned, "
@@ -56,12 +56,12 @@ class NewCampaign(BaseModel):
     plan: dict[str, Any] = Field(
         default_factory=dict, description="Assumptions for planning: PlanSettings."
     )
-    reward_cents: Whole = Field(
+    reward_cents: StrictInt = Field(
         default=0, description="Payment for a whole assignment, in cents (minor units)."
     )
     currency: str = "USD"
     settings: dict[str, Any] = Field(default_factory=dict)
-    seed: Whole | None = None
+    seed: StrictInt | None = None
 
     def to_plan(self) -> CampaignPlan:
         return CampaignPlan(**self.model_dump())
@@ -80,20 +80,20 @@ class CampaignChanges(BaseModel, extra="forbid"):
     kind: str = ""
     strategy: str = ""
     question: str = ""
-    budget: Whole = 0
-    rounds: Whole | None = None
-    grid_size: Whole | None = None
-    max_groups: Whole | None = None
-    answers_per_grid: Whole = 0
-    grids_per_assignment: Whole = 0
-    learn_every: Whole = 0
+    budget: StrictInt = 0
+    rounds: StrictInt | None = None
+    grid_size: StrictInt | None = None
+    max_groups: StrictInt | None = None
+    answers_per_grid: StrictInt = 0
+    grids_per_assignment: StrictInt = 0
+    learn_every: StrictInt = 0
     ready_share: float = 1.0
     annotation: dict[str, Any] = Field(default_factory=dict)
     plan: dict[str, Any] = Field(default_factory=dict)
-    reward_cents: Whole = 0
+    reward_cents: StrictInt = 0
     currency: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
-    seed: Whole | None = None
+    seed: StrictInt | None = None
 
 
 class ShareIn(BaseModel):

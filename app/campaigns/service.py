@@ -195,7 +195,7 @@ def get_campaign(
     if edit and access == "view":
         raise MayNotChange("You can view this campaign but not change it.")
     if edit and campaign is not None:
-        # An account that can't change a row can't lock it either (app/core/wall.py).
+        # An account that can't change a row can't lock it either (app/core/row_security.py).
         lock = {"key_share": True}
         campaign = session.get(Campaign, campaign_id, with_for_update=lock, populate_existing=True)
     if campaign is None:

@@ -12,7 +12,7 @@ import zlib
 import PIL.Image
 from PIL.Image import Transpose
 
-from app.collections.heads import TooMuch, check_head, format_of, orientation_of
+from app.collections.image_headers import TooMuch, check_head, format_of, orientation_of
 from app.core.errors import LikewiseError
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")

@@ -13,7 +13,7 @@ from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.collections import hooks
 from app.collections.dependents import Dependents, Usage, counted, names
-from app.collections.discards import discard_below, discard_images
+from app.collections.garbage import discard_below, discard_images
 from app.collections.models import Collection, CollectionImport, Image
 from app.collections.search import ImageFilter, matches
 from app.core.database import locked

@@ -25,8 +25,8 @@ from app.core.copying import in_pieces
 from app.core.database import snapshot
 from app.core.heavy import heavy
 from app.core.paging import Page, Paged
+from app.core.row_security import scope_to_account
 from app.core.spool import Download
-from app.core.wall import confine
 from app.core.web import DatabaseSession
 
 api = api_router("/collections/{collection_id}", "collections")
@@ -144,7 +144,7 @@ def download_attributes(
     def lines() -> Iterator[bytes]:
         # The request's session ends before the body is sent.
         with snapshot() as own:
-            confine(own, account.id)
+            scope_to_account(own, account.id)
             written = (line.encode() for line in tables.attributes_csv(own, collection))
             yield from in_pieces(written)
 

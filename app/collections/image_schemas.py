@@ -11,7 +11,7 @@ from app.collections.details import Details
 from app.collections.media import image_url
 from app.collections.models import Image
 from app.collections.search import AttributeValues, filter_of
-from app.core.fields import Flag, Whole
+from app.core.fields import StrictBool, StrictInt
 from app.core.paging import Page
 
 
@@ -88,8 +88,8 @@ class SelectionIn(BaseModel):
 
     sha256: list[str] = Field(default=[], max_length=10_000)
     filter: FilterIn | None = None
-    expected: Whole | None = None
-    unused_only: Flag = False
+    expected: StrictInt | None = None
+    unused_only: StrictBool = False
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:

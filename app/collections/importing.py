@@ -20,8 +20,8 @@ from app.collections.addresses import (
     read_object,
 )
 from app.collections.attributes import AttributeRow
-from app.collections.discards import keep_objects
 from app.collections.fetch import Unreachable, fetch
+from app.collections.garbage import keep_objects
 from app.collections.imports import (
     claim_import,
     end_import,

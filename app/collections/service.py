@@ -17,7 +17,7 @@ from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.collections.archives import is_archive, members
 from app.collections.decoding import RejectedImage
-from app.collections.discards import discard_images, keep_objects
+from app.collections.garbage import discard_images, keep_objects
 from app.collections.images import SIZES, PreparedImage, prepare_image
 from app.collections.models import Collection, Image
 from app.collections.tables import apply_table, attribute_names

@@ -164,7 +164,7 @@ def locked(session: Session, table: type[Table], identity: object) -> Table:
     )
 
 
-def turn_for(identity: UUID, line: int = 0) -> ColumnElement[None]:
+def advisory_lock(identity: UUID, line: int = 0) -> ColumnElement[None]:
     """Return SQL that waits until all earlier requests for this row's queue have ended their
     transactions. Use it before the row lock of rows that many transactions change at once. A row
     can have several queues, by number.

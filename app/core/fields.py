@@ -6,9 +6,9 @@ from pydantic import BaseModel, Strict
 
 # A whole number in a request body: not true, which Python counts as 1, and not text. This matters
 # most for money.
-Whole = Annotated[int, Strict()]
+StrictInt = Annotated[int, Strict()]
 # True or false in a request body, not a number or text.
-Flag = Annotated[bool, Strict()]
+StrictBool = Annotated[bool, Strict()]
 
 
 def field_title(model: type[BaseModel], place: tuple[int | str, ...]) -> str:

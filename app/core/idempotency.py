@@ -18,7 +18,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from app.core.database import Base
 from app.core.errors import Conflict, InvalidInput
-from app.core.security import seal, unseal
+from app.core.security import decrypt, encrypt
 
 KEPT = timedelta(hours=24)
 KEPT_HEADERS = ("content-type", "location")
@@ -37,7 +37,7 @@ class KeyInFlight(Conflict):
     code = "idempotency_key_in_flight"
 
 
-class KeptReply(Base):
+class StoredResponse(Base):
     """The stored response to a request with a key. It is encrypted, because it may contain a secret
     that is shown only once."""
 
@@ -56,7 +56,7 @@ class KeptReply(Base):
 
 
 @dataclass(frozen=True)
-class Keyed:
+class IdempotentRequest:
     """A request with a key: its account, its method and path, and a hash of its content."""
 
     account_id: UUID
@@ -72,7 +72,7 @@ class Reply:
     body: bytes
 
 
-def earlier_reply(session: Session, request: Keyed) -> Reply | None:
+def earlier_reply(session: Session, request: IdempotentRequest) -> Reply | None:
     """Return the stored response to this request if it was answered before. Otherwise this
     transaction holds the key until it ends.
 
@@ -86,7 +86,7 @@ def earlier_reply(session: Session, request: Keyed) -> Reply | None:
             "again in a moment."
         )
     # This must be a separate statement, so that it sees what the lock's last holder has committed.
-    kept = session.get(KeptReply, (request.account_id, request.route, request.key))
+    kept = session.get(StoredResponse, (request.account_id, request.route, request.key))
     if kept is None or kept.created_at < datetime.now(UTC) - KEPT:
         return None
     if kept.request_hash != request.request_hash:
@@ -94,26 +94,26 @@ def earlier_reply(session: Session, request: Keyed) -> Reply | None:
             "This Idempotency-Key was already used for a different request. Use a new key "
             "for each request, and reuse a key only to send the same request again."
         )
-    body = unseal(SEAL, kept.body)
+    body = decrypt(SEAL, kept.body)
     return Reply(kept.status, kept.headers, body) if body is not None else None
 
 
-def keep_reply(session: Session, request: Keyed, reply: Reply) -> None:
+def keep_reply(session: Session, request: IdempotentRequest, reply: Reply) -> None:
     """Store the response, in the transaction of the change that it describes."""
     identity = (request.account_id, request.route, request.key)
-    outdated = session.get(KeptReply, identity)
+    outdated = session.get(StoredResponse, identity)
     if outdated is not None:
         session.delete(outdated)
         session.flush()
     session.add(
-        KeptReply(
+        StoredResponse(
             account_id=request.account_id,
             route=request.route,
             key=request.key,
             request_hash=request.request_hash,
             status=reply.status,
             headers={name: reply.headers[name] for name in KEPT_HEADERS if name in reply.headers},
-            body=seal(SEAL, reply.body),
+            body=encrypt(SEAL, reply.body),
         )
     )
     session.flush()
@@ -122,7 +122,7 @@ def keep_reply(session: Session, request: Keyed, reply: Reply) -> None:
 def forget_old_replies(session: Session) -> None:
     """Delete responses that are older than a day."""
     session.execute(
-        delete(KeptReply)
-        .where(KeptReply.created_at < datetime.now(UTC) - KEPT)
+        delete(StoredResponse)
+        .where(StoredResponse.created_at < datetime.now(UTC) - KEPT)
         .execution_options(synchronize_session=False)
     )

@@ -91,12 +91,12 @@ def _fernet(purpose: str, keys: list[str] | None = None) -> MultiFernet:
     return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in derived])
 
 
-def seal(purpose: str, data: bytes) -> bytes:
+def encrypt(purpose: str, data: bytes) -> bytes:
     """Encrypt and authenticate a value that must be read again, but not from the database alone."""
     return _fernet(purpose).encrypt(data)
 
 
-def unseal(purpose: str, sealed: bytes) -> bytes | None:
+def decrypt(purpose: str, sealed: bytes) -> bytes | None:
     """Return the decrypted value, or None if it was encrypted with another key."""
     try:
         return _fernet(purpose).decrypt(sealed)
@@ -104,13 +104,13 @@ def unseal(purpose: str, sealed: bytes) -> bytes | None:
         return None
 
 
-def seal_timed(purpose: str, data: bytes) -> str:
+def encrypt_timed(purpose: str, data: bytes) -> str:
     """Encrypt like `seal`, as URL-safe text with the time of encryption, which is readable without
     a key."""
-    return seal(purpose, data).decode()
+    return encrypt(purpose, data).decode()
 
 
-def unseal_timed(purpose: str, text: str, max_age_seconds: int) -> bytes | None:
+def decrypt_timed(purpose: str, text: str, max_age_seconds: int) -> bytes | None:
     """Return the decrypted value, or None if it was encrypted with another key or is too old.
 
     This does not use Fernet's own `ttl`, which refuses values from the future: a clock that is set
@@ -124,7 +124,7 @@ def unseal_timed(purpose: str, text: str, max_age_seconds: int) -> bytes | None:
         return None
 
 
-def is_sealed_newly(purpose: str, sealed: bytes) -> bool:
+def is_encrypted_with_newest_key(purpose: str, sealed: bytes) -> bool:
     """Tell whether the newest key alone can decrypt it, so that the old ones are not needed."""
     try:
         _fernet(purpose, _keys()[:1]).decrypt(sealed)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import IO, cast
 
-from app.core.drain import Drain
+from app.core.write_buffer import Drain
 
 # An entry of the list of members: its signature, and the lengths of name, extra field and comment.
 _ENTRY, _ENTRY_MARK = struct.Struct("<4s24xHHH12x"), b"PK\x01\x02"

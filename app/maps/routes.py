@@ -14,7 +14,7 @@ from app.annotation.bundles import BUNDLE_TYPE, bundle_of
 from app.campaigns.service import get_campaign
 from app.collections.image_schemas import ImageOut
 from app.core.bodies import long_lists, takes
-from app.core.fields import Whole
+from app.core.fields import StrictInt
 from app.core.heavy import heavy
 from app.core.paging import Page
 from app.core.web import DatabaseSession
@@ -68,7 +68,7 @@ class ColumnOut(BaseModel):
 
 class ChosenIn(BaseModel, extra="forbid"):
     # Not all of a million invalid items are validated, only to report the first hundred errors.
-    images: Annotated[list[Whole], Field(max_length=1_000_000), FailFast()]
+    images: Annotated[list[StrictInt], Field(max_length=1_000_000), FailFast()]
 
 
 @api.get("/models/{version}/map/layout", response_class=Response)

@@ -17,8 +17,8 @@ from app.core.database import transaction
 from app.core.errors import NoRoom
 from app.core.events import write_to_redis
 from app.core.revisions import database_revision, newest_revision
+from app.core.row_security import row_security_active
 from app.core.storage import check_storage
-from app.core.wall import is_manned
 
 logger = logging.getLogger(__name__)
 PATIENCE_SECONDS = 3.0
@@ -42,7 +42,7 @@ class Readiness:
 
 def _database() -> None:
     with transaction() as session:
-        current, is_walled = database_revision(session), is_manned(session)
+        current, is_walled = database_revision(session), row_security_active(session)
     if current != newest_revision():
         raise NotReady(
             f"its schema is at revision {current}, but this version needs {newest_revision()}: "

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from app.campaigns.plan_settings import PlanSettings
 from app.collections.media import image_url
-from app.core.fields import Whole
+from app.core.fields import StrictInt
 from app.jobs.models import Job
 from app.planning.models import DryRun
 from app.planning.service import Plan
@@ -20,7 +20,7 @@ class DryRunIn(BaseModel, extra="forbid"):
     ["imagined"] (a made-up similarity). By default it is what the collection has."""
 
     by: list[str] | None = Field(default=None, max_length=10)
-    annotators: Whole = Field(default=8, ge=1, le=1000)
+    annotators: StrictInt = Field(default=8, ge=1, le=1000)
     noise: float = Field(
         default=0.1, ge=0, le=1, description="Share of images that are put into a random group."
     )

@@ -13,9 +13,9 @@ from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.core.database import transaction
 from app.core.errors import Conflict, InvalidInput, LikewiseError, NotFound
-from app.core.security import seal, unseal
+from app.core.row_security import bypass_row_security, scope_to_account
+from app.core.security import decrypt, encrypt
 from app.core.settings import get_settings
-from app.core.wall import beyond_the_wall, confine
 from app.recruitment.channel import ChannelError, Checked
 from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruitment
 from app.recruitment.registry import Credentials, open_channel
@@ -97,7 +97,7 @@ def _require_sound(
 
 def _sealed(channel: str, secret: dict[str, str]) -> bytes:
     kept = {field: secret[field].strip() for field in SECRETS[channel]}
-    return seal(SEAL, json.dumps(kept).encode())
+    return encrypt(SEAL, json.dumps(kept).encode())
 
 
 def list_accounts(session: Session, account: Account) -> list[ChannelAccount]:
@@ -139,7 +139,7 @@ def remove_account(session: Session, account: Account, channel_account_id: UUID)
     found = get_account(session, account, channel_account_id)
     query = select(Recruitment.id).where(Recruitment.channel_account_id == found.id).limit(1)
     # This includes campaigns that are no longer shared with the account.
-    with beyond_the_wall(session):
+    with bypass_row_security(session):
         used = session.scalar(query)
     if used is not None:
         raise Conflict(
@@ -160,7 +160,7 @@ def renew_secret(
     found.source, found.profile, found.secret = "stored", "", _sealed(found.channel, secret)
     found.checked = found.checked_at = None
     # This includes campaigns that are no longer shared, because money may still be owed there.
-    with beyond_the_wall(session):
+    with bypass_row_security(session):
         _try_again(session, found)
     record_audit(session, account.id, "channel_account.renewed", "channel_account", found.id)
     return found
@@ -187,7 +187,7 @@ def credentials_of(found: ChannelAccount) -> Credentials:
     """Return the credentials that the channel needs. Raises SealedElsewhere."""
     if found.secret is None:
         return Credentials(found.environment, None, found.profile)
-    opened = unseal(SEAL, found.secret)
+    opened = decrypt(SEAL, found.secret)
     if opened is None:
         raise SealedElsewhere(
             f"The credentials of “{found.name}” were encrypted with another LIKEWISE_SECRET_KEY. "
@@ -203,7 +203,7 @@ def check_account(account_id: UUID, channel_account_id: UUID) -> dict[str, Any]:
     """
     with transaction() as session:
         account = session.get_one(Account, account_id)
-        confine(session, account_id)
+        scope_to_account(session, account_id)
         found = get_account(session, account, channel_account_id)
         channel, credentials = found.channel, credentials_of(found)
     try:
@@ -211,7 +211,7 @@ def check_account(account_id: UUID, channel_account_id: UUID) -> dict[str, Any]:
     except ChannelError as error:
         said = Checked(None, "", "", problems=(str(error),))
     with transaction() as session:
-        confine(session, account_id)
+        scope_to_account(session, account_id)
         found = get_account(session, session.get_one(Account, account_id), channel_account_id)
         found.checked, found.checked_at = asdict(said), datetime.now(UTC)
         return found.checked

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from app.annotation import leases
 from app.annotation.even_pace import EvenRoute, keep_even_pace
-from app.annotation.replies import handout_out, session_out
+from app.annotation.responses import handout_out, session_out
 from app.annotation.routes import AssignmentId
 from app.annotation.schemas import HandoutOut, OpenSession, SessionOut
 from app.annotation.sessions import session_of

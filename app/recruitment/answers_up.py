@@ -5,10 +5,10 @@ from sqlalchemy.orm import Session
 from app.annotation import hooks
 from app.annotation.models import Assignment
 from app.annotation.sessions import AnnotatorSession
-from app.recruitment import extras, link_entry, outside
+from app.recruitment import extras, link_earnings, link_entry
 from app.recruitment.models import Recruitment
 
-hooks.assignment_completed.answered_by(outside.owe_for)
+hooks.assignment_completed.answered_by(link_earnings.owe_for)
 hooks.practice_tried.answered_by(extras.screen_out_if_failed)
 
 
@@ -32,5 +32,5 @@ def offers_of(session: Session, who: AnnotatorSession, status: str) -> hooks.Off
     if not is_over or assignment.channel != "link" or assignment.recruitment_id is None:
         return hooks.Offers(more, bonus)
     link = session.get_one(Recruitment, assignment.recruitment_id)
-    earned = outside.earned_cents(session, assignment)
+    earned = link_earnings.earned_cents(session, assignment)
     return hooks.Offers(more, bonus, earned, link_entry.may_take_on(session, link, who.annotator))

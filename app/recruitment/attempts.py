@@ -39,7 +39,7 @@ UNFINISHED = ("due", "running")
 
 
 @dataclass(frozen=True)
-class Speaker:
+class ChannelClient:
     """Opens the channel of an account with its credentials."""
 
     account_id: UUID
@@ -60,12 +60,12 @@ def seconds_to_wait(attempts: int) -> float:
     return WAITS[min(attempts, len(WAITS)) - 1] * random.uniform(1.0, 1.3)
 
 
-def speaker_of(session: Session, recruitment: Recruitment) -> Speaker:
+def channel_client(session: Session, recruitment: Recruitment) -> ChannelClient:
     """Return what opens the recruitment's channel. Raises ChannelUnavailable while the credentials
     cannot be decrypted."""
     account = session.get_one(ChannelAccount, recruitment.channel_account_id)
     try:
-        return Speaker(account.account_id, recruitment.channel, credentials_of(account))
+        return ChannelClient(account.account_id, recruitment.channel, credentials_of(account))
     except SealedElsewhere as error:
         raise ChannelUnavailable(str(error)) from error
 

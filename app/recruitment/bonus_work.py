@@ -17,13 +17,13 @@ from app.recruitment import ledger, people
 from app.recruitment.attempts import (
     UNFINISHED,
     WRONG_KEYS_SECONDS,
-    Speaker,
+    ChannelClient,
     again,
     begin,
+    channel_client,
     due_payments,
     kept,
     put_off,
-    speaker_of,
     still_mine,
     unexpected,
     with_entry,
@@ -49,7 +49,7 @@ class BonusAttempt:
     """Payments of one posting. `look` is set if an earlier attempt may already have paid them."""
 
     numbers: dict[str, int]
-    speaker: Speaker
+    speaker: ChannelClient
     orders: list[BonusOrder]
     look: bool
 
@@ -81,7 +81,7 @@ def _begin_bonuses(session: Session, payment: Payment) -> BonusAttempt | None:
     recruitment = session.get_one(Recruitment, payment.recruitment_id)
     look = payment.unsure
     try:
-        speaker = speaker_of(session, recruitment)
+        speaker = channel_client(session, recruitment)
         batch = speaker.open().bonus_batch
         posting_id = session.get_one(Row, payment.submission_id).posting_id
         order = _begin_bonus(session, recruitment, payment)

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session, aliased
 from app.annotation.models import AnnotatorIdentity, Assignment
 from app.campaigns.models import Campaign
 from app.core.events import campaign_changed
-from app.core.security import seal, sign
+from app.core.security import encrypt, sign
 from app.core.settings import get_settings
 from app.recruitment.channel import (
     Channel,
@@ -254,7 +254,7 @@ def finish(session: Session, call: ChannelCall, reply: dict[str, Any]) -> None:
     recruitment = session.get_one(Recruitment, call.recruitment_id)
     if call.deed == "notify":
         account = session.get_one(ChannelAccount, recruitment.channel_account_id)
-        account.hook_secret = seal(HOOK_SEAL, reply["secret"].encode())
+        account.hook_secret = encrypt(HOOK_SEAL, reply["secret"].encode())
     if call.posting_id is not None:
         posting = session.get_one(Posting, call.posting_id, with_for_update=True)
         if call.deed in ("publish", "compensate"):

@@ -20,10 +20,10 @@ from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.events import campaign_changed
 from app.core.security import hash_token, new_token
 from app.core.settings import get_settings
+from app.recruitment.capacity import is_finished
 from app.recruitment.links import get_link
 from app.recruitment.models import Invitation, Recruitment
 from app.recruitment.people_list import MOST_PEOPLE, BadLine, read_people, sameness
-from app.recruitment.places import is_finished
 from app.recruitment.settings import link_settings
 
 

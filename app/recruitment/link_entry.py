@@ -22,8 +22,8 @@ from app.campaigns.models import Campaign
 from app.core.database import locked
 from app.core.errors import LikewiseError, NotFound
 from app.core.security import hash_token, pseudonym, unsign
+from app.recruitment.capacity import has_place, is_at_work
 from app.recruitment.models import Invitation, Recruitment
-from app.recruitment.places import has_place, is_at_work
 from app.recruitment.settings import PERSONAL, link_settings
 
 

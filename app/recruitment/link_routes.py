@@ -17,10 +17,10 @@ from app.core.copying import in_pieces
 from app.core.database import snapshot
 from app.core.heavy import heavy
 from app.core.paging import Page, Paged
+from app.core.row_security import scope_to_account
 from app.core.spool import Download
-from app.core.wall import confine
 from app.core.web import DatabaseSession
-from app.recruitment import invitations, links, owed
+from app.recruitment import invitations, links, payables
 from app.recruitment.link_schemas import (
     BadLineOut,
     ChangedLink,
@@ -177,14 +177,14 @@ def list_owed(
 ) -> Page[OwedOut]:
     """List what people who used links have earned, the newest first. You pay them yourself."""
     campaign = get_campaign(session, account, campaign_id)
-    query = owed.owed_query(campaign)
+    query = payables.owed_query(campaign)
     if state is not None:
         query = query.where(Payment.state == state)
     rows = paging.rows(session, query, Payment.id, newest_first=True)
-    return paging.page([OwedOut.of(owed.owed_row(campaign, *row)) for row in rows])
+    return paging.page([OwedOut.of(payables.owed_row(campaign, *row)) for row in rows])
 
 
-@api.get("/owed.csv", response_class=Response)
+@api.get("/payables.csv", response_class=Response)
 @heavy
 def download_owed(
     campaign_id: UUID,
@@ -199,9 +199,9 @@ def download_owed(
 
     def lines() -> Iterator[bytes]:
         with snapshot() as own:
-            confine(own, account.id)
+            scope_to_account(own, account.id)
             campaign = own.get_one(Campaign, campaign_id)
-            yield from in_pieces(owed.owed_csv(own, campaign, state))
+            yield from in_pieces(payables.owed_csv(own, campaign, state))
 
     return Download(account.id, lines, "text/csv; charset=utf-8", headers)
 
@@ -211,5 +211,5 @@ def mark_owed_paid(
     campaign_id: UUID, body: PaidOutside, session: DatabaseSession, account: SignedIn
 ) -> MarkedOut:
     """Mark payments that you made yourself as paid: either all of them or none."""
-    marked = owed.mark_paid(session, account, campaign_id, body.payment_ids, body.note)
+    marked = payables.mark_paid(session, account, campaign_id, body.payment_ids, body.note)
     return MarkedOut(marked=marked)

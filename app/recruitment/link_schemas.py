@@ -8,12 +8,12 @@ from pydantic import BaseModel, Field, model_validator
 
 from app.campaigns.links import link_address
 from app.campaigns.models import Campaign
-from app.core.fields import Whole
+from app.core.fields import StrictInt
 from app.core.settings import get_settings
 from app.recruitment.invitations import Invited, NewAddress
 from app.recruitment.links import LinkWork
 from app.recruitment.models import Recruitment
-from app.recruitment.owed import OwedRow
+from app.recruitment.payables import OwedRow
 from app.recruitment.people_list import BadLine
 from app.recruitment.settings import link_settings
 
@@ -36,9 +36,9 @@ class NewLink(BaseModel, extra="forbid"):
     name: str = Field(default="", max_length=100)
     access: Access = "open"
     password: str | None = Password
-    per_device: Whole = 0
-    places: Whole = 0
-    reward_cents: Whole | None = None
+    per_device: StrictInt = 0
+    places: StrictInt = 0
+    reward_cents: StrictInt | None = None
 
 
 class ChangedLink(BaseModel, extra="forbid"):
@@ -47,9 +47,9 @@ class ChangedLink(BaseModel, extra="forbid"):
     name: str | None = Field(default=None, max_length=100)
     access: Access | None = None
     password: str | None = Password
-    per_device: Whole | None = None
-    places: Whole | None = None
-    reward_cents: Whole | None = None
+    per_device: StrictInt | None = None
+    places: StrictInt | None = None
+    reward_cents: StrictInt | None = None
 
     def named(self) -> dict[str, Any]:
         return self.model_dump(exclude_none=True)
@@ -120,7 +120,7 @@ class NewInvitations(BaseModel, extra="forbid"):
     """
 
     people: str | None = Field(default=None, max_length=4_000_000)
-    number: Whole | None = None
+    number: StrictInt | None = None
 
     @model_validator(mode="after")
     def _one_of_them(self) -> "NewInvitations":

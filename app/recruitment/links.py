@@ -18,9 +18,9 @@ from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.events import campaign_changed
 from app.core.security import new_token
+from app.recruitment.capacity import is_at_work, is_finished
 from app.recruitment.ledger import COMMITTED
 from app.recruitment.models import Invitation, Payment, Recruitment
-from app.recruitment.places import is_at_work, is_finished
 from app.recruitment.settings import PERSONAL, checked_settings, link_settings
 
 MOST_PLACES = 1_000_000

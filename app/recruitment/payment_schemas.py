@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from app.core.fields import Flag, Whole
+from app.core.fields import StrictBool, StrictInt
 from app.recruitment.models import Payment, Recruitment, Submission
 from app.recruitment.report import Difference, Reconciliation
 from app.recruitment.schemas import MoneyOut
@@ -82,14 +82,14 @@ class RejectionIn(BaseModel, extra="forbid"):
 
 
 class BonusIn(BaseModel, extra="forbid"):
-    amount_cents: Whole
+    amount_cents: StrictInt
     reason: str = Field(max_length=1000)
 
 
 class SubmissionBonusIn(BonusIn):
     """`part` pays for the completed part of unfinished work. This is possible once."""
 
-    part: Flag = False
+    part: StrictBool = False
 
 
 class PaymentOut(BaseModel):

@@ -10,6 +10,7 @@ from app.core.web import DatabaseSession
 from app.recruitment.estimate import estimate_of, sizes_of
 from app.recruitment.models import Recruitment
 from app.recruitment.registry import REJECTIONS, TITLES
+from app.recruitment.remaining_demand import wanted_of
 from app.recruitment.schemas import (
     ChannelOptionsOut,
     EstimateIn,
@@ -19,7 +20,6 @@ from app.recruitment.schemas import (
 )
 from app.recruitment.service import currency_of
 from app.recruitment.settings import SETTINGS, checked_settings
-from app.recruitment.wanted import wanted_of
 
 api = api_router("/campaigns/{campaign_id}/recruiting", "recruitment")
 PLATFORMS: tuple[Platform, ...] = ("prolific", "mturk")

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.annotation.pages import page_context
 from app.annotation.preview import preview_of
-from app.annotation.replies import session_out
+from app.annotation.responses import session_out
 from app.annotation.schemas import HandIn, OpenMTurkSession, OpenProlificSession, SessionOut
 from app.campaigns.models import Campaign
 from app.core.security import pseudonym
@@ -21,8 +21,8 @@ from app.recruitment import entry
 from app.recruitment.channels.mturk_sites import BadSubmitAddress, submit_address
 from app.recruitment.channels.prolific import completion_address
 from app.recruitment.entry import Arrival
+from app.recruitment.identity_check import require_accepted, require_participant
 from app.recruitment.models import ChannelAccount, Recruitment
-from app.recruitment.presence import require_accepted, require_participant
 
 logger = logging.getLogger(__name__)
 api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=BriefRoute)

@@ -20,11 +20,11 @@ from app.core.events import campaign_changed
 from app.core.sweeps import apart, is_passing, reason_of
 from app.recruitment import calls, ledger, people
 from app.recruitment.attempts import (
-    Speaker,
+    ChannelClient,
+    channel_client,
     claimed_until,
     recruitments_of,
     seconds_to_wait,
-    speaker_of,
 )
 from app.recruitment.bonuses import paid_settings
 from app.recruitment.channel import (
@@ -54,7 +54,7 @@ class PollAttempt:
     """One check of all postings of a recruitment."""
 
     recruitment_id: UUID
-    speaker: Speaker
+    speaker: ChannelClient
     postings: list[tuple[UUID, PostingRef]]
     began: datetime
 
@@ -104,7 +104,7 @@ def _begin_poll(session: Session, recruitment_id: UUID) -> PollAttempt | None:
     )
     refs = [(one.id, people.posting_ref(recruitment, one)) for one in postings]
     try:
-        speaker = speaker_of(session, recruitment)
+        speaker = channel_client(session, recruitment)
         return PollAttempt(recruitment.id, speaker, refs, datetime.now(UTC))
     except ChannelError as error:
         recruitment.poll_error = said_by(error)

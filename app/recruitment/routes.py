@@ -16,6 +16,7 @@ from app.core.web import DatabaseSession
 from app.recruitment import report, service
 from app.recruitment.models import Recruitment
 from app.recruitment.payment_schemas import ReconciliationOut
+from app.recruitment.presenters import dry_run_out, recruitment_out
 from app.recruitment.schemas import (
     MorePlaces,
     NewLimit,
@@ -24,7 +25,6 @@ from app.recruitment.schemas import (
     RecruitmentOut,
 )
 from app.recruitment.service import RecruitmentPlan
-from app.recruitment.shown import dry_run_out, recruitment_out
 
 api = api_router("/campaigns/{campaign_id}/recruitments", "recruitment")
 

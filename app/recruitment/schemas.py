@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from app.core.fields import Whole
+from app.core.fields import StrictInt
 from app.recruitment.estimate import Estimate
 from app.recruitment.ledger import Commitments
 from app.recruitment.models import ChannelAccount, Posting
@@ -79,19 +79,19 @@ class NewRecruitment(BaseModel, extra="forbid"):
 
     channel: Platform
     channel_account_id: UUID
-    places: Whole
+    places: StrictInt
     name: str = Field(default="", max_length=100)
-    reward_cents: Whole | None = None
-    spend_limit_cents: Whole | None = Field(default=None, ge=0, le=2**31 - 1)
+    reward_cents: StrictInt | None = None
+    spend_limit_cents: StrictInt | None = Field(default=None, ge=0, le=2**31 - 1)
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
 class MorePlaces(BaseModel, extra="forbid"):
-    places: Whole
+    places: StrictInt
 
 
 class NewLimit(BaseModel, extra="forbid"):
-    spend_limit_cents: Whole = Field(ge=0, le=2**31 - 1)
+    spend_limit_cents: StrictInt = Field(ge=0, le=2**31 - 1)
 
 
 class PostingOut(BaseModel):
@@ -188,8 +188,8 @@ class EstimateIn(BaseModel, extra="forbid"):
     """A plan without a platform account. `reward_cents` is the campaign's reward by default."""
 
     channel: Platform
-    places: Whole = Field(ge=1, le=MOST_PLACES)
-    reward_cents: Whole | None = Field(default=None, ge=0, le=1_000_000)
+    places: StrictInt = Field(ge=1, le=MOST_PLACES)
+    reward_cents: StrictInt | None = Field(default=None, ge=0, le=1_000_000)
     settings: dict[str, Any] = Field(default_factory=dict)
 
 

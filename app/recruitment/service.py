@@ -21,8 +21,8 @@ from app.recruitment import calls, ledger
 from app.recruitment.accounts import get_account, require_payer
 from app.recruitment.estimate import estimate_of, sizes_of
 from app.recruitment.ledger import in_money
+from app.recruitment.lifecycle import Deed, move
 from app.recruitment.models import ChannelAccount, Posting, Recruitment
-from app.recruitment.moves import Deed, move
 from app.recruitment.settings import SETTINGS, checked_settings
 
 MOST_PLACES = 10_000

@@ -23,16 +23,16 @@ from app.recruitment import calls, ledger, people
 from app.recruitment.attempts import (
     UNFINISHED,
     WRONG_KEYS_SECONDS,
-    Speaker,
+    ChannelClient,
     again,
     begin,
+    channel_client,
     claimed_until,
     due_payments,
     kept,
     put_off,
     recruitments_of,
     seconds_to_wait,
-    speaker_of,
     still_mine,
     unexpected,
     with_entry,
@@ -56,7 +56,7 @@ class CallAttempt:
     call_id: UUID
     recruitment_id: UUID
     number: int
-    speaker: Speaker
+    speaker: ChannelClient
     request: calls.Request | ChannelRefused
 
     @property
@@ -69,7 +69,7 @@ class RewardAttempt:
     payment_id: UUID
     recruitment_id: UUID
     number: int
-    speaker: Speaker
+    speaker: ChannelClient
     ref: SubmissionRef
     kind: str
     message: str
@@ -126,7 +126,7 @@ def _begin_call(session: Session, call_id: UUID) -> CallAttempt | None:
     recruitment = session.get_one(Recruitment, call.recruitment_id)
     request: calls.Request | ChannelRefused
     try:
-        speaker = speaker_of(session, recruitment)
+        speaker = channel_client(session, recruitment)
         request = calls.request_of(session, recruitment, call)
     except ChannelRefused as error:
         # `do_call` records this, because the recruitment would be locked after the call here.
@@ -203,7 +203,7 @@ def _begin_reward(session: Session, payment_id: UUID) -> RewardAttempt | None:
     begin(payment)
     try:
         recruitment = session.get_one(Recruitment, payment.recruitment_id)
-        speaker = speaker_of(session, recruitment)
+        speaker = channel_client(session, recruitment)
         submission = session.get_one(Row, payment.submission_id)
         ref = people.submission_ref(session, recruitment, submission)
     except ChannelError as error:

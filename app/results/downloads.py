@@ -18,8 +18,8 @@ from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.database import snapshot
 from app.core.heavy import heavy
+from app.core.row_security import scope_to_account
 from app.core.spool import Download
-from app.core.wall import confine
 from app.core.web import DatabaseSession
 from app.results.catalogue import (
     BY_NAME,
@@ -119,7 +119,7 @@ def _pieces(
 ) -> Iterator[bytes]:
     # The request's own transaction has already ended when the body is sent.
     with snapshot() as session:
-        confine(session, account.id)
+        scope_to_account(session, account.id)
         yield from make(session, campaign, export, None, options)
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from app.collections.media import image_url
 from app.collections.models import Image
-from app.core.fields import Whole
+from app.core.fields import StrictInt
 from app.results.clusterings import MOST_NAME, mean_silhouette
 from app.results.comparing import ComparedModels, MatchedBy
 from app.results.evidence import Evidence
@@ -195,7 +195,7 @@ class SuggestionOut(BaseModel):
 
 class ClusteringIn(BaseModel, extra="forbid"):
     algorithm: Algorithm = "k-means"
-    n_clusters: Whole = Field(ge=2, le=MOST_CLUSTERS)
+    n_clusters: StrictInt = Field(ge=2, le=MOST_CLUSTERS)
     name: Name = ""
 
 
@@ -203,7 +203,7 @@ class MergeIn(BaseModel, extra="forbid"):
     """Numbers of the clusters to merge, and the name of the result (by default their names,
     joined)."""
 
-    clusters: list[Whole] = Field(max_length=MOST_CLUSTERS)
+    clusters: list[StrictInt] = Field(max_length=MOST_CLUSTERS)
     name: Name = ""
 
 

@@ -19,7 +19,7 @@ from app.annotation.quality import read_scores
 from app.campaigns.models import Campaign, Grid
 from app.core.cells import cell, csv_line
 from app.core.copying import in_pieces, json_lines
-from app.core.drain import Drain
+from app.core.write_buffer import Drain
 from app.results.answer_attributes import Attribute, AttributeColumns
 from app.results.answers import AnswerRow, filenames, read_answers
 

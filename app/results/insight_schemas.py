@@ -6,7 +6,7 @@ from pydantic import BaseModel, model_validator
 
 from app.collections.media import image_url
 from app.collections.models import Image
-from app.core.fields import Whole
+from app.core.fields import StrictInt
 from app.results.insight import Examples, Insight, is_ordered
 
 
@@ -152,8 +152,8 @@ class FocusIn(BaseModel, extra="forbid"):
     some `images` (an empty list for all images equally). The strategy determines which of the two
     it accepts."""
 
-    attribute: Whole | None = None
-    images: list[Whole] | None = None
+    attribute: StrictInt | None = None
+    images: list[StrictInt] | None = None
 
     @model_validator(mode="after")
     def _one_of_them(self) -> "FocusIn":

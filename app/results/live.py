@@ -21,8 +21,8 @@ from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.events import channel_of
 from app.core.places import streams
+from app.core.row_security import scope_to_account
 from app.core.settings import get_settings
-from app.core.wall import confine
 from app.results.schemas import ProgressOut
 from app.results.service import read_progress
 
@@ -46,7 +46,7 @@ def progress_json(campaign_id: UUID, account_id: UUID) -> str | None:
         account = session.get(Account, account_id)
         if account is None or account.disabled_at is not None:
             return None
-        confine(session, account_id)
+        scope_to_account(session, account_id)
         campaign = session.get(Campaign, campaign_id)
         if campaign is None:
             return None

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign, Round
 from app.campaigns.rounds import Batch, end_campaign, lay_out, open_next
-from app.core.database import locked, turn_for
+from app.core.database import advisory_lock, locked
 from app.core.events import campaign_changed
 from app.jobs.service import complete_job, request_job, require_held
 from app.results.models import EmbeddedImage, Model
@@ -59,7 +59,7 @@ def publish_model(
     """Write everything that a learning job produces; raises LostLease if it was taken over."""
     # Annotators wait for the campaign's row, so everything possible is written before it is locked:
     # a trainer has low priority, and is slow when there are many. One trainer at a time.
-    session.execute(select(turn_for(job_id)))
+    session.execute(select(advisory_lock(job_id)))
     require_held(session, job_id, epoch)
     model = _store_model(session, session.get_one(Campaign, campaign_id), job_id, trained)
     campaign = locked(session, Campaign, campaign_id)

@@ -23,7 +23,7 @@ from app.accounts.models import Account
 from app.core.database import transaction
 from app.core.errors import LikewiseError
 from app.core.guard import GuardedNetwork, ending_within
-from app.core.security import unseal
+from app.core.security import decrypt
 from app.core.shares import Shares
 from app.core.sweeps import apart, reason_of
 from app.webhooks.guard import checked_addresses
@@ -109,7 +109,7 @@ def _begin(session: Session, delivery_id: UUID) -> Attempt:
     webhook = session.get_one(Webhook, delivery.webhook_id)
     delivery.attempts += 1
     delivery.due_at = datetime.now(UTC) + CLAIM
-    secret = unseal(SEAL, webhook.secret)
+    secret = decrypt(SEAL, webhook.secret)
     return Attempt(
         delivery.id,
         webhook.account_id,

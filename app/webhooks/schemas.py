@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from app.core.fields import Flag
+from app.core.fields import StrictBool
 from app.webhooks.events import EVENTS, PING, Event
 from app.webhooks.models import Delivery, Webhook
 
@@ -32,7 +32,7 @@ class WebhookChange(BaseModel, extra="forbid"):
 
     url: str | None = Field(default=None, examples=[URL])
     events: list[Event] | None = None
-    enabled: Flag | None = None
+    enabled: StrictBool | None = None
 
 
 class WebhookOut(BaseModel):

@@ -15,7 +15,7 @@ from app.accounts.service import record_audit
 from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.guard import is_public
 from app.core.outbox import NOTIFY_CHANNEL
-from app.core.security import seal
+from app.core.security import encrypt
 from app.core.settings import get_settings
 from app.webhooks import hooks
 from app.webhooks.events import EVENTS, PING, deliver
@@ -58,7 +58,7 @@ def create_webhook(
         campaign_id=campaign_id,
         url=checked_url(url),
         events=_checked_events(events),
-        secret=seal(SEAL, secret.encode()),
+        secret=encrypt(SEAL, secret.encode()),
     )
     session.add(webhook)
     session.flush()
@@ -146,7 +146,7 @@ def change_webhook(session: Session, account: Account, webhook: Webhook, change:
 def renew_secret(session: Session, account: Account, webhook: Webhook) -> str:
     """Create a new secret, which is shown only once. The old one signs nothing from now on."""
     secret = new_secret()
-    webhook.secret = seal(SEAL, secret.encode())
+    webhook.secret = encrypt(SEAL, secret.encode())
     record_audit(session, account.id, "webhook.secret_renewed", "webhook", webhook.id)
     return secret
 

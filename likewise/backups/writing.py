@@ -19,7 +19,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from app.collections.discards import all_objects_kept
+from app.collections.garbage import all_objects_kept
 from app.core.database import snapshot
 from app.core.openapi import release
 from app.core.revisions import database_revision

@@ -149,11 +149,11 @@ def _migrations() -> str:
 
 def _wall() -> str:
     from app.core.database import transaction
-    from app.core.wall import breaches
+    from app.core.row_security import row_security_problems
     from app.tables import metadata
 
     with transaction() as session:
-        found = breaches(session, metadata)
+        found = row_security_problems(session, metadata)
     if found:
         more = f" and {len(found) - 3} more" if len(found) > 3 else ""
         raise RuntimeError(

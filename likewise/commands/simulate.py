@@ -17,7 +17,7 @@ from app.recruitment.calls import link_of
 from app.recruitment.service import list_recruitments
 from likewise import environment
 from likewise.commands.shared import find_campaign
-from likewise.marketplace import Habits, MarketPlay, Stint
+from likewise.marketplace import MarketPlay, WorkerBehaviour, WorkSession
 from likewise.markets import MTurkMarket, ProlificMarket
 from likewise.simulation import CrowdRun
 
@@ -68,7 +68,7 @@ def simulate(
     if mturk or prolific:
         if returns + abandons > 1:
             raise typer.BadParameter("--returns and --abandons must add up to at most 1.")
-        habits = Habits(returns=returns, abandons=abandons, extras=extras)
+        habits = WorkerBehaviour(returns=returns, abandons=abandons, extras=extras)
         play = run_market(campaign, by, traits, pace, habits, mturk, prolific)
         typer.echo(what_came_of(play.log))
         return
@@ -86,7 +86,7 @@ def run_market(
     by: str,
     traits: CrowdTraits,
     pace: float,
-    habits: Habits,
+    habits: WorkerBehaviour,
     mturk: str,
     prolific: str,
 ) -> MarketPlay:
@@ -117,7 +117,7 @@ def run_market(
     return play
 
 
-def what_came_of(log: Sequence[Stint]) -> str:
+def what_came_of(log: Sequence[WorkSession]) -> str:
     """Summarise what the workers did, and what they are owed by their own records."""
     if not log:
         return "Nobody found a place. Check that the recruitment is open and its task published."

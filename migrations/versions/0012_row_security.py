@@ -1,8 +1,8 @@
 """Row-level security between requesters (docs/decisions/0023-a-wall-in-the-database.md).
 
 Policies hold for whoever does not own the tables: requests of requesters take on a role that does
-not (app/core/wall.py). That role is the server's, not the database's; `migrations/env.py` sees to
-it after every migration.
+not (app/core/row_security.py). That role is the server's, not the database's; `migrations/env.py`
+sees to it after every migration.
 
 Revision ID: 0012
 Revises: 0011

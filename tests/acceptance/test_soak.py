@@ -23,7 +23,7 @@ from app.recruitment.models import Posting
 from app.results.models import Model
 from emulators.mturk.faults import Faults, FaultSettings
 from emulators.mturk.server import Emulator, running
-from likewise.marketplace import Habits, MarketPlay
+from likewise.marketplace import MarketPlay, WorkerBehaviour
 from tests.conftest import settings_over, used_here
 from tests.support.acceptance_results import keep
 from tests.support.books import Requester, owed_to_workers, paid_by_ledger, paid_by_mturk
@@ -176,7 +176,7 @@ def on_a_marketplace(
     http = httpx.Client(base_url=system.base_url, timeout=60, transport=recorder)
     requester = Requester(http, an_api_token(owner), campaign.id)
     play = a_play(system, turk, campaign, recorder)
-    play.habits = Habits(returns=0.1, abandons=0.05, twice=0.2, extras=0.5, greedy=0.1)
+    play.habits = WorkerBehaviour(returns=0.1, abandons=0.05, twice=0.2, extras=0.5, greedy=0.1)
     play.at_once, play.pace = ON_MARKET, THINK_SECONDS
     return campaign, requester, Market(turk, play, recorder.calls)
 

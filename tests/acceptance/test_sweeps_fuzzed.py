@@ -17,8 +17,8 @@ from app.core.sweeps import ROWS_AT_ONCE
 from app.jobs.models import Job
 from app.jobs.service import request_job
 from app.recruitment.channel import ChannelUnavailable
-from app.recruitment.due import poll_once, work_once
 from app.recruitment.models import ChannelCall, Payment, Recruitment
+from app.recruitment.steps import poll_once, work_once
 from app.webhooks.delivery import deliver_next
 from app.webhooks.models import Delivery
 from tests.support.builders import (

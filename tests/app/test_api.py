@@ -19,7 +19,7 @@ from app.collections import service as collections
 from app.collections.models import Collection, Image
 from app.core import idempotency
 from app.core.database import transaction
-from app.core.idempotency import KeptReply, forget_old_replies
+from app.core.idempotency import StoredResponse, forget_old_replies
 from app.jobs.models import Job
 from app.results.models import EmbeddedImage, Model
 from tests.app.test_annotation import a_lease, a_session, submit
@@ -285,19 +285,19 @@ def test_replies_are_kept_for_a_day_and_sealed(client: TestClient) -> None:
     first = client.post("/api/v1/webhooks", json=body, headers=headers).json()
     assert client.post("/api/v1/webhooks", json=body, headers=headers).json() == first
     with transaction() as session:
-        (kept,) = session.scalars(select(KeptReply)).all()
+        (kept,) = session.scalars(select(StoredResponse)).all()
         assert b"whsec_" not in kept.body
         assert first["secret"].encode() not in kept.body
         forget_old_replies(session)
-        assert session.scalar(select(func.count()).select_from(KeptReply)) == 1
+        assert session.scalar(select(func.count()).select_from(StoredResponse)) == 1
         long_ago = datetime.now(UTC) - idempotency.KEPT - timedelta(seconds=1)
-        session.execute(update(KeptReply).values(created_at=long_ago))
+        session.execute(update(StoredResponse).values(created_at=long_ago))
     anew = client.post("/api/v1/webhooks", json=body, headers=headers).json()
     assert anew["id"] != first["id"]
     with transaction() as session:
-        session.execute(update(KeptReply).values(created_at=long_ago))
+        session.execute(update(StoredResponse).values(created_at=long_ago))
         forget_old_replies(session)
-        assert session.scalar(select(func.count()).select_from(KeptReply)) == 0
+        assert session.scalar(select(func.count()).select_from(StoredResponse)) == 0
 
 
 @pytest.mark.usefixtures("owner")

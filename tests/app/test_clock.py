@@ -33,8 +33,8 @@ from app.jobs.service import (
     retry_failed_job,
 )
 from app.operations.clock import shorten_waits
+from app.recruitment.capacity import is_at_work
 from app.recruitment.models import ChannelCall, Payment, Recruitment
-from app.recruitment.places import is_at_work
 from app.webhooks.delivery import deliver_next
 from app.webhooks.models import Delivery
 from likewise.client import BadSignature, verify_webhook
@@ -299,11 +299,11 @@ def test_a_webhook_signed_by_a_wrong_clock_is_refused_and_sent_again(
 
 
 def a_hook(url: str) -> tuple[Any, str]:
-    from app.core.security import unseal
+    from app.core.security import decrypt
     from app.webhooks.service import SEAL
 
     webhook = a_webhook(an_account(), url)
-    secret = unseal(SEAL, webhook.secret)
+    secret = decrypt(SEAL, webhook.secret)
     assert secret is not None
     return webhook, secret.decode()
 

@@ -16,7 +16,7 @@ from app.annotation.models import Answer
 from app.campaigns.models import Campaign
 from app.campaigns.service import add_known_list, create_campaign, finish_campaign
 from app.collections.deletion import Selection, delete_images
-from app.collections.discards import keep_objects, remove_discarded, request_removal
+from app.collections.garbage import keep_objects, remove_discarded, request_removal
 from app.collections.models import Collection, Discard, Image
 from app.collections.service import add_files, image_key
 from app.core.database import transaction

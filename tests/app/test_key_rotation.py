@@ -23,26 +23,30 @@ def test_what_an_old_key_made_is_read_while_it_is_named(
     environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, OLD)
-    signed, timed = security.sign("p", [1]), security.seal_timed("p", b"x")
-    sealed, address = security.seal("p", b"secret"), security.signature("p", "image")
+    signed, timed = security.sign("p", [1]), security.encrypt_timed("p", b"x")
+    sealed, address = security.encrypt("p", b"secret"), security.signature("p", "image")
     person = security.pseudonym("p", "worker")
 
     use(monkeypatch, NEW, "one-in-between", OLD)
     assert security.unsign("p", signed) == [1]
-    assert security.unseal_timed("p", timed, 60) == b"x"
-    assert security.unseal("p", sealed) == b"secret"
+    assert security.decrypt_timed("p", timed, 60) == b"x"
+    assert security.decrypt("p", sealed) == b"secret"
     assert security.signature_fits("p", "image", address)
     assert security.pseudonym("p", "worker") == person
-    newer = security.sign("p", [1]), security.seal("p", b"secret"), security.signature("p", "image")
+    newer = (
+        security.sign("p", [1]),
+        security.encrypt("p", b"secret"),
+        security.signature("p", "image"),
+    )
 
     # What is written goes by the new key alone.
     use(monkeypatch, NEW)
     assert security.unsign("p", newer[0]) == [1]
-    assert security.unseal("p", newer[1]) == b"secret"
+    assert security.decrypt("p", newer[1]) == b"secret"
     assert security.signature_fits("p", "image", newer[2])
     assert security.unsign("p", signed) is None
-    assert security.unseal_timed("p", timed, 60) is None
-    assert security.unseal("p", sealed) is None
+    assert security.decrypt_timed("p", timed, 60) is None
+    assert security.decrypt("p", sealed) is None
     assert not security.signature_fits("p", "image", address)
     assert not security.signature_fits("p", "image", "é")
 

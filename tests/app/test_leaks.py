@@ -6,7 +6,7 @@ import pytest
 
 from app.annotation.models import Annotator, AnnotatorIdentity
 from app.core.database import transaction
-from app.core.security import new_token, seal_timed, sign
+from app.core.security import encrypt_timed, new_token, sign
 from tests.support.builders import a_campaign, a_recruitment, an_account, an_api_token
 from tests.support.leaks import leaks_in, leaks_in_logs, secrets_now
 
@@ -18,7 +18,7 @@ def test_every_kind_is_found_by_how_it_looks() -> None:
         f"token {an_api_token(an_account())}",
         f"signed in with {new_token()}",
         sign("annotator", ["one", "two"]),
-        seal_timed("link", b"one and two"),
+        encrypt_timed("link", b"one and two"),
         "smtp://mail:hunter2@mail.example.org",
         "Authorization: Bearer abcdefghijklmnopq",
         "refused A2VXYZ0123456",

@@ -4,8 +4,8 @@ from sqlalchemy import select
 
 from app.core.database import transaction
 from app.recruitment import calls
-from app.recruitment.due import work_once
 from app.recruitment.models import ChannelCall, Posting, Recruitment
+from app.recruitment.steps import work_once
 from tests.support.builders import a_campaign, a_recruitment, an_account
 
 

@@ -27,7 +27,13 @@ from app.collections.models import Collection, Image
 from app.core.database import transaction
 from app.core.errors import Conflict, NotFound
 from app.core.outbox import OutboxMessage, send_after_commit
-from app.core.wall import OUTSIDE, ROLE, beyond_the_wall, breaches, confine
+from app.core.row_security import (
+    OUTSIDE,
+    ROLE,
+    bypass_row_security,
+    row_security_problems,
+    scope_to_account,
+)
 from app.recruitment.accounts import remove_account, renew_secret
 from app.recruitment.models import ChannelAccount, Payment, Recruitment
 from app.results.live import progress_json
@@ -52,7 +58,7 @@ WALLED = [one for one in metadata.sorted_tables if one.name not in OUTSIDE]
 @contextmanager
 def as_requester(account: Account, *, admin: bool = False) -> Iterator[Session]:
     with transaction() as session:
-        confine(session, account.id, admin=admin)
+        scope_to_account(session, account.id, admin=admin)
         yield session
 
 
@@ -91,7 +97,7 @@ def less(keys: Keys, others: Keys) -> Keys:
 
 def test_every_table_stands_behind_the_wall_or_says_why_not(environment: dict[str, str]) -> None:
     with transaction() as session:
-        assert breaches(session, metadata) == []
+        assert row_security_problems(session, metadata) == []
         secured = session.scalars(
             text("SELECT relname FROM pg_class WHERE relrowsecurity AND relkind = 'r'")
         )
@@ -113,12 +119,12 @@ def test_a_breach_is_named(environment: dict[str, str]) -> None:
         session.execute(text("CREATE TABLE forgotten (id integer)"))
         session.execute(text(f"GRANT SELECT ON outbox TO {ROLE}"))
         known = metadata.tables["answer"].metadata
-        assert breaches(session, known) == [
+        assert row_security_problems(session, known) == [
             "answer has no row-level security",
             f"outbox can be read by {ROLE}",
         ]
         session.execute(text("DROP POLICY seen ON grid"))
-        assert "grid has no row-level security" in breaches(session, known)
+        assert "grid has no row-level security" in row_security_problems(session, known)
         session.rollback()
 
 
@@ -272,20 +278,23 @@ def test_beyond_the_wall_is_left_again_whatever_happens(environment: dict[str, s
     a_campaign(an_account("bob@example.org"))
     count = select(func.count()).select_from(Campaign)
     with as_requester(ada) as session:
-        with beyond_the_wall(session):
-            with beyond_the_wall(session):
+        with bypass_row_security(session):
+            with bypass_row_security(session):
                 assert session.scalar(count) == 1
             assert session.scalar(count) == 1
         assert session.scalar(count) == 0
-        with pytest.raises(NotFound), beyond_the_wall(session):
+        with pytest.raises(NotFound), bypass_row_security(session):
             raise NotFound("Not there.")
         assert session.scalar(count) == 0
-        with pytest.raises(DBAPIError), session.begin_nested(), beyond_the_wall(session):
+        with pytest.raises(DBAPIError), session.begin_nested(), bypass_row_security(session):
             session.execute(text("SELECT 1 / 0"))
         assert session.scalar(count) == 0
         # What is under way is written as the requester that asked for it.
         session.add(Share(campaign_id=uuid.uuid4(), account_id=ada.id, access="view"))
-        with pytest.raises(DBAPIError, match='policy for table "share"'), beyond_the_wall(session):
+        with (
+            pytest.raises(DBAPIError, match='policy for table "share"'),
+            bypass_row_security(session),
+        ):
             pass
         session.rollback()
 

@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
-from app.collections.discards import discard_below, remove_discarded
+from app.collections.garbage import discard_below, remove_discarded
 from app.collections.models import Discard
 from app.core.database import Base, locked, transaction
 from app.core.events import campaign_changed
@@ -21,12 +21,12 @@ from app.core.timestamps import EARLIEST, LATEST
 from app.jobs.models import Job
 from app.jobs.service import request_job, requeue_lost_jobs
 from app.recruitment import reconcile
-from app.recruitment.attempts import Speaker
-from app.recruitment.attempts import speaker_of as speaker_as_ever
+from app.recruitment.attempts import ChannelClient
+from app.recruitment.attempts import channel_client as speaker_as_ever
 from app.recruitment.channels.mturk_queue import TurkEvent
-from app.recruitment.due import work_once
 from app.recruitment.models import ChannelCall, Payment, Recruitment
 from app.recruitment.notices import take_turk_events
+from app.recruitment.steps import work_once
 from app.webhooks.delivery import deliver_next
 from app.webhooks.models import Delivery
 from tests.support.builders import (
@@ -253,13 +253,13 @@ def test_a_recruitment_that_cannot_be_looked_at_is_put_off(
         change(Recruitment, recruitment.id, poll_at=at)
     asked = []
 
-    def speaker_of(session: Session, recruitment: Recruitment) -> Speaker:
+    def channel_client(session: Session, recruitment: Recruitment) -> ChannelClient:
         asked.append(recruitment.id)
         if recruitment.id == strange.id:
             raise TypeError("settings of no shape")
         return speaker_as_ever(session, recruitment)
 
-    monkeypatch.setattr("app.recruitment.reconcile.speaker_of", speaker_of)
+    monkeypatch.setattr("app.recruitment.reconcile.channel_client", channel_client)
     with transaction() as session:
         assert reconcile.claim_poll(session) is None
     with transaction() as session:

@@ -16,7 +16,7 @@ from app.campaigns.models import Campaign, Share
 from app.campaigns.service import finish_campaign
 from app.core.database import locked, session_factory, transaction
 from app.core.guard import GuardedNetwork, ending_within, is_public
-from app.core.security import unseal
+from app.core.security import decrypt
 from app.jobs.service import claim_job, fail_job, request_job
 from app.webhooks import delivery
 from app.webhooks.delivery import (
@@ -152,7 +152,7 @@ def test_rounds_and_campaigns_that_finish_and_jobs_that_fail_are_told(
 def verify(content: bytes) -> dict[str, Any]:
     with transaction() as session:
         (sealed,) = session.scalars(select(Webhook.secret))
-    secret = unseal(SEAL, sealed)
+    secret = decrypt(SEAL, sealed)
     assert secret is not None
     headers = {"webhook-id": "x", "webhook-timestamp": str(int(datetime.now(UTC).timestamp()))}
     signed = signature(secret.decode(), "x", int(headers["webhook-timestamp"]), content)

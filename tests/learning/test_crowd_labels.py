@@ -24,11 +24,11 @@ from learning.ballots import (
 from learning.calibration import binary_scores
 from learning.crowd_labels import CrowdLabels
 from learning.groupings import Groupings
-from learning.jury import hear
 from learning.quality import Agreement
 from learning.redundancy import expected_error, gain_per_vote
 from learning.select_queries import covering_selections, telling_selections
 from learning.simulation import VoteCrowd
+from learning.vote_model import hear
 from tests.support.scale import FULL
 
 QUICK: dict[str, Any] = {"candidates": [{}], "n_networks": 1, "parameters": {"n_epochs": 12}}

@@ -18,7 +18,7 @@ from app.annotation.models import Answer
 from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
 from app.core.database import locked, transaction
-from app.core.wall import breaches
+from app.core.row_security import row_security_problems
 from app.jobs.models import Job
 from app.jobs.service import active_job, claim_job, request_job
 from app.recruitment.accounts import credentials_of
@@ -181,7 +181,7 @@ def test_a_system_goes_on_from_a_backup_made_while_it_ran(
             # As of one moment, though answers came all the time.
             assert stored_answers() == told.rows["answer"]
             with transaction() as session:
-                assert breaches(session, metadata) == []
+                assert row_security_problems(session, metadata) == []
                 account = session.scalars(select(ChannelAccount)).one()
                 assert (credentials_of(account).secret or {})["access_key_id"] == "emulator"
 

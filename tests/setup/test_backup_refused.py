@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from app.collections.discards import all_objects_kept, discard_below, remove_discarded
+from app.collections.garbage import all_objects_kept, discard_below, remove_discarded
 from app.collections.models import Image
 from app.core.database import transaction
 from app.core.revisions import newest_revision
+from app.core.row_security import row_security_problems
 from app.core.storage import all_keys, put_object
-from app.core.wall import breaches
 from app.tables import metadata
 from likewise.backups.contents import DATABASE, KEY, MANIFEST, PARTS, BadBackup
 from likewise.backups.restoring import check_backup
@@ -163,7 +163,7 @@ def test_into_services_of_one_s_own_once(servers: Servers, whole: Path, tmp_path
         with transaction() as session:
             assert session.scalar(select(func.count()).select_from(Image)) == 3
             # Dumps hold no rights, and so neither those of requesters.
-            assert breaches(session, metadata) == []
+            assert row_security_problems(session, metadata) == []
     for name, other in (("STORAGE_URL", "empty"), ("DATABASE_URL", "")):
         again = dict(values)
         if other:

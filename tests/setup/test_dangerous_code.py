@@ -22,10 +22,13 @@ ALLOWED = {
     ),
     **dict.fromkeys(
         [
-            ("app/core/wall.py", 'text(f"GRANT USAGE ON SCHEMA {_schema(connection)} TO {ROLE}"'),
-            ("app/core/wall.py", "text(f'REVOKE ALL ON \""),
-            ("app/core/wall.py", "text(f'GRANT {allowed} ON \""),
-            ("app/core/wall.py", "text(f'GRANT USAGE ON \""),
+            (
+                "app/core/row_security.py",
+                'text(f"GRANT USAGE ON SCHEMA {_schema(connection)} TO {ROLE}"',
+            ),
+            ("app/core/row_security.py", "text(f'REVOKE ALL ON \""),
+            ("app/core/row_security.py", "text(f'GRANT {allowed} ON \""),
+            ("app/core/row_security.py", "text(f'GRANT USAGE ON \""),
         ],
         "Names of roles and tables cannot be bound; they come from the catalog and this file.",
     ),

@@ -21,7 +21,7 @@ IN_SQL = re.compile(
 )
 
 
-def breaches(source: str) -> list[str]:
+def row_security_problems(source: str) -> list[str]:
     """Statements of a migration's way up that the rule forbids, with their lines."""
     tree, lines = ast.parse(source), source.splitlines()
     way_up = [one for one in tree.body if getattr(one, "name", "") != "downgrade"]
@@ -82,7 +82,7 @@ def _is_false(node: ast.AST | None) -> bool:
 def test_new_migrations_can_be_run_while_the_release_before_works() -> None:
     for file in sorted((ROOT / "migrations" / "versions").glob("*.py")):
         if file.name[:4] > LAST_WITHOUT:
-            assert breaches(file.read_text()) == [], (
+            assert row_security_problems(file.read_text()) == [], (
                 f"{file.name}: see docs/operations.md, Migrations without downtime"
             )
 
@@ -104,14 +104,14 @@ def test_new_migrations_can_be_run_while_the_release_before_works() -> None:
 )
 def test_what_the_rule_forbids(statement: str) -> None:
     source = f"def upgrade():\n    {statement}\n"
-    assert len(breaches(source)) == 1
-    assert breaches(source.replace("upgrade", "downgrade")) == []
+    assert len(row_security_problems(source)) == 1
+    assert row_security_problems(source.replace("upgrade", "downgrade")) == []
     # A mark says when; a comment that does not, is none.
     before, _, last = source.rstrip().rpartition("\n")
     indent = last[: len(last) - len(last.lstrip())]
     for comment, n in (("# contract: unused since 0.4", 0), ("# contract: not used", 1)):
-        assert len(breaches(f"{before}\n{indent}{comment}\n{last}\n")) == n
-        assert len(breaches(f"{source.rstrip()}  {comment}\n")) == n
+        assert len(row_security_problems(f"{before}\n{indent}{comment}\n{last}\n")) == n
+        assert len(row_security_problems(f"{source.rstrip()}  {comment}\n")) == n
 
 
 @pytest.mark.parametrize(
@@ -127,4 +127,4 @@ def test_what_the_rule_forbids(statement: str) -> None:
     ],
 )
 def test_what_it_allows(statement: str) -> None:
-    assert breaches(f"def upgrade():\n    {statement}\n") == []
+    assert row_security_problems(f"def upgrade():\n    {statement}\n") == []

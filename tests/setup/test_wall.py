@@ -13,7 +13,7 @@ from sqlalchemy import select, text
 from app.campaigns.models import Campaign
 from app.core import database
 from app.core.database import transaction
-from app.core.wall import ROLE, breaches
+from app.core.row_security import ROLE, row_security_problems
 from app.operations.readiness import check_readiness
 from app.tables import metadata
 from tests.app.test_row_security import as_requester
@@ -32,7 +32,7 @@ def test_it_goes_with_a_downgrade_and_comes_back_with_data(environment: dict[str
     assert parts_of_the_wall(url) == [0, 0, 0, 0]
     migrate(url, "upgrade", "head")
     with transaction() as session:
-        assert breaches(session, metadata) == []
+        assert row_security_problems(session, metadata) == []
     with as_requester(ada) as session:
         assert [one.id for one in session.scalars(select(Campaign))] == [campaign.id]
         assert session.get(Campaign, foreign.id) is None
@@ -100,7 +100,7 @@ def test_an_owner_who_may_make_no_role_is_told_what_to_do(
     campaign, foreign = a_campaign(ada), a_campaign(bob)
     with transaction() as session:
         assert session.scalar(text("SELECT current_user")) == user
-        assert breaches(session, metadata) == []
+        assert row_security_problems(session, metadata) == []
     with as_requester(ada) as session:
         assert session.get(Campaign, campaign.id) is not None
         assert session.get(Campaign, foreign.id) is None
@@ -147,7 +147,7 @@ def test_what_everybody_may_elsewhere_is_granted_where_it_was_taken_away(
     campaign, foreign = a_campaign(ada), a_campaign(bob)
     with transaction() as session:
         assert session.scalar(text("SELECT current_schema()")) == user
-        assert breaches(session, metadata) == []
+        assert row_security_problems(session, metadata) == []
     with as_requester(ada) as session:
         session.execute(text("CREATE TEMPORARY TABLE scratch (a int) ON COMMIT DROP"))
         assert session.get(Campaign, campaign.id) is not None

@@ -13,10 +13,10 @@ from app.annotation.models import Annotator, AnnotatorIdentity, Assignment
 from app.campaigns.models import Campaign
 from app.core.database import locked, transaction
 from app.recruitment import ledger
-from app.recruitment.due import work_once
 from app.recruitment.ledger import Owed
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 from app.recruitment.people import person_hash
+from app.recruitment.steps import work_once
 from emulators.mturk import market
 from emulators.mturk.control import NewWorkers, add_workers
 from emulators.mturk.faults import FaultRule, FaultSettings

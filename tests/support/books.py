@@ -13,7 +13,7 @@ from app.annotation.models import AnnotatorIdentity
 from app.core.database import transaction
 from app.recruitment.models import ChannelCall, Payment, Recruitment, Submission
 from emulators.mturk.state import State as Turk
-from likewise.marketplace import Stint
+from likewise.marketplace import WorkSession
 from likewise.simulation import AnnotatorClient
 
 # More than a look at a platform may take before it is anybody's again.
@@ -23,7 +23,7 @@ LONG_SECONDS = 10
 Paid = Counter[tuple[str, str, str, int]]
 
 
-def owed_to_workers(log: Iterable[Stint]) -> Paid:
+def owed_to_workers(log: Iterable[WorkSession]) -> Paid:
     """By what those who worked remember."""
     owed: Paid = Counter()
     for stint in log:

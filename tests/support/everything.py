@@ -14,7 +14,7 @@ from app.campaigns.models import Campaign, Grid
 from app.campaigns.sharing import share_campaign
 from app.collections.models import CollectionImport, ImportProblem
 from app.core.database import Base, transaction
-from app.core.idempotency import Keyed, Reply, keep_reply
+from app.core.idempotency import IdempotentRequest, Reply, keep_reply
 from app.core.security import hash_token
 from app.jobs.models import Job
 from app.jobs.service import request_job
@@ -54,7 +54,9 @@ def an_account_with_everything(email: str, shared_with: str) -> tuple[Account, C
         session.add(CspViolation(directive="script-src", blocked="inline", page=email, n=1))
         share_campaign(session, owner, campaign, shared_with, "view")
         reply = Reply(200, {}, b"{}")
-        keep_reply(session, Keyed(owner.id, "POST /x", "key-of-a-test", "0" * 64), reply)
+        keep_reply(
+            session, IdempotentRequest(owner.id, "POST /x", "key-of-a-test", "0" * 64), reply
+        )
         _answered(session, campaign)
         a_model(session, campaign)
         _imported(session, campaign.collection_id)

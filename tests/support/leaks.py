@@ -15,7 +15,7 @@ from app.accounts.models import Account
 from app.annotation.models import AnnotatorIdentity
 from app.campaigns.models import Campaign
 from app.core.database import transaction
-from app.core.security import unseal
+from app.core.security import decrypt
 from app.core.settings import get_settings
 from app.recruitment import accounts, calls
 from app.recruitment.models import ChannelAccount, Recruitment
@@ -66,16 +66,16 @@ def _of_database(session: Session) -> Iterator[tuple[str, str]]:
     for person in session.scalars(select(AnnotatorIdentity.external_id)):
         yield "a worker's id", person or ""
     for seed in session.scalars(select(Account.totp_secret)):
-        yield "a second factor", (unseal(factors.SEAL, seed) or b"").decode() if seed else ""
+        yield "a second factor", (decrypt(factors.SEAL, seed) or b"").decode() if seed else ""
     for sealed in session.scalars(select(Webhook.secret)):
-        yield "a webhook's secret", (unseal(webhooks.SEAL, sealed) or b"").decode()
+        yield "a webhook's secret", (decrypt(webhooks.SEAL, sealed) or b"").decode()
     for account in session.scalars(select(ChannelAccount)):
         if account.hook_secret is not None:
             yield (
                 "a platform's hook",
-                (unseal(calls.HOOK_SEAL, account.hook_secret) or b"").decode(),
+                (decrypt(calls.HOOK_SEAL, account.hook_secret) or b"").decode(),
             )
-        kept = unseal(accounts.SEAL, account.secret) if account.secret is not None else None
+        kept = decrypt(accounts.SEAL, account.secret) if account.secret is not None else None
         for name, value in json.loads(kept or b"{}").items():
             yield f"a platform's {name}", value
 

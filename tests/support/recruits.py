@@ -12,9 +12,9 @@ from app.accounts.models import Account
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.recruitment.accounts import add_account
-from app.recruitment.due import poll_once, work_once
 from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruitment
 from app.recruitment.service import RecruitmentPlan, open_recruitment, plan_recruitment
+from app.recruitment.steps import poll_once, work_once
 from emulators.mturk import market
 from emulators.mturk.control import NewWorkers, add_workers
 from emulators.mturk.records import Assignment as Held

@@ -21,7 +21,7 @@ from emulators.mturk.faults import FaultRule, Faults, FaultSettings
 from emulators.mturk.server import Emulator, running
 from emulators.mturk.state import State
 from likewise.commands.simulate import run_market
-from likewise.marketplace import Habits, MarketPlay, Stint
+from likewise.marketplace import MarketPlay, WorkerBehaviour, WorkSession
 from likewise.markets import MTurkMarket
 from tests.support.books import (
     Paid,
@@ -146,14 +146,14 @@ def new_people(turk: Emulator, n: int) -> list[str]:
         return [one.worker_id for one in add_workers(turk.state, NewWorkers(count=n))]
 
 
-def by_the_command(turk: Emulator, campaign: Campaign, n: int) -> list[Stint]:
+def by_the_command(turk: Emulator, campaign: Campaign, n: int) -> list[WorkSession]:
     """New workers of `likewise simulate --mturk`."""
-    traits, habits = CrowdTraits(n, 0.1), Habits(extras=0.5)
+    traits, habits = CrowdTraits(n, 0.1), WorkerBehaviour(extras=0.5)
     played = run_market(str(campaign.id), "colour", traits, 0, habits, turk.endpoint_url, "")
     return played.log
 
 
-def fill(play: MarketPlay, places: int, others: Callable[[int], list[Stint]]) -> None:
+def fill(play: MarketPlay, places: int, others: Callable[[int], list[WorkSession]]) -> None:
     """Others come until every place is handed in."""
     for _ in range(5):
         missing = places - sum(one.end == "handed_in" for one in play.log)
@@ -189,7 +189,7 @@ def test_everyone_who_finished_is_paid_once_whatever_fails(
     purse = Purse(turk.state, PLACES * (REWARD + FEE) + room)
     recruitment = opened(requester, owner, purse.limit_cents)
     play = a_play(own_system, turk, campaign)
-    play.habits = Habits(
+    play.habits = WorkerBehaviour(
         returns=LEAVE / FIRST, abandons=LEAVE / FIRST, twice=0.2, extras=0.5, greedy=0.1
     )
     with purse.watched():

@@ -18,7 +18,7 @@ from app.planning.crowd import CrowdTraits, make_crowd, read_images
 from app.recruitment.models import Payment, Submission
 from emulators.prolific.server import Emulator, running
 from likewise.commands.simulate import run_market
-from likewise.marketplace import Habits, MarketPlay, Stint
+from likewise.marketplace import MarketPlay, WorkerBehaviour, WorkSession
 from likewise.markets import ProlificMarket
 from tests.support.books import Paid, Requester, owed_to_workers, paid_by_ledger
 from tests.support.builders import a_campaign, a_collection, an_account
@@ -95,7 +95,7 @@ def test_everyone_who_finished_is_paid_once_on_prolific_too(
     wait_until("the study to be open", lambda: study.status == "ACTIVE")
     tell(prolific, "PUT", "/faults", FAULTS)
     play = a_play(own_system, prolific, campaign)
-    play.habits = Habits(
+    play.habits = WorkerBehaviour(
         returns=LEAVE / FIRST,
         abandons=LEAVE / FIRST,
         careless=SCREENED / FIRST,
@@ -124,9 +124,9 @@ def test_everyone_who_finished_is_paid_once_on_prolific_too(
         assert "Traceback" not in own_system.log(name)
 
 
-def by_the_command(prolific: Emulator, campaign: Campaign, n: int) -> list[Stint]:
+def by_the_command(prolific: Emulator, campaign: Campaign, n: int) -> list[WorkSession]:
     """New participants of `likewise simulate --prolific`."""
-    traits, habits = CrowdTraits(n, 0.1), Habits(extras=0.5)
+    traits, habits = CrowdTraits(n, 0.1), WorkerBehaviour(extras=0.5)
     return run_market(str(campaign.id), "colour", traits, 0, habits, "", prolific.url).log
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 
 from app.accounts.models import Account
 from app.campaigns.models import Campaign
-from app.collections.discards import discard_below
+from app.collections.garbage import discard_below
 from app.collections.imports import start_import
 from app.collections.models import Collection, CollectionImport
 from app.core.database import locked, transaction

@@ -23,13 +23,13 @@ from app.annotation.models import AnnotatorIdentity, Answer
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.service import BadState, get_campaign
 from app.campaigns.sharing import MayNotChange, access_of
-from app.core.database import turn_for
+from app.core.database import advisory_lock
 from app.core.events import campaign_changed
 from app.jobs.service import request_job
 
 NamedBy = Literal["name", "position"]
 KEYS_AT_ONCE = 5_000
-# The queue of a campaign in which imports wait for each other (app.core.database.turn_for).
+# The queue of a campaign in which imports wait for each other (app.core.database.advisory_lock).
 IMPORTS = 2
 
 
@@ -80,14 +80,14 @@ def import_answers(
     if not dry_run:
         session.execute(text("SET LOCAL statement_timeout = 0"))
         session.execute(text("SET LOCAL lock_timeout = 0"))
-        session.execute(select(turn_for(campaign.id, IMPORTS)))
+        session.execute(select(advisory_lock(campaign.id, IMPORTS)))
     new = _new_answers(session, campaign, found, problems)
     problems.raise_if_any()
     report = _report(session, campaign, found, new, is_learning=learn and bool(new) and not dry_run)
     if new and not dry_run:
         store_answers(session, campaign, new)
         # Submissions wait in this queue as well.
-        session.execute(select(turn_for(campaign.id)))
+        session.execute(select(advisory_lock(campaign.id)))
         campaign = get_campaign(session, account, campaign_id, edit=True)
         count_answers(session, campaign, len(new))
         record_audit(

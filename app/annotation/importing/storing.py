@@ -17,10 +17,10 @@ from uuid_utils.compat import uuid7
 from app.annotation.importing.answers import CHANNEL, ImportedAnswer
 from app.annotation.importing.grids import grids_of
 from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment
-from app.annotation.sessions import NEWCOMERS
+from app.annotation.sessions import NEWCOMER_QUEUE
 from app.campaigns.models import Campaign
 from app.campaigns.rounds import imported_round
-from app.core.database import Base, turn_for
+from app.core.database import Base, advisory_lock
 
 ROWS_AT_ONCE = 2_000
 
@@ -68,7 +68,7 @@ def count_answers(session: Session, campaign: Campaign, n_new: int) -> None:
     """Count `n_new` stored answers and number their annotators. The caller must hold the campaign's
     row lock."""
     # Positions have no gaps, so people who use links at the same moment wait.
-    session.execute(select(turn_for(campaign.id, NEWCOMERS)))
+    session.execute(select(advisory_lock(campaign.id, NEWCOMER_QUEUE)))
     of_campaign = Annotator.campaign_id == campaign.id
     highest = session.scalar(select(func.max(Annotator.position)).where(of_campaign))
     free = 0 if highest is None or highest < 0 else highest + 1

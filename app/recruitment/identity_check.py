@@ -7,7 +7,7 @@ from app.annotation.schemas import OpenMTurkSession, OpenProlificSession
 from app.core.database import transaction
 from app.core.errors import LikewiseError
 from app.recruitment import entry
-from app.recruitment.attempts import speaker_of
+from app.recruitment.attempts import channel_client
 from app.recruitment.calls import page_address
 from app.recruitment.channel import ChannelError, ChannelRefused
 from app.recruitment.channels.prolific import Prolific
@@ -37,7 +37,7 @@ def require_accepted(body: OpenMTurkSession) -> None:
         posting = entry.posting_of_arrival(session, recruitment, arrival)
         if entry.is_known(session, recruitment, arrival):
             return
-        ref, speaker = posting_ref(recruitment, posting), speaker_of(session, recruitment)
+        ref, speaker = posting_ref(recruitment, posting), channel_client(session, recruitment)
     try:
         at_work = speaker.open().status(ref).at_work
     except ChannelError as error:
@@ -59,7 +59,7 @@ def require_participant(body: OpenProlificSession) -> None:
     with transaction() as session:
         recruitment = entry.recruitment_of_link(session, body.link, "prolific")
         entry.posting_of_arrival(session, recruitment, arrival)
-        speaker = speaker_of(session, recruitment)
+        speaker = channel_client(session, recruitment)
     try:
         channel = speaker.open()
         assert isinstance(channel, Prolific)

@@ -3,6 +3,7 @@
 from sqlalchemy.orm import Session
 
 from app.annotation import hooks, leases, sessions
+from app.annotation.presenters import for_annotators, leased_images
 from app.annotation.schemas import (
     DraftOut,
     HandIn,
@@ -13,7 +14,6 @@ from app.annotation.schemas import (
     StageOut,
 )
 from app.annotation.sessions import AnnotatorSession
-from app.annotation.shown import for_annotators, leased_images
 from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.core.security import pseudonym

@@ -26,7 +26,7 @@ _PULL = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Jury:
+class VoteModel:
     """probability: (n,) of yes, given votes and prior; prior: (n,) as it was used; scale: factor
     and offset of its log odds; sensitivity, specificity: (d,) share of yes among the yes items and
     of no among the others, shrunk to those of all annotators, `mean`."""
@@ -39,7 +39,9 @@ class Jury:
     mean: tuple[float, float]
 
 
-def hear(votes: ArrayLike, prior: ArrayLike, n_iterations: int = 200, scaled: bool = False) -> Jury:
+def hear(
+    votes: ArrayLike, prior: ArrayLike, n_iterations: int = 200, scaled: bool = False
+) -> VoteModel:
     """Fit the model by expectation-maximisation, starting at the majority.
 
     votes: (n, d) 1 yes, 0 no, -1 none; prior: (n,) probability of yes before any vote, from a
@@ -77,7 +79,7 @@ def hear(votes: ArrayLike, prior: ArrayLike, n_iterations: int = 200, scaled: bo
             break
     expected = np.asarray(expit(scale[0] * odds + scale[1]), np.float64)
     mean = (mean_sensitivity, mean_specificity)
-    return Jury(probability, expected, scale, sensitivity, specificity, mean)
+    return VoteModel(probability, expected, scale, sensitivity, specificity, mean)
 
 
 def _scale_to(

@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
 from app.recruitment import calls, ledger
-from app.recruitment.attempts import speaker_of
+from app.recruitment.attempts import channel_client
 from app.recruitment.bonuses import paid_settings
 from app.recruitment.channel import ChannelError
 from app.recruitment.estimate import estimate_of, sizes_of
@@ -105,7 +105,7 @@ def _requests(session: Session, recruitment: Recruitment) -> list[PlannedRequest
     """Return the requests for the first posting. Raises ChannelError if the platform would
     refuse."""
     order = calls.order_of(session, recruitment, sizes_of(recruitment)[0], "0" * 32, 1)
-    planned = speaker_of(session, recruitment).open().planned(order)
+    planned = channel_client(session, recruitment).open().planned(order)
     return [PlannedRequestOut(name=one.name, body=one.body) for one in planned]
 
 

@@ -83,7 +83,7 @@ class NoWall(LikewiseError):
     status = 503
 
 
-def confine(session: Session, account_id: UUID, *, admin: bool = False) -> None:
+def scope_to_account(session: Session, account_id: UUID, *, admin: bool = False) -> None:
     """Restrict this session to the rows of an account until its transaction ends. A session has one
     transaction (app.core.database.transaction).
 
@@ -109,7 +109,7 @@ def confine(session: Session, account_id: UUID, *, admin: bool = False) -> None:
 
 
 @contextmanager
-def beyond_the_wall(session: Session) -> Iterator[None]:
+def bypass_row_security(session: Session) -> Iterator[None]:
     """Lift the restriction of a session within the block, for effects of one account's action on
     others, such as notifying their webhooks. Each use says why, and asks for no more than it needs.
 
@@ -131,7 +131,7 @@ def beyond_the_wall(session: Session) -> Iterator[None]:
             session.execute(_TAKE_ON, confined)
 
 
-def raise_wall(connection: Connection) -> None:
+def install_row_security(connection: Connection) -> None:
     """Create the role if it does not exist, and grant it access to every table with policies.
 
     This runs after every migration and every restored backup, and does nothing as long as there are
@@ -218,13 +218,13 @@ def _done(connection: Connection, statement: str) -> bool:
     return True
 
 
-def is_manned(session: Session) -> bool:
+def row_security_active(session: Session) -> bool:
     """Tell whether the role exists and this user may switch to it."""
     exists = session.scalar(_POWERS, {"role": ROLE}) is not None
     return exists and bool(session.scalar(_MAY_TAKE_ON, {"role": ROLE}))
 
 
-def breaches(session: Session, metadata: MetaData) -> list[str]:
+def row_security_problems(session: Session, metadata: MetaData) -> list[str]:
     """List the problems of the role and the policies; empty if there are none."""
     powers = session.scalar(_POWERS, {"role": ROLE})
     if powers is None:
