@@ -1,7 +1,7 @@
 """Calls from a room to the rooms above it, within the caller's transaction.
 
 A room of `app/` imports only rooms below it. Where it must tell those above something, or ask them
-something, it defines a hook (`app/ROOM/hooks.py`); a room above answers it. What an answer raises
+something, it defines a hook (its `hooks.py`); a room above answers it. What an answer raises
 reaches the caller, and is rolled back with the caller's work.
 """
 
