@@ -396,7 +396,7 @@ def test_a_rejection_and_its_reversal_can_be_repeated(turk: Turk, fault: CallFau
 
 def test_nobody_is_rejected_without_a_reason(turk: Turk) -> None:
     ref = turk.work(turk.publish())
-    with pytest.raises(ChannelRefused, match="Say why"):
+    with pytest.raises(ChannelRefused, match="Enter a reason"):
         turk.channel.reject(ref, Rejection("", " \x00"))
     turk.channel.reject(ref, Rejection("", "x" * 5000))
     assert len(turk.state.assignments[ref.external_id].feedback or "") == 1024

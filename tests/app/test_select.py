@@ -324,7 +324,7 @@ def test_known_votes_have_some_of_both() -> None:
         assert len(set(known.images)) == 12
     rare = known_votes({"a": list(range(30)), "b": [31]}, "b", 12, np.random.default_rng(0))
     assert rare.truth.count(YES) == 1
-    with pytest.raises(BadKnownAnswers, match="there are 0 and 40"):
+    with pytest.raises(BadKnownAnswers, match="There are 0 and 40"):
         known_votes(values, "c", 12, np.random.default_rng(0))
 
 

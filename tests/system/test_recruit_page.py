@@ -117,7 +117,7 @@ def add_and_check_an_account(page: Page, system: System) -> None:
     form = page.get_by_role("form", name="Add a Mechanical Turk account")
     form.get_by_label("Name").fill("Our own")
     form.get_by_label("Environment").select_option("custom")
-    form.get_by_label("Access key id").fill("emulator")
+    form.get_by_label("Access key ID").fill("emulator")
     form.get_by_label("Secret access key").fill("emulator-secret")
     form.get_by_role("button", name="Add account").click()
     page.get_by_role("button", name="Check now: Our own").click()
