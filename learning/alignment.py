@@ -43,8 +43,8 @@ def column_signs(wanted: FloatArray, found: FloatArray) -> FloatArray:
 
 
 def turned_onto(wanted: FloatArray, found: FloatArray) -> FloatArray:
-    """`found` (N, d), turned and mirrored about its centre to lie over `wanted` (M, d) as well as
-    it can (orthogonal Procrustes over the rows that both have); distances stay as they are.
+    """`found` (N, d), rotated and mirrored about its centre to match `wanted` (M, d) as well as
+    possible (orthogonal Procrustes over the rows that both have); distances do not change.
     """
     rows = min(len(wanted), len(found))
     centre = found.mean(axis=0)

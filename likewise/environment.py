@@ -58,8 +58,8 @@ def require_strong_key(key: str) -> None:
             f"guessed. It needs {SHORTEST_KEY} characters ({LEAST_LETTERS} different). Create a "
             'new key with `python3 -c "import secrets; print(secrets.token_urlsafe(48))"`. Move '
             "the present key to LIKEWISE_OLD_SECRET_KEYS so that links and credentials stay valid, "
-            "and remove it as soon as you can: until then, whoever guesses it can forge links and "
-            "decrypt credentials (docs/operations.md, Another secret key)."
+            "and remove it as soon as you can: until then, anybody who guesses it can forge links "
+            "and decrypt credentials (docs/operations.md, Another secret key)."
         )
 
 

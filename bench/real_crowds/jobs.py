@@ -31,7 +31,7 @@ FRACTIONS = (0.25, 0.5)
 _COMPARED = {"foreign": COMPARED, "noise": PRODUCT}
 N_SEEDS = 5
 N_FOREIGN_SEEDS = 2
-# Of each kind.
+# Seeds per kind of noise.
 N_NOISE_SEEDS = 7
 
 

@@ -1,5 +1,5 @@
-"""How people bin images that lie in a space: the likelihood behind CrowdSter's default.
+"""A model of how people bin images that have positions in a space, CrowdSter's default.
 
-`likelihood` says how probable an answer is, `trust` how far each annotator is believed,
-`start` where a fit begins, `fitting` how it goes on, `dimension` how many coordinates.
+`likelihood` computes the probability of an answer, `trust` the trust in each annotator, `start`
+the start of a fit, `fitting` fits, and `dimension` chooses the number of dimensions.
 """

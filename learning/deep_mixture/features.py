@@ -16,11 +16,11 @@ Float32 = NDArray[np.float32]
 _NARROWEST = 0.1
 # Spread of a feature, relative to its mean, that rounding to float32 can cause.
 _ROUNDING, _TINY = 1e-6, 1e-30
-# Mean of 4 x (1 - x) below which values in 0..1 count as nearly black or white, and the part of
-# it that may be left of what values of one shade would have: small numbers are no black and white.
+# Mean of 4 x (1 - x) below which values in 0..1 count as nearly black or white, and its maximum
+# share of what equal values would have, because small numbers are not black and white.
 _NEARLY_BINARY, _MOST_SHADE = 0.3, 0.5
-# Beyond it squares and differences leave float32; and how far from the centre, in scales, an item
-# may lie: in a fit none does, and a later one is as strange there as further out.
+# Squares and differences of larger numbers exceed float32. The second number is the maximum
+# distance from the centre, in scales, to which later items are clipped.
 _LARGEST, _FURTHEST = 1e37, 1e6
 
 

@@ -12,7 +12,7 @@ from learning.deep_mixture.networks import Shape, decoder_network
 
 # The minimum variance of a standardised feature; below it a Gaussian would fit single items.
 _LEAST_VARIANCE = 1e-3
-# Of a standard deviation.
+# The noise, as a share of a standard deviation.
 _BLUR = 0.1
 
 

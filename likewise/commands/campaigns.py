@@ -40,7 +40,7 @@ def create(
     collection: Annotated[str, typer.Argument(help="Name of the collection.")],
     name: Annotated[str, typer.Option(help="Name of the campaign.")],
     kind: Annotated[str, typer.Option(help="grid, bins or select.")] = "grid",
-    strategy: Annotated[str, typer.Option(help="cen or crowdster.")] = "cen",
+    strategy: Annotated[str, typer.Option(help="cen, crowdster, scdc or neucrowd.")] = "cen",
     question: str = CampaignPlan.question,
     budget: Annotated[int, typer.Option(help="Total number of answers.")] = 100,
     rounds: int | None = None,

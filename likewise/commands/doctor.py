@@ -75,8 +75,8 @@ def _secret_key() -> str:
     weak = environment.weak_old_keys()
     if weak:
         raise ShouldNotStay(
-            f"{weak} of LIKEWISE_OLD_SECRET_KEYS can be guessed. Whoever guesses a key can forge "
-            "links while it is listed. Remove it as soon as nothing needs it "
+            f"{weak} of LIKEWISE_OLD_SECRET_KEYS can be guessed. Anybody who guesses a key "
+            "can forge links while it is listed. Remove it as soon as nothing needs it "
             "(docs/operations.md, Another secret key)"
         )
     n_old = len(os.environ.get("LIKEWISE_OLD_SECRET_KEYS", "").split())
