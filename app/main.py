@@ -79,7 +79,7 @@ def create_app() -> FastAPI:
     """The application with all routes; reads settings from the environment."""
     app = FastAPI(
         title="Likewise",
-        description="Learns how people see likeness.",
+        description="Learns which images people perceive as similar, and why.",
         docs_url=None,
         redoc_url=None,
         openapi_url=openapi.ADDRESS,
