@@ -142,7 +142,7 @@ def _fetched(
     stopping: Callable[[], bool],
 ) -> list[bytes | LikewiseError] | None:
     """Return the files of a batch, or the errors of those that cannot be fetched, and renew the
-    lease meanwhile. None if the worker is stopped before all have arrived."""
+    lease in the meantime. None if the worker is stopped before all have arrived."""
     abandoned = Event()
     futures = [fetchers.submit(_fetch_row, row, abandoned) for row in batch]
     pause = get_settings().job_lease_seconds / 4

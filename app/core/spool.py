@@ -24,7 +24,7 @@ AT_ONCE = 4
 PIECE_BYTES = 2**16
 # Room to leave on the disk of temporary files, which others need too.
 LEAST_ROOM = 256 * 2**20
-# Pause between two checks for more data; no thread is held meanwhile.
+# Pause between two checks for more data; no thread is held in the meantime.
 SHORTEST_LOOK, LONGEST_LOOK = 0.005, 0.2
 _making = threading.BoundedSemaphore(DOWNLOAD_CONNECTIONS)
 _of_account: Counter[UUID] = Counter()
@@ -44,7 +44,7 @@ class _Spool:
     def __init__(self, account_id: UUID, pieces: Callable[[], Iterator[bytes]]) -> None:
         self._account_id, self._pieces = account_id, pieces
         # The file has no name, so nothing is left behind however the process ends.
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by whoever is last
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the last user
         # The lock is reentrant, because garbage collection may close one response while another one
         # is being closed.
         self._lock = threading.RLock()

@@ -118,7 +118,7 @@ def _judge(
 
 def submission_of_person(api: MTurkApi, ref: SubmissionRef) -> PlatformSubmission:
     """Return the submission after checking whose it is. MTurk gives a returned assignment's id to
-    the next person and pays whoever has it. Raises ChannelRefused."""
+    the next person and pays the person who has it. Raises ChannelRefused."""
     known = submission(api, ref)
     if known is None:
         raise ChannelRefused(

@@ -1,4 +1,4 @@
-/** The annotator's session: opened when it is first needed, and anew when its token has run out. */
+/** The annotator's session: opened when it is first needed, and again when its token has expired. */
 import { ApiError } from '../api/client';
 import type { Session } from '../api/types';
 import { type HeadStart, takeHeadStart } from '../head-start';
@@ -17,7 +17,7 @@ export class Access {
     private readonly onOpened: (session: Session, early: HeadStart | null) => void,
   ) {}
 
-  /** One opening at a time, whoever asks. */
+  /** One opening at a time, for all callers. */
   open(): Promise<Session> {
     this.opening ??= this.opened().finally(() => (this.opening = null));
     return this.opening;

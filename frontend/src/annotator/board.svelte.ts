@@ -267,7 +267,7 @@ export class Board {
     return [where, ...more].join(', ');
   }
 
-  /** What stands beside the button: how much is left, or how the votes are; or what is chosen. */
+  /** What is shown next to the button: how much is left, or how the votes are; or what is chosen. */
   get state(): string {
     if (this.selected.size > 0) return t('count_selected', { n: this.selected.size });
     return this.leftIn(this.current);

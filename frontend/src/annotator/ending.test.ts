@@ -19,7 +19,7 @@ function ending(): Ending {
   return new Ending(page, { kind: 'address', address: ADDRESS, fields: {} }, handout, false);
 }
 
-describe('handing in', () => {
+describe('submitting on the platform', () => {
   beforeEach(() => {
     vi.useFakeTimers();
     vi.stubGlobal('location', { assign: (address: string) => told.push(address) });

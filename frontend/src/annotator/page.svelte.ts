@@ -255,7 +255,7 @@ export class Page {
       try {
         await this.show(await this.call(api.takeMore));
       } catch (error) {
-        // Offered a while ago, and had by others since: what is left is asked for anew.
+        // Offered a while ago, and had by others since: ask again what is left.
         if (!(error instanceof ApiError && error.code === 'no_more')) throw error;
         await this.next();
       }

@@ -73,7 +73,7 @@ export function passwordProblem(error: unknown): Key | '' | null {
 
 /**
  * Whether it is worth asking again at once: a platform that is silent is given time, and a password
- * is typed anew.
+ * is typed again.
  */
 export function isPassing(error: ApiError): boolean {
   return error.temporary && !(error.code in WAITS) && !(error.code in PASSWORD);

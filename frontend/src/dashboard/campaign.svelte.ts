@@ -31,7 +31,7 @@ export class LiveCampaign {
       this.connect();
     });
     events.addEventListener('error', () => {
-      // Meanwhile the page says that it may be behind.
+      // Until then, the page says that it may be out of date.
       this.connected = false;
       // A lost connection is made again by itself; after a reply such as 502 it never is.
       if (events.readyState !== EventSource.CLOSED) return;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { metricsOf, outlookSentences } from './metrics';
 
 describe('metrics', () => {
-  it('stand beside their errors', () => {
+  it('are shown next to their errors', () => {
     expect(metricsOf({ agreement: 0.7123, agreement_error: 0.0081, dimensions: 3 })).toEqual([
       { name: 'unseen placements predicted', value: '0.712 ± 0.008' },
       { name: 'dimensions', value: '3' },

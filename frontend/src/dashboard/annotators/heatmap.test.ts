@@ -12,7 +12,7 @@ const ROWS: Pick<AnnotatorInsight, 'annotator' | 'n_answers' | 'preference' | 'u
 const who = (rows: typeof ROWS) => rows.map(({ annotator }) => annotator);
 
 test('those who look at the same stand together, the strongest first', () => {
-  expect(who(ordered(ROWS, ATTRIBUTES, 'alike'))).toEqual([3, 1, 0, 2]);
+  expect(who(ordered(ROWS, ATTRIBUTES, 'similar'))).toEqual([3, 1, 0, 2]);
 });
 
 test('one column or the answers give the order', () => {
@@ -29,7 +29,7 @@ test('the scale ends above the largest share', () => {
 
 test('rows are ordered by what was used, where that is asked', () => {
   expect(who(ordered(ROWS, ATTRIBUTES, 0, 'used'))).toEqual([2, 0, 1, 3]);
-  expect(who(ordered(ROWS, ATTRIBUTES, 'alike', 'used'))).toEqual([1, 0, 3, 2]);
+  expect(who(ordered(ROWS, ATTRIBUTES, 'similar', 'used'))).toEqual([1, 0, 3, 2]);
   expect(scaleEnd(ROWS, ATTRIBUTES, 'used')).toBe(0.7);
   expect(share(ROWS[2]!, 2, 'used')).toBe(0);
 });

@@ -2,14 +2,14 @@
 import type { AnnotatorInsight, Attribute } from '../../api/types';
 
 /** By what they look at most; by the share of one attribute (its number); by answers given. */
-export type Order = 'alike' | 'answers' | number;
+export type Order = 'similar' | 'answers' | number;
 
 /** What an ordinary grid would be grouped by, or what the given answers were. */
 export type Measure = 'preference' | 'used';
 
 type Row = Pick<AnnotatorInsight, 'annotator' | 'n_answers' | 'preference' | 'used'>;
 
-/** Annotators in order, the largest first. Those alike stand together: in blocks by the attribute
+/** Annotators in order, the largest first. Similar ones are next to each other: in blocks by the attribute
  * they look at most, blocks in the order of the attributes. */
 export function ordered<R extends Row>(
   rows: readonly R[],
@@ -18,7 +18,7 @@ export function ordered<R extends Row>(
   measure: Measure = 'preference',
 ): R[] {
   if (order === 'answers') return rows.toSorted((a, b) => b.n_answers - a.n_answers);
-  if (order !== 'alike')
+  if (order !== 'similar')
     return rows.toSorted((a, b) => share(b, order, measure) - share(a, order, measure));
   const block = (row: R) => {
     const shares = attributes.map(({ index }) => share(row, index, measure));

@@ -126,7 +126,7 @@ function seriesOf({ models, outlook }: Told, metric: string, colour: string): Se
       ? []
       : [{ x: n_answers, y: value, error: metrics[`${metric}_error`] ?? null }];
   });
-  // A model made anew from the same answers takes the place of the one before.
+  // A new model from the same answers replaces the earlier one.
   const newest = [...new Map(points.map((point) => [point.x, point])).values()].sort(
     // Answers that were left out make a later model one of fewer.
     (one, other) => one.x - other.x,

@@ -45,7 +45,7 @@ export class OwnMemberships {
     await this.choose({ cluster: null });
   }
 
-  /** The names, which may have been given meanwhile. */
+  /** The names, which may have been given in the meantime. */
   async refresh(): Promise<void> {
     const path = this.path;
     const told = await this.asking.for(() => request<OwnClusters>(`${path}/own-clusters`));

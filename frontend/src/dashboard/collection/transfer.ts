@@ -191,7 +191,7 @@ export class Transfer {
   /** Hashing goes on while batches are sent. */
   private fillBehind(): void {
     this.filling ??= this.fill().finally(() => (this.filling = null));
-    // Whoever waits for it hears of the error; if nobody does, the next one meets it.
+    // The caller that waits for it gets the error; if none waits, the next one does.
     this.filling.catch(() => undefined);
   }
 

@@ -48,7 +48,7 @@ export class UploadView {
     return this.shown?.state === 'running';
   }
 
-  /** Add files to what is being uploaded, or begin anew if that has ended. */
+  /** Add files to what is being uploaded, or start again if that has ended. */
   async upload(collectionId: string, items: Item[]): Promise<void> {
     if (items.length === 0) return;
     if (!this.transfer || this.transfer.state === 'idle') {

@@ -6,8 +6,8 @@ type Counts = Pick<Neighbour, 'together' | 'apart' | 'annotators'>;
 /** "3 together · 1 apart", or that nobody was ever asked. */
 export function evidenceText({ together, apart }: Counts, votes = false): string {
   if (together + apart === 0) return 'never shown together: inferred';
-  const [alike, not] = pairWords(votes);
-  return `${together} ${alike} · ${apart} ${not}`;
+  const [same, different] = pairWords(votes);
+  return `${together} ${same} · ${apart} ${different}`;
 }
 
 /** "In 4 answers of 3 annotators: 3 together, 1 apart." */
@@ -16,8 +16,8 @@ export function evidenceSentence({ together, apart, annotators }: Counts, votes 
   if (answers === 0) {
     return `No answer contains both images yet. Their distance is inferred${votes ? '' : ' from the images that each was grouped with'}.`;
   }
-  const [alike, not] = pairWords(votes);
-  return `In ${count(answers, 'answer')} from ${count(annotators, 'annotator')}: ${together} ${alike}, ${apart} ${not}.`;
+  const [same, different] = pairWords(votes);
+  return `In ${count(answers, 'answer')} from ${count(annotators, 'annotator')}: ${together} ${same}, ${apart} ${different}.`;
 }
 
 /** What two images of an answer are: in groups, or by votes. */

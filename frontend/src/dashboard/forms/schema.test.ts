@@ -53,7 +53,7 @@ describe('a number field', () => {
 });
 
 describe('a list field', () => {
-  it('takes commas and blanks alike', () => {
+  it('takes both commas and blanks', () => {
     expect(listOf(' US, GB;DE  FR ')).toEqual(['US', 'GB', 'DE', 'FR']);
     expect(listOf('')).toEqual([]);
   });

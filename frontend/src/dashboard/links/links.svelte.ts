@@ -9,7 +9,7 @@ import type {
   Owed,
 } from '../../api/types';
 
-export type Deed = 'pause' | 'resume' | 'stop';
+export type Action = 'pause' | 'resume' | 'stop';
 
 export class Links {
   links = $state.raw<Link[] | null>(null);
@@ -46,8 +46,8 @@ export class Links {
     return this.change(`/links/${link.id}`, 'PATCH', body);
   }
 
-  act(link: Link, deed: Deed): Promise<Link> {
-    return this.change(`/links/${link.id}/${deed}`, 'POST');
+  act(link: Link, action: Action): Promise<Link> {
+    return this.change(`/links/${link.id}/${action}`, 'POST');
   }
 
   invite(link: Link, body: { people: string } | { number: number }): Promise<InvitationsMade> {

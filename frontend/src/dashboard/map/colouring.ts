@@ -38,7 +38,7 @@ export interface Colouring {
   legend: Entry[];
 }
 
-/** All alike, in one colour. */
+/** All in the same colour. */
 export function plain(n: number, colour: string): Colouring {
   return { slots: new Uint8Array(n), colours: [colour], legend: [] };
 }

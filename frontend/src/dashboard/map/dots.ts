@@ -3,7 +3,7 @@
  *
  * As many dots as a frame can bear (`budget`, found by measuring) are painted straight away. When
  * more are in view, they are painted little by little, frame after frame, onto a picture somewhat
- * larger than the screen; meanwhile the last such picture is shown, moved and scaled with the view.
+ * larger than the screen; until then the last such picture is shown, moved and scaled with the view.
  * At rest every dot is where it belongs.
  */
 import { fill, makeProgram, Target, type Program } from './gl';

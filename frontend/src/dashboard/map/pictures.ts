@@ -6,7 +6,7 @@ import { PictureSource, sheetKey, singleKey, type Arrival, type Wanted } from '.
 import { STRIDE, type Surface } from './surface';
 import { CELLS } from './tiles';
 
-/** What of an image's picture a frame needs to know beside its place. */
+/** What of an image's picture a frame needs to know in addition to its position. */
 export interface Manner {
   /** Slot of its colour, −1 for none. */
   slot: number;

@@ -41,7 +41,7 @@ export interface Frame extends Size {
   theme: Theme;
 }
 
-/** Set in a point's code beside its slot: it is in the selection. */
+/** Set in a point's code in addition to its slot: it is in the selection. */
 export const CHOSEN = 128;
 
 export interface Surface {

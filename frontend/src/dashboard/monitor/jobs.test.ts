@@ -22,7 +22,7 @@ describe('a job that failed', () => {
     expect(endOf(job({ attempts: 1, max_attempts: 1 }))).toBe('stopped after one attempt');
   });
 
-  it('is not tried again where another attempt would end alike', () => {
+  it('is not tried again where another attempt would end the same way', () => {
     expect(endOf(job({ attempts: 1 }))).toContain('would fail the same way');
   });
 });

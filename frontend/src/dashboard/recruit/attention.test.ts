@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Difference, Payment, Recruitment, Submission } from '../../api/types';
-import { allowed, attention, deedsOf, nextOf, paymentDeeds, sentenceOf } from './attention';
+import { allowed, attention, actionsOf, nextOf, paymentActions, sentenceOf } from './attention';
 
 const recruitment = {
   id: 'r',
@@ -47,14 +47,14 @@ describe('what needs a look', () => {
       { recruitment, differences: [differs({ what: 'incomplete', submission_id: 's' })] },
     ];
     const rows = attention(found, [work({ flag: 'incomplete' })], []);
-    expect(rows.map(({ key, deeds }) => [key, deeds])).toEqual([
+    expect(rows.map(({ key, actions }) => [key, actions])).toEqual([
       ['s', ['part', 'approve', 'reject']],
     ]);
   });
 
   it('offers to pay for the part done once', () => {
     const half = work({ flag: 'incomplete', part_paid: true });
-    expect(deedsOf(half, 'mturk')).toEqual(['approve', 'reject']);
+    expect(actionsOf(half, 'mturk')).toEqual(['approve', 'reject']);
     expect(sentenceOf(half, 'mturk')).toContain(
       'The full reward will also be paid unless you reject the work',
     );
@@ -78,10 +78,10 @@ describe('what needs a look', () => {
     const rows = (channel: string) =>
       attention([{ recruitment: { ...recruitment, channel }, differences: [one] }], [], []);
     expect(rows('mturk')[0]).toMatchObject({
-      deeds: ['compensate'],
+      actions: ['compensate'],
       lost: { assignment_id: 'a', earned_cents: 96 },
     });
-    expect(rows('prolific')[0]?.deeds).toEqual([]);
+    expect(rows('prolific')[0]?.actions).toEqual([]);
   });
 });
 
@@ -94,16 +94,16 @@ it('work that broke off is one row, though the books tell of it, too', () => {
 describe('what can be done', () => {
   it('never lets go of work that somebody waits for', () => {
     for (const flag of ['unknown_person', 'incomplete', 'awaits_review', 'wrong_code', 'new']) {
-      expect(deedsOf(work({ flag }), 'mturk')).not.toContain('dismiss');
+      expect(actionsOf(work({ flag }), 'mturk')).not.toContain('dismiss');
     }
     const broken = work({ flag: 'broken_off', state: 'returned' });
-    expect(deedsOf(broken, 'prolific')).toEqual(['part', 'dismiss']);
-    expect(deedsOf(broken, 'mturk')).toEqual(['compensate', 'dismiss']);
+    expect(actionsOf(broken, 'prolific')).toEqual(['part', 'dismiss']);
+    expect(actionsOf(broken, 'mturk')).toEqual(['compensate', 'dismiss']);
   });
 
   it('offers no part where nothing was done', () => {
     const stranger = work({ flag: 'unknown_person', annotator: null, earned_cents: null });
-    expect(deedsOf(stranger, 'mturk')).toEqual(['approve', 'reject']);
+    expect(actionsOf(stranger, 'mturk')).toEqual(['approve', 'reject']);
   });
 
   it('leaves spending to the one whose account pays', () => {
@@ -112,9 +112,9 @@ describe('what can be done', () => {
   });
 
   it('never pays again what may have been paid', () => {
-    expect(paymentDeeds(pay({ state: 'parked' }))).toEqual(['paid', 'unpaid']);
-    expect(paymentDeeds(pay({ state: 'held' }))).toEqual(['release', 'cancel']);
-    expect(paymentDeeds(pay({ state: 'failed', kind: 'reward' }))).toEqual(['release']);
+    expect(paymentActions(pay({ state: 'parked' }))).toEqual(['paid', 'unpaid']);
+    expect(paymentActions(pay({ state: 'held' }))).toEqual(['release', 'cancel']);
+    expect(paymentActions(pay({ state: 'failed', kind: 'reward' }))).toEqual(['release']);
   });
 
   it('says what comes next, with the amount', () => {

@@ -4,7 +4,7 @@ import type { Difference, Payment, Recruitment, Submission } from '../../api/typ
 import { amount } from '../wizard/money';
 import { platformOf, whatFor } from './words';
 
-export type Deed =
+export type Action =
   | 'approve'
   | 'reject'
   | 'part'
@@ -26,7 +26,7 @@ export interface Item {
   readonly payment?: Payment;
   /** Work here that can be paid by a task for one person. */
   readonly lost?: { readonly assignment_id: string; readonly earned_cents: number };
-  readonly deeds: readonly Deed[];
+  readonly actions: readonly Action[];
 }
 
 export interface Found {
@@ -106,15 +106,15 @@ export function sentenceOf(submission: Submission, channel: string): string {
   }
 }
 
-/** Deeds that spend money: they are for the one whose account on the platform pays. */
-const SPENDING: readonly Deed[] = ['approve', 'part', 'release', 'compensate'];
+/** Actions that spend money: they are for the one whose account on the platform pays. */
+const SPENDING: readonly Action[] = ['approve', 'part', 'release', 'compensate'];
 
-export function allowed(deeds: readonly Deed[], isPayer: boolean): Deed[] {
-  return deeds.filter((deed) => isPayer || !SPENDING.includes(deed));
+export function allowed(actions: readonly Action[], isPayer: boolean): Action[] {
+  return actions.filter((action) => isPayer || !SPENDING.includes(action));
 }
 
-export function deedsOf(submission: Submission, channel: string): Deed[] {
-  const part: Deed[] =
+export function actionsOf(submission: Submission, channel: string): Action[] {
+  const part: Action[] =
     submission.annotator !== null && (submission.earned_cents ?? 0) > 0 && !submission.part_paid
       ? ['part']
       : [];
@@ -129,7 +129,7 @@ export function deedsOf(submission: Submission, channel: string): Deed[] {
     case 'incomplete':
       return [...part, 'approve', 'reject'];
     case 'broken_off':
-      // Mechanical Turk knows bonuses only for what was handed in.
+      // Mechanical Turk knows bonuses only for submitted work.
       return channel === 'mturk' && part.length > 0
         ? ['compensate', 'dismiss']
         : [...part, 'dismiss'];
@@ -143,7 +143,7 @@ export function deedsOf(submission: Submission, channel: string): Deed[] {
   }
 }
 
-export function paymentDeeds(payment: Payment): Deed[] {
+export function paymentActions(payment: Payment): Action[] {
   if (payment.state === 'parked') return ['paid', 'unpaid'];
   return payment.kind === 'reward' ? ['release'] : ['release', 'cancel'];
 }
@@ -158,7 +158,7 @@ function ofSubmission(recruitment: Recruitment, submission: Submission): Item {
     sentence: sentenceOf(submission, recruitment.channel),
     submission,
     ...(assignment_id ? { lost: { assignment_id, earned_cents: earned_cents ?? 0 } } : {}),
-    deeds: deedsOf(submission, recruitment.channel),
+    actions: actionsOf(submission, recruitment.channel),
   };
 }
 
@@ -172,7 +172,7 @@ function ofPayment(recruitment: Recruitment, payment: Payment, sentence: string)
     title: `${whatFor(payment)}: ${money} ${state}`,
     sentence: payment.state === 'held' && payment.why === AWAITS ? UNTOLD : sentence,
     payment,
-    deeds: paymentDeeds(payment),
+    actions: paymentActions(payment),
   };
 }
 
@@ -187,7 +187,7 @@ function ofDifference(recruitment: Recruitment, one: Difference, at: number): It
     annotator: one.annotator,
     title: titleOf(one.what),
     sentence: one.sentence,
-    deeds: lost ? ['compensate'] : [],
+    actions: lost ? ['compensate'] : [],
     ...(lost ? { lost } : {}),
   };
 }
@@ -230,15 +230,15 @@ export function attention(
   return items;
 }
 
-/** What follows from a deed, for the row that it was done in. */
-export function nextOf(deed: Deed, item: Item, cents: number | null): string {
+/** What follows from a action, for the row that it was done in. */
+export function nextOf(action: Action, item: Item, cents: number | null): string {
   const { recruitment, payment, submission } = item;
   const platform = platformOf(recruitment.channel);
   const money = amount(
     cents ?? payment?.amount_cents ?? recruitment.reward_cents,
     recruitment.currency,
   );
-  switch (deed) {
+  switch (action) {
     case 'approve':
       return submission?.state === 'rejected'
         ? `The rejection is being reversed and ${money} is being paid. Payments shows it as paid once ${platform} has confirmed it.`

@@ -2,15 +2,15 @@
 import type { RecruitmentDryRun } from '../../api/types';
 import { CHOICES, places } from './words';
 
-/** "9 + 9 + 2 places"; many alike are counted: "22 × 9 + 2 places". */
+/** "9 + 9 + 2 places"; equal ones are counted: "22 × 9 + 2 places". */
 export function sizesOf(postings: RecruitmentDryRun['postings']): string {
   const sizes = postings.map((one) => one.places);
   if (sizes.length <= 1) return places(sizes[0] ?? 0);
   if (sizes.length <= 4) return `${sizes.join(' + ')} places`;
   const first = sizes[0] ?? 0;
-  const alike = sizes.filter((one) => one === first).length;
+  const equal = sizes.filter((one) => one === first).length;
   const rest = sizes.filter((one) => one !== first);
-  return `${[`${alike} × ${first}`, ...rest].join(' + ')} places`;
+  return `${[`${equal} × ${first}`, ...rest].join(' + ')} places`;
 }
 
 /** Whom the settings let in, in one sentence. */

@@ -2,7 +2,7 @@
 import type { Estimate, Recruitment } from '../../api/types';
 
 /** By how much its limit is to be raised, so that `places` more can be paid for: with all bonuses
- * that they may earn, and those of the places before them that nobody has handed in. */
+ * that they may earn, and those of the places before them that nobody has submitted. */
 export function lackingFor(
   recruitment: Pick<Recruitment, 'places' | 'submissions'> & {
     readonly money: Pick<Recruitment['money'], 'left_cents'>;
@@ -12,7 +12,7 @@ export function lackingFor(
 ): number {
   const left = recruitment.money.left_cents;
   if (left === null) return 0;
-  // A bonus is counted as promised once its work was handed in.
+  // A bonus is counted as promised once its work was submitted.
   const { submissions } = recruitment;
   const handedIn = (submissions['approved'] ?? 0) + (submissions['rejected'] ?? 0);
   const open = Math.max(0, recruitment.places - handedIn);

@@ -19,7 +19,7 @@ export class Plan {
   reward = $state(0);
   settings = $state.raw<Settings>({});
   estimate = $state.raw<Estimate | null>(null);
-  /** Places that the estimate is of: others may be typed meanwhile. */
+  /** Places that the estimate is of: others may be typed in the meantime. */
   estimatedPlaces = $state(1);
   /** null: what the plan costs at most. */
   ownLimit = $state<number | null>(null);
@@ -55,7 +55,7 @@ export class Plan {
     return this.ownLimit ?? this.estimate?.total_cents ?? 0;
   }
 
-  /** Every setting as it is unless told; on Prolific people are told how long it takes. */
+  /** Every setting's default; on Prolific people are told how long it takes. */
   private suggested(): Settings {
     const fields = fieldsOf(this.channel?.settings ?? {});
     const usual = Object.fromEntries(fields.map(({ name, fallback }) => [name, fallback]));
@@ -87,7 +87,7 @@ export class Plan {
       method: 'POST',
       body,
     });
-    // Meanwhile the plan may have been changed.
+    // The plan may have changed in the meantime.
     if (JSON.stringify(body) !== JSON.stringify(this.priced)) return;
     this.estimate = estimate;
     this.estimatedPlaces = this.places;
@@ -107,7 +107,7 @@ export class Plan {
   }
 }
 
-/** Settings that are not what they are unless told. */
+/** Settings that differ from their defaults. */
 export function decided(settings: Settings, schema: Record<string, unknown>): Settings {
   const usual = new Map(fieldsOf(schema).map(({ name, fallback }) => [name, fallback]));
   return Object.fromEntries(

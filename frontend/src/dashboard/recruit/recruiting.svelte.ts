@@ -86,7 +86,7 @@ export class Recruiting {
     this.version += 1;
   }
 
-  /** Ask for something, then read all anew. */
+  /** Ask for something, then read everything again. */
   async change<T>(path: string, method: 'POST' | 'PUT' | 'DELETE', body?: unknown): Promise<T> {
     const options = body === undefined ? { method } : { method, body };
     const reply = await request<T>(`${this.path}${path}`, options);

@@ -98,7 +98,7 @@ export function answersWanted(n: number): string {
   return n === 1 ? '1 answer is still needed' : `${n} answers are still needed`;
 }
 
-/** "3 handed in, 2 at work, 1 given back": what became of the places that were taken. */
+/** "3 submitted, 2 at work, 1 returned": what became of the places that were taken. */
 export function workOf(counts: Record<string, number>): string {
   const sum = (...states: string[]) =>
     states.reduce((total, state) => total + (counts[state] ?? 0), 0);

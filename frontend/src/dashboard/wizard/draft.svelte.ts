@@ -33,7 +33,7 @@ export class CampaignDraft {
   plan = $state.raw<Plan | null>(null);
   error = $state('');
   saving = $state(false);
-  /** Rises with everything that is saved: what shows the campaign shows it anew. */
+  /** Rises with everything that is saved: views of the campaign are updated. */
   saved = $state(0);
   /** The budget was chosen by hand: no suggestion takes its place. */
   private chosenBudget = false;
@@ -149,7 +149,7 @@ export class CampaignDraft {
     let stored: Campaign | null = null;
     await this.tell(async () => {
       stored = await this.patch({ body: this.sent });
-      // What was typed meanwhile is newer than the reply.
+      // What was typed in the meantime is newer than the reply.
       if (this.campaign && Object.keys(this.pending).length === 0)
         this.campaign = asTyped(stored, this.campaign);
       await this.readPlan();

@@ -1,5 +1,5 @@
-/** Deeds that ask for words first. */
-import type { Deed } from './attention';
+/** Actions that ask for words first. */
+import type { Action } from './attention';
 
 interface Form {
   readonly question: string;
@@ -8,7 +8,7 @@ interface Form {
   readonly required: boolean;
 }
 
-export const FORM_OF: Partial<Record<Deed, Form>> = {
+export const FORM_OF: Partial<Record<Action, Form>> = {
   reject: { question: 'Why do you reject it?', help: '', button: 'Reject', required: true },
   dismiss: {
     question: 'Why should nothing be done?',
