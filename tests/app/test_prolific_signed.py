@@ -47,7 +47,7 @@ def test_a_bonus_list_is_as_documented() -> None:
 
 @pytest.mark.parametrize("line", [(SUBMISSION, 0), (SUBMISSION, -5), ("a,9.00\nb", 5), ("", 5)])
 def test_a_bonus_list_takes_nothing_but_ids_and_positive_amounts(line: tuple[str, int]) -> None:
-    with pytest.raises(ValueError, match=r"bonus|id"):
+    with pytest.raises(ValueError, match=r"bonus|ID"):
         bonus_list([line])
 
 
