@@ -243,7 +243,7 @@ def test_several_images_are_dragged_at_once_and_back(browser: Browser, web: Syst
     expect(person.bin(3).locator(TILES)).to_have_count(1)
     person.drag(person.bin(3).locator(TILES).first, page.get_by_test_id("tray"))
     expect(tray).to_have_count(8)
-    expect(page.get_by_test_id("announcement")).to_contain_text("taken out")
+    expect(page.get_by_test_id("announcement")).to_contain_text("removed")
 
 
 # --- for everybody ---------------------------------------------------------------------------
@@ -431,7 +431,7 @@ def test_the_server_killed_before_the_answer_and_the_page_reloaded(
     # Only the page that comes anew can send it.
     page.reload()
     page.unroute("**/answer")
-    expect(page.get_by_role("status").first).to_contain_text("on its way", timeout=SLOW)
+    expect(page.get_by_role("status").first).to_contain_text("It has been sent now", timeout=SLOW)
     expect(page.get_by_test_id("progress")).to_contain_text("1 of", timeout=SLOW)
     (answer,) = stored()
     assert answer.groups is not None
@@ -510,7 +510,7 @@ def test_another_device_goes_on_by_the_personal_address(browser: Browser, web: S
     # Back at the first one, which knows nothing of it: both moves are kept.
     desk = Person(page, "mouse", kind_of)
     desk.tile(desk.images()[7]).click()
-    expect(page.get_by_role("status").first).to_contain_text("taken in", timeout=SLOW)
+    expect(page.get_by_role("status").first).to_contain_text("have been added", timeout=SLOW)
     expect(page.locator(".tile.grouped")).to_have_count(6)
     with transaction() as session:
         assert session.scalar(select(func.count()).select_from(Annotator)) == 1

@@ -97,7 +97,7 @@ def test_a_password_and_a_list_let_in_whom_they_should(browser: Browser, web: Sy
     late = annotator(browser, address)
     late.get_by_test_id("link-password").fill("open sesame")
     late.keyboard.press("Enter")
-    expect(late.get_by_role("heading", name="Nobody new can take part")).to_be_visible()
+    expect(late.get_by_role("heading", name="The study is not taking new people")).to_be_visible()
 
     owed = page.get_by_test_id("owed")
     expect(owed).to_contain_text(code)
