@@ -168,8 +168,8 @@ def test_items_without_votes_change_nothing() -> None:
         ({"X": np.ones((80, 2))}, "all features of X are constant"),
         ({"X": np.ones((79, 2))}, "79 items, but votes are about 80"),
         ({"X": np.empty((0, 2))}, "not empty"),
-        ({"votes": np.ones((80, 5))}, "mostly voted 'no', got 0"),
-        ({"votes": np.full((80, 5), -1)}, "mostly voted 'yes', got 0"),
+        ({"votes": np.ones((80, 5))}, "mostly 'no' votes, got 0"),
+        ({"votes": np.full((80, 5), -1)}, "mostly 'yes' votes, got 0"),
         ({"votes": np.full((80, 5), 3)}, "must be 0, 1 or -1"),
         ({"products": -1}, "products must be a whole number >= 0"),
         ({"n": 2}, "n must be a whole number >= 3"),
@@ -288,8 +288,8 @@ def test_an_annotator_who_always_says_yes_leaves_the_classifier_sane() -> None:
     [
         ({"X": np.full((80, 2), np.nan)}, "must be finite, got nan in row 0, feature 0"),
         ({"X": np.ones((80, 2))}, "all features of X are constant"),
-        ({"votes": np.ones((80, 5))}, "mostly voted 'no', got 0"),
-        ({"votes": np.full((80, 5), -1)}, "mostly voted 'yes', got 0"),
+        ({"votes": np.ones((80, 5))}, "mostly 'no' votes, got 0"),
+        ({"votes": np.full((80, 5), -1)}, "mostly 'yes' votes, got 0"),
     ],
 )
 def test_the_classifier_says_what_cannot_be_learned_from(change: dict[str, Any], says: str) -> None:
