@@ -51,6 +51,8 @@ lint: $(ENVIRONMENT) frontend/node_modules/.installed $(SCHEMA) ## ruff, mypy, i
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@echo "==> code that makes markup, SQL or programs of text"
 	@$(BIN)/python -m pytest -q --no-header tests/setup/test_dangerous_code.py
+	@echo "==> words that the field does not use"
+	@$(BIN)/python -m pytest -q --no-header tests/setup/test_words.py
 	@echo "==> mypy"
 	@$(BIN)/mypy
 	@echo "==> import-linter"

@@ -175,7 +175,7 @@ def next_grid(page: Page) -> float:
     if page.locator("section[data-group]").count():
         page.locator("section[data-group='0'] .name").tap()
     for words in page.locator("[data-description='0']").all():
-        words.fill("alike")
+        words.fill("similar")
     page.get_by_test_id("submit").tap()
     began = page.evaluate("performance.now()")
     page.get_by_test_id("submit-leftovers").tap()

@@ -238,7 +238,7 @@ def _take(session: Session, campaign: Campaign, annotator: Annotator, measure: M
 
 def _learn_anew(session: Session, campaign: Campaign) -> None:
     if campaign.n_finished:
-        request_job(session, campaign.id, campaign.n_answers, anew=True)
+        request_job(session, campaign.id, campaign.n_answers, again=True)
 
 
 def _work(session: Session, campaign: Campaign, annotator_id: UUID | None = None) -> Iterator[Work]:

@@ -181,7 +181,7 @@ def _change_budget(session: Session, campaign: Campaign, budget: int, rounds: in
     campaign.budget, campaign.rounds, campaign.laid_out = budget, rounds, stood
     if active_job(session, campaign.id) is not None:
         # The running job makes grids for the old rounds, so another job is needed.
-        request_job(session, campaign.id, campaign.n_answers, anew=True)
+        request_job(session, campaign.id, campaign.n_answers, again=True)
 
 
 def clone_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
@@ -248,7 +248,7 @@ def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Ca
     service.moved(session, account, campaign, "running", "reopened")
     if campaign.n_finished:
         # The next round's grids are made by a job that sees the campaign as running.
-        request_job(session, campaign.id, campaign.n_answers, anew=True)
+        request_job(session, campaign.id, campaign.n_answers, again=True)
     return campaign
 
 

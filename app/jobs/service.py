@@ -29,12 +29,12 @@ TASKS = {LEARN: LEARN_TASK, DRY_RUN: DRY_RUN_TASK}
 
 
 def request_job(
-    session: Session, campaign_id: UUID, watermark: int, kind: str = "learn", *, anew: bool = False
+    session: Session, campaign_id: UUID, watermark: int, kind: str = "learn", *, again: bool = False
 ) -> Job:
     """Request a job in the caller's transaction, which holds the campaign's row lock.
 
     A queued job takes the newer watermark. A running one is marked to be followed by another if
-    more answers have arrived by then, or in any case if `anew` (the answers themselves have
+    more answers have arrived by then, or in any case if `again` (the answers themselves have
     changed).
     """
     job = active_job(session, campaign_id, kind, lock=True)
@@ -44,7 +44,7 @@ def request_job(
         job.watermark = max(job.watermark, watermark)
     else:
         job.rerun_wanted = True
-        job.rerun_anew = job.rerun_anew or anew
+        job.rerun_anew = job.rerun_anew or again
     return job
 
 

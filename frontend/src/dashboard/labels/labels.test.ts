@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Juror, LabelQuality } from '../../api/types';
+import type { AnnotatorQuality, LabelQuality } from '../../api/types';
 import {
   concernsFirst,
   goldSentence,
-  jurorWords,
+  qualityWords,
   likely,
   outlook,
   queryOf,
@@ -29,8 +29,15 @@ const QUALITY: LabelQuality = {
   annotators: [],
 };
 
-function aJuror(annotator: number, n_votes: number, sensitivity: number, specificity: number) {
-  return { annotator, n_votes, yes_share: 0.5, sensitivity, specificity, quality: {} } as Juror;
+function aVoter(annotator: number, n_votes: number, sensitivity: number, specificity: number) {
+  return {
+    annotator,
+    n_votes,
+    yes_share: 0.5,
+    sensitivity,
+    specificity,
+    quality: {},
+  } as AnnotatorQuality;
 }
 
 describe('the list', () => {
@@ -88,17 +95,17 @@ describe('the outlook', () => {
 });
 
 describe('annotators', () => {
-  const guesser = aJuror(1, 80, 0.55, 0.5);
+  const guesser = aVoter(1, 80, 0.55, 0.5);
 
   it('are marked when they seem to guess, not before there are votes to tell', () => {
-    expect(jurorWords(guesser)).toBe('looks like guessing');
-    expect(jurorWords({ ...guesser, n_votes: 19 })).toBe('too few votes to say');
-    expect(jurorWords(aJuror(2, 80, 0.2, 0.1))).toBe('votes the opposite');
-    expect(jurorWords(aJuror(3, 80, 0.9, 0.9))).toBe('');
+    expect(qualityWords(guesser)).toBe('looks like guessing');
+    expect(qualityWords({ ...guesser, n_votes: 19 })).toBe('too few votes to say');
+    expect(qualityWords(aVoter(2, 80, 0.2, 0.1))).toBe('votes the opposite');
+    expect(qualityWords(aVoter(3, 80, 0.9, 0.9))).toBe('');
   });
 
   it('come with those to look at first, and who said little last', () => {
-    const all = [aJuror(0, 80, 0.9, 0.9), guesser, aJuror(2, 3, 0.1, 0.1)];
+    const all = [aVoter(0, 80, 0.9, 0.9), guesser, aVoter(2, 3, 0.1, 0.1)];
     expect(concernsFirst(all).map(({ annotator }) => annotator)).toEqual([1, 0, 2]);
   });
 });

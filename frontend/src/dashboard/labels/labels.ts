@@ -1,5 +1,5 @@
 /** Labels by votes, in words and figures. */
-import type { Juror, Label, LabelQuality } from '../../api/types';
+import type { AnnotatorQuality, Label, LabelQuality } from '../../api/types';
 
 export type Tab = 'ranked' | 'contested' | 'no';
 
@@ -106,12 +106,14 @@ export const LEAST_VOTES = 20;
 const GUESSING = 0.3;
 
 /** How much better than chance somebody votes: 1 never errs, 0 guesses (Youden 1950). */
-export function beyondChance(one: Pick<Juror, 'sensitivity' | 'specificity'>): number {
+export function beyondChance(one: Pick<AnnotatorQuality, 'sensitivity' | 'specificity'>): number {
   return one.sensitivity + one.specificity - 1;
 }
 
 /** What the figures of an annotator say; empty where there is nothing to look at. */
-export function jurorWords(one: Pick<Juror, 'n_votes' | 'sensitivity' | 'specificity'>): string {
+export function qualityWords(
+  one: Pick<AnnotatorQuality, 'n_votes' | 'sensitivity' | 'specificity'>,
+): string {
   if (one.n_votes < LEAST_VOTES) return 'too few votes to say';
   const skill = beyondChance(one);
   if (skill <= -GUESSING) return 'votes the opposite';
@@ -119,9 +121,9 @@ export function jurorWords(one: Pick<Juror, 'n_votes' | 'sensitivity' | 'specifi
 }
 
 /** Those to look at first: who seems to guess, then who votes least well. */
-export function concernsFirst(jurors: readonly Juror[]): Juror[] {
-  const few = ({ n_votes }: Juror) => Number(n_votes < LEAST_VOTES);
-  return jurors.toSorted(
+export function concernsFirst(voters: readonly AnnotatorQuality[]): AnnotatorQuality[] {
+  const few = ({ n_votes }: AnnotatorQuality) => Number(n_votes < LEAST_VOTES);
+  return voters.toSorted(
     (a, b) => few(a) - few(b) || beyondChance(a) - beyondChance(b) || a.annotator - b.annotator,
   );
 }
