@@ -53,7 +53,7 @@ def progress_json(campaign_id: UUID, account_id: UUID) -> str | None:
         return ProgressOut.of(read_progress(session, campaign)).model_dump_json()
 
 
-async def _shared_progress(campaign_id: UUID, account_id: UUID) -> str | None:
+async def shared_progress(campaign_id: UUID, account_id: UUID) -> str | None:
     """The same, read once for all pages that ask at the same moment.
 
     What was asked for while it is being read is read again afterwards: it may have changed since.
@@ -86,7 +86,7 @@ async def progress_events(campaign_id: UUID, account_id: UUID) -> AsyncIterator[
     last, ends = "", time.monotonic() + LONGEST_SECONDS
     async with _Changes(campaign_id) as changes:
         while time.monotonic() < ends:
-            current = await _shared_progress(campaign_id, account_id)
+            current = await shared_progress(campaign_id, account_id)
             if current is None:
                 return
             if current != last:

@@ -10,6 +10,7 @@ from uuid import NAMESPACE_DNS, UUID, uuid4, uuid5
 
 import pytest
 
+from app.core import places
 from app.core.places import AT_ONCE, IN_LINE, FairShare, Places, TooManyAtOnce
 
 Message = dict[str, Any]
@@ -210,6 +211,38 @@ def test_a_line_that_is_too_long_is_429() -> None:
         application.begin.set()
         application.end.set()
         await asyncio.gather(*held)
+
+    asyncio.run(run())
+
+
+def test_a_refusal_is_sent_after_a_while_in_which_it_holds_no_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(places, "REFUSAL_SECONDS", 60.0)
+
+    async def refuse(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 429, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def run() -> None:
+        reached = 0
+
+        async def counted(scope: Any, receive: Any, send: Any) -> None:
+            nonlocal reached
+            reached += 1
+            await refuse(scope, receive, send)
+
+        app = FairShare(counted, credential_of, OWNERS.get_owner)
+        waiting = [asyncio.ensure_future(asking(app, "me")) for _ in range(3 * AT_ONCE)]
+        # More than there are places.
+        await until(lambda: reached == 3 * AT_ONCE)
+        assert not any(one.done() for one in waiting)
+        for one in waiting:
+            one.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        monkeypatch.setattr(places, "REFUSAL_SECONDS", 0.0)
+        [start, _] = await asking(app, "me")
+        assert start["status"] == 429
 
     asyncio.run(run())
 
