@@ -111,13 +111,14 @@ class _Greedy:
                 request_job(session, campaign.id, campaign.n_answers)
 
     def check_it_met_its_limits(self) -> None:
-        met = [
+        # Uploads beyond what an account may have at once wait for each other.
+        refused = [
             name
-            for name in ("upload", "download", "follow")
+            for name in ("download", "follow")
             if any(answered[name].get("429", 0) for answered in self.answered)
         ]
-        # In a few seconds an upload or two may be all that is done.
-        assert met == ["upload", "download", "follow"] if FULL else met, self.answered
+        # In a few seconds little may be all that is done.
+        assert refused == ["download", "follow"] if FULL else refused, self.answered
         for name in self.answered[0] if FULL else ():
             assert any(answered[name].get("200", 0) for answered in self.answered), name
         statuses = {code for answered in self.answered for one in answered.values() for code in one}
