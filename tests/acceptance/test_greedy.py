@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from app.accounts.models import Account
 from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
@@ -82,6 +84,10 @@ class _Greedy:
         ]
         for campaign in self._campaigns:
             add_answers(campaign, ANSWERS if FULL else 300)
+        # The process that answers what takes long is there.
+        answers = f"{system.base_url}/api/v1/campaigns/{self._campaigns[0].id}/answers"
+        headers = {"Authorization": f"Bearer {self._token}"}
+        assert httpx.get(answers, headers=headers, timeout=60).status_code == 200
         self.answered: list[dict[str, dict[str, int]]] = []
 
     @contextmanager
