@@ -184,7 +184,7 @@ def list_owed(
     return paging.page([OwedOut.of(payables.owed_row(campaign, *row)) for row in rows])
 
 
-@api.get("/payables.csv", response_class=Response)
+@api.get("/owed.csv", response_class=Response)
 @heavy
 def download_owed(
     campaign_id: UUID,
