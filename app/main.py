@@ -32,7 +32,7 @@ from app.core.middleware import (
     SameOriginWrites,
     SecurityHeaders,
 )
-from app.core.places import FairShare
+from app.core.places import FairShare, refuse_at_once
 from app.core.problems import install_error_handlers
 from app.core.requests import Requests
 from app.core.web import templates
@@ -181,6 +181,7 @@ def served_heavy() -> FastAPI:
     """The same for the process of heavy requests (app/core/heavy.py). The other one counts and
     logs them all."""
     serve_no_annotators()
+    refuse_at_once()
     logging.getLogger(REQUESTS).disabled = True
     return _made_ready("web-heavy")
 

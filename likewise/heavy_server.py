@@ -21,8 +21,8 @@ from types import FrameType
 import uvicorn
 
 logger = logging.getLogger(__name__)
-# The priority is lower than that of annotators and pages.
-NICENESS = 15
+# The priority is lower than that of annotators and pages, and higher than that of trainings.
+NICENESS = 5
 # If memory runs out, Linux kills this process rather than the one that annotators wait for.
 OOM_SCORE = "500"
 # The pause before a restart doubles up to LONGEST_PAUSE, unless the process ran for WHILE_SECONDS.

@@ -233,6 +233,12 @@ class FairShare:
         return not has_left
 
 
+def refuse_at_once() -> None:
+    """Leave the delay of refusals to the process that the client is connected to."""
+    global REFUSAL_SECONDS
+    REFUSAL_SECONDS = 0.0
+
+
 def _slow_to_refuse(send: Send) -> Send:
     """`send` that holds refusals (429) back for a moment, in which they cost nothing."""
 

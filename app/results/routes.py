@@ -30,7 +30,6 @@ HowMany = Annotated[int, Query(ge=1, le=200, description="Number of neighbours."
 
 
 @api.get("/progress")
-@heavy
 def read_progress(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> ProgressOut:
     """Return the progress of a campaign: answers, rounds, trainings, models."""
     campaign = get_campaign(session, account, campaign_id)
@@ -38,7 +37,6 @@ def read_progress(campaign_id: UUID, session: DatabaseSession, account: SignedIn
 
 
 @api.get("/events", response_class=EventSourceResponse)
-@heavy
 def follow_progress(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> EventSourceResponse:
