@@ -73,8 +73,7 @@ class Commitments:
 
 @dataclass(frozen=True)
 class Owed:
-    """A payment to record. `rule` tells what it is for; each assignment has one payment per
-    rule."""
+    """A payment to record; `rule` is what it is for, once for each assignment."""
 
     kind: Kind
     rule: str
@@ -163,9 +162,8 @@ def _extras_at_work_cents(session: Session, recruitment: Recruitment) -> int:
 
 
 def _may_be_paid() -> ColumnElement[bool]:
-    """SQL: an assignment that was submitted or may still be. Someone who has left an ended posting
-    is owed nothing, but while people are at work there or are not listed yet, nobody knows who has
-    left."""
+    """SQL: an assignment that was submitted or may still be. Nothing is payable to people who left
+    an ended posting, but until all are listed and at rest, nobody knows who has left."""
     handed_in = (
         select(Submission.id)
         .where(

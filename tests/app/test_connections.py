@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
 import httpx
@@ -195,7 +196,7 @@ def test_a_few_requests_may_be_sent_ahead_of_their_replies_and_no_more() -> None
         for much in (100 * request, request + b"GET / HTTP/1.1\r\nX: " + MOST_BYTES_AHEAD * b"x"):
             with closing(a_connection(port)) as hasty:
                 hasty.sendall(much)
-                until(lambda one=hasty: is_closed(one))  # type: ignore[misc]
+                until(partial(is_closed, hasty))
         with closing(a_connection(port)) as newcomer:
             assert b"200 OK" in asked(newcomer)
 
