@@ -16,13 +16,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 import uvicorn
 
+from app.core.priority import give_way
+
 logger = logging.getLogger(__name__)
 # The priority is lower than that of annotators and pages, and higher than that of trainings.
-NICENESS = 5
+NICENESS = 10
 # If memory runs out, Linux kills this process rather than the one that annotators wait for.
 OOM_SCORE = "500"
 # The pause before a restart doubles up to LONGEST_PAUSE, unless the process ran for WHILE_SECONDS.
@@ -80,7 +81,11 @@ class _Keeper(threading.Thread):
                 if self._stopping.is_set():
                     return "is no longer needed"
                 # The pipe closes with this process even if it is killed, and so ends the child.
-                self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE)
+                # A session of its own can have a lower priority, and does not get Ctrl-C: the web
+                # server does, and ends this process after its requests.
+                self._process = subprocess.Popen(
+                    self._command, stdin=subprocess.PIPE, start_new_session=True
+                )
         except OSError as error:
             # Memory or file descriptors ran out; they may be free again at the next try.
             return f"could not be started ({error})"
@@ -105,13 +110,6 @@ class _Keeper(threading.Thread):
             process.wait()
 
 
-class _Server(uvicorn.Server):
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Ignore Ctrl-C: the web server gets it too, and ends this process after its requests."""
-        if sig != signal.SIGINT:
-            super().handle_exit(sig, frame)
-
-
 def _end_with_parent() -> None:
     # `sys.stdin` would hold its lock when the interpreter ends.
     while os.read(sys.stdin.fileno(), 1):
@@ -120,7 +118,7 @@ def _end_with_parent() -> None:
 
 
 def _give_way() -> None:
-    os.nice(NICENESS)
+    give_way(os.getpid(), NICENESS)
     score = Path("/proc/self/oom_score_adj")
     if score.exists():
         score.write_text(OOM_SCORE)
@@ -146,7 +144,7 @@ def main() -> None:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    _Server(config).run()
+    uvicorn.Server(config).run()
 
 
 if __name__ == "__main__":

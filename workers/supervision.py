@@ -13,7 +13,6 @@ import sys
 import tempfile
 import threading
 import time
-from pathlib import Path
 from typing import IO
 from uuid import UUID
 
@@ -23,6 +22,7 @@ from sqlalchemy.exc import DBAPIError
 from app.core.database import transaction
 from app.core.errors import LostLease
 from app.core.outages import through_outages
+from app.core.priority import give_way
 from app.core.settings import get_settings
 from app.jobs.models import Job
 from app.jobs.service import claim_job, fail_job, release_job, renew_lease
@@ -30,8 +30,8 @@ from app.jobs.service import claim_job, fail_job, release_job, renew_lease
 logger = logging.getLogger(__name__)
 _stopping = threading.Event()
 POLL_SECONDS = 0.2
-NICENESS = 10
-WRITES = 5
+# Below the process for heavy requests (likewise/heavy_server.py), for whose replies people wait.
+NICENESS = 15
 # Tracebacks end like this: `ValueError: …`, `package.module.Error: …`, `MemoryError`.
 _ERROR = re.compile(r"[\w.]*(Error|Exception|\.\w+)(: |$)")
 
@@ -61,7 +61,7 @@ def supervise_job(job_id: UUID) -> None:
     with tempfile.TemporaryFile() as errors:
         child = _start(job, errors)
         try:
-            _give_way(child.pid)
+            give_way(child.pid, NICENESS)
             outcome = _watch(job, child)
         finally:
             _end(child)
@@ -74,36 +74,6 @@ def _start(job: Job, errors: IO[bytes]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [*command, *arguments], stderr=errors, stdin=subprocess.DEVNULL, start_new_session=True
     )
-
-
-def _give_way(pid: int) -> None:
-    """Give a training a lower priority from the start: people who wait for the next page come
-    first.
-
-    Linux first divides the cores among sessions, and applies niceness only within each of them, so
-    the niceness of the process's session must be raised as well.
-    """
-    niceness = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
-    try:
-        os.setpriority(os.PRIO_PROCESS, pid, niceness)
-        session = Path(f"/proc/{pid}/autogroup")
-        if session.exists():
-            _written(session, str(niceness))
-    except OSError as error:
-        logger.warning("could not lower the priority of a training: %s", error)
-
-
-def _written(setting: Path, value: str) -> None:
-    """Write a setting; Linux accepts one such value per tenth of a second, from anyone. Raises
-    OSError."""
-    for _ in range(WRITES - 1):
-        try:
-            setting.write_text(value)
-        except BlockingIOError:
-            time.sleep(0.1)
-        else:
-            return
-    setting.write_text(value)
 
 
 def _watch(job: Job, child: subprocess.Popen[bytes]) -> str:

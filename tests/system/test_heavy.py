@@ -1,10 +1,12 @@
 """The web server's second process, which answers what would keep annotators waiting."""
 
 import io
+import os
 import re
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import psutil
@@ -15,7 +17,9 @@ from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
 from app.core.bodies import StrictRoute
 from app.core.heavy import AT_ONCE, is_heavy
+from app.core.priority import LOWEST
 from app.main import app
+from likewise import heavy_server
 from tests.support.builders import (
     a_campaign,
     a_collection,
@@ -25,6 +29,7 @@ from tests.support.builders import (
     sign_in,
 )
 from tests.support.system import System, wait_until
+from workers import supervision
 
 OF_ANNOTATORS = ("/a/", "/api/v1/annotate")
 
@@ -74,6 +79,21 @@ def test_every_heavy_route_hands_its_requests_over_and_none_is_an_annotators() -
     assert len(heavy) > 30
     assert [route.path for route in heavy if not isinstance(route, StrictRoute)] == []
     assert [route.path for route in heavy if route.path.startswith(OF_ANNOTATORS)] == []
+
+
+def test_it_gives_way_to_the_web_server_in_a_session_of_its_own(
+    web: System, http: httpx.Client
+) -> None:
+    """Niceness counts within a session only, where Linux groups processes by sessions."""
+    *_, process = at_work(web, http)
+    server = web.processes["web"].pid
+    assert os.getsid(process.pid) == process.pid != os.getsid(server)
+    lower = min(LOWEST, psutil.Process(server).nice() + heavy_server.NICENESS)
+    assert process.nice() == lower
+    group = Path(f"/proc/{process.pid}/autogroup")
+    if group.exists():
+        assert group.read_text().endswith(f"nice {lower}\n")
+    assert heavy_server.NICENESS < supervision.NICENESS
 
 
 def test_a_reply_comes_whole_with_the_headers_of_all_replies(
