@@ -7,7 +7,8 @@ Redis it is read every few seconds, so a page is at worst a little late.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from uuid import UUID
 
 from redis.asyncio import Redis
@@ -33,10 +34,12 @@ PAUSE_SECONDS = 0.5
 LONGEST_SECONDS = 600.0
 # This makes proxies keep a silent stream open.
 PING_SECONDS = 15
-# An event loop, a campaign, an account. Of each, one read is under way and one waits for it.
+# Pages are told of news one after another, so that they do not all write at the same moment while
+# an annotator waits.
+BETWEEN_PAGES_SECONDS = 0.005
+# An event loop, a campaign, an account.
 _Key = tuple[asyncio.AbstractEventLoop, UUID, UUID]
-_running: dict[_Key, asyncio.Task[str | None]] = {}
-_queued: dict[_Key, asyncio.Task[str | None]] = {}
+_watches: dict[_Key, "_Watch"] = {}
 
 
 def progress_json(campaign_id: UUID, account_id: UUID) -> str | None:
@@ -53,49 +56,101 @@ def progress_json(campaign_id: UUID, account_id: UUID) -> str | None:
         return ProgressOut.of(read_progress(session, campaign)).model_dump_json()
 
 
-async def shared_progress(campaign_id: UUID, account_id: UUID) -> str | None:
-    """The same, read once for all pages that ask at the same moment.
-
-    What was asked for while it is being read is read again afterwards: it may have changed since.
-    """
-    key = (asyncio.get_running_loop(), campaign_id, account_id)
-    queued = _queued.get(key)
-    if queued is None:
-        queued = _queued[key] = asyncio.create_task(_read_after(_running.get(key), key))
-    return await asyncio.shield(queued)
-
-
-async def _read_after(earlier: asyncio.Task[str | None] | None, key: _Key) -> str | None:
-    if earlier is not None:
-        await asyncio.wait({earlier})
-    own = _running[key] = _queued.pop(key)
-    try:
-        return await run_in_threadpool(progress_json, *key[1:])
-    finally:
-        if _running.get(key) is own:
-            del _running[key]
-
-
 async def progress_events(campaign_id: UUID, account_id: UUID) -> AsyncIterator[dict[str, str]]:
     """Yield `progress` events: the first immediately, then one per change, at most two a second.
 
     A `changed` event without data means that something changed that is not part of the progress,
     such as a payment. The stream ends when the account can no longer see the campaign. It also ends
-    with `again` after some minutes, and a client whose session has ended cannot reconnect.
+    with `again` after some minutes, and a client whose session has ended cannot reconnect. Raises
+    what reading the progress raises.
     """
     last, ends = "", time.monotonic() + LONGEST_SECONDS
-    async with _Changes(campaign_id) as changes:
-        while time.monotonic() < ends:
-            current = await shared_progress(campaign_id, account_id)
-            if current is None:
+    with _followed(campaign_id, account_id) as (watch, news):
+        changes = watch.changes
+        while await _comes(news, ends):
+            news.clear()
+            if watch.has_ended():
                 return
-            if current != last:
-                yield {"event": "progress", "data": current}
-                last = current
-            await asyncio.sleep(PAUSE_SECONDS)
-            if await changes.wait():
+            if watch.changes > changes:
+                changes = watch.changes
                 yield {"event": "changed", "data": ""}
-        yield {"event": "again", "data": ""}
+            if watch.progress != last:
+                last = watch.progress
+                yield {"event": "progress", "data": last}
+    yield {"event": "again", "data": ""}
+
+
+class _Watch:
+    """Reads the progress of one campaign for all pages of an account that follow it.
+
+    progress: as last read; empty before. changes: how many were announced. pages: of each, what is
+    set when there is something new
+    """
+
+    def __init__(self, campaign_id: UUID, account_id: UUID) -> None:
+        self.progress, self.changes = "", 0
+        self.pages: list[asyncio.Event] = []
+        self.task = asyncio.create_task(self._run(campaign_id, account_id))
+
+    def has_ended(self) -> bool:
+        """Whether the campaign can no longer be seen. Raises what reading the progress raised."""
+        if not self.task.done():
+            return False
+        self.task.result()
+        return True
+
+    async def _run(self, campaign_id: UUID, account_id: UUID) -> None:
+        self.task.add_done_callback(self._end)
+        async with _Changes(campaign_id) as changes:
+            while True:
+                current = await run_in_threadpool(progress_json, campaign_id, account_id)
+                if current is None:
+                    return
+                if current != self.progress:
+                    self.progress = current
+                    await self._tell()
+                await asyncio.sleep(PAUSE_SECONDS)
+                if await changes.wait():
+                    self.changes += 1
+                    await self._tell()
+
+    async def _tell(self) -> None:
+        for news in list(self.pages):
+            news.set()
+            await asyncio.sleep(BETWEEN_PAGES_SECONDS)
+
+    def _end(self, _: asyncio.Task[None]) -> None:
+        for news in self.pages:
+            news.set()
+
+
+@contextmanager
+def _followed(campaign_id: UUID, account_id: UUID) -> Iterator[tuple[_Watch, asyncio.Event]]:
+    key = (asyncio.get_running_loop(), campaign_id, account_id)
+    watch = _watches.get(key)
+    if watch is None or watch.task.done():
+        watch = _watches[key] = _Watch(campaign_id, account_id)
+    news = asyncio.Event()
+    if watch.progress:
+        news.set()
+    watch.pages.append(news)
+    try:
+        yield watch, news
+    finally:
+        watch.pages.remove(news)
+        if not watch.pages:
+            watch.task.cancel()
+            if _watches.get(key) is watch:
+                del _watches[key]
+
+
+async def _comes(news: asyncio.Event, ends: float) -> bool:
+    """Wait for news; False at the end of the time."""
+    try:
+        async with asyncio.timeout(ends - time.monotonic()):
+            return await news.wait()
+    except TimeoutError:
+        return False
 
 
 class ProgressStream(EventSourceResponse):

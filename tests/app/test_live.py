@@ -8,18 +8,23 @@ import pytest
 
 from app.results import live
 
+pytestmark = pytest.mark.usefixtures("environment")
+
 
 class Readings:
-    """Readings of progress that end when they may; each returns its number."""
+    """Readings of progress that end when they may; each returns its number, or fails."""
 
     def __init__(self) -> None:
         self.begun = 0
-        self.may_end = threading.Event()
+        self.may_end = threading.Semaphore(0)
+        self.fails = False
 
     def read(self, campaign_id: UUID, account_id: UUID) -> str:
         self.begun += 1
         number = self.begun
-        assert self.may_end.wait(20)
+        assert self.may_end.acquire(timeout=20)
+        if self.fails:
+            raise ConnectionError("no database")
         return str(number)
 
 
@@ -27,7 +32,27 @@ class Readings:
 def readings(monkeypatch: pytest.MonkeyPatch) -> Readings:
     made = Readings()
     monkeypatch.setattr(live, "progress_json", made.read)
+    monkeypatch.setattr(live, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(live, "PAUSE_SECONDS", 0.05)
     return made
+
+
+def a_page(campaign: UUID, account: UUID, n: int = 1) -> asyncio.Task[list[str]]:
+    """A page that leaves after n events of progress, and returns them."""
+
+    async def follow() -> list[str]:
+        progress: list[str] = []
+        events = live.progress_events(campaign, account)
+        try:
+            async for event in events:
+                progress += [event["data"]] if event["event"] == "progress" else []
+                if len(progress) == n:
+                    return progress
+            return progress
+        finally:
+            await events.aclose()
+
+    return asyncio.create_task(follow())
 
 
 async def begun(readings: Readings, n: int) -> None:
@@ -36,22 +61,20 @@ async def begun(readings: Readings, n: int) -> None:
             await asyncio.sleep(0.005)
 
 
-def test_who_asks_together_shares_one_reading_and_who_asks_later_gets_a_newer_one(
-    readings: Readings,
-) -> None:
+def test_pages_that_follow_a_campaign_share_its_readings(readings: Readings) -> None:
     campaign, account = uuid4(), uuid4()
 
     async def run() -> None:
-        first = [asyncio.create_task(live.shared_progress(campaign, account)) for _ in range(40)]
+        pages = [a_page(campaign, account, n=2) for _ in range(40)]
         await begun(readings, 1)
-        # What has changed since the reading began may be missing in it.
-        later = [asyncio.create_task(live.shared_progress(campaign, account)) for _ in range(40)]
-        await asyncio.sleep(0.05)
-        assert readings.begun == 1
-        readings.may_end.set()
-        assert set(await asyncio.gather(*first)) == {"1"}
-        assert set(await asyncio.gather(*later)) == {"2"}
-        assert await live.shared_progress(campaign, account) == "3"
+        readings.may_end.release()
+        await begun(readings, 2)
+        # Who comes later is told at once what was read last.
+        assert await a_page(campaign, account) == ["1"]
+        readings.may_end.release(100)
+        assert [await page for page in pages] == [["1", "2"]] * 40
+        # Nobody follows it any more.
+        assert live._watches == {}
 
     asyncio.run(run())
 
@@ -61,10 +84,10 @@ def test_other_campaigns_and_accounts_are_read_for_themselves(readings: Readings
 
     async def run() -> None:
         asked = [(campaign, account), (campaign, uuid4()), (uuid4(), account)]
-        tasks = [asyncio.create_task(live.shared_progress(*one)) for one in asked]
+        pages = [a_page(*one) for one in asked]
         await begun(readings, 3)
-        readings.may_end.set()
-        assert set(await asyncio.gather(*tasks)) == {"1", "2", "3"}
+        readings.may_end.release(100)
+        assert {(await page)[0] for page in pages} == {"1", "2", "3"}
 
     asyncio.run(run())
 
@@ -73,13 +96,31 @@ def test_who_leaves_takes_the_reading_from_nobody(readings: Readings) -> None:
     campaign, account = uuid4(), uuid4()
 
     async def run() -> None:
-        leaving = asyncio.create_task(live.shared_progress(campaign, account))
-        staying = asyncio.create_task(live.shared_progress(campaign, account))
+        leaving, staying = (a_page(campaign, account) for _ in range(2))
         await begun(readings, 1)
         leaving.cancel()
-        readings.may_end.set()
-        assert await staying == "1"
-        with pytest.raises(asyncio.CancelledError):
-            await leaving
+        await asyncio.wait({leaving})
+        readings.may_end.release(100)
+        assert await staying == ["1"]
+        assert leaving.cancelled()
+
+    asyncio.run(run())
+
+
+def test_a_reading_that_fails_ends_the_pages_and_the_next_one_reads_again(
+    readings: Readings,
+) -> None:
+    campaign, account = uuid4(), uuid4()
+
+    async def run() -> None:
+        readings.fails = True
+        pages = [a_page(campaign, account) for _ in range(3)]
+        await begun(readings, 1)
+        readings.may_end.release(100)
+        for page in pages:
+            with pytest.raises(ConnectionError):
+                await page
+        readings.fails = False
+        assert await a_page(campaign, account) == ["2"]
 
     asyncio.run(run())

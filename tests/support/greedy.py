@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -72,42 +72,44 @@ class Greedy:
         sys.stdin.read()
         self._over.set()
 
-    def _again_and_again(self, name: str, do: Callable[[httpx.Client], int]) -> None:
+    def _again_and_again(self, name: str, do: Callable[[httpx.Client], Iterator[int]]) -> None:
         answered = self.answered.setdefault(name, Counter())
         with httpx.Client(base_url=self._base_url, headers=self._headers, timeout=120) as http:
             while not self._over.is_set():
                 try:
-                    answered[str(do(http))] += 1
+                    # Counted when the reply begins: that of a page that is followed has no end.
+                    for status in do(http):
+                        answered[str(status)] += 1
                 except httpx.TransportError as error:
                     answered[type(error).__name__] += 1
                 time.sleep(SOON)
 
-    def _upload(self, http: httpx.Client) -> int:
+    def _upload(self, http: httpx.Client) -> Iterator[int]:
         file = {"files": ("pictures.zip", pictures())}
-        return http.post(f"/api/v1/collections/{self._collection}/files", files=file).status_code
+        yield http.post(f"/api/v1/collections/{self._collection}/files", files=file).status_code
 
-    def _download(self, http: httpx.Client) -> int:
+    def _download(self, http: httpx.Client) -> Iterator[int]:
         path = f"/api/v1/campaigns/{self._campaigns[0]}/export/archive.zip"
         with http.stream("GET", path) as reply:
+            yield reply.status_code
             for _ in reply.iter_raw(READ_BYTES):
                 if self._over.wait(READ_PAUSE):
                     break
-            return reply.status_code
 
-    def _follow(self, http: httpx.Client) -> int:
+    def _follow(self, http: httpx.Client) -> Iterator[int]:
         with http.stream("GET", f"/api/v1/campaigns/{self._campaigns[0]}/events") as reply:
+            yield reply.status_code
             for _ in reply.iter_raw():
                 if self._over.is_set():
                     break
-            return reply.status_code
 
-    def _ask(self, http: httpx.Client) -> int:
+    def _ask(self, http: httpx.Client) -> Iterator[int]:
         campaign = f"/api/v1/campaigns/{random.choice(self._campaigns)}"
         paths = (
             "", "/answers", "/annotators", "/models/1/insight", "/models/1/map", "/map/images",
             "/export/answers.csv",
         )  # fmt: skip
-        return http.get(campaign + random.choice(paths)).status_code
+        yield http.get(campaign + random.choice(paths)).status_code
 
 
 def _give_way() -> None:
