@@ -7,8 +7,8 @@ from uuid import UUID
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
+from zxcvbn import zxcvbn
 
-from app.accounts.guessable import is_guessable
 from app.core import throttle
 from app.core.errors import InvalidInput, LikewiseError
 
@@ -25,6 +25,15 @@ CONTEXT_WORDS = (
     "likewise", "admin", "administrator", "requester", "annotator", "localhost", "prolific",
     "mturk", "password", "campaign", "crowd",
 )  # fmt: skip
+
+# Rows of keyboards that zxcvbn does not know.
+KEYBOARDS = (
+    "qwertzuiop", "yxcvbnm", "azertyuiop", "qsdfghjklm", "йцукенгшщзхъ", "фывапролджэ",
+)  # fmt: skip
+# zxcvbn's score: 10^8 guesses or more, which take an attacker long against Argon2id.
+LEAST_SCORE = 3
+# The time of zxcvbn grows with the square of the length.
+LONGEST_SCORED = 72
 
 logger = logging.getLogger(__name__)
 
@@ -49,14 +58,30 @@ def hash_password(password: str, email: str) -> str:
             f"{len(password)}.",
             code="bad_password",
         )
-    own = (email, *re.split(r"[@._+-]", email), *CONTEXT_WORDS)
-    if len(set(password)) < 4 or is_guessable(password, own):
+    if is_guessable(password, (email, *re.split(r"[@._+-]", email), *CONTEXT_WORDS)):
         raise InvalidInput(
             "This password is too easy to guess: it is a common password, or is made of this "
             "site's words or your address. Four random words make a good password.",
             code="bad_password",
         )
     return _hasher.hash(password)
+
+
+def is_guessable(password: str, own: tuple[str, ...] = ()) -> bool:
+    """Tell whether an attacker would soon have tried the password, without any network request.
+
+    own: words connected with its owner and this site, which must not be what makes it long
+    """
+    words = [word.lower() for word in own if len(word) > 1]
+    rest = re.sub("|".join(map(re.escape, words)) or "(?!)", "", password.lower())
+    return min(_score(password, words), _score(rest, words)) < LEAST_SCORE
+
+
+def _score(password: str, words: list[str]) -> int:
+    if not password:
+        return 0
+    found = zxcvbn(password[:LONGEST_SCORED], user_inputs=[*words, *KEYBOARDS])
+    return int(found["score"])
 
 
 def password_fits(stored: str | None, given: str) -> bool:

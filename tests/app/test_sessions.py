@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from redis import Redis
 from sqlalchemy import func, select, update
 
-from app.accounts.guessable import is_guessable
+from app.accounts.passwords import is_guessable
 from app.accounts.models import Account, AuditEvent, BrowserSession
 from app.accounts.service import set_disabled
 from app.accounts.sessions import end_all, forget_old_sessions, renew, session_of
@@ -352,7 +352,8 @@ def test_the_eleventh_wrong_password_within_a_minute_is_too_many(client: TestCli
     [
         "password123", "Passw0rd2024!", "qwertyuiop", "iloveyou12345", "1q2w3e4r5t6y",
         "letmein!!!!!!", "dragondragon", "12345678901", "Likewise2026", "ada.example1",
-        "abcdefghijkl", "asdfghjkl1234", "starwars1977",
+        "abcdefghijkl", "asdfghjkl1234", "starwars1977", "annotator-campaign", "йцукенгшщзхъ",
+        "prolific.mturk.crowd",
     ],
 )  # fmt: skip
 def test_passwords_that_are_tried_first_are_refused(client: TestClient, plain: str) -> None:
