@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from sqlalchemy import Select
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -55,6 +56,20 @@ def apart(
         with session.begin_nested():
             park(key, reason_of(error))
         return None
+
+
+def sweep(
+    session: Session,
+    due: Select[Key],
+    deal: Callable[[Key], Any],
+    park: Callable[[Key, str], Any],
+) -> int:
+    """Deal with up to ROWS_AT_ONCE due rows, skipping locked ones, as in `each_apart`.
+
+    due: selects their keys
+    """
+    keys = session.scalars(due.limit(ROWS_AT_ONCE).with_for_update(skip_locked=True)).all()
+    return each_apart(session, keys, deal, park)
 
 
 def each_apart(

@@ -288,7 +288,7 @@ def test_an_event_of_no_time_keeps_no_other_from_being_taken_in() -> None:
 def test_more_lost_jobs_than_a_sweep_takes_are_left_to_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("app.jobs.service.ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("app.core.sweeps.ROWS_AT_ONCE", 2)
     owner = an_account()
     jobs = [a_queued_job(a_campaign(owner, name=f"Campaign {number}")) for number in range(5)]
     with transaction() as session:
