@@ -10,6 +10,7 @@ parked, and stops no other.
 import logging
 import random
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +24,6 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Mapped, Session
 
 from app.core.database import Identified, transaction
-from app.core.shares import Shares
 from app.core.sweeps import ROWS_AT_ONCE, apart, is_passing, reason_of
 
 logger = logging.getLogger(__name__)
@@ -123,11 +123,14 @@ class DueWork(Generic[Attempt, Outcome]):
 
 
 class WorkQueue:
-    """Kinds of work that share threads, of which an account can use `most` at once."""
+    """Kinds of work that share threads, of which an account has at most `most` at once, because its
+    work may be much and the servers that it waits for slow."""
 
     def __init__(self, *kinds: DueWork[Any, Any], most: int) -> None:
         self._kinds = kinds
-        self._shares = Shares(most)
+        self._most = most
+        self._under_way: Counter[UUID] = Counter()
+        self._lock = threading.Lock()
 
     def do_next(self) -> bool:
         """Do one piece of work that is due. Returns False if there is none.
@@ -136,10 +139,18 @@ class WorkQueue:
         the others.
         """
         for kind in random.sample(self._kinds, len(self._kinds)):
-            with self._shares.claimed(kind.claim) as attempt:
-                if attempt is not None:
-                    kind.complete(attempt)
-                    return True
+            # Only one thread claims at a time; two at once would both find room.
+            with self._lock:
+                attempt = kind.claim([one for one, n in self._under_way.items() if n >= self._most])
+                if attempt is None:
+                    continue
+                self._under_way[attempt.account_id] += 1
+            try:
+                kind.complete(attempt)
+            finally:
+                with self._lock:
+                    self._under_way -= Counter([attempt.account_id])
+            return True
         return False
 
 
