@@ -30,15 +30,14 @@ from app.core.idempotency import forget_old_replies
 from app.core.logs import begin_log, log_the_uncaught
 from app.core.outbox import NOTIFY_CHANNEL, OutboxMessage
 from app.core.settings import get_settings
-from app.core.sweeps import is_passing, reason_of
+from app.core.sweeps import each_apart, is_passing
 from app.jobs.service import requeue_lost_jobs
 from app.operations.clock import shorten_waits
 from app.operations.violations import forget_old_violations
 from app.recruitment.erasure import forget_old
 from app.webhooks.delivery import forget_old_deliveries
 from workers.celery_app import celery
-from workers.deliverer import Deliverer
-from workers.recruiter import Recruiter
+from workers.pool import Pool
 from workers.turns import next_messages
 
 logger = logging.getLogger("workers.dispatcher")
@@ -60,23 +59,27 @@ def relay_messages(limit: int = 100) -> int:
     aside.
     """
     with transaction() as session:
-        waiting = next_messages(session, limit)
-        for message in waiting:
-            try:
-                _send(message)
-            except Exception as error:
-                if isinstance(error, BROKER_ERRORS) and not isinstance(error, SerializationError):
-                    raise
-                logger.exception("outbox message %d cannot be sent and is set aside", message.id)
-                message.refused = reason_of(error)
-            message.dispatched_at = func.clock_timestamp()
+        waiting = {message.id: message for message in next_messages(session, limit)}
+
+        def refuse(message_id: int, reason: str) -> None:
+            waiting[message_id].refused = reason
+            waiting[message_id].dispatched_at = func.clock_timestamp()
+
+        each_apart(session, waiting, lambda one: _send(waiting[one]), refuse, _waits)
         return len(waiting)
+
+
+def _waits(error: Exception) -> bool:
+    """Tell whether a message can be sent once the broker or the database is back."""
+    is_away = isinstance(error, BROKER_ERRORS) and not isinstance(error, SerializationError)
+    return is_away or is_passing(error)
 
 
 def _send(message: OutboxMessage) -> None:
     if not isinstance(message.arguments, dict):
         raise TypeError(f"the arguments are not an object but {type(message.arguments).__name__}")
     celery.send_task(message.task, kwargs=message.arguments, retry=False, ignore_result=True)
+    message.dispatched_at = func.clock_timestamp()
 
 
 def requeue(lost: Callable[[Session], int]) -> None:
@@ -133,13 +136,11 @@ class Dispatcher:
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
-        self._deliverer = Deliverer(self.stopping)
-        self._recruiter = Recruiter(self.stopping)
+        self._pool = Pool(self.stopping)
         self._swept = dict.fromkeys(SWEEPS, -RETENTION_SECONDS)
 
     def run(self) -> None:
-        self._deliverer.start()
-        self._recruiter.start()
+        self._pool.start()
         while not self.stopping.is_set():
             try:
                 self._listen()
@@ -157,8 +158,7 @@ class Dispatcher:
                     pass
 
     def _tick(self) -> None:
-        self._deliverer.wake()
-        self._recruiter.wake()
+        self._pool.wake()
         for seconds, sweeps in SWEEPS.items():
             if time.monotonic() - self._swept[seconds] > seconds:
                 self._swept[seconds] = time.monotonic()

@@ -10,7 +10,6 @@ lock, if no row needs them.
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import func, insert, or_, select, text
@@ -19,8 +18,7 @@ from sqlalchemy.orm import Session
 from app.collections.models import Discard, Image
 from app.core.clock import latest_now
 from app.core.database import get_engine
-from app.core.outbox import OutboxMessage, send_after_commit, sent_since
-from app.core.settings import get_settings
+from app.core.outbox import counts_as_lost, has_recent_message, send_after_commit
 from app.core.storage import delete_below
 from app.core.sweeps import reason_of
 
@@ -142,14 +140,9 @@ def _remove(session: Session, note: Discard) -> None:
 
 def request_removal(session: Session) -> None:
     """Request the task again if there are notes and no message for it is on its way."""
-    since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
-    old = or_(Discard.created_at < since, Discard.created_at > latest_now())
-    waiting = select(Discard.id).where(old, Discard.refused.is_(None))
-    if session.scalar(waiting.limit(1)) is None:
-        return
-    recent = select(OutboxMessage.id).where(
-        OutboxMessage.task == DISCARD_TASK,
-        sent_since(since),
+    old = or_(Discard.created_at < counts_as_lost(), Discard.created_at > latest_now())
+    waiting = select(Discard.id).where(
+        old, Discard.refused.is_(None), ~has_recent_message(task=DISCARD_TASK)
     )
-    if session.scalar(recent.limit(1)) is None:
+    if session.scalar(waiting.limit(1)) is not None:
         send_after_commit(session, DISCARD_TASK, {})

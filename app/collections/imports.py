@@ -1,17 +1,10 @@
-"""The lifecycle of an import: requested on the page, and done by a worker, row by row.
+"""The lifecycle of an import (app/core/leased.py): requested on the page, and done by a worker, row
+by row. A queued or running one can also be cancelled.
 
-queued --claim--> running --complete--> done
-  ^                 |   \\--fail-------> failed          (and from both: cancelled)
-  \\--lease ran out-/
-
-As with jobs, PostgreSQL decides who works: messages may arrive twice or get lost, an expired lease
-means that the worker is gone, and nothing is written except under the epoch of the last claim.
 Progress is written together with the images, so the next worker continues after them.
 """
 
 import logging
-from datetime import UTC, datetime, timedelta
-from functools import partial
 from uuid import UUID
 
 from sqlalchemy import func, select, update
@@ -23,11 +16,10 @@ from app.accounts.service import record_audit
 from app.collections.addresses import allowed_sources, checked_location
 from app.collections.manifest import Row, as_lines, of_lines, read_manifest
 from app.collections.models import Collection, CollectionImport, ImportProblem
-from app.core.errors import Conflict, InvalidInput, LostLease, NotFound
-from app.core.outbox import OutboxMessage, send_after_commit, sent_since
-from app.core.settings import get_settings
+from app.core import leased
+from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.outbox import send_after_commit
 from app.core.storage import get_object, put_object
-from app.core.sweeps import ROWS_AT_ONCE, each_apart
 
 logger = logging.getLogger(__name__)
 IMPORT_TASK = "likewise.import"
@@ -77,7 +69,7 @@ def _begin(
         put_object(rows_key(begun.id), as_lines(rows))
     session.add(begun)
     session.flush()
-    _dispatch(session, begun.id)
+    _dispatch(session, begun)
     record_audit(session, owner.id, "collection.import", "collection", collection.id, source=source)
     return begun
 
@@ -86,8 +78,8 @@ def rows_key(import_id: UUID) -> str:
     return f"imports/{import_id}/rows.jsonl"
 
 
-def _dispatch(session: Session, import_id: UUID) -> None:
-    send_after_commit(session, IMPORT_TASK, {"import_id": str(import_id)}, job_id=import_id)
+def _dispatch(session: Session, one: CollectionImport) -> None:
+    send_after_commit(session, IMPORT_TASK, {"import_id": str(one.id)}, job_id=one.id)
 
 
 def list_imports(session: Session, collection: Collection) -> list[CollectionImport]:
@@ -148,39 +140,15 @@ def retry_import(
 
 def claim_import(session: Session, import_id: UUID) -> CollectionImport | None:
     """Claim a queued import; None if it is not available."""
-    return session.execute(
-        update(CollectionImport)
-        .where(CollectionImport.id == import_id, CollectionImport.state == "queued")
-        .values(
-            state="running",
-            attempts=CollectionImport.attempts + 1,
-            epoch=CollectionImport.epoch + 1,
-            lease_until=lease_end(),
-            started_at=func.coalesce(CollectionImport.started_at, func.now()),
-            error=None,
-        )
-        .returning(CollectionImport)
-    ).scalar()
-
-
-def lease_end() -> datetime:
-    return datetime.now(UTC) + timedelta(seconds=get_settings().job_lease_seconds)
+    began = func.coalesce(CollectionImport.started_at, func.now())
+    return leased.claim(session, CollectionImport, import_id, started_at=began)
 
 
 def held_import(session: Session, import_id: UUID, epoch: int) -> CollectionImport:
-    """Return the running import under its row lock, with its lease renewed; raises LostLease."""
-    one = session.scalar(
-        select(CollectionImport)
-        .where(
-            CollectionImport.id == import_id,
-            CollectionImport.epoch == epoch,
-            CollectionImport.state == "running",
-        )
-        .with_for_update()
-    )
-    if one is None:
-        raise LostLease(f"Import {import_id} was cancelled, or another worker has taken it over.")
-    one.lease_until = lease_end()
+    """Return the running import under its row lock, with its lease renewed; raises LostLease if it
+    was cancelled or another worker has taken it over."""
+    one = leased.require_held(session, CollectionImport, import_id, epoch, lock=True)
+    one.lease_until = leased.lease_end()
     return one
 
 
@@ -194,8 +162,8 @@ def list_rows(session: Session, import_id: UUID, epoch: int, rows: list[Row]) ->
 def end_import(session: Session, import_id: UUID, epoch: int, error: str | None = None) -> None:
     """Record that the import is done, or has failed for good. Raises LostLease."""
     one = held_import(session, import_id, epoch)
-    one.state, one.error = ("failed", error[-2000:]) if error else ("done", None)
-    one.lease_until, one.finished_at = None, datetime.now(UTC)
+    leased.end(one, "failed" if error else "done")
+    one.error = error[-2000:] if error else None
 
 
 def give_back(session: Session, import_id: UUID, epoch: int, error: str | None = None) -> None:
@@ -205,70 +173,32 @@ def give_back(session: Session, import_id: UUID, epoch: int, error: str | None =
     """
     one = held_import(session, import_id, epoch)
     if error is None:
-        one.attempts -= 1
-    _queue_again(session, one, error)
+        leased.give_back(one)
+        _dispatch(session, one)
+    else:
+        _queue_again(session, one, error)
 
 
 def put_off(session: Session, import_id: UUID, epoch: int, reason: str) -> None:
     """Queue a held import for later, without counting an attempt. No message is sent, so it starts
     again when its last message counts as lost. Raises LostLease."""
     one = held_import(session, import_id, epoch)
-    one.state, one.lease_until, one.error = "queued", None, reason
-    one.attempts -= 1
+    leased.give_back(one)
+    one.error = reason
 
 
-def _queue_again(session: Session, one: CollectionImport, error: str | None) -> None:
-    one.lease_until = None
-    if one.attempts < get_settings().job_max_attempts:
-        one.state = "queued"
-        _dispatch(session, one.id)
-    else:
-        one.state, one.finished_at = "failed", datetime.now(UTC)
-        one.error = (error or "")[-2000:]
+def _queue_again(session: Session, one: CollectionImport, error: str) -> None:
+    if not leased.queue_again(session, one, _dispatch):
+        one.error = error[-2000:]
 
 
 def requeue_lost_imports(session: Session) -> int:
-    """Queue imports again that have lost their worker or message, and return how many (see
-    requeue_lost_jobs)."""
-    lost = session.scalars(
-        select(CollectionImport.id)
-        .where(CollectionImport.state == "running", CollectionImport.lease_until < func.now())
-        .limit(ROWS_AT_ONCE)
-        .with_for_update(skip_locked=True)
-    ).all()
-    n_lost = each_apart(session, lost, partial(_lose_worker, session), partial(_park, session))
-    since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
-    recent_message = select(OutboxMessage.id).where(
-        OutboxMessage.job_id == CollectionImport.id,
-        sent_since(since),
-    )
-    silent = session.scalars(
-        select(CollectionImport.id)
-        .where(CollectionImport.state == "queued", ~recent_message.exists())
-        .limit(ROWS_AT_ONCE)
-        .with_for_update(skip_locked=True)
-    ).all()
-    return n_lost + each_apart(
-        session, silent, partial(_dispatch, session), partial(_park, session)
-    )
+    """Queue imports again that have lost their worker or message, and return how many."""
+    return leased.requeue_lost(session, CollectionImport, _lose_worker, _dispatch)
 
 
-def _lose_worker(session: Session, import_id: UUID) -> None:
-    one = session.get_one(CollectionImport, import_id)
+def _lose_worker(session: Session, one: CollectionImport) -> None:
     _queue_again(session, one, f"The worker stopped {one.attempts} times at the same row.")
-
-
-def _park(session: Session, import_id: UUID, reason: str) -> None:
-    session.execute(
-        update(CollectionImport)
-        .where(CollectionImport.id == import_id)
-        .values(
-            state="failed",
-            error=f"This import cannot be processed: {reason}",
-            lease_until=None,
-            finished_at=func.now(),
-        )
-    )
 
 
 def sources() -> list[str]:

@@ -22,6 +22,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.database import Base, Identified
+from app.core.leased import Leased
 
 
 class Collection(Identified, Base):
@@ -58,7 +59,7 @@ class Image(Identified, Base):
     features: Mapped[list[float] | None] = mapped_column(ARRAY(REAL))
 
 
-class CollectionImport(Identified, Base):
+class CollectionImport(Leased, Base):
     """An import: a worker fetches images from addresses or from object storage.
 
     kind:   `manifest` (a CSV or JSON Lines list of addresses) or `prefix` (all objects below one)
@@ -66,10 +67,10 @@ class CollectionImport(Identified, Base):
     n_rows: null until the objects below a prefix have been listed
     n_done: rows processed; written together with their images, so that the next worker continues
     after them
-    epoch:  fencing token, as for a job: a worker that has lost its lease writes nothing more
     attempts: claims since rows were last processed
     """
 
+    NOUN = "import"
     __tablename__ = "collection_import"
     __table_args__ = (
         CheckConstraint("kind IN ('manifest', 'prefix')", name="kind"),

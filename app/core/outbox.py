@@ -5,7 +5,7 @@ dispatcher (`workers/dispatcher.py`) sends it to Celery by name. If Redis or a p
 between, nothing is lost.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from sqlalchemy import (
     func,
     insert,
     or_,
+    select,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -26,6 +27,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from app.core.clock import latest_now
 from app.core.database import Base
+from app.core.settings import get_settings
 
 NOTIFY_CHANNEL = "likewise_outbox"
 
@@ -48,14 +50,21 @@ class OutboxMessage(Base):
     refused: Mapped[str | None] = mapped_column(Text)
 
 
-def sent_since(moment: datetime) -> ColumnElement[bool]:
-    """Return the condition that a message is waiting, or was sent between then and now.
+def counts_as_lost() -> datetime:
+    """Return the time before which a message was sent that counts as lost."""
+    return datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
+
+
+def has_recent_message(**columns: object) -> ColumnElement[bool]:
+    """Return the condition that a message with these values is waiting, or was sent recently.
 
     If the clock was set back, messages can have times in the future. They count as lost, because
     they may be, and an extra message is harmless.
     """
     sent = OutboxMessage.dispatched_at
-    return or_(sent.is_(None), sent.between(moment, latest_now()))
+    recent = or_(sent.is_(None), sent.between(counts_as_lost(), latest_now()))
+    named = (getattr(OutboxMessage, name) == value for name, value in columns.items())
+    return select(OutboxMessage.id).where(recent, *named).exists()
 
 
 def send_after_commit(

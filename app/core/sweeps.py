@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from sqlalchemy import Select
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -41,15 +42,19 @@ def reason_of(error: BaseException) -> str:
 
 
 def apart(
-    session: Session, key: Key, deal: Callable[[Key], Result], park: Callable[[Key, str], Any]
+    session: Session,
+    key: Key,
+    deal: Callable[[Key], Result],
+    park: Callable[[Key, str], Any],
+    passing: Callable[[Exception], bool] = is_passing,
 ) -> Result | None:
     """Call `deal` with a key in a savepoint, and return its result; None if it raised and `park`
-    was called with key and reason. Temporary errors are raised."""
+    was called with key and reason. Temporary errors (`passing`) are raised."""
     try:
         with session.begin_nested():
             return deal(key)
     except Exception as error:
-        if is_passing(error):
+        if passing(error):
             raise
         logger.exception("row %s cannot be processed and is set aside", key)
         with session.begin_nested():
@@ -57,11 +62,26 @@ def apart(
         return None
 
 
+def sweep(
+    session: Session,
+    due: Select[Key],
+    deal: Callable[[Key], Any],
+    park: Callable[[Key, str], Any],
+) -> int:
+    """Deal with up to ROWS_AT_ONCE due rows, skipping locked ones, as in `each_apart`.
+
+    due: selects their keys
+    """
+    keys = session.scalars(due.limit(ROWS_AT_ONCE).with_for_update(skip_locked=True)).all()
+    return each_apart(session, keys, deal, park)
+
+
 def each_apart(
     session: Session,
     keys: Iterable[Key],
     deal: Callable[[Key], Any],
     park: Callable[[Key, str], Any],
+    passing: Callable[[Exception], bool] = is_passing,
 ) -> int:
     """Call `deal` with every key, separately, and `park` with key and reason if it raises.
 
@@ -73,4 +93,4 @@ def each_apart(
         deal(key)
         return True
 
-    return sum(bool(apart(session, key, dealt, park)) for key in keys)
+    return sum(bool(apart(session, key, dealt, park, passing)) for key in keys)

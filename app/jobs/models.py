@@ -8,18 +8,19 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.core.database import Base, Identified
+from app.core.database import Base
+from app.core.leased import Leased
 
 
-class Job(Identified, Base):
+class Job(Leased, Base):
     """A unit of background work.
 
-    epoch: fencing token, raised by every claim; a result is written only under its epoch
-    lease_until: a running job whose lease has expired has lost its worker and is queued again
     watermark: number of answers when the job was requested
     rerun_wanted: answers arrived while it ran that need another job
     """
 
+    NOUN = "job"
+    LEASE = ("lease_owner", "lease_until")
     __tablename__ = "job"
     __table_args__ = (
         CheckConstraint("state IN ('queued', 'running', 'done', 'failed')", name="state"),

@@ -1,23 +1,17 @@
-"""The lifecycle of a job. Lock order everywhere: campaign, then job. Before both, a trainer that
-publishes takes its job's advisory lock, which only trainers of that job request.
-
-queued --claim--> running --complete--> done
-  ^                 |   \\--fail-------> failed (or queued again while attempts are left)
-  \\--lease ran out-/
+"""The lifecycle of a job (app/core/leased.py). Lock order everywhere: campaign, then job. Before
+both, a trainer that publishes takes its job's advisory lock, which only trainers of that job
+request.
 """
 
-from datetime import UTC, datetime, timedelta
-from functools import partial
 from uuid import UUID
 
-from sqlalchemy import Select, func, select, update
+from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
 
-from app.core.errors import Conflict, LostLease
+from app.core import leased
+from app.core.errors import Conflict
 from app.core.events import campaign_changed
-from app.core.outbox import OutboxMessage, send_after_commit, sent_since
-from app.core.settings import get_settings
-from app.core.sweeps import ROWS_AT_ONCE, each_apart
+from app.core.outbox import send_after_commit
 from app.jobs import hooks
 from app.jobs.models import Job
 
@@ -88,35 +82,20 @@ def jobs_of(campaign_id: UUID) -> Select[Job]:
 
 
 def claim_job(session: Session, job_id: UUID, owner: str) -> Job | None:
-    """Claim a queued job; None if it is not available (done, failed, or claimed by another worker).
-
-    Messages may arrive twice or late, so this conditional update decides who works on it, not
-    Celery.
-    """
-    claimed = session.execute(
-        update(Job)
-        .where(Job.id == job_id, Job.state == "queued")
-        .values(
-            state="running",
-            attempts=Job.attempts + 1,
-            epoch=Job.epoch + 1,
-            lease_owner=owner,
-            lease_until=_lease_end(),
-            started_at=func.now(),
-            progress=0.0,
-            error=None,
-            rerun_wanted=False,
-            rerun_anew=False,
-        )
-        .returning(Job)
-    ).scalar()
+    """Claim a queued job; None if it is not available (done, failed, or claimed by another
+    worker)."""
+    claimed = leased.claim(
+        session,
+        Job,
+        job_id,
+        lease_owner=owner,
+        progress=0.0,
+        rerun_wanted=False,
+        rerun_anew=False,
+    )
     if claimed is not None:
         campaign_changed(session, claimed.campaign_id)
     return claimed
-
-
-def _lease_end() -> datetime:
-    return datetime.now(UTC) + timedelta(seconds=get_settings().job_lease_seconds)
 
 
 def renew_lease(session: Session, job_id: UUID, epoch: int) -> None:
@@ -136,29 +115,17 @@ def _renewed(session: Session, job_id: UUID, epoch: int, **values: float) -> UUI
     campaign_id = session.execute(
         update(Job)
         .where(Job.id == job_id, Job.epoch == epoch, Job.state == "running")
-        .values(lease_until=_lease_end(), **values)
+        .values(lease_until=leased.lease_end(), **values)
         .returning(Job.campaign_id)
     ).scalar()
     if campaign_id is None:
-        raise _lost(job_id, epoch)
+        raise leased.lost_lease(Job, job_id, epoch)
     return campaign_id
 
 
-def _lost(job_id: UUID, epoch: int) -> LostLease:
-    return LostLease(f"The lease of job {job_id} under epoch {epoch} has ended.")
-
-
 def require_held(session: Session, job_id: UUID, epoch: int, *, lock: bool = False) -> Job:
-    """Return the running job; raises LostLease if another worker owns it by now.
-
-    Unless it is locked, another worker may take it before the transaction ends.
-    """
-    query = select(Job).where(Job.id == job_id, Job.epoch == epoch, Job.state == "running")
-    query = query.with_for_update(key_share=True) if lock else query
-    job = session.scalar(query.execution_options(populate_existing=True))
-    if job is None:
-        raise _lost(job_id, epoch)
-    return job
+    """Return the running job, as in app/core/leased.py. Raises LostLease."""
+    return leased.require_held(session, Job, job_id, epoch, lock=lock)
 
 
 def complete_job(
@@ -172,8 +139,8 @@ def complete_job(
     it began. Raises LostLease.
     """
     job = require_held(session, job_id, epoch, lock=True)
-    job.state, job.progress, job.finished_at = "done", 1.0, datetime.now(UTC)
-    job.lease_owner = job.lease_until = None
+    job.progress = 1.0
+    leased.end(job, "done")
     session.flush()
     if job.rerun_anew or (job.rerun_wanted and n_answers > n_learned):
         _new_job(session, job.campaign_id, n_answers, job.kind)
@@ -192,12 +159,9 @@ def fail_job(session: Session, job_id: UUID, epoch: int, error: str, *, retry: b
 
 def _after_failure(session: Session, job: Job, error: str, *, retry: bool) -> None:
     job.error = error[-4000:]
-    job.lease_owner = job.lease_until = None
-    if retry and job.attempts < get_settings().job_max_attempts:
-        job.state = "queued"
-        _dispatch(session, job)
-    else:
-        job.state, job.finished_at = "failed", datetime.now(UTC)
+    if not retry:
+        leased.end(job, "failed")
+    if not (retry and leased.queue_again(session, job, _dispatch)):
         about = {"id": str(job.id), "kind": job.kind, "attempts": job.attempts, "error": job.error}
         hooks.job_failed(session, job.campaign_id, about)
     campaign_changed(session, job.campaign_id)
@@ -207,8 +171,7 @@ def release_job(session: Session, job_id: UUID, epoch: int) -> None:
     """Return a held job to the queue because the worker is being stopped; it does not count as an
     attempt. Raises LostLease."""
     job = require_held(session, job_id, epoch, lock=True)
-    job.state, job.attempts = "queued", job.attempts - 1
-    job.lease_owner = job.lease_until = None
+    leased.give_back(job)
     _dispatch(session, job)
 
 
@@ -221,54 +184,9 @@ def retry_failed_job(session: Session, campaign_id: UUID, watermark: int) -> Job
 
 
 def requeue_lost_jobs(session: Session) -> int:
-    """Queue jobs again that have lost their worker or message, up to ROWS_AT_ONCE of each, and
-    return how many.
-
-    A job has lost its worker if it is running with an expired lease. It has lost its message if it
-    is queued and the last message for it was sent some time ago. An extra message is harmless (see
-    `claim_job`). A job that cannot be queued again has failed.
-    """
-    lost = session.scalars(
-        select(Job.id)
-        .where(Job.state == "running", Job.lease_until < func.now())
-        .limit(ROWS_AT_ONCE)
-        .with_for_update(skip_locked=True)
-    ).all()
-    n_lost = each_apart(session, lost, partial(_lose_worker, session), partial(_park, session))
-    since = datetime.now(UTC) - timedelta(seconds=get_settings().redispatch_seconds)
-    recent_message = select(OutboxMessage.id).where(
-        OutboxMessage.job_id == Job.id,
-        sent_since(since),
-    )
-    silent = session.scalars(
-        select(Job.id)
-        .where(Job.state == "queued", ~recent_message.exists())
-        .limit(ROWS_AT_ONCE)
-        .with_for_update(skip_locked=True)
-    ).all()
-    return n_lost + each_apart(
-        session, silent, partial(_dispatch_again, session), partial(_park, session)
-    )
+    """Queue jobs again that have lost their worker or message, and return how many."""
+    return leased.requeue_lost(session, Job, _lose_worker, _dispatch)
 
 
-def _lose_worker(session: Session, job_id: UUID) -> None:
-    job = session.get_one(Job, job_id)
+def _lose_worker(session: Session, job: Job) -> None:
     _after_failure(session, job, f"The worker stopped during attempt {job.attempts}.", retry=True)
-
-
-def _dispatch_again(session: Session, job_id: UUID) -> None:
-    _dispatch(session, session.get_one(Job, job_id))
-
-
-def _park(session: Session, job_id: UUID, reason: str) -> None:
-    session.execute(
-        update(Job)
-        .where(Job.id == job_id)
-        .values(
-            state="failed",
-            error=f"This job cannot be processed: {reason}",
-            lease_owner=None,
-            lease_until=None,
-            finished_at=func.now(),
-        )
-    )

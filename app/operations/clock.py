@@ -20,6 +20,7 @@ from app.collections.models import CollectionImport
 from app.core.clock import AHEAD
 from app.core.settings import get_settings
 from app.core.sweeps import ROWS_AT_ONCE
+from app.core.work import Backoff
 from app.jobs.models import Job
 from app.recruitment import attempts, reconcile
 from app.recruitment.models import ChannelCall, Payment, Recruitment
@@ -79,7 +80,7 @@ def _waits() -> Iterable[Wait]:
     yield Wait(Job.lease_until, Job.state == "running", job)
     yield Wait(CollectionImport.lease_until, CollectionImport.state == "running", job)
     yield from _waits_of_platforms()
-    longest = _after(Delivery.attempts, delivery.WAITS, 1.2, delivery.CLAIM.total_seconds())
+    longest = _after(Delivery.attempts, delivery.BACKOFF, delivery.CLAIM.total_seconds())
     yield Wait(Delivery.due_at, Delivery.state == "pending", longest)
 
 
@@ -87,7 +88,7 @@ def _waits_of_platforms() -> Iterable[Wait]:
     settings = get_settings()
     least = max(settings.claim_seconds, settings.look_seconds, attempts.LEAST_PUT_OFF)
     for table in (ChannelCall, Payment):
-        longest = _after(table.attempts, attempts.WAITS, 1.3, least)
+        longest = _after(table.attempts, attempts.BACKOFF, least)
         yield Wait(table.due_at, table.state.in_(attempts.UNFINISHED), longest)
     usual = max(settings.poll_seconds, settings.claim_seconds)
     after_failures = max(reconcile.LONGEST_WAIT, usual)
@@ -95,12 +96,10 @@ def _waits_of_platforms() -> Iterable[Wait]:
     yield Wait(Recruitment.poll_at, Recruitment.poll_at.is_not(None), _seconds(seconds))
 
 
-def _after(
-    tried: InstrumentedAttribute[int], waits: tuple[int, ...], spread: float, least: float
-) -> ColumnElement[Any]:
+def _after(tried: InstrumentedAttribute[int], backoff: Backoff, least: float) -> ColumnElement[Any]:
     """Return SQL for the longest wait after so many attempts, or for the claim while one is in
     progress."""
-    longest = [max(wait * spread, least) for wait in waits]
+    longest = [max(wait * backoff.spread, least) for wait in backoff.waits]
     cases = [(tried <= number, seconds) for number, seconds in enumerate(longest, start=1)]
     return _seconds(case(*cases, else_=longest[-1]))
 

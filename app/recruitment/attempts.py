@@ -1,22 +1,19 @@
-"""What all attempts at a platform request share: a claim, a fence and waiting times."""
+"""What all attempts at a platform request share, besides app/core/work.py."""
 
 import logging
-import random
-import threading
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import func, select, update
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import ColumnElement, Select, func, select, update
 from sqlalchemy.orm import Session
 
-from app.core.database import transaction
 from app.core.settings import get_settings
 from app.core.sweeps import reason_of
+from app.core.work import Backoff, renewed
 from app.recruitment.accounts import SealedElsewhere, credentials_of
 from app.recruitment.channel import (
     Channel,
@@ -28,14 +25,14 @@ from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruit
 from app.recruitment.registry import Credentials, open_channel
 
 logger = logging.getLogger(__name__)
-# Seconds to wait after the first, second, … failed attempt; the last one is repeated.
-WAITS = (1, 2, 5, 15, 60, 300, 900, 1_800, 3_600)
+BACKOFF = Backoff((1, 2, 5, 15, 60, 300, 900, 1_800, 3_600), spread=1.3)
 WRONG_KEYS_SECONDS = 60.0
 # Seconds to wait after an error that nobody expected, because somebody may have to fix it.
 LEAST_PUT_OFF = 60.0
 _MOST_ATTEMPTS = 1_000_000
 KEPT_HISTORY = 20
 UNFINISHED = ("due", "running")
+Reply = TypeVar("Reply")
 
 
 @dataclass(frozen=True)
@@ -50,14 +47,21 @@ class ChannelClient:
         return open_channel(self.channel, self.credentials)
 
 
+@dataclass(frozen=True)
+class PlatformAttempt:
+    """An attempt at something on a platform. row_id: the row that was claimed."""
+
+    row_id: UUID
+    client: ChannelClient
+
+    @property
+    def account_id(self) -> UUID:
+        return self.client.account_id
+
+
 def claimed_until() -> datetime:
     """Return when something that is claimed now becomes free again."""
     return datetime.now(UTC) + timedelta(seconds=get_settings().claim_seconds)
-
-
-def seconds_to_wait(attempts: int) -> float:
-    """Return how long to wait after so many failed attempts, with some randomness."""
-    return WAITS[min(attempts, len(WAITS)) - 1] * random.uniform(1.0, 1.3)
 
 
 def channel_client(session: Session, recruitment: Recruitment) -> ChannelClient:
@@ -70,10 +74,14 @@ def channel_client(session: Session, recruitment: Recruitment) -> ChannelClient:
         raise ChannelUnavailable(str(error)) from error
 
 
-def due_payments(busy: Collection[UUID] = ()) -> Any:
-    """Select payments that are due, except those of the accounts in `busy`."""
-    due = select(Payment).where(Payment.state.in_(UNFINISHED), Payment.due_at <= func.now())
-    return due.where(Payment.recruitment_id.not_in(recruitments_of(busy))) if busy else due
+def due_rows(
+    table: type[ChannelCall] | type[Payment], busy: Collection[UUID], *which: ColumnElement[bool]
+) -> Select[UUID]:
+    """Select the ids of calls or payments that are due, first come first, except those of the
+    accounts in `busy`."""
+    due = select(table.id).where(table.state.in_(UNFINISHED), table.due_at <= func.now(), *which)
+    due = due.where(table.recruitment_id.not_in(recruitments_of(busy))) if busy else due
+    return due.order_by(table.due_at)
 
 
 def recruitments_of(accounts: Collection[UUID]) -> Any:
@@ -88,53 +96,29 @@ def begin(payment: Payment) -> None:
     payment.first_tried_at = payment.first_tried_at or datetime.now(UTC)
 
 
-def still_mine(session: Session, payment_id: UUID, number: int) -> Payment | None:
-    payment = session.get(Payment, payment_id, with_for_update=True)
-    if payment is None or payment.state != "running" or payment.attempts != number:
-        return None
-    return payment
+def kept(
+    table: type[ChannelCall] | type[Payment], numbers: dict[UUID, int]
+) -> AbstractContextManager[None]:
+    """Renew the claims of these attempts, by row, for as long as the block runs."""
+    return renewed(table, numbers, claimed_until, get_settings().claim_seconds / 4)
 
 
-@contextmanager
-def kept(table: type[ChannelCall] | type[Payment], numbers: dict[UUID, int]) -> Iterator[None]:
-    """Renew claims for as long as the block runs, and no longer than this process lives."""
-    done = threading.Event()
-
-    def renew() -> None:
-        while not done.wait(get_settings().claim_seconds / 4):
-            try:
-                with transaction() as session:
-                    for row_id, number in numbers.items():
-                        session.execute(
-                            update(table)
-                            .where(
-                                table.id == row_id,
-                                table.state == "running",
-                                table.attempts == number,
-                            )
-                            .values(due_at=claimed_until())
-                        )
-            except DBAPIError as error:
-                logger.warning("a claim could not be renewed: %s", error)
-
-    thread = threading.Thread(target=renew, name="recruiter-claim", daemon=True)
-    thread.start()
+def reply_or_error(
+    request: Callable[[], Reply], unexpected: type[ChannelError] = ChannelUnavailable
+) -> Reply | ChannelError:
+    """Make a request to a platform. An error that no channel expects counts as `unexpected`, so
+    that waiting times grow."""
     try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-
-
-def unexpected(error: Exception) -> ChannelUnavailable:
-    """Turn an error that no channel expects into ChannelUnavailable, so that it counts as an
-    attempt and waiting times grow."""
-    logger.error("a request to a platform failed unexpectedly", exc_info=error)
-    return ChannelUnavailable(reason_of(error))
+        return request()
+    except ChannelError as error:
+        return error
+    except Exception as error:
+        logger.exception("a request to a platform failed unexpectedly")
+        return unexpected(reason_of(error))
 
 
 def put_off(
-    session: Session, table: type[ChannelCall] | type[Payment], row_id: UUID, reason: str
+    table: type[ChannelCall] | type[Payment], session: Session, row_id: UUID, reason: str
 ) -> None:
     """Make a row due again later, with a reason, after an error that nobody expected before or
     after a platform was asked.
@@ -143,7 +127,7 @@ def put_off(
     is made again. Giving up might leave something behind that already exists on the platform.
     """
     tried = session.scalar(select(table.attempts).where(table.id == row_id)) or 0
-    wait = seconds_to_wait(min(max(tried, 1), len(WAITS)))
+    wait = BACKOFF.seconds(tried)
     session.execute(
         update(table)
         .where(table.id == row_id, table.state.in_(UNFINISHED))
@@ -157,7 +141,7 @@ def put_off(
 
 
 def again(payment: Payment, error: ChannelError, seconds: float | None = None) -> None:
-    wait = seconds_to_wait(payment.attempts) if seconds is None else seconds
+    wait = BACKOFF.seconds(payment.attempts) if seconds is None else seconds
     payment.state, payment.why = "due", said_by(error)
     payment.due_at = datetime.now(UTC) + timedelta(seconds=wait)
 

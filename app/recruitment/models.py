@@ -19,6 +19,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.database import Base, Identified
+from app.core.work import Attempted
 
 CHANNELS = ("link", "mturk", "prolific")
 RECRUITMENT_STATES = ("draft", "open", "paused", "stopped")
@@ -196,7 +197,7 @@ class Submission(Identified, Base):
     reason: Mapped[str] = mapped_column(Text, default="", server_default="")
 
 
-class Payment(Identified, Base):
+class Payment(Attempted, Base):
     """A row of the ledger: money for one person, recorded before the platform is asked to pay.
 
     kind: `reward` (by approving the submission), `bonus`, `screen_out`, or `outside`: what the
@@ -263,7 +264,7 @@ class Payment(Identified, Base):
     history: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, default=list, server_default="[]")
 
 
-class ChannelCall(Identified, Base):
+class ChannelCall(Attempted, Base):
     """A request to a platform that must take effect exactly once. Its id is the token of all
     attempts.
 

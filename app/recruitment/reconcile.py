@@ -3,28 +3,27 @@
 What follows from a submission is in app/recruitment/settling.py.
 """
 
-import logging
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Assignment
 from app.core.clock import latest_now
 from app.core.database import locked, transaction
 from app.core.events import campaign_changed
-from app.core.sweeps import apart, is_passing, reason_of
+from app.core.settings import get_settings
+from app.core.work import DueWork
 from app.recruitment import calls, ledger, people
 from app.recruitment.attempts import (
-    ChannelClient,
+    BACKOFF,
+    PlatformAttempt,
     channel_client,
     claimed_until,
     recruitments_of,
-    seconds_to_wait,
 )
 from app.recruitment.bonuses import paid_settings
 from app.recruitment.channel import (
@@ -38,7 +37,6 @@ from app.recruitment.channel import (
 from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, Submission
 from app.recruitment.settling import settle
 
-logger = logging.getLogger(__name__)
 # Final states. A listing that is older than what is known never changes them.
 _FINAL = ("approved", "screened_out")
 # States after which the platform reports nothing more.
@@ -50,17 +48,11 @@ LONGEST_WAIT = 600.0
 
 
 @dataclass(frozen=True)
-class PollAttempt:
+class PollAttempt(PlatformAttempt):
     """One check of all postings of a recruitment."""
 
-    recruitment_id: UUID
-    speaker: ChannelClient
     postings: list[tuple[UUID, PostingRef]]
     began: datetime
-
-    @property
-    def account_id(self) -> UUID:
-        return self.speaker.account_id
 
 
 @dataclass(frozen=True)
@@ -74,20 +66,12 @@ class Seen:
     asked: datetime
 
 
-def claim_poll(session: Session, busy: Collection[UUID] = ()) -> PollAttempt | None:
-    """Claim the next recruitment whose platform is due to be checked, except those of the accounts
-    in `busy`."""
-    due = select(Recruitment).where(
+def _due_polls(busy: Collection[UUID]) -> Select[UUID]:
+    due = select(Recruitment.id).where(
         Recruitment.poll_at <= func.now(), Recruitment.channel != "link"
     )
-    if busy:
-        due = due.where(Recruitment.id.not_in(recruitments_of(busy)))
-    recruitment = session.scalar(
-        due.order_by(Recruitment.poll_at).limit(1).with_for_update(skip_locked=True)
-    )
-    if recruitment is None:
-        return None
-    return apart(session, recruitment.id, partial(_begin_poll, session), partial(_put_off, session))
+    due = due.where(Recruitment.id.not_in(recruitments_of(busy))) if busy else due
+    return due.order_by(Recruitment.poll_at)
 
 
 def _begin_poll(session: Session, recruitment_id: UUID) -> PollAttempt | None:
@@ -104,8 +88,8 @@ def _begin_poll(session: Session, recruitment_id: UUID) -> PollAttempt | None:
     )
     refs = [(one.id, people.posting_ref(recruitment, one)) for one in postings]
     try:
-        speaker = channel_client(session, recruitment)
-        return PollAttempt(recruitment.id, speaker, refs, datetime.now(UTC))
+        client = channel_client(session, recruitment)
+        return PollAttempt(recruitment.id, client, refs, datetime.now(UTC))
     except ChannelError as error:
         recruitment.poll_error = said_by(error)
         recruitment.poll_failures += 1
@@ -126,60 +110,54 @@ def _put_off(session: Session, recruitment_id: UUID, reason: str) -> None:
     )
 
 
-def do_poll(attempt: PollAttempt, seconds: float) -> None:
-    """Check each posting on the platform and process the results. The next check is after
-    `seconds`."""
-    try:
-        _poll(attempt, seconds)
-    except Exception as error:
-        if is_passing(error):
-            raise
-        logger.exception("checking recruitment %s failed", attempt.recruitment_id)
-        with transaction() as session:
-            _put_off(session, attempt.recruitment_id, reason_of(error))
-
-
-def _poll(attempt: PollAttempt, seconds: float) -> None:
+def _do_poll(attempt: PollAttempt) -> list[str]:
+    """Check each posting on the platform and process the results. Returns the problems; a posting
+    that cannot be read does not delay the others."""
     problems = []
     for posting_id, ref in attempt.postings:
-        asked = datetime.now(UTC)
         try:
-            channel = attempt.speaker.open()
-            seen = Seen(posting_id, channel.status(ref), list(channel.submissions(ref)), asked)
-        except ChannelRefused as error:
-            if not error.code.endswith("HITDoesNotExist"):
-                problems.append(said_by(error))
-                continue
-            # Platforms delete what ended long ago.
-            seen = Seen(posting_id, PostingStatus("closed", 0, 0, 0), [], asked)
+            _check_posting(attempt, posting_id, ref)
         except ChannelError as error:
             problems.append(said_by(error))
-            continue
-        with transaction() as session:
-            take_in(session, attempt.recruitment_id, seen)
-            # Checking hundreds of postings takes longer than one claim lasts.
-            session.get_one(Recruitment, attempt.recruitment_id).poll_at = claimed_until()
-            unsure = bonuses_to_compare(session, posting_id)
-        try:
-            found = attempt.speaker.open().bonuses(ref, list(unsure)) if unsure else {}
-        except ChannelError as error:
-            problems.append(said_by(error))
-            continue
-        with transaction() as session:
-            for row_id, external_id in ((unsure[name], name) for name in found):
-                session.get_one(Submission, row_id).bonus_cents = found[external_id]
-    # A posting that cannot be read does not delay the others.
-    silent = bool(attempt.postings) and len(problems) == len(attempt.postings)
+    return problems
+
+
+def _check_posting(attempt: PollAttempt, posting_id: UUID, ref: PostingRef) -> None:
+    asked = datetime.now(UTC)
+    try:
+        channel = attempt.client.open()
+        seen = Seen(posting_id, channel.status(ref), list(channel.submissions(ref)), asked)
+    except ChannelRefused as error:
+        if not error.code.endswith("HITDoesNotExist"):
+            raise
+        # Platforms delete what ended long ago.
+        seen = Seen(posting_id, PostingStatus("closed", 0, 0, 0), [], asked)
     with transaction() as session:
-        recruitment = locked(session, Recruitment, attempt.recruitment_id)
-        recruitment.polled_at = datetime.now(UTC)
-        recruitment.poll_error = problems[0] if problems else ""
-        recruitment.poll_failures = recruitment.poll_failures + 1 if silent else 0
-        wait = seconds
-        if silent:
-            wait = min(LONGEST_WAIT, max(seconds, seconds_to_wait(recruitment.poll_failures)))
-        done = not problems and is_settled(session, recruitment, attempt.began)
-        recruitment.poll_at = None if done else datetime.now(UTC) + timedelta(seconds=wait)
+        take_in(session, attempt.row_id, seen)
+        # Checking hundreds of postings takes longer than one claim lasts.
+        session.get_one(Recruitment, attempt.row_id).poll_at = claimed_until()
+        unsure = bonuses_to_compare(session, posting_id)
+    found = attempt.client.open().bonuses(ref, list(unsure)) if unsure else {}
+    with transaction() as session:
+        for external_id, cents in found.items():
+            session.get_one(Submission, unsure[external_id]).bonus_cents = cents
+
+
+def _record_poll(session: Session, attempt: PollAttempt, problems: list[str]) -> None:
+    seconds = get_settings().poll_seconds
+    silent = bool(attempt.postings) and len(problems) == len(attempt.postings)
+    recruitment = locked(session, Recruitment, attempt.row_id)
+    recruitment.polled_at = datetime.now(UTC)
+    recruitment.poll_error = problems[0] if problems else ""
+    recruitment.poll_failures = recruitment.poll_failures + 1 if silent else 0
+    wait = seconds
+    if silent:
+        wait = min(LONGEST_WAIT, max(seconds, BACKOFF.seconds(recruitment.poll_failures)))
+    done = not problems and is_settled(session, recruitment, attempt.began)
+    recruitment.poll_at = None if done else datetime.now(UTC) + timedelta(seconds=wait)
+
+
+POLLS = DueWork(Recruitment, _due_polls, _begin_poll, _do_poll, _record_poll, _put_off)
 
 
 def bonuses_to_compare(session: Session, posting_id: UUID) -> dict[str, UUID]:

@@ -1,9 +1,8 @@
-"""Work that is due on platforms. It is claimed in one transaction, done outside any, and recorded
-in another.
+"""Calls and rewards that are due on platforms (app/core/work.py).
 
 A claim lasts longer than any request may take. If the process dies in between, the work becomes due
-again with the same token. The number of attempts is the fence: only the newest attempt can record
-an outcome. Payments with an unknown outcome are looked for before they are paid again.
+again with the same token. Payments with an unknown outcome are looked for before they are paid
+again.
 """
 
 from collections.abc import Callable, Collection
@@ -13,28 +12,26 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session, aliased
 
-from app.core.database import locked, transaction
+from app.core.database import locked
 from app.core.events import campaign_changed
-from app.core.sweeps import apart
+from app.core.work import DueWork, still_mine
 from app.recruitment import calls, ledger, people
 from app.recruitment.attempts import (
+    BACKOFF,
     UNFINISHED,
     WRONG_KEYS_SECONDS,
-    ChannelClient,
+    PlatformAttempt,
     again,
     begin,
     channel_client,
     claimed_until,
-    due_payments,
+    due_rows,
     kept,
     put_off,
-    recruitments_of,
-    seconds_to_wait,
-    still_mine,
-    unexpected,
+    reply_or_error,
     with_entry,
 )
 from app.recruitment.bonuses import owe_bonuses
@@ -50,26 +47,18 @@ from app.recruitment.models import Submission as Row
 
 
 @dataclass(frozen=True)
-class CallAttempt:
+class CallAttempt(PlatformAttempt):
     """An attempt at a call. `request` is the request, or why it can no longer be made."""
 
-    call_id: UUID
     recruitment_id: UUID
     number: int
-    speaker: ChannelClient
     request: calls.Request | ChannelRefused
-
-    @property
-    def account_id(self) -> UUID:
-        return self.speaker.account_id
 
 
 @dataclass(frozen=True)
-class RewardAttempt:
-    payment_id: UUID
+class RewardAttempt(PlatformAttempt):
     recruitment_id: UUID
     number: int
-    speaker: ChannelClient
     ref: SubmissionRef
     kind: str
     message: str
@@ -77,19 +66,12 @@ class RewardAttempt:
     # Whether the requester has reversed a rejection.
     reverse: bool
 
-    @property
-    def account_id(self) -> UUID:
-        return self.speaker.account_id
-
 
 # --- calls -------------------------------------------------------------------------------------
 
 
-def claim_call(session: Session, busy: Collection[UUID] = ()) -> CallAttempt | None:
-    """Claim the next call that is due, after all earlier ones of the same posting or submission.
-
-    busy: accounts whose calls are left for later.
-    """
+def _due_calls(busy: Collection[UUID]) -> Select[UUID]:
+    """Select calls after all earlier ones of the same posting or submission."""
     earlier = aliased(ChannelCall)
     blocked = (
         select(earlier.id)
@@ -104,19 +86,7 @@ def claim_call(session: Session, busy: Collection[UUID] = ()) -> CallAttempt | N
         )
         .exists()
     )
-    due = select(ChannelCall).where(
-        ChannelCall.state.in_(UNFINISHED), ChannelCall.due_at <= func.now(), ~blocked
-    )
-    if busy:
-        due = due.where(ChannelCall.recruitment_id.not_in(recruitments_of(busy)))
-    call = session.scalar(
-        due.order_by(ChannelCall.due_at).limit(1).with_for_update(of=ChannelCall, skip_locked=True)
-    )
-    if call is None:
-        return None
-    return apart(
-        session, call.id, partial(_begin_call, session), partial(put_off, session, ChannelCall)
-    )
+    return due_rows(ChannelCall, busy, ~blocked)
 
 
 def _begin_call(session: Session, call_id: UUID) -> CallAttempt | None:
@@ -126,76 +96,55 @@ def _begin_call(session: Session, call_id: UUID) -> CallAttempt | None:
     recruitment = session.get_one(Recruitment, call.recruitment_id)
     request: calls.Request | ChannelRefused
     try:
-        speaker = channel_client(session, recruitment)
+        client = channel_client(session, recruitment)
         request = calls.request_of(session, recruitment, call)
     except ChannelRefused as error:
-        # `do_call` records this, because the recruitment would be locked after the call here.
+        # `_record_call` records this, because the recruitment would be locked after the call here.
         request = error
     except ChannelError as error:
         call.state, call.why = "due", said_by(error)
         call.due_at = datetime.now(UTC) + timedelta(seconds=WRONG_KEYS_SECONDS)
         return None
-    return CallAttempt(call.id, recruitment.id, call.attempts, speaker, request)
+    return CallAttempt(call.id, client, recruitment.id, call.attempts, request)
 
 
-def do_call(attempt: CallAttempt) -> None:
-    """Perform a call and record the result."""
-    reply: dict[str, Any] = {}
-    error: ChannelError | None = None
-    with kept(ChannelCall, {attempt.call_id: attempt.number}):
-        try:
-            if isinstance(attempt.request, ChannelRefused):
-                raise attempt.request
-            reply = calls.perform(attempt.speaker.open(), attempt.request)
-        except ChannelError as raised:
-            error = raised
-        except Exception as raised:
-            # The call's token makes another attempt harmless.
-            error = unexpected(raised)
-    with transaction() as session:
-        # The recruitment is locked first, as everywhere.
-        locked(session, Recruitment, attempt.recruitment_id)
-        apart(
-            session,
-            attempt.call_id,
-            lambda _: _record_call(session, attempt, reply, error),
-            partial(put_off, session, ChannelCall),
-        )
+def _do_call(attempt: CallAttempt) -> dict[str, Any] | ChannelError:
+    """Perform a call, and return the platform's reply or error."""
+    if isinstance(attempt.request, ChannelRefused):
+        return attempt.request
+    request = attempt.request
+    with kept(ChannelCall, {attempt.row_id: attempt.number}):
+        return reply_or_error(lambda: calls.perform(attempt.client.open(), request))
 
 
 def _record_call(
-    session: Session, attempt: CallAttempt, reply: dict[str, Any], error: ChannelError | None
+    session: Session, attempt: CallAttempt, reply: dict[str, Any] | ChannelError
 ) -> None:
-    call = session.get(ChannelCall, attempt.call_id, with_for_update=True)
-    if call is None or call.state != "running" or call.attempts != attempt.number:
+    # The recruitment is locked first, as everywhere.
+    locked(session, Recruitment, attempt.recruitment_id)
+    call = still_mine(session, ChannelCall, attempt.row_id, attempt.number)
+    if call is None:
         return
+    error = reply if isinstance(reply, ChannelError) else None
     call.history = with_entry(call.history, attempt.number, error)
-    if error is None:
+    if not isinstance(reply, ChannelError):
         calls.finish(session, call, reply)
-    elif isinstance(error, ChannelRefused):
-        calls.fail(session, call, said_by(error))
+    elif isinstance(reply, ChannelRefused):
+        calls.fail(session, call, said_by(reply))
     else:
-        wait = seconds_to_wait(attempt.number)
-        call.state, call.why = "due", said_by(error)
-        call.due_at = datetime.now(UTC) + timedelta(seconds=wait)
+        call.state, call.why = "due", said_by(reply)
+        call.due_at = datetime.now(UTC) + timedelta(seconds=BACKOFF.seconds(attempt.number))
 
+
+CALLS = DueWork(
+    ChannelCall, _due_calls, _begin_call, _do_call, _record_call, partial(put_off, ChannelCall)
+)
 
 # --- rewards -----------------------------------------------------------------------------------
 
 
-def claim_reward(session: Session, busy: Collection[UUID] = ()) -> RewardAttempt | None:
-    """Claim the next reward or screen-out that is due."""
-    payment = session.scalar(
-        due_payments(busy)
-        .where(Payment.kind.in_(("reward", "screen_out")))
-        .order_by(Payment.due_at)
-        .limit(1)
-        .with_for_update(of=Payment, skip_locked=True)
-    )
-    if payment is None:
-        return None
-    park = partial(put_off, session, Payment)
-    return apart(session, payment.id, partial(_begin_reward, session), park)
+def _due_rewards(busy: Collection[UUID]) -> Select[UUID]:
+    return due_rows(Payment, busy, Payment.kind.in_(("reward", "screen_out")))
 
 
 def _begin_reward(session: Session, payment_id: UUID) -> RewardAttempt | None:
@@ -203,7 +152,7 @@ def _begin_reward(session: Session, payment_id: UUID) -> RewardAttempt | None:
     begin(payment)
     try:
         recruitment = session.get_one(Recruitment, payment.recruitment_id)
-        speaker = channel_client(session, recruitment)
+        client = channel_client(session, recruitment)
         submission = session.get_one(Row, payment.submission_id)
         ref = people.submission_ref(session, recruitment, submission)
     except ChannelError as error:
@@ -211,9 +160,9 @@ def _begin_reward(session: Session, payment_id: UUID) -> RewardAttempt | None:
         return None
     return RewardAttempt(
         payment.id,
+        client,
         recruitment.id,
         payment.attempts,
-        speaker,
         ref,
         payment.kind,
         payment.reason,
@@ -222,33 +171,18 @@ def _begin_reward(session: Session, payment_id: UUID) -> RewardAttempt | None:
     )
 
 
-def do_reward(attempt: RewardAttempt) -> None:
-    """Approve a submission after checking the platform's own record, and record the result."""
-    error: ChannelError | None = None
-    with kept(Payment, {attempt.payment_id: attempt.number}):
-        try:
-            _pay_reward(attempt)
-        except ChannelError as raised:
-            error = raised
-        except Exception as raised:
-            # The next attempt checks the platform's own record first.
-            error = unexpected(raised)
-    with transaction() as session:
-        # The recruitment is locked first, as everywhere, because bonuses may follow that need its
-        # limit.
-        recruitment = locked(session, Recruitment, attempt.recruitment_id)
-        apart(
-            session,
-            attempt.payment_id,
-            lambda _: _record_reward(session, recruitment, attempt, error),
-            partial(put_off, session, Payment),
-        )
+def _do_reward(attempt: RewardAttempt) -> ChannelError | None:
+    """Approve a submission after checking the platform's own record. The next attempt checks that
+    first, too."""
+    with kept(Payment, {attempt.row_id: attempt.number}):
+        return reply_or_error(partial(_pay_reward, attempt))
 
 
-def _record_reward(
-    session: Session, recruitment: Recruitment, attempt: RewardAttempt, error: ChannelError | None
-) -> None:
-    payment = still_mine(session, attempt.payment_id, attempt.number)
+def _record_reward(session: Session, attempt: RewardAttempt, error: ChannelError | None) -> None:
+    # The recruitment is locked first, as everywhere, because bonuses may follow that need its
+    # limit.
+    recruitment = locked(session, Recruitment, attempt.recruitment_id)
+    payment = still_mine(session, Payment, attempt.row_id, attempt.number)
     if payment is None:
         return
     payment.history = with_entry(payment.history, attempt.number, error)
@@ -268,7 +202,7 @@ def _record_reward(
 
 
 def _pay_reward(attempt: RewardAttempt) -> None:
-    channel = attempt.speaker.open()
+    channel = attempt.client.open()
     known = channel.submission(attempt.ref)
     done = "approved" if attempt.kind == "reward" else "screened_out"
     if known is None:
@@ -286,3 +220,8 @@ def _pay_reward(attempt: RewardAttempt) -> None:
         raise ChannelRefused("This was rejected on the platform. Reverse the rejection first.")
     else:
         channel.approve(ref, attempt.message)
+
+
+REWARDS = DueWork(
+    Payment, _due_rewards, _begin_reward, _do_reward, _record_reward, partial(put_off, Payment)
+)

@@ -1,4 +1,4 @@
-"""Sends due deliveries: claimed in one transaction, sent outside of any, recorded in another.
+"""Sends due deliveries (app/core/work.py).
 
 A claim lasts a little longer than an attempt can take. If a process dies in between, the delivery
 becomes due again. So each is sent at least once, and receivers recognise repetitions by the header
@@ -6,26 +6,23 @@ becomes due again. So each is sent at least once, and receivers recognise repeti
 """
 
 import logging
-import random
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from uuid import UUID
 
 import httpcore
-from sqlalchemy import case, delete, func, literal, select, update
+from sqlalchemy import Select, case, delete, func, literal, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
-from app.core.database import transaction
 from app.core.errors import LikewiseError
 from app.core.guard import GuardedNetwork, ending_within
 from app.core.security import decrypt
-from app.core.shares import Shares
-from app.core.sweeps import apart, reason_of
+from app.core.sweeps import reason_of
+from app.core.work import Backoff, DueWork, WorkQueue, still_mine
 from app.webhooks.guard import checked_addresses
 from app.webhooks.models import Delivery, Webhook
 from app.webhooks.service import SEAL
@@ -36,20 +33,20 @@ TIMEOUT_SECONDS = 10.0
 CLAIM = timedelta(seconds=60)
 # Waiting times after failed attempts, in seconds; twelve and a half hours in total.
 WAITS = (5, 30, 120, 600, 1_800, 7_200, 14_400, 21_600)
+BACKOFF = Backoff(WAITS, spread=1.2)
 SHOWN_BYTES = 300
 KEPT = timedelta(days=30)
 GONE = 410
-# The share of one account in the THREADS of workers/deliverer.py, because all its receivers may
-# take ten seconds.
+# The share of one account in the threads of workers/pool.py that send deliveries, because all its
+# receivers may take ten seconds.
 AT_ONCE = 2
-_shares = Shares(AT_ONCE)
 
 
 @dataclass(frozen=True)
 class Attempt:
     """One attempt in progress."""
 
-    delivery_id: UUID
+    row_id: UUID
     account_id: UUID
     number: int
     url: str
@@ -58,7 +55,7 @@ class Attempt:
 
     @property
     def message_id(self) -> str:
-        return f"msg_{self.delivery_id.hex}"
+        return f"msg_{self.row_id.hex}"
 
 
 @dataclass(frozen=True)
@@ -75,23 +72,8 @@ class Outcome:
         return self.status is not None and 200 <= self.status < 300
 
 
-def claim_due(session: Session, limit: int, busy: Collection[UUID] = ()) -> list[Attempt]:
-    """Claim up to `limit` due deliveries. Those claimed by others are skipped, and those that
-    cannot be sent are set aside.
-
-    busy: accounts whose deliveries are skipped for now
-    """
-    attempts: list[Attempt] = []
-    while not attempts and (due := _due(session, limit, busy)):
-        begun = (
-            apart(session, one, partial(_begin, session), partial(_park, session)) for one in due
-        )
-        attempts = [attempt for attempt in begun if attempt is not None]
-    return attempts
-
-
-def _due(session: Session, limit: int, busy: Collection[UUID]) -> Sequence[UUID]:
-    return session.scalars(
+def _due(busy: Collection[UUID]) -> Select[UUID]:
+    return (
         select(Delivery.id)
         .join(Webhook, Delivery.webhook_id == Webhook.id)
         .join(Account, Webhook.account_id == Account.id)
@@ -99,9 +81,7 @@ def _due(session: Session, limit: int, busy: Collection[UUID]) -> Sequence[UUID]
         .where(Webhook.disabled_at.is_(None), Account.disabled_at.is_(None))
         .where(Account.id.not_in(busy))
         .order_by(Delivery.due_at)
-        .limit(limit)
-        .with_for_update(of=Delivery, skip_locked=True)
-    ).all()
+    )
 
 
 def _begin(session: Session, delivery_id: UUID) -> Attempt:
@@ -185,8 +165,8 @@ def _beginning(response: httpcore.Response) -> bytes:
 def record(session: Session, attempt: Attempt, outcome: Outcome) -> None:
     """Record the result of an attempt, and when the next is due. Does nothing if the delivery was
     deleted, or taken over by another attempt in the meantime."""
-    delivery = session.get(Delivery, attempt.delivery_id, with_for_update=True)
-    if delivery is None or delivery.state != "pending" or delivery.attempts != attempt.number:
+    delivery = still_mine(session, Delivery, attempt.row_id, attempt.number, state="pending")
+    if delivery is None:
         return
     now = datetime.now(UTC)
     entry = {
@@ -196,42 +176,17 @@ def record(session: Session, attempt: Attempt, outcome: Outcome) -> None:
         "seconds": round(outcome.seconds, 3),
     }
     delivery.history = [*delivery.history, entry]
-    wait = seconds_to_wait(attempt.number)
     if outcome.is_success:
         delivery.state, delivery.ended_at = "delivered", now
-    elif outcome.status == GONE or wait is None:
+    elif outcome.status == GONE or attempt.number > len(WAITS):
         delivery.state, delivery.ended_at = "failed", now
     else:
-        delivery.due_at = now + timedelta(seconds=wait * random.uniform(1.0, 1.2))
+        delivery.due_at = now + timedelta(seconds=BACKOFF.seconds(attempt.number))
     if outcome.status == GONE:
         webhook = session.get_one(Webhook, delivery.webhook_id)
         webhook.disabled_at = now
         webhook.disabled_because = (
             "The receiver responded 410 Gone, which means it wants no more events."
-        )
-
-
-def deliver_next() -> bool:
-    """Send one due delivery, if there is one."""
-    with _shares.claimed(_claim_one) as attempt:
-        if attempt is not None:
-            _deliver(attempt)
-        return attempt is not None
-
-
-def _claim_one(busy: Collection[UUID]) -> Attempt | None:
-    with transaction() as session:
-        return next(iter(claim_due(session, 1, busy)), None)
-
-
-def _deliver(attempt: Attempt) -> None:
-    outcome = send(attempt)
-    with transaction() as session:
-        apart(
-            session,
-            attempt.delivery_id,
-            lambda _: record(session, attempt, outcome),
-            partial(_park, session),
         )
 
 
@@ -252,9 +207,13 @@ def _park(session: Session, delivery_id: UUID, reason: str) -> None:
     )
 
 
-def seconds_to_wait(attempts: int) -> int | None:
-    """Return how long to wait after so many failed attempts; None to give up."""
-    return WAITS[attempts - 1] if attempts <= len(WAITS) else None
+DELIVERIES = DueWork(Delivery, _due, _begin, send, record, _park)
+_queue = WorkQueue(DELIVERIES, most=AT_ONCE)
+
+
+def deliver_next() -> bool:
+    """Send one due delivery. Returns False if there is none."""
+    return _queue.do_next()
 
 
 def forget_old_deliveries(session: Session) -> None:

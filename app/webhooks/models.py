@@ -19,6 +19,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.database import Base, Identified
+from app.core.work import Attempted
 
 
 class Webhook(Identified, Base):
@@ -45,11 +46,10 @@ class Webhook(Identified, Base):
     disabled_because: Mapped[str] = mapped_column(String(300), default="", server_default="")
 
 
-class Delivery(Identified, Base):
+class Delivery(Attempted, Base):
     """One event for one webhook: its content, and the result. The table is its own outbox.
 
     body:    what is signed and sent, byte for byte the same at every attempt
-    due_at:  when the next attempt is due; during an attempt, when it counts as lost
     history: of every attempt: time, HTTP status or error, seconds, the beginning of the response
     """
 

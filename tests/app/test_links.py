@@ -21,10 +21,11 @@ from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
 from app.campaigns.service import finish_campaign
 from app.core.database import transaction
-from app.recruitment import bonus_work, work
+from app.recruitment.bonus_work import BONUSES
 from app.recruitment.models import Invitation, Payment, Recruitment
 from app.recruitment.people_list import read_people
 from app.recruitment.report import reconcile
+from app.recruitment.work import REWARDS
 from tests.app.test_annotation import a_lease, submit
 from tests.support.builders import a_campaign, an_account, an_api_token
 
@@ -441,9 +442,9 @@ def test_platforms_are_never_told_to_pay_what_is_owed_outside(
     answer(client, token_of(come(client, first["address"])), 3)
     with transaction() as session:
         session.execute(update(Payment).values(due_at=datetime.now(UTC) - timedelta(days=1)))
+    assert REWARDS.claim() is None
+    assert BONUSES.claim() is None
     with transaction() as session:
-        assert work.claim_reward(session) is None
-        assert bonus_work.claim_bonuses(session) is None
         link = session.get_one(Recruitment, uuid.UUID(first["id"]))
         assert reconcile(session, link).is_clean
     assert payments()[0][3] == "due"

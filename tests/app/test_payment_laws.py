@@ -29,7 +29,9 @@ from app.annotation.models import Annotator, AnnotatorIdentity, Assignment
 from app.campaigns.models import Campaign
 from app.core.database import locked, transaction
 from app.core.errors import Conflict
-from app.recruitment import attempts, bonus_work, ledger, reconcile, work
+from app.core.work import DueWork
+from app.recruitment import attempts, bonus_work, ledger, reconcile
+from app.recruitment.bonus_work import BONUSES, BonusAttempt
 from app.recruitment.channel import (
     BonusOrder,
     BonusOutcome,
@@ -42,6 +44,7 @@ from app.recruitment.channel import (
 from app.recruitment.fees import bonus_fee
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 from app.recruitment.people import person_hash
+from app.recruitment.work import REWARDS, RewardAttempt
 from tests.support.builders import a_campaign, a_recruitment, an_account
 
 Fate = Literal["done", "not_now", "lost", "answer_lost", "dies_before", "dies_after"]
@@ -127,7 +130,7 @@ class Paying(RuleBasedStateMachine):
     def begin(self, repeatable: bool) -> None:
         self.platform = Platform(repeatable)
         self.patch.setattr(attempts, "open_channel", lambda *_: self.platform)
-        self.attempts: list[work.RewardAttempt | bonus_work.BonusAttempt] = []
+        self.attempts: list[RewardAttempt | BonusAttempt] = []
         made = a_recruitment(
             self.owner, self.campaign, places=PLACES, reward_cents=100, spend_limit_cents=LIMIT
         )
@@ -212,24 +215,22 @@ class Paying(RuleBasedStateMachine):
 
     @rule()
     def claim_reward(self) -> None:
-        self._keep(work.claim_reward)
+        self._keep(REWARDS)
 
     @rule(fate=FATES)
     def pay_a_bonus(self, fate: Fate) -> None:
         """What usually follows: claimed as soon as it may be, and done at once."""
         self.time_passes()
-        with transaction() as session:
-            attempt = bonus_work.claim_bonuses(session)
+        attempt = BONUSES.claim()
         if attempt is not None:
             self._perform(attempt, fate)
 
     @rule()
     def claim_bonus(self) -> None:
-        self._keep(bonus_work.claim_bonuses)
+        self._keep(BONUSES)
 
-    def _keep(self, claim: Any) -> None:
-        with transaction() as session:
-            attempt = claim(session)
+    def _keep(self, kind: DueWork[Any, Any]) -> None:
+        attempt = kind.claim()
         if attempt is not None:
             self.attempts.append(attempt)
 
@@ -250,13 +251,13 @@ class Paying(RuleBasedStateMachine):
         """Any claim that somebody still holds, also one that others have taken over since."""
         self._perform(self.attempts.pop(number % len(self.attempts)), fate)
 
-    def _perform(self, attempt: work.RewardAttempt | bonus_work.BonusAttempt, fate: Fate) -> None:
+    def _perform(self, attempt: RewardAttempt | BonusAttempt, fate: Fate) -> None:
         self.platform.fate = fate
         try:
-            if isinstance(attempt, work.RewardAttempt):
-                work.do_reward(attempt)
+            if isinstance(attempt, RewardAttempt):
+                REWARDS.complete(attempt)
             else:
-                bonus_work.do_bonuses(attempt)
+                BONUSES.complete(attempt)
         except Died:
             pass
         finally:

@@ -20,12 +20,12 @@ from app.core.sweeps import each_apart
 from app.core.timestamps import EARLIEST, LATEST
 from app.jobs.models import Job
 from app.jobs.service import request_job, requeue_lost_jobs
-from app.recruitment import reconcile
 from app.recruitment.attempts import ChannelClient
 from app.recruitment.attempts import channel_client as speaker_as_ever
 from app.recruitment.channels.mturk_queue import TurkEvent
 from app.recruitment.models import ChannelCall, Payment, Recruitment
 from app.recruitment.notices import take_turk_events
+from app.recruitment.reconcile import POLLS
 from app.recruitment.steps import work_once
 from app.webhooks.delivery import deliver_next
 from app.webhooks.models import Delivery
@@ -260,10 +260,7 @@ def test_a_recruitment_that_cannot_be_looked_at_is_put_off(
         return speaker_as_ever(session, recruitment)
 
     monkeypatch.setattr("app.recruitment.reconcile.channel_client", channel_client)
-    with transaction() as session:
-        assert reconcile.claim_poll(session) is None
-    with transaction() as session:
-        assert reconcile.claim_poll(session) is not None
+    assert POLLS.claim() is not None
     assert asked == [strange.id, other.id]
     seen = as_it_is(Recruitment, strange.id)
     assert seen.poll_error == "TypeError: settings of no shape"
@@ -288,7 +285,7 @@ def test_an_event_of_no_time_keeps_no_other_from_being_taken_in() -> None:
 def test_more_lost_jobs_than_a_sweep_takes_are_left_to_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("app.jobs.service.ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("app.core.sweeps.ROWS_AT_ONCE", 2)
     owner = an_account()
     jobs = [a_queued_job(a_campaign(owner, name=f"Campaign {number}")) for number in range(5)]
     with transaction() as session:

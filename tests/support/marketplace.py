@@ -28,9 +28,10 @@ from app.annotation.sessions import assignment_of_token, session_of
 from app.campaigns.models import Grid
 from app.collections.models import Collection
 from app.core.database import transaction
-from app.recruitment import bonus_work, work
+from app.recruitment.bonus_work import BONUSES
 from app.recruitment.models import Payment, Recruitment
 from app.recruitment.report import reconcile
+from app.recruitment.work import REWARDS
 from emulators.mturk import market
 from emulators.mturk.faults import FaultRule, Faults, FaultSettings
 from emulators.mturk.server import Emulator
@@ -272,9 +273,8 @@ class Market(RuleBasedStateMachine):
 
     @rule()
     def a_dispatcher_dies_with_a_payment_in_hand(self) -> None:
-        for claim in (work.claim_reward, bonus_work.claim_bonuses):
-            with transaction() as session:
-                claim(session)
+        REWARDS.claim()
+        BONUSES.claim()
 
     # --- laws -------------------------------------------------------------------------------
 
