@@ -3,10 +3,9 @@
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from app.core.errors import InvalidInput
-from app.core.fields import field_title
+from app.core.fields import checked_fields
 
 Measure = Literal["warn", "stop", "leave_out"]
 MEASURES: tuple[Measure, ...] = ("warn", "stop", "leave_out")
@@ -133,13 +132,7 @@ class AnnotationSettings(BaseModel):
 def checked_annotation(values: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with defaults filled in. Raises InvalidInput with the field that is
     wrong."""
-    try:
-        return AnnotationSettings.model_validate(values).model_dump()
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = field_title(AnnotationSettings, first["loc"]) or "annotation"
-        message = first["msg"].removeprefix("Value error, ")
-        raise InvalidInput(f"{where}: {message}.", code="bad_annotation") from error
+    return checked_fields(AnnotationSettings, values, name="annotation", code="bad_annotation")
 
 
 def annotation_of(stored: dict[str, Any]) -> AnnotationSettings:

@@ -2,10 +2,9 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from app.core.errors import InvalidInput
-from app.core.fields import field_title
+from app.core.fields import checked_fields
 
 Platform = Literal["link", "prolific", "mturk"]
 # Seconds that an unhurried person takes for one grid, by kind. Times measured in the requester's
@@ -51,9 +50,4 @@ class PlanSettings(BaseModel):
 def checked_plan(values: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with defaults filled in. Raises InvalidInput with the field that is
     wrong."""
-    try:
-        return PlanSettings.model_validate(values).model_dump()
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = field_title(PlanSettings, first["loc"]) or "plan"
-        raise InvalidInput(f"{where}: {first['msg']}.", code="bad_plan") from error
+    return checked_fields(PlanSettings, values, name="plan", code="bad_plan")

@@ -35,7 +35,7 @@ interface Property {
   unit?: string;
 }
 
-/** As `MONEY` in app/recruitment/settings.py. */
+/** As `MONEY` in app/core/fields.py. */
 const MONEY = 'hundredths of the currency';
 /** Longer texts get several lines. */
 const ONE_LINE = 500;
