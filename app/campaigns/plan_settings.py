@@ -20,7 +20,8 @@ class PlanSettings(BaseModel):
     platform: Platform = Field(
         default="link",
         title="Where annotators come from",
-        description="A plain link costs no fee.",
+        description="Used to estimate the cost. A plain link costs no fee. Recruiting starts after "
+        "the launch.",
     )
     fee_percent: float | None = Field(
         default=None,
