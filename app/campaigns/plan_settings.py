@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.core.fields import checked_fields
+from app.core.fields import checked_fields, labels
 
 Platform = Literal["link", "prolific", "mturk"]
 # Seconds that an unhurried person takes for one grid, by kind. Times measured in the requester's
@@ -22,6 +22,11 @@ class PlanSettings(BaseModel):
         title="Where annotators come from",
         description="Used to estimate the cost. A plain link costs no fee. Recruiting starts after "
         "the launch.",
+        json_schema_extra=labels(
+            link="A link that you share yourself",
+            prolific="Prolific",
+            mturk="Amazon Mechanical Turk",
+        ),
     )
     fee_percent: float | None = Field(
         default=None,

@@ -17,6 +17,11 @@ StrictBool = Annotated[bool, Strict()]
 MONEY: dict[str, JsonValue] = {"unit": "hundredths of the currency"}
 
 
+def labels(**names: str) -> dict[str, JsonValue]:
+    """Return what a form calls the choices of a field, for its JSON schema."""
+    return {"labels": dict(names)}
+
+
 def checked_fields(
     model: type[BaseModel], values: dict[str, Any], *, name: str, code: str
 ) -> dict[str, Any]:
