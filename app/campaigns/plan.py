@@ -111,11 +111,7 @@ class CampaignPlan(BaseModel):
         title="Grids per assignment",
         description="How many grids one person does and is paid for.",
     )
-    learn_every: Annotated[
-        StrictInt,
-        Range(1, 1_000_000, "answers"),
-        Changeable(),
-    ] = Field(
+    learn_every: Annotated[StrictInt, Range(1, 1_000_000, "answers"), Changeable()] = Field(
         default=50,
         title="Answers between trainings",
         description="How many answers come between trainings. A model is also trained at the end "
@@ -153,7 +149,7 @@ class CampaignPlan(BaseModel):
     currency: Annotated[str, Range(3, 3, "letters")] = Field(
         default="USD", title="Currency", description="Three-letter code."
     )
-    settings: Annotated[dict[str, Any], Changeable("They apply from the next model on.")] = Field(
+    settings: Annotated[dict[str, Any], Changeable()] = Field(
         default_factory=dict, title="Settings", description="Settings of the strategy."
     )
     seed: Annotated[StrictInt | None, Range(0, 2**31 - 1)] = Field(
