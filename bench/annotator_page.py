@@ -23,7 +23,8 @@ from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 from skimage import data
 
 from app.campaigns.links import annotator_link
-from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.campaigns.plan import CampaignPlan
+from app.campaigns.service import create_campaign, start_campaign
 from app.collections.service import add_files, create_collection
 from app.core.database import transaction
 from app.core.settings import get_settings

@@ -29,7 +29,8 @@ from sqlalchemy import select
 
 from app.accounts.service import create_sign_in_link
 from app.campaigns.models import Campaign
-from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.campaigns.plan import CampaignPlan
+from app.campaigns.service import create_campaign, start_campaign
 from app.core.database import transaction
 from app.core.settings import get_settings
 from app.jobs.service import latest_job

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from sqlalchemy import select
 
 from app.campaigns.models import Campaign
-from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.campaigns.plan import CampaignPlan
+from app.campaigns.service import create_campaign, start_campaign
 from app.collections.models import Image
 from app.core.database import transaction
 from app.planning.crowd import CrowdTraits

@@ -17,7 +17,8 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.accounts.service import create_account
 from app.campaigns.models import Campaign
-from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.campaigns.plan import CampaignPlan
+from app.campaigns.service import create_campaign, start_campaign
 from app.collections.models import Collection, Image
 from app.collections.service import create_collection, image_key
 from app.core.database import transaction

@@ -9,7 +9,7 @@ between the budgets, each the mean of three crowds. Writes `docs/benchmarks/plan
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -97,16 +97,15 @@ def _copy(name: str, budget: int | None, seed: int) -> Campaign:
         # Other campaigns may have got the same name since.
         query = select(Campaign).where(Campaign.name == name).order_by(Campaign.created_at)
         plan = plan_of(session.scalars(query.limit(1)).one())
-        plan = replace(
-            plan,
-            name=f"Bench planner {budget} {seed} {time.time():.0f}",
-            seed=seed,
-            budget=budget or plan.budget,
-            learn_every=1_000_000,
-            grids_per_assignment=1_000,
-            annotation={},
-        )
-        return create_campaign(session, owner, plan)
+        changes = {
+            "name": f"Bench planner {budget} {seed} {time.time():.0f}",
+            "seed": seed,
+            "budget": budget or plan.budget,
+            "learn_every": 1_000_000,
+            "grids_per_assignment": 1_000,
+            "annotation": {},
+        }
+        return create_campaign(session, owner, plan.model_copy(update=changes))
 
 
 def _dry_run_state(campaign: Campaign) -> str:

@@ -27,7 +27,8 @@ from sklearn.mixture import GaussianMixture
 from sqlalchemy import select
 
 from app.campaigns.models import Campaign
-from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.campaigns.plan import CampaignPlan
+from app.campaigns.service import create_campaign, start_campaign
 from app.collections.models import Image
 from app.core.database import transaction
 from app.features.reading import features_wanted

@@ -11,8 +11,9 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.routes import SignedIn
-from app.campaigns.annotation_settings import MEASURES, AnnotationSettings
+from app.campaigns.annotation_settings import AnnotationSettings
 from app.campaigns.changes import delete_known_list
+from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.pages import frame_context
 from app.campaigns.service import add_known_list, get_campaign, set_annotation
@@ -105,7 +106,7 @@ def _page(
         "error": error,
         "values": {**AnnotationSettings().model_dump(), **values},
         "fields": AnnotationSettings.model_json_schema()["properties"],
-        "measures": MEASURES,
+        "votes": KINDS[campaign.kind].votes,
         "attributes": attribute_names(session, collection),
         "n_known": session.scalar(listed) or 0,
     }

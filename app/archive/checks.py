@@ -28,8 +28,9 @@ from app.archive.shapes import misshapen
 from app.archive.tables import ARCHIVED, Archived, belongs
 from app.campaigns.annotation_settings import checked_annotation
 from app.campaigns.models import Campaign
+from app.campaigns.plan import check_ranges
 from app.campaigns.plan_settings import checked_plan
-from app.campaigns.service import check_budget, check_ranges
+from app.campaigns.service import check_budget
 from app.core.errors import InvalidInput
 from app.strategies import get_strategy
 from app.strategies.base import check_settings

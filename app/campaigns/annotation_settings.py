@@ -3,10 +3,9 @@
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from app.core.errors import InvalidInput
-from app.core.fields import field_title
+from app.core.fields import checked_fields, labels
 
 Measure = Literal["warn", "stop", "leave_out"]
 MEASURES: tuple[Measure, ...] = ("warn", "stop", "leave_out")
@@ -22,7 +21,8 @@ class AnnotationSettings(BaseModel):
     language: Literal["auto", "en", "de", "ar"] = Field(
         default="auto",
         title="Language",
-        description="Language of buttons and hints. auto: the language of the annotator's browser.",
+        description="Language of buttons and hints. Automatic: that of the annotator's browser.",
+        json_schema_extra=labels(auto="automatic", en="English", de="Deutsch", ar="العربية"),
     )
     consent: str = Field(
         default="",
@@ -51,7 +51,8 @@ class AnnotationSettings(BaseModel):
     descriptions: Literal["auto", "required", "optional", "none"] = Field(
         default="auto",
         title="Group descriptions",
-        description="auto: required for grids, none for bins.",
+        description="Automatic: required for grids, none for bins.",
+        json_schema_extra=labels(auto="automatic"),
     )
     completion: Literal["code", "none"] = Field(
         default="code",
@@ -114,6 +115,11 @@ class AnnotationSettings(BaseModel):
         title="If answers look random",
         description="Applied automatically once gold grids and repeats agree no better than "
         "chance. You can undo all of them. Finished work is always paid.",
+        json_schema_extra=labels(
+            warn="Warn: ask them to take more care",
+            stop="Stop: give no more grids",
+            leave_out="Leave out: do not learn from their answers",
+        ),
     )
 
     @field_validator("completion_url")
@@ -133,13 +139,7 @@ class AnnotationSettings(BaseModel):
 def checked_annotation(values: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with defaults filled in. Raises InvalidInput with the field that is
     wrong."""
-    try:
-        return AnnotationSettings.model_validate(values).model_dump()
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = field_title(AnnotationSettings, first["loc"]) or "annotation"
-        message = first["msg"].removeprefix("Value error, ")
-        raise InvalidInput(f"{where}: {message}.", code="bad_annotation") from error
+    return checked_fields(AnnotationSettings, values, name="annotation", code="bad_annotation")
 
 
 def annotation_of(stored: dict[str, Any]) -> AnnotationSettings:

@@ -1,7 +1,6 @@
 """Changing, copying, archiving and reopening campaigns, including running ones."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any, Literal
@@ -14,30 +13,16 @@ from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.campaigns import hooks, service
 from app.campaigns.models import IMPORTED_ROUND, Campaign, Grid, Round
+from app.campaigns.plan import CHANGEABLE, CampaignPlan, check_ranges
 from app.campaigns.plan_settings import checked_plan
 from app.campaigns.rounds import n_full_rounds, n_rounds_made
-from app.campaigns.service import BadState, CampaignPlan
+from app.campaigns.service import BadState
 from app.campaigns.sharing import MayNotChange
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.jobs.service import active_job, request_job
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
-
-PLANNED = tuple(field.name for field in fields(CampaignPlan))
-# The fields that a started campaign can change. All others decide what its answers mean.
-CHANGEABLE = (
-    "name",
-    "budget",
-    "rounds",
-    "settings",
-    "grids_per_assignment",
-    "learn_every",
-    "ready_share",
-    "reward_cents",
-    "plan",
-)
-
 
 # These are changed field by field.
 NESTED = ("annotation", "plan", "settings")
@@ -53,7 +38,7 @@ class Frozen(Conflict):
 
 def plan_of(campaign: Campaign) -> CampaignPlan:
     """Return the plan that would create this campaign."""
-    return CampaignPlan(**{name: getattr(campaign, name) for name in PLANNED})
+    return CampaignPlan.model_validate(campaign, from_attributes=True)
 
 
 def change_campaign(
@@ -65,7 +50,7 @@ def change_campaign(
     InvalidInput for a wrong value, and Frozen for a value that a started campaign can't change.
     """
     campaign = service.get_campaign(session, account, campaign_id, edit=True)
-    unknown = sorted(set(values) - set(PLANNED))
+    unknown = sorted(set(values) - set(CampaignPlan.model_fields))
     if unknown:
         raise InvalidInput(f"Campaigns have no field {', '.join(unknown)}.")
     if campaign.state == "draft":
@@ -95,7 +80,7 @@ def _change_draft(
     if moves and campaign.owner_id != account.id:
         raise MayNotChange("Only the campaign's owner can change its collection.")
     _keep_known_answers(session, campaign, merged)
-    plan = replace(plan_of(campaign), **{**defaults, **merged})
+    plan = plan_of(campaign).model_copy(update=defaults | merged)
     service.apply_plan(session, account, campaign, plan)
 
 
@@ -135,16 +120,14 @@ def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]
         campaign.plan = checked_plan({**campaign.plan, **values["plan"]})
     if "learn_every" in values:
         campaign.learn_at = campaign.n_answers + int(values["learn_every"])
-    simple = ("name", "grids_per_assignment", "learn_every", "ready_share", "reward_cents")
     reward = campaign.reward_cents
-    for name in simple:
-        if name in values:
-            value = values[name]
-            setattr(campaign, name, value.strip() if isinstance(value, str) else value)
     budget, rounds = values.get("budget"), values.get("rounds")
+    for name in set(values).intersection(CHANGEABLE).difference(NESTED, ("budget", "rounds")):
+        value = values[name]
+        setattr(campaign, name, value.strip() if isinstance(value, str) else value)
     if budget is not None or rounds is not None:
         _change_budget(session, campaign, budget or campaign.budget, rounds)
-    service.check_ranges(campaign)
+    check_ranges(campaign)
     hooks.reward_changed(session, campaign, reward)
 
 
@@ -188,7 +171,7 @@ def clone_campaign(session: Session, account: Account, campaign_id: UUID) -> Cam
     """Create a draft with the same plan for this account. Known answers from a list are not
     copied."""
     campaign = service.get_campaign(session, account, campaign_id)
-    plan = replace(plan_of(campaign), name=_name_of_copy(session, account, campaign), seed=None)
+    plan = plan_of(campaign)
     settings = {
         # What later rounds ask about refers to models of the old campaign.
         name: value
@@ -198,9 +181,13 @@ def clone_campaign(session: Session, account: Account, campaign_id: UUID) -> Cam
     annotation = dict(plan.annotation)
     if not annotation.get("known_attribute"):
         annotation |= {"practice": 0, "gold_share": 0.0}
-    return service.create_campaign(
-        session, account, replace(plan, settings=settings, annotation=annotation)
-    )
+    changes = {
+        "name": _name_of_copy(session, account, campaign),
+        "seed": None,
+        "settings": settings,
+        "annotation": annotation,
+    }
+    return service.create_campaign(session, account, plan.model_copy(update=changes))
 
 
 def _name_of_copy(session: Session, account: Account, campaign: Campaign) -> str:

@@ -2,10 +2,9 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from app.core.errors import InvalidInput
-from app.core.fields import field_title
+from app.core.fields import checked_fields, labels
 
 Platform = Literal["link", "prolific", "mturk"]
 # Seconds that an unhurried person takes for one grid, by kind. Times measured in the requester's
@@ -21,7 +20,13 @@ class PlanSettings(BaseModel):
     platform: Platform = Field(
         default="link",
         title="Where annotators come from",
-        description="A plain link costs no fee.",
+        description="Used to estimate the cost. A plain link costs no fee. Recruiting starts after "
+        "the launch.",
+        json_schema_extra=labels(
+            link="A link that you share yourself",
+            prolific="Prolific",
+            mturk="Amazon Mechanical Turk",
+        ),
     )
     fee_percent: float | None = Field(
         default=None,
@@ -51,9 +56,4 @@ class PlanSettings(BaseModel):
 def checked_plan(values: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with defaults filled in. Raises InvalidInput with the field that is
     wrong."""
-    try:
-        return PlanSettings.model_validate(values).model_dump()
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = field_title(PlanSettings, first["loc"]) or "plan"
-        raise InvalidInput(f"{where}: {first['msg']}.", code="bad_plan") from error
+    return checked_fields(PlanSettings, values, name="plan", code="bad_plan")

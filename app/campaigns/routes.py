@@ -28,7 +28,7 @@ def create_campaign(
     body: NewCampaign, session: DatabaseSession, account: SignedIn, response: Response
 ) -> CampaignOut:
     """Create a campaign for a collection, as a draft."""
-    campaign = service.create_campaign(session, account, body.to_plan())
+    campaign = service.create_campaign(session, account, body)
     response.headers["Location"] = f"/api/v1/campaigns/{campaign.id}"
     return CampaignOut.of(campaign)
 

@@ -1,21 +1,29 @@
-"""Request and response bodies of the campaigns API."""
+"""Request and response bodies of the campaigns API. A campaign's fields come from its plan."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.fields import FieldInfo
 
 from app.campaigns.annotation_settings import AnnotationSettings
 from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
+from app.campaigns.plan import CHANGEABLE, RANGES, CampaignPlan, value_type
 from app.campaigns.plan_settings import PlanSettings
-from app.campaigns.service import CampaignPlan
-from app.core.fields import StrictInt
 from app.core.settings import get_settings
 
+LINK = "annotator_link"
+# A change has only the fields that were sent, so these defaults are in the API's schema alone.
+PLACEHOLDERS: dict[Any, Any] = {str: "", int: 0, float: 1.0}
+CHANGES = f"""Fields that you leave out don't change. Once a campaign has started, you can change
+only {", ".join(CHANGEABLE)}.
 
-class NewCampaign(BaseModel):
+`settings`, `annotation` and `plan` are changed field by field."""
+
+
+class NewCampaign(CampaignPlan):
     """A campaign to create. Fields that you leave out get the default of the kind or strategy."""
 
     model_config = ConfigDict(
@@ -33,68 +41,6 @@ class NewCampaign(BaseModel):
         }
     )
 
-    name: str
-    collection_id: UUID
-    kind: str = "grid"
-    strategy: str = "cen"
-    question: str = "Which of these images belong together?"
-    budget: StrictInt = Field(default=100, description="Total number of answers.")
-    rounds: StrictInt | None = None
-    grid_size: StrictInt | None = None
-    max_groups: StrictInt | None = None
-    answers_per_grid: StrictInt = 1
-    grids_per_assignment: StrictInt = 10
-    learn_every: StrictInt = 50
-    ready_share: float = Field(
-        default=1.0,
-        description="Share of a round's grids prepared while the previous round is being learned, "
-        "so that nobody waits. 0 makes annotators wait for the newest model.",
-    )
-    annotation: dict[str, Any] = Field(
-        default_factory=dict, description="Settings of the annotators' pages: AnnotationSettings."
-    )
-    plan: dict[str, Any] = Field(
-        default_factory=dict, description="Assumptions for planning: PlanSettings."
-    )
-    reward_cents: StrictInt = Field(
-        default=0, description="Payment for a whole assignment, in cents (minor units)."
-    )
-    currency: str = "USD"
-    settings: dict[str, Any] = Field(default_factory=dict)
-    seed: StrictInt | None = None
-
-    def to_plan(self) -> CampaignPlan:
-        return CampaignPlan(**self.model_dump())
-
-
-class CampaignChanges(BaseModel, extra="forbid"):
-    """Fields that you leave out don't change. Once a campaign has started, you can change only
-    name, budget, rounds, settings, grids_per_assignment, learn_every, ready_share, reward_cents and
-    plan.
-
-    `settings`, `annotation` and `plan` are changed field by field.
-    """
-
-    name: str = ""
-    collection_id: UUID | None = None
-    kind: str = ""
-    strategy: str = ""
-    question: str = ""
-    budget: StrictInt = 0
-    rounds: StrictInt | None = None
-    grid_size: StrictInt | None = None
-    max_groups: StrictInt | None = None
-    answers_per_grid: StrictInt = 0
-    grids_per_assignment: StrictInt = 0
-    learn_every: StrictInt = 0
-    ready_share: float = 1.0
-    annotation: dict[str, Any] = Field(default_factory=dict)
-    plan: dict[str, Any] = Field(default_factory=dict)
-    reward_cents: StrictInt = 0
-    currency: str = ""
-    settings: dict[str, Any] = Field(default_factory=dict)
-    seed: StrictInt | None = None
-
 
 class ShareIn(BaseModel):
     email: str = Field(max_length=320, examples=["ada@example.org"])
@@ -107,39 +53,74 @@ class ShareOut(BaseModel):
     access: str
 
 
-class CampaignOut(BaseModel):
-    id: UUID
-    name: str
-    collection_id: UUID
-    kind: str
-    strategy: str
-    question: str
-    state: str
-    budget: int
-    rounds: int
-    grid_size: int
-    max_groups: int
-    answers_per_grid: int
-    grids_per_assignment: int
-    learn_every: int
-    ready_share: float
-    annotation: AnnotationSettings
-    plan: PlanSettings
-    reward_cents: int
-    currency: str
-    settings: dict[str, Any]
-    seed: int
-    n_answers: int
-    n_imported: int = Field(description="Imported answers. They don't count toward the budget.")
-    created_at: datetime
-    archived_at: datetime | None
-    annotator_link: str
+class StoredCampaign(BaseModel):
+    """The base of CampaignOut."""
 
     @classmethod
-    def of(cls, campaign: Campaign) -> "CampaignOut":
+    def of(cls, campaign: Campaign) -> Self:
         columns = {name: getattr(campaign, name) for name in cls.model_fields if name != LINK}
         link = annotator_link(campaign, get_settings().base_url)
-        return cls(**columns, annotator_link=link)
+        return cls(**columns, **{LINK: link})
 
 
-LINK = "annotator_link"
+def _described(field: FieldInfo, **more: Any) -> Any:
+    return Field(title=field.title, description=field.description, **more)
+
+
+def _change(field: FieldInfo) -> tuple[Any, Any]:
+    kind = field.rebuild_annotation()
+    if field.default_factory is not None:
+        return kind, _described(field, default_factory=dict)
+    if field.annotation is UUID:
+        kind = kind | None
+    return kind, _described(field, default=PLACEHOLDERS.get(field.annotation))
+
+
+def _stored_fields() -> dict[str, Any]:
+    """Return the fields of CampaignOut in the order of the response."""
+    fields: dict[str, Any] = {"id": UUID}
+    for name, field in CampaignPlan.model_fields.items():
+        fields[name] = (value_type(field), _described(field))
+        if name == "question":
+            fields["state"] = str
+    imported = Field(description="Imported answers. They don't count toward the budget.")
+    return fields | {
+        "annotation": AnnotationSettings,
+        "plan": PlanSettings,
+        "n_answers": int,
+        "n_imported": (int, imported),
+        "created_at": datetime,
+        "archived_at": datetime | None,
+        LINK: str,
+    }
+
+
+if TYPE_CHECKING:
+    CampaignChanges = CampaignPlan
+    CampaignOut = StoredCampaign
+else:
+    CampaignChanges = create_model(
+        "CampaignChanges",
+        __config__=ConfigDict(extra="forbid"),
+        __doc__=CHANGES,
+        __module__=__name__,
+        **{name: _change(field) for name, field in CampaignPlan.model_fields.items()},
+    )
+    CampaignOut = create_model(
+        "CampaignOut", __base__=StoredCampaign, __module__=__name__, **_stored_fields()
+    )
+
+
+def form_schema() -> dict[str, Any]:
+    """Return the JSON schema of the fields that forms can show, with their ranges. `while_running`
+    is the help for those that a started campaign can change."""
+    described = CampaignOut.model_json_schema()["properties"]
+    properties = {}
+    for name, allowed in RANGES.items():
+        field = described[name]
+        suffix = "Length" if field["type"] == "string" else "imum"
+        ends = {f"min{suffix}": allowed.lowest, f"max{suffix}": allowed.highest}
+        properties[name] = field | ends | allowed.form
+        if name in CHANGEABLE:
+            properties[name]["while_running"] = CHANGEABLE[name].effect or field["description"]
+    return {"properties": properties, "required": list(properties)}

@@ -1,7 +1,6 @@
 """Creating, starting, pausing and ending campaigns."""
 
 import secrets
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -16,6 +15,7 @@ from app.campaigns.annotation_settings import checked_annotation
 from app.campaigns.kinds import checked_max_groups, get_kind
 from app.campaigns.known import add_known_answers, prepare_practice, require_known
 from app.campaigns.models import Campaign, Share
+from app.campaigns.plan import CampaignPlan, check_ranges
 from app.campaigns.plan_settings import checked_plan
 from app.campaigns.sharing import MayNotChange, access_of
 from app.collections.models import Collection
@@ -34,31 +34,6 @@ class BadState(Conflict):
     """The campaign is not in a state that allows the action."""
 
     code = "bad_state"
-
-
-@dataclass(frozen=True)
-class CampaignPlan:
-    """What a requester decides about a campaign. None means the default of the kind or strategy."""
-
-    name: str
-    collection_id: UUID
-    kind: str = "grid"
-    strategy: str = "cen"
-    question: str = "Which of these images belong together?"
-    budget: int = 100
-    rounds: int | None = None
-    grid_size: int | None = None
-    max_groups: int | None = None
-    answers_per_grid: int = 1
-    grids_per_assignment: int = 10
-    learn_every: int = 50
-    ready_share: float = 1.0
-    annotation: dict[str, Any] = field(default_factory=dict)
-    plan: dict[str, Any] = field(default_factory=dict)
-    reward_cents: int = 0
-    currency: str = "USD"
-    settings: dict[str, Any] = field(default_factory=dict)
-    seed: int | None = None
 
 
 def create_campaign(session: Session, owner: Account, plan: CampaignPlan) -> Campaign:
@@ -88,25 +63,16 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
             f"The strategy {strategy.title} can't learn from answers of kind {plan.kind!r}. "
             f"Choose the kind {' or '.join(strategy.kinds)}."
         )
-    values = {
-        "collection_id": collection.id,
+    values = plan.model_dump() | {
         "name": plan.name.strip(),
-        "kind": plan.kind,
-        "strategy": plan.strategy,
         "settings": check_settings(strategy, plan.settings),
         "question": plan.question.strip(),
         "seed": plan.seed if plan.seed is not None else secrets.randbits(31),
-        "budget": plan.budget,
         "rounds": plan.rounds if plan.rounds is not None else strategy.default_rounds,
         "grid_size": plan.grid_size if plan.grid_size is not None else kind.grid_size,
         "max_groups": checked_max_groups(plan.kind, plan.max_groups),
-        "answers_per_grid": plan.answers_per_grid,
-        "grids_per_assignment": plan.grids_per_assignment,
-        "learn_every": plan.learn_every,
-        "ready_share": plan.ready_share,
         "annotation": checked_annotation(plan.annotation),
         "plan": checked_plan(plan.plan),
-        "reward_cents": plan.reward_cents,
         "currency": plan.currency.strip().upper(),
     }
     for name, value in values.items():
@@ -118,37 +84,6 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
     session.flush()
     if campaign.annotation["known_attribute"]:
         require_known(session, campaign)
-
-
-def check_ranges(campaign: Campaign) -> None:
-    """Raise InvalidInput with the name of a field whose value is out of range."""
-    ranges = {
-        "name": (len(campaign.name), 1, 200, "characters"),
-        "question": (len(campaign.question), 1, 2000, "characters"),
-        "budget": (campaign.budget, 1, 1_000_000, "answers"),
-        "rounds": (campaign.rounds, 1, 100, ""),
-        "grid_size": (campaign.grid_size, 2, 60, "images"),
-        "max_groups": (campaign.max_groups, 2, 10, ""),
-        "answers_per_grid": (campaign.answers_per_grid, 1, 50, ""),
-        "grids_per_assignment": (campaign.grids_per_assignment, 1, 1000, ""),
-        "learn_every": (campaign.learn_every, 1, 1_000_000, "answers"),
-        "ready_share": (campaign.ready_share, 0, 1, ""),
-        "reward_cents": (campaign.reward_cents, 0, 10_000_000, ""),
-        "seed": (campaign.seed, 0, 2**31 - 1, ""),
-    }
-    for name, (value, lowest, highest, unit) in ranges.items():
-        if not lowest <= value <= highest:
-            raise InvalidInput(
-                f"{name} must be between {lowest} and {highest} {unit}".strip()
-                + f"; it is {value}.",
-                code=f"bad_{name}",
-            )
-    if not (len(campaign.currency) == 3 and campaign.currency.isalpha()):
-        raise InvalidInput(
-            "The currency must be a three-letter code such as USD, not "
-            f"{campaign.currency[:10]!r}.",
-            code="bad_currency",
-        )
 
 
 def check_budget(campaign: Campaign) -> None:

@@ -8,6 +8,7 @@ from app.accounts.routes import SignedIn
 from app.campaigns.annotation_settings import AnnotationSettings
 from app.campaigns.kinds import KINDS
 from app.campaigns.plan_settings import PlanSettings
+from app.campaigns.schemas import form_schema
 from app.campaigns.service import get_campaign
 from app.core.web import DatabaseSession
 from app.planning import crowd, service
@@ -40,6 +41,7 @@ def read_options(account: SignedIn) -> OptionsOut:
             )
             for one in all_strategies()
         ],
+        campaign=form_schema(),
         annotation=AnnotationSettings.model_json_schema(),
         plan=PlanSettings.model_json_schema(),
     )

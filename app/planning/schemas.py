@@ -171,10 +171,12 @@ class KindOut(BaseModel):
 
 
 class OptionsOut(BaseModel):
-    """What you can choose for a campaign. `annotation` and `plan` are JSON schemas."""
+    """What you can choose for a campaign. `campaign`, `annotation` and `plan` are JSON
+    schemas; `campaign` is that of the campaign's own fields, with their ranges."""
 
     kinds: dict[str, KindOut]
     strategies: list[StrategyOut]
+    campaign: dict[str, Any]
     annotation: dict[str, Any]
     plan: dict[str, Any]
 

@@ -3,21 +3,10 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    JsonValue,
-    StringConstraints,
-    ValidationError,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from app.core.errors import InvalidInput
-from app.core.fields import field_title
+from app.core.fields import MONEY, checked_fields
 
-# Amounts are whole cents; forms show them with two decimals.
-MONEY: dict[str, JsonValue] = {"unit": "hundredths of the currency"}
 ChannelName = Literal["link", "mturk", "prolific"]
 COUNTRY = r"^[A-Z]{2}(-[A-Z0-9]{1,3})?$"
 
@@ -258,14 +247,7 @@ SETTINGS: dict[str, type[BaseModel]] = {
 def checked_settings(channel: str, values: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with defaults filled in. Raises InvalidInput with the field that is
     wrong."""
-    model = SETTINGS[channel]
-    try:
-        return model.model_validate(values).model_dump()
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = field_title(model, first["loc"]) or "Settings"
-        message = first["msg"].removeprefix("Value error, ")
-        raise InvalidInput(f"{where}: {message}.", code="bad_recruitment") from error
+    return checked_fields(SETTINGS[channel], values, name="Settings", code="bad_recruitment")
 
 
 def mturk_settings(stored: dict[str, Any]) -> MTurkSettings:

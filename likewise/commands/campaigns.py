@@ -1,9 +1,10 @@
 """`likewise campaign …` and `likewise export` manage campaigns without the browser."""
 
+import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from sqlalchemy import select
@@ -11,7 +12,8 @@ from sqlalchemy import select
 from app.campaigns.changes import ACTIONS
 from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
-from app.campaigns.service import CampaignPlan, create_campaign
+from app.campaigns.plan import RANGES, CampaignPlan, value_type
+from app.campaigns.service import create_campaign
 from app.collections.models import Collection
 from app.core.errors import InvalidInput, NotFound
 from app.results.catalogue import BY_NAME, Export, Options, get_export, make
@@ -19,6 +21,28 @@ from likewise import environment
 from likewise.commands.shared import find_campaign, owner_of
 
 cli = typer.Typer(help="Create and manage campaigns.", no_args_is_help=True)
+
+
+def plan_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each field of a campaign's plan that is one value."""
+    signature = inspect.signature(command)
+    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    fields = ((name, CampaignPlan.model_fields[name]) for name in ("kind", "strategy", *RANGES))
+    options = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.is_required() else field.default,
+            annotation=Annotated[
+                value_type(field) | None if field.default is None else value_type(field),
+                typer.Option(help=field.description),
+            ],
+        )
+        for name, field in fields
+    ]
+    described: Any = command
+    described.__signature__ = signature.replace(parameters=[*own, *options])
+    return command
 
 
 @cli.command("list")
@@ -36,20 +60,12 @@ def list_campaigns() -> None:
 
 
 @cli.command("create")
+@plan_options
 def create(
     collection: Annotated[str, typer.Argument(help="Name of the collection.")],
-    name: Annotated[str, typer.Option(help="Name of the campaign.")],
-    kind: Annotated[str, typer.Option(help="grid, bins or select.")] = "grid",
-    strategy: Annotated[str, typer.Option(help="cen, crowdster, scdc or neucrowd.")] = "cen",
-    question: str = CampaignPlan.question,
-    budget: Annotated[int, typer.Option(help="Total number of answers.")] = 100,
-    rounds: int | None = None,
-    grid_size: int | None = None,
-    ready_share: Annotated[
-        float, typer.Option(help="Share of a round prepared early; 0 waits for each model.")
-    ] = CampaignPlan.ready_share,
     owner: Annotated[str, typer.Option(help="Owner's e-mail; the first account by default.")] = "",
     start: Annotated[bool, typer.Option(help="Launch it immediately.")] = False,
+    **plan: Any,
 ) -> None:
     """Create a campaign, and print its id and the link for annotators."""
     environment.load()
@@ -64,18 +80,7 @@ def create(
         found = session.scalars(owned).all()
         if len(found) != 1:
             raise NotFound(f"{account.email} has {len(found)} collections named {collection!r}.")
-        plan = CampaignPlan(
-            name=name,
-            collection_id=found[0],
-            kind=kind,
-            strategy=strategy,
-            question=question,
-            budget=budget,
-            rounds=rounds,
-            grid_size=grid_size,
-            ready_share=ready_share,
-        )
-        campaign = create_campaign(session, account, plan)
+        campaign = create_campaign(session, account, CampaignPlan(collection_id=found[0], **plan))
         if start:
             ACTIONS["start"](session, account, campaign.id)
         typer.echo(f"{campaign.id}\n{annotator_link(campaign, get_settings().base_url)}")

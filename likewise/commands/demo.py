@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.campaigns.models import Campaign
-from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.campaigns.plan import CampaignPlan
+from app.campaigns.service import create_campaign, start_campaign
 from app.core.errors import NotFound
 from app.planning.crowd import CrowdTraits
 from demo import EMOJI_FOLDER

@@ -15,7 +15,8 @@ from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.known import add_known_answers, practice_grid
 from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign, Grid
-from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.campaigns.plan import CampaignPlan
+from app.campaigns.service import create_campaign, start_campaign
 from app.core.database import locked, transaction
 from app.core.errors import InvalidInput
 from app.core.markdown import render_markdown
@@ -178,7 +179,7 @@ def test_known_answers_of_ones_own_serve_practice_and_gold(client: TestClient) -
     owner = an_account()
     sign_in(client, owner)
     plan = CampaignPlan(
-        "Own", a_collection(owner).id, rounds=1, budget=4, grid_size=6,
+        name="Own", collection_id=a_collection(owner).id, rounds=1, budget=4, grid_size=6,
         annotation={"practice": 1, "gold_share": 0.5},
     )  # fmt: skip
     with transaction() as session:

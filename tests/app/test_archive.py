@@ -20,7 +20,8 @@ from app.annotation.models import AnnotatorIdentity, Assignment
 from app.archive.errors import DamagedArchive
 from app.archive.tables import ARCHIVED, BY_NAME, LEFT_OUT, parent_of
 from app.campaigns.models import Campaign, Grid
-from app.campaigns.service import CampaignPlan, add_known_list, create_campaign
+from app.campaigns.plan import CampaignPlan
+from app.campaigns.service import add_known_list, create_campaign
 from app.campaigns.sharing import share_campaign
 from app.collections.models import Collection
 from app.collections.service import add_files
@@ -170,7 +171,7 @@ def test_a_training_that_waited_is_asked_for_again(client: TestClient) -> None:
 def a_draft(owner: Account) -> Campaign:
     """With a list of two known answers, the second of the collection's last images."""
     collection = a_collection(owner, 12)
-    plan = CampaignPlan("Draft", collection.id, budget=8, rounds=1, grid_size=6)
+    plan = CampaignPlan(name="Draft", collection_id=collection.id, budget=8, rounds=1, grid_size=6)
     lines = [f"{k // 6},image-{k:03d}.png,{k % 2}" for k in range(12)]
     with transaction() as session:
         campaign = create_campaign(session, owner, plan)

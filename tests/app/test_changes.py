@@ -10,8 +10,8 @@ from sqlalchemy import select
 from app.accounts.models import Account
 from app.campaigns.changes import change_campaign, reopen_campaign
 from app.campaigns.models import Campaign, Round
+from app.campaigns.plan import CampaignPlan
 from app.campaigns.service import (
-    CampaignPlan,
     create_campaign,
     finish_campaign,
     start_campaign,

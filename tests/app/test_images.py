@@ -248,12 +248,14 @@ def test_images_of_a_started_campaign_stay_and_the_campaign_is_named(
 def test_a_draft_with_known_answers_keeps_the_images_they_name(
     client: TestClient, owner: Account
 ) -> None:
-    from app.campaigns.service import CampaignPlan
+    from app.campaigns.plan import CampaignPlan
 
     collection = a_collection(owner, 8)
     names = "".join(f"1,image-{k:03d}.png,{k % 2}\n" for k in range(4))
     with transaction() as session:
-        plan = CampaignPlan("Draft", collection.id, grid_size=4, budget=4, rounds=1)
+        plan = CampaignPlan(
+            name="Draft", collection_id=collection.id, grid_size=4, budget=4, rounds=1
+        )
         draft = create_campaign(session, owner, plan)
         add_known_list(session, owner, draft.id, f"grid,filename,group\n{names}".encode())
     path = f"/api/v1/collections/{collection.id}/images/delete"

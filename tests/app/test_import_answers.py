@@ -20,7 +20,8 @@ from app.annotation.importing.service import ImportReport, import_answers
 from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment
 from app.campaigns.changes import change_campaign
 from app.campaigns.models import Campaign, Grid, Round
-from app.campaigns.service import BadState, CampaignPlan, create_campaign
+from app.campaigns.plan import CampaignPlan
+from app.campaigns.service import BadState, create_campaign
 from app.campaigns.sharing import MayNotChange, share_campaign
 from app.core.database import transaction
 from app.core.errors import InvalidInput, NotFound
@@ -340,7 +341,9 @@ def test_a_draft_takes_no_answers(client: TestClient) -> None:
     owner = an_account()
     collection = a_collection(owner)
     with transaction() as session:
-        draft = create_campaign(session, owner, CampaignPlan("Draft", collection.id))
+        draft = create_campaign(
+            session, owner, CampaignPlan(name="Draft", collection_id=collection.id)
+        )
     with pytest.raises(BadState, match="Start it before you import answers"):
         bring(draft, [GOOD])
 

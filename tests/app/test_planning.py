@@ -10,8 +10,9 @@ from sqlalchemy import select
 
 from app.campaigns.annotation_settings import AnnotationSettings
 from app.campaigns.models import Campaign
+from app.campaigns.plan import CampaignPlan
 from app.campaigns.plan_settings import PlanSettings
-from app.campaigns.service import CampaignPlan, create_campaign
+from app.campaigns.service import create_campaign
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.jobs.service import claim_job

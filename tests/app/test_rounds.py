@@ -14,8 +14,9 @@ from app.annotation.leases import lease_next_grid
 from app.annotation.models import Answer
 from app.annotation.sessions import assignment_of_token, session_of
 from app.campaigns.models import Campaign, Grid, Round
+from app.campaigns.plan import CampaignPlan
 from app.campaigns.rounds import Batch, batches_wanted, lay_out
-from app.campaigns.service import CampaignPlan, create_campaign
+from app.campaigns.service import create_campaign
 from app.core.database import get_engine, transaction
 from app.core.errors import InvalidInput
 from app.jobs.models import Job

@@ -4,7 +4,8 @@ from fastapi.testclient import TestClient
 
 from app.accounts.models import Account
 from app.campaigns.models import Campaign
-from app.campaigns.service import CampaignPlan, add_known_list, create_campaign
+from app.campaigns.plan import CampaignPlan
+from app.campaigns.service import add_known_list, create_campaign
 from app.core.database import transaction
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
@@ -112,7 +113,7 @@ def unfinished_campaigns(client: TestClient, owner: Account) -> dict[str, Campai
     )  # fmt: skip
     work(client, going_on, 5, "honest")
     collection = a_collection(owner, N)
-    plan = CampaignPlan("Draft", collection.id, budget=8, rounds=1, grid_size=6)
+    plan = CampaignPlan(name="Draft", collection_id=collection.id, budget=8, rounds=1, grid_size=6)
     lines = ["grid,filename,group", *(f"{k // 6},image-{k:03d}.png,{k % 2}" for k in range(N))]
     with transaction() as session:
         draft = create_campaign(session, owner, plan)

@@ -15,7 +15,8 @@ from app.accounts.models import Account
 from app.accounts.service import create_account, create_sign_in_link
 from app.accounts.tokens import create_token
 from app.campaigns.models import Campaign
-from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.campaigns.plan import CampaignPlan
+from app.campaigns.service import create_campaign, start_campaign
 from app.collections.models import Collection
 from app.collections.service import add_files, create_collection
 from app.core.database import transaction
@@ -103,7 +104,7 @@ def a_campaign(
         campaign = create_campaign(
             session,
             owner,
-            CampaignPlan(collection_id=collection.id, **values),  # type: ignore[arg-type]
+            CampaignPlan(collection_id=collection.id, **values),
         )
         return start_campaign(session, owner, campaign.id)
 

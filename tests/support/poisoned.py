@@ -12,7 +12,8 @@ from app.annotation.models import Annotator, Assignment, Remark
 from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
 from app.campaigns.pages import sections_of
-from app.campaigns.service import CampaignPlan, create_campaign
+from app.campaigns.plan import CampaignPlan
+from app.campaigns.service import create_campaign
 from app.collections.models import Collection, CollectionImport, ImportProblem
 from app.core.database import transaction
 from app.core.security import sign

@@ -154,7 +154,8 @@ def test_the_map_is_coloured_by_the_model_s_own_clusters(
 def test_the_wizard_offers_the_strategy_with_features_by_name(
     page: Page, web: System, owner: Account, campaign: Campaign
 ) -> None:
-    from app.campaigns.service import CampaignPlan, create_campaign
+    from app.campaigns.plan import CampaignPlan
+    from app.campaigns.service import create_campaign
 
     with transaction() as session:
         plan = CampaignPlan(

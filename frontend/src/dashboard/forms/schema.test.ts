@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fieldsOf, listOf, numberOf } from './schema';
+import { fieldsOf, listOf, numberOf, whileRunning } from './schema';
 
 const schema = {
   properties: {
@@ -38,6 +38,28 @@ describe('fields of a schema', () => {
     expect(count).toMatchObject({ title: 'count', minimum: 1, step: 1, fallback: null });
     expect(mode?.choices).toEqual(['a', 'b']);
     expect([mode?.labels, share?.labels]).toEqual([{ b: 'the other' }, {}]);
+  });
+});
+
+describe('fields of a campaign', () => {
+  const campaign = {
+    properties: {
+      question: { type: 'string', minLength: 1, maxLength: 2000, lines: 2 },
+      budget: { type: 'integer', description: 'All answers.', while_running: 'Adds answers.' },
+    },
+    required: ['question'],
+  };
+
+  it('are required where the server has no value of its own', () => {
+    const [question, budget] = fieldsOf(campaign);
+    expect(question).toMatchObject({ control: 'long-text', lines: 2, minLength: 1 });
+    expect([question?.required, budget?.required]).toEqual([true, false]);
+  });
+
+  it('are fewer once it has started, with what applies then', () => {
+    const [budget, ...others] = fieldsOf(whileRunning(campaign));
+    expect(budget).toMatchObject({ name: 'budget', help: 'Adds answers.' });
+    expect(others).toEqual([]);
   });
 });
 

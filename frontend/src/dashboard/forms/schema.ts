@@ -13,8 +13,12 @@ export interface Field {
   readonly labels: Readonly<Record<string, string>>;
   readonly minimum: number | undefined;
   readonly maximum: number | undefined;
+  readonly required: boolean;
   readonly step: number | 'any';
+  readonly minLength: number | undefined;
   readonly maxLength: number | undefined;
+  /** Of a long text. */
+  readonly lines: number;
   readonly fallback: unknown;
 }
 
@@ -30,22 +34,41 @@ interface Property {
   maximum?: number;
   exclusiveMinimum?: number;
   exclusiveMaximum?: number;
+  minLength?: number;
   maxLength?: number;
+  lines?: number;
   default?: unknown;
   unit?: string;
+  while_running?: string;
 }
 
-/** As `MONEY` in app/recruitment/settings.py. */
+/** As `MONEY` in app/core/fields.py. */
 const MONEY = 'hundredths of the currency';
 /** Longer texts get several lines. */
 const ONE_LINE = 500;
 
-export function fieldsOf(schema: Record<string, unknown>): Field[] {
-  const properties = (schema['properties'] ?? {}) as Record<string, Property>;
-  return Object.entries(properties).map(([name, property]) => fieldOf(name, property));
+type Schema = Record<string, unknown>;
+
+function propertiesOf(schema: Schema): [string, Property][] {
+  return Object.entries((schema['properties'] ?? {}) as Record<string, Property>);
 }
 
-function fieldOf(name: string, property: Property): Field {
+export function fieldsOf(schema: Schema): Field[] {
+  const required = (schema['required'] ?? []) as string[];
+  return propertiesOf(schema).map(([name, property]) =>
+    fieldOf(name, property, required.includes(name)),
+  );
+}
+
+/** The fields that a running campaign can change, each with its help for that. */
+export function whileRunning(schema: Schema): Schema {
+  const properties = propertiesOf(schema)
+    .filter(([, property]) => property.while_running !== undefined)
+    .map(([name, property]) => [name, { ...property, description: property.while_running }]);
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
+
+function fieldOf(name: string, property: Property, required: boolean): Field {
   // An optional value is a choice between its type and null.
   const value = property.anyOf?.find(({ type }) => type !== 'null') ?? property;
   return {
@@ -57,8 +80,11 @@ function fieldOf(name: string, property: Property): Field {
     labels: property.labels ?? {},
     minimum: value.minimum ?? value.exclusiveMinimum,
     maximum: value.maximum ?? value.exclusiveMaximum,
+    required,
     step: value.type === 'integer' ? 1 : 'any',
+    minLength: value.minLength,
     maxLength: value.maxLength,
+    lines: property.lines ?? 4,
     fallback: property.default,
   };
 }
@@ -71,7 +97,7 @@ function controlOf(value: Property): Control {
   }
   if (value.type === 'boolean') return 'tick';
   if (value.type === 'integer' || value.type === 'number') return 'number';
-  return (value.maxLength ?? 0) > ONE_LINE * 4 ? 'long-text' : 'text';
+  return value.lines || (value.maxLength ?? 0) > ONE_LINE * 4 ? 'long-text' : 'text';
 }
 
 /** What a number field holds: null when it is empty, undefined while it is no number. */
