@@ -23,6 +23,7 @@ from bench.cen.methods import (
     split_with,
     uses_attributes,
 )
+from bench.harness.tables import Row
 from learning.baselines import PUBLISHED_SETTINGS, PaperContextEmbedding
 from learning.cen import ContextEmbeddingNetwork
 from learning.metrics import majority_rate, pair_accuracy, pair_auc
@@ -30,7 +31,6 @@ from learning.simulation.oracle import probability_same
 from learning.simulation.scenes import SCENES, Scene, celeba_like
 from learning.synthesis import distinct_rows, vagueness
 
-Row = dict[str, Any]
 DIMENSIONS = {"celeba": 4, "birds": 4, "retina": 10}
 FRACTIONS = (0.1, 0.25, 0.5, 1.0)
 
