@@ -9,28 +9,25 @@ while a learning job runs and otherwise, who had to wait, and how old grids were
 from __future__ import annotations
 
 import argparse
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from sqlalchemy import select
 
 from app.campaigns.models import Campaign, Grid, Round
-from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.campaigns.service import CampaignPlan
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.planning.crowd import CrowdTraits
+from bench.harness.campaigns import new_collection, start, wait_until_finished
+from bench.harness.paths import publish
 from demo.colours import write_colours
 from likewise import environment
-from likewise.commands.collections import collection_from_folder
-from likewise.commands.shared import owner_of
 from likewise.commands.simulate import run_crowd
 from likewise.simulation import Handout
 
-REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "always_ready.md"
 ANNOTATORS, IMAGES, BUDGET, ROUNDS = 50, 1_000, 1_200, 5
 
 
@@ -43,37 +40,24 @@ def main() -> None:
     environment.load()
     campaign = _start()
     run = run_crowd(str(campaign.id), "features", CrowdTraits(ANNOTATORS, 0.0), pace)
-    while not _is_finished(campaign):
-        time.sleep(0.5)
-    text = report(campaign, run.handouts, run.seconds, pace)
-    REPORT.write_text(text)
-    print(text)
+    wait_until_finished(campaign)
+    publish("always_ready.md", report(campaign, run.handouts, run.seconds, pace))
 
 
 def _start() -> Campaign:
-    with tempfile.TemporaryDirectory() as folder, transaction() as session:
-        files = write_colours(Path(folder), IMAGES, seed=7)
-        owner = owner_of(session, "")
-        name = f"Bench ready {time.time():.0f}"
-        collection, _ = collection_from_folder(session, owner, files, name)
-        plan = CampaignPlan(
-            name=name,
-            collection_id=collection.id,
-            kind="bins",
-            strategy="crowdster",
-            budget=BUDGET,
-            rounds=ROUNDS,
-            learn_every=BUDGET,
-            grids_per_assignment=100,
-            seed=0,
-        )
-        campaign = create_campaign(session, owner, plan)
-        return start_campaign(session, owner, campaign.id)
-
-
-def _is_finished(campaign: Campaign) -> bool:
-    with transaction() as session:
-        return session.get_one(Campaign, campaign.id).state == "finished"
+    name = f"Bench ready {time.time():.0f}"
+    plan = CampaignPlan(
+        name=name,
+        collection_id=new_collection(name, lambda folder: write_colours(folder, IMAGES, seed=7)),
+        kind="bins",
+        strategy="crowdster",
+        budget=BUDGET,
+        rounds=ROUNDS,
+        learn_every=BUDGET,
+        grids_per_assignment=100,
+        seed=0,
+    )
+    return start(plan)
 
 
 def report(campaign: Campaign, handouts: list[Handout], seconds: float, pace: float) -> str:

@@ -11,10 +11,7 @@ Writes `docs/benchmarks/semicrowd_campaign.md`.
 
 import argparse
 import json
-import tempfile
-import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import mean, stdev
 from uuid import UUID
 
@@ -27,7 +24,7 @@ from sklearn.mixture import GaussianMixture
 from sqlalchemy import select
 
 from app.campaigns.models import Campaign
-from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.campaigns.service import CampaignPlan
 from app.collections.models import Image
 from app.core.database import transaction
 from app.features.reading import features_wanted
@@ -35,13 +32,12 @@ from app.jobs.service import latest_job
 from app.planning.crowd import CrowdTraits
 from app.results.own_clusters import read_memberships
 from app.results.service import get_model
+from bench.harness.campaigns import new_collection, start, wait_until_finished
+from bench.harness.paths import publish
 from demo.shapes import SHAPES, write_shapes
 from likewise import environment
-from likewise.commands.collections import collection_from_folder
-from likewise.commands.shared import owner_of
 from likewise.commands.simulate import run_crowd
 
-REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "semicrowd_campaign.md"
 FEATURES = "appearance"
 TOLD = "told the shapes asked about"
 
@@ -79,20 +75,16 @@ def main() -> None:
         for one in _seed(collection_id, shapes, seed, options):
             found.append(one)
             print(one, flush=True)
-    text = report(found, options)
-    REPORT.write_text(text)
-    print(text)
+    publish("semicrowd_campaign.md", report(found, options))
 
 
 def _collection(n: int) -> tuple[UUID, NDArray[np.int64]]:
-    with tempfile.TemporaryDirectory() as folder, transaction() as session:
-        files = write_shapes(Path(folder), n)
-        owner = owner_of(session, "")
-        collection, _ = collection_from_folder(session, owner, files, f"Bench shapes {n}")
-        query = select(Image.attributes).where(Image.collection_id == collection.id)
-        rows = session.scalars(query.order_by(Image.position))
-        number = {shape: index for index, shape in enumerate(SHAPES)}
-        return collection.id, np.array([number[row["shape"]] for row in rows], np.int64)
+    collection_id = new_collection(f"Bench shapes {n}", lambda folder: write_shapes(folder, n))
+    query = select(Image.attributes).where(Image.collection_id == collection_id)
+    with transaction() as session:
+        rows = session.scalars(query.order_by(Image.position)).all()
+    number = {shape: index for index, shape in enumerate(SHAPES)}
+    return collection_id, np.array([number[row["shape"]] for row in rows], np.int64)
 
 
 def _seed(
@@ -156,37 +148,27 @@ def _majority(true: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.
 
 
 def _play(collection_id: UUID, seed: int, options: argparse.Namespace) -> Campaign:
-    with transaction() as session:
-        plan = CampaignPlan(
-            name=f"Bench shapes, seed {seed}",
-            collection_id=collection_id,
-            kind="grid",
-            strategy="scdc",
-            grid_size=20,
-            budget=options.budget,
-            rounds=options.rounds,
-            learn_every=options.budget,
-            # The simulated crowd waits for models, because it does in no time what takes minutes.
-            ready_share=0.0,
-            settings={
-                "features": FEATURES,
-                "n_annotated": options.asked,
-                "effort": options.effort,
-            },
-            seed=seed,
-        )
-        campaign = create_campaign(session, owner_of(session, ""), plan)
-        start_campaign(session, owner_of(session, ""), campaign.id)
+    plan = CampaignPlan(
+        name=f"Bench shapes, seed {seed}",
+        collection_id=collection_id,
+        kind="grid",
+        strategy="scdc",
+        grid_size=20,
+        budget=options.budget,
+        rounds=options.rounds,
+        learn_every=options.budget,
+        # The simulated crowd waits for models, because it does in no time what takes minutes.
+        ready_share=0.0,
+        settings={
+            "features": FEATURES,
+            "n_annotated": options.asked,
+            "effort": options.effort,
+        },
+        seed=seed,
+    )
+    campaign = start(plan)
     run_crowd(str(campaign.id), "shape", CrowdTraits(noise=options.noise, seed=seed))
-    while True:
-        with transaction() as session:
-            campaign = session.get_one(Campaign, campaign.id)
-            job = latest_job(session, campaign.id)
-            if job is not None and job.state == "failed":
-                raise RuntimeError(f"the learning job failed: {job.error}")
-            if campaign.state == "finished":
-                return campaign
-        time.sleep(0.5)
+    return wait_until_finished(campaign)
 
 
 def report(found: list[Found], options: argparse.Namespace) -> str:
