@@ -86,24 +86,21 @@ def router(state: State) -> APIRouter:
 def _add_reading(site: APIRouter, state: State) -> None:
     @site.get("/")
     def show_list(request: Request) -> HTMLResponse:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             here = Site(state, request)
             hits = market.open_to(state, here.worker) if here.worker else []
             return here.page("list.html", hits=hits, left=market.places_left)
 
     @site.get("/hits/{hit_id}")
     def show_preview(hit_id: str, request: Request) -> HTMLResponse:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             here, hit = Site(state, request), hit_of(state, hit_id)
             market.check_may(state, here.chosen(), hit, "preview")
             return here.page("hit.html", hit=hit, frame=question.preview_url(hit.url, hit_id))
 
     @site.get("/work/{assignment_id}")
     def show_work(assignment_id: str, request: Request) -> HTMLResponse:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             here = Site(state, request)
             one = assignment_of(state, assignment_id, here.chosen().worker_id)
             if one.state != "Accepted":
@@ -113,8 +110,7 @@ def _add_reading(site: APIRouter, state: State) -> None:
 
     @site.get("/queue")
     def show_queue(request: Request) -> HTMLResponse:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             here = Site(state, request)
             mine = of_worker(state, here.chosen().worker_id)
             held = [one for one in mine if one.state == "Accepted"]
@@ -122,8 +118,7 @@ def _add_reading(site: APIRouter, state: State) -> None:
 
     @site.get("/earnings")
     def show_earnings(request: Request) -> HTMLResponse:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             here = Site(state, request)
             worker_id = here.chosen().worker_id
             mine = [one for one in of_worker(state, worker_id) if one.submitted]
@@ -135,23 +130,20 @@ def _add_reading(site: APIRouter, state: State) -> None:
 def _add_working(site: APIRouter, state: State) -> None:
     @site.post("/hits/{hit_id}/accept")
     def accept(hit_id: str, worker: Annotated[str, Form()]) -> Response:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             one = market.accept(state, worker_of(state, worker), hit_of(state, hit_id))
             return _go(f"/work/{one.assignment_id}?worker={worker}")
 
     @site.post("/work/{assignment_id}/return")
     def give_back(assignment_id: str, worker: Annotated[str, Form()]) -> Response:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             market.give_back(state, assignment_of(state, assignment_id, worker))
             return _go(f"/?worker={worker}")
 
     @site.post("/mturk/externalSubmit")
     async def external_submit(request: Request) -> HTMLResponse:
         form = await request.form(max_fields=10_000)
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             if state.faults.refuses_submission():
                 raise NotPossible("The service is unavailable. Try again.", 503)
             one = _submitting(state, request, form)

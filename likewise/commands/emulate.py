@@ -72,18 +72,16 @@ def prolific(
 ) -> None:
     """Prolific: researcher's API, participants' pages, webhooks, clock and faults."""
     from emulators.prolific.options import AccountOptions, Options
-    from emulators.prolific.server import serve
+    from emulators.prolific.server import Emulator
 
     account = AccountOptions(
         token=token, balance=int(_dollars(balance) * 100), currency=currency.upper()
     )
     options = Options(accounts=(account,), participants=participants, seed=seed)
-
-    def announce(address: str) -> None:
-        typer.echo(f"Prolific emulator: {address} (participants' pages and the API)")
-        typer.echo(f"Token {token}; control under /emulator/")
-
-    serve(port, host=host, site=site, options=options, announce=announce)
+    emulator = Emulator(options, host, port, site)
+    typer.echo(f"Prolific emulator: {emulator.url} (participants' pages and the API)")
+    typer.echo(f"Token {token}; control under /emulator/")
+    emulator.serve()
 
 
 def _pair(account: str) -> tuple[str, str]:
