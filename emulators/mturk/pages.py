@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
-from jinja2 import Environment, FileSystemLoader
 from starlette.datastructures import FormData
 
+from emulators.kit.pages import templates
 from emulators.mturk import market, question
 from emulators.mturk.market import NotPossible
 from emulators.mturk.market_api import (
@@ -34,11 +34,9 @@ def _span(length: timedelta) -> str:
     return f"{hours:.0f} hours" if hours >= 2 else f"{max(minutes, 1)} minutes"
 
 
-_templates = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True
-)
-_templates.filters["span"] = _span
-_templates.filters["money"] = lambda amount: f"${amount:.2f}"
+_templates = templates(Path(__file__).parent / "templates")
+_templates.env.filters["span"] = _span
+_templates.env.filters["money"] = lambda amount: f"${amount:.2f}"
 
 
 class Site:
@@ -51,14 +49,13 @@ class Site:
         self.worker: Worker | None = state.workers.get(asked)
 
     def page(self, template: str, status: int = 200, **values: object) -> HTMLResponse:
-        text = _templates.get_template(template).render(
-            worker=self.worker,
-            workers=list(self.state.workers.values()),
-            path=self.request.url.path,
-            now=self.state.clock.now(),
+        shown = {
+            "worker": self.worker,
+            "workers": list(self.state.workers.values()),
+            "now": self.state.clock.now(),
             **values,
-        )
-        response = HTMLResponse(text, status)
+        }
+        response = _templates.TemplateResponse(self.request, template, shown, status)
         if self.worker:
             response.set_cookie(COOKIE, self.worker.worker_id, httponly=True, samesite="lax")
         return response

@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 import nh3
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import RedirectResponse
-from fastapi.templating import Jinja2Templates
 from markupsafe import Markup
 
+from emulators.kit.pages import templates
 from emulators.prolific.api.wire import TheWorld
 from emulators.prolific.errors import Refused
 from emulators.prolific.market import COOKIE, came_back, the_study, the_submission, up_to_date
@@ -18,12 +18,11 @@ from emulators.prolific.rules import money
 from emulators.prolific.rules import taking_part as rules
 from emulators.prolific.world import World
 
-HERE = Path(__file__).parent
 TAGS = {"b", "i", "em", "strong", "s", "u", "h1", "h2", "ol", "ul", "li", "p"}
 SIGNS = {"GBP": "£", "USD": "$", "EUR": "€"}
 
 router = APIRouter(dependencies=[Depends(up_to_date)], default_response_class=Response)
-templates = Jinja2Templates(HERE / "templates")
+_templates = templates(Path(__file__).parent / "templates")
 
 
 def _money(cents: int, currency: str) -> str:
@@ -41,9 +40,9 @@ def _description(text: str) -> Markup:
     return Markup(nh3.clean(text, tags=TAGS, attributes={}))  # noqa: S704 -- cleaned
 
 
-templates.env.filters["money"] = _money
-templates.env.filters["description"] = _description
-templates.env.filters["hourly"] = _hourly
+_templates.env.filters["money"] = _money
+_templates.env.filters["description"] = _description
+_templates.env.filters["hourly"] = _hourly
 
 
 def _person(request: Request, world: World, chosen: str | None) -> Participant | None:
@@ -58,7 +57,7 @@ def _page(
 ) -> Response:
     world: World = request.app.state.world
     shown = {"person": person, "people": list(world.participants.values()), **values}
-    reply = templates.TemplateResponse(request, name, shown, status)
+    reply = _templates.TemplateResponse(request, name, shown, status)
     if person:
         reply.set_cookie(COOKIE, person.id, samesite="lax")
     return reply

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 from fastapi import FastAPI
-from fastapi.staticfiles import StaticFiles
 
 from emulators.kit.server import Server
 from emulators.prolific import control, control_hooks, market, pages
@@ -41,7 +40,6 @@ def make_app(options: Options, site: str) -> FastAPI:
         pages,
     ):
         app.include_router(part.router)
-    app.mount("/static", StaticFiles(directory=pages.HERE / "static"))
     add_error_pages(app)
     return app
 
