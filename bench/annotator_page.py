@@ -30,7 +30,7 @@ from bench.harness.campaigns import start
 from bench.harness.paths import publish
 from likewise import environment
 from likewise.commands.shared import owner_of
-from tests.support.browser import chromium
+from testbed.browser import chromium
 
 LATENCY_MS, DOWN, UP, SLOWDOWN = 150, 1_600_000 / 8, 750_000 / 8, 4
 PHONE: dict[str, Any] = {

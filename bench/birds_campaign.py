@@ -37,8 +37,8 @@ from demo.shapes import SHAPES
 from learning.neighbors import nearest_neighbors
 from likewise import environment
 from likewise.commands.shared import owner_of
-from tests.support.browser import chromium
-from tests.support.system import wait_until
+from testbed.browser import chromium
+from testbed.system import wait_until
 
 # First image of each species, and how many images there are.
 BOUNDS = (0, 60, 120, 178, 235, 292, 342)

@@ -16,8 +16,8 @@ from bench.harness.paths import publish
 from bench.harness.servers import own_servers, use_new_database
 from emulators.mturk.faults import Faults
 from emulators.mturk.server import Emulator, running
-from tests.support import bonuses
-from tests.support.builders import a_campaign, an_account
+from testbed import bonuses
+from testbed.builders import a_campaign, an_account
 
 EACH = 4
 

@@ -27,8 +27,8 @@ from app.core.database import transaction
 from bench.harness.paths import publish
 from bench.harness.servers import own_servers, use, use_new_database
 from bench.map_campaign import N_CLUSTERS, N_MODELS, a_mapped_campaign
-from tests.support.browser import chromium
-from tests.support.system import System, running_system
+from testbed.browser import chromium
+from testbed.system import System, running_system
 
 # Without a graphics card, the processor (SwiftShader) paints WebGL in both cases. Chromium's own
 # software compositor paints the page around it, or SwiftShader as well.

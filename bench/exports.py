@@ -26,10 +26,10 @@ from app.results.catalogue import EXPORTS
 from bench.harness.paths import ROOT, publish
 from bench.harness.processes import peak_memory
 from bench.harness.servers import own_servers, use_new_database
-from tests.support.builders import a_campaign
-from tests.support.many import add_answers
-from tests.support.servers import Servers
-from tests.support.system import running_system
+from testbed.builders import a_campaign
+from testbed.many import add_answers
+from testbed.servers import Servers
+from testbed.system import running_system
 
 FEW = 4_000
 FILES = [export.name for export in EXPORTS if export.of_answers is not None]

@@ -21,7 +21,7 @@ from app.results.models import EmbeddedImage, Model
 from bench.harness.paths import publish
 from bench.harness.servers import own_servers, use_new_database
 from likewise.client import Likewise
-from tests.support.system import running_system
+from testbed.system import running_system
 
 SIZES = (1_000, 10_000, 100_000)
 DIMENSIONS = 10

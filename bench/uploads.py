@@ -37,7 +37,7 @@ from bench.harness.paths import publish
 from bench.harness.processes import peak_memory
 from likewise import environment
 from likewise.commands.shared import owner_of
-from tests.support.browser import chromium
+from testbed.browser import chromium
 
 MANY = 100_000
 EDGE = 800

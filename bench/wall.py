@@ -27,10 +27,9 @@ from app.results.evidence import count_evidence
 from app.results.service import get_model, read_map, read_progress
 from bench.harness.paths import publish
 from bench.harness.servers import own_servers, use_new_database
-from tests.support.builders import a_campaign, a_collection, an_account
-from tests.support.everything import a_model
-from tests.support.many import add_answers
-from tests.support.servers import Servers
+from testbed.builders import a_campaign, a_collection, a_model, an_account
+from testbed.many import add_answers
+from testbed.servers import Servers
 
 N_IMAGES = 20_000
 # Campaigns of each of two accounts; each statement queries once what an account can see.

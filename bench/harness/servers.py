@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.servers import Servers, running_servers
-from tests.support.settings import forget_settings
+from testbed.servers import Servers, running_servers
+from testbed.settings import forget_settings
 
 
 @contextmanager

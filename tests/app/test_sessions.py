@@ -24,6 +24,14 @@ from app.recruitment import accounts
 from app.recruitment.channel import Checked
 from app.results import live
 from app.results.live import progress_events
+from testbed.builders import (
+    a_campaign,
+    a_recruitment,
+    a_submission,
+    an_account,
+    an_api_token,
+    sign_in,
+)
 from tests.app.test_accounts import (
     PASSWORD,
     a_token,
@@ -34,14 +42,6 @@ from tests.app.test_accounts import (
     with_password,
 )
 from tests.conftest import forget_settings
-from tests.support.builders import (
-    a_campaign,
-    a_recruitment,
-    a_submission,
-    an_account,
-    an_api_token,
-    sign_in,
-)
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 

@@ -10,7 +10,7 @@ import pytest
 from app.core.shares import Shares
 from app.webhooks import delivery
 from app.webhooks.delivery import AT_ONCE, Attempt, Outcome, deliver_next
-from tests.support.builders import a_delivery, a_webhook, an_account
+from testbed.builders import a_delivery, a_webhook, an_account
 
 GREEDY, QUIET = uuid4(), uuid4()
 
