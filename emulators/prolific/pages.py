@@ -1,5 +1,7 @@
 """The participants' pages: studies, taking part, coming back and earnings."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlencode
@@ -13,7 +15,7 @@ from emulators.kit.pages import templates
 from emulators.prolific.api.wire import TheWorld
 from emulators.prolific.errors import Refused
 from emulators.prolific.market import COOKIE, came_back, the_study, the_submission, up_to_date
-from emulators.prolific.objects import Participant, Study
+from emulators.prolific.objects import Participant, Study, Submission
 from emulators.prolific.rules import money
 from emulators.prolific.rules import taking_part as rules
 from emulators.prolific.world import World
@@ -104,37 +106,29 @@ async def take_part(
 @router.post("/submissions/{id}/continue")
 async def go_on(request: Request, world: TheWorld, id: str) -> Response:
     submission = the_submission(world, id)
-    try:
-        return RedirectResponse(rules.start(world, submission), 303)
-    except Refused as refused:
-        who = submission.participant
-        return _page(request, "notice.html", who, refused.status, text=refused.detail)
+    return _after(request, submission, partial(rules.start, world, submission))
 
 
 @router.post("/submissions/{id}/return")
 async def give_back(request: Request, world: TheWorld, id: str) -> Response:
     submission = the_submission(world, id)
-    try:
-        rules.give_back(world, submission)
-    except Refused as refused:
-        who = submission.participant
-        return _page(request, "notice.html", who, refused.status, text=refused.detail)
-    return _to_earnings(submission.participant)
+    return _after(request, submission, partial(rules.give_back, world, submission))
 
 
 @router.post("/submissions/{id}/no-code")
 async def no_code(request: Request, world: TheWorld, id: str) -> Response:
     submission = the_submission(world, id)
+    return _after(request, submission, partial(rules.complete, world, submission, None))
+
+
+def _after(request: Request, submission: Submission, step: Callable[[], str | None]) -> Response:
+    """Go to the address that the step returns, by default to the earnings; or say what it lacks."""
+    person = submission.participant
     try:
-        rules.complete(world, submission, None)
+        address = step() or f"/earnings?{urlencode({'participant': person.id})}"
     except Refused as refused:
-        who = submission.participant
-        return _page(request, "notice.html", who, refused.status, text=refused.detail)
-    return _to_earnings(submission.participant)
-
-
-def _to_earnings(person: Participant) -> Response:
-    return RedirectResponse(f"/earnings?{urlencode({'participant': person.id})}", 303)
+        return _page(request, "notice.html", person, refused.status, text=refused.detail)
+    return RedirectResponse(address, 303)
 
 
 @router.get("/submissions/complete")
