@@ -9,10 +9,9 @@ from statistics import mean
 import numpy as np
 from sklearn.cluster import KMeans
 
+from bench.harness.tables import Row, mean_sd, of, present, table, values
 from bench.real_crowds.measures import HELD_OUT_SHARE, answered_images, matched_mcc
 from bench.real_crowds.methods import CONTRACT, DEFAULT, METHODS, Estimated, Fitted
-from bench.real_crowds.store import Row
-from bench.real_crowds.tables import of, present, spread, table, values
 from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.groupings import Groupings
 from learning.metrics import clustering_scores, pair_auc, pair_scores
@@ -113,7 +112,7 @@ def scene_table(rows: list[Row]) -> list[str]:
         here = of(rows, data=scene)
         for method in present(here, METHODS):
             own = of(here, method=method)
-            numbers = [spread(values(own, name)) for name in ("auc", "accuracy", "majority_rate")]
+            numbers = [mean_sd(own, name) for name in ("auc", "accuracy", "majority_rate")]
             columns = [_column_means(own, name) for name in ("mcc", "ami")]
             classes = f"{mean(values(own, 'class_mcc')):.2f}"
             found = [f"{row['structure']} {row['attributes']}" for row in own if "structure" in row]
