@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 from fastapi import FastAPI
@@ -93,3 +93,17 @@ def running(
     """Run an emulator during the block; options: the fields of `Options`."""
     with Emulator(Options(**options), host, port, site) as emulator:  # type: ignore[arg-type]
         yield emulator
+
+
+def serve(
+    port: int = 8600,
+    *,
+    host: str = "127.0.0.1",
+    site: str | None = None,
+    options: Options | None = None,
+    announce: Callable[[str], None] = print,
+) -> None:
+    """Serve until Ctrl+C; `announce` is called with the address once it is known."""
+    emulator = Emulator(options or Options(), host, port, site)
+    announce(emulator.url)
+    emulator.serve()

@@ -72,16 +72,18 @@ def prolific(
 ) -> None:
     """Prolific: researcher's API, participants' pages, webhooks, clock and faults."""
     from emulators.prolific.options import AccountOptions, Options
-    from emulators.prolific.server import Emulator
+    from emulators.prolific.server import serve
 
     account = AccountOptions(
         token=token, balance=int(_dollars(balance) * 100), currency=currency.upper()
     )
     options = Options(accounts=(account,), participants=participants, seed=seed)
-    emulator = Emulator(options, host, port, site)
-    typer.echo(f"Prolific emulator: {emulator.url} (participants' pages and the API)")
-    typer.echo(f"Token {token}; control under /emulator/")
-    emulator.serve()
+
+    def announce(address: str) -> None:
+        typer.echo(f"Prolific emulator: {address} (participants' pages and the API)")
+        typer.echo(f"Token {token}; control under /emulator/")
+
+    serve(port, host=host, site=site, options=options, announce=announce)
 
 
 def _pair(account: str) -> tuple[str, str]:
