@@ -16,13 +16,13 @@ import numpy as np
 import torch
 
 from bench.cen.measures import species_score
+from bench.harness.measures import held_out_auc
 from bench.harness.paths import BENCHMARKS
 from bench.harness.tables import Row, distinct, of, table, values
 from bench.real_crowds.data import load
 from learning.arrays import FloatArray, IntArray
 from learning.cen import ContextEmbeddingNetwork
 from learning.groupings import Groupings
-from learning.metrics import pair_auc
 from learning.queries import random_grids
 from learning.simulation.scenes import SCENES
 
@@ -75,7 +75,12 @@ def simulated(scene_name: str, seed: int) -> Iterator[Row]:
             grids = choose(model, _ROUND, size, seed)
         second, _ = scene.crowd.answer_grids(grids, who, 1_000 + seed)
         later = _fitted(Groupings.concatenate([first, second]), seed)
-        row = {"crowd": scene_name, "seed": seed, "policy": policy, "auc": _auc(later, test)}
+        row = {
+            "crowd": scene_name,
+            "seed": seed,
+            "policy": policy,
+            "auc": held_out_auc(later, test),
+        }
         if scene.species is not None:
             row["mcc"] = species_score(later.embedding_, scene.species, seed)
         yield row
@@ -92,7 +97,7 @@ def replayed(data: str, folder: Path, seed: int) -> Iterator[Row]:
     for policy, score in _scores(model, rest, seed).items():
         second = rest.subset(np.argsort(-score, kind="stable")[:n])
         later = _fitted(Groupings.concatenate([first, second]), seed)
-        row = {"crowd": data, "seed": seed, "policy": policy, "auc": _auc(later, test)}
+        row = {"crowd": data, "seed": seed, "policy": policy, "auc": held_out_auc(later, test)}
         yield row | {"mcc": species_score(later.embedding_, crowd.truth, seed)}
 
 
@@ -107,12 +112,6 @@ def _scores(model: ContextEmbeddingNetwork, rest: Groupings, seed: int) -> dict[
 
 def _fitted(answers: Groupings, seed: int) -> ContextEmbeddingNetwork:
     return ContextEmbeddingNetwork(n_dimensions=8, random_state=seed).fit(answers)
-
-
-def _auc(model: ContextEmbeddingNetwork, test: Groupings) -> float:
-    labels, distance = test.pair_labels(), model.pair_distance(test)
-    known = labels >= 0
-    return pair_auc(labels[known] == 1, distance[known])
 
 
 def differences(rows: list[Row]) -> list[str]:

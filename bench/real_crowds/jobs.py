@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.harness.measures import held_out_auc
 from bench.harness.store import RowFile
 from bench.harness.tables import Row
 from bench.real_crowds.data import load
@@ -18,7 +19,6 @@ from bench.real_crowds.measures import (
     answered_images,
     class_measures,
     common_threshold,
-    held_out_auc,
     pair_measures,
 )
 from bench.real_crowds.methods import METHODS, PRODUCT

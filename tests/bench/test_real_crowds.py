@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.harness.measures import matched_mcc
 from bench.harness.tables import Row
 from bench.real_crowds import __main__ as command
 from bench.real_crowds import data
@@ -19,7 +20,6 @@ from bench.real_crowds.measures import (
     answered_images,
     class_measures,
     common_threshold,
-    matched_mcc,
     pair_measures,
 )
 from bench.real_crowds.methods import BASELINES, DEFAULT, METHODS, PRODUCT, Places
