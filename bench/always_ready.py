@@ -23,6 +23,7 @@ from app.jobs.models import Job
 from app.planning.crowd import CrowdTraits
 from bench.harness.campaigns import new_collection, start, wait_until_finished
 from bench.harness.paths import publish
+from bench.harness.tables import table
 from demo.colours import write_colours
 from likewise import environment
 from likewise.commands.simulate import run_crowd
@@ -73,6 +74,8 @@ def report(campaign: Campaign, handouts: list[Handout], seconds: float, pace: fl
     # At the very end, some wait in case a grid that others hold is returned.
     last_lease = max(one.at for one in handouts if one.status == "leased")
     n_waits = sum(one.status == "wait" and one.at < last_lease for one in handouts)
+    parts = {"while a round is learned": learning, "otherwise": [not one for one in learning]}
+    head = ["next grid, as annotators see it", "requests", "median, ms", "99th percentile, ms"]
     lines = [
         "# Nobody waits",
         "",
@@ -80,29 +83,26 @@ def report(campaign: Campaign, handouts: list[Handout], seconds: float, pace: fl
         f"answers in {ROUNDS} rounds, played in {seconds:.0f} s on the machine that also runs the",
         "server, the database and the learning (two cores). `python -m bench.always_ready`.",
         "",
-        "| next grid, as annotators see it | requests | median, ms | 99th percentile, ms |",
-        "|---|---|---|---|",
-        _times("while a round is learned", handouts, learning),
-        _times("otherwise", handouts, [not one for one in learning]),
+        *table(head, [_times(name, handouts, chosen) for name, chosen in parts.items()]),
         "",
         f"Requests that had to wait: {n_waits} of {len(handouts)}.",
         f"Learning jobs took {_durations(jobs)} s, including the start of the process.",
         "",
-        "| round | grids of the newest model | one model behind | more |",
-        "|---|---|---|---|",
     ]
+    body = []
     for number in range(1, ROUNDS + 1):
         more = sum(n for (one, late), n in behind.items() if one == number and late > 1)
-        lines.append(f"| {number} | {behind[(number, 0)]} | {behind[(number, 1)]} | {more} |")
+        body.append(map(str, (number, behind[(number, 0)], behind[(number, 1)], more)))
+    lines += table(["round", "grids of the newest model", "one model behind", "more"], body)
     return "\n".join(lines) + "\n"
 
 
-def _times(name: str, handouts: list[Handout], chosen: list[bool]) -> str:
+def _times(name: str, handouts: list[Handout], chosen: list[bool]) -> list[str]:
     times = [1_000 * one.seconds for one, here in zip(handouts, chosen, strict=True) if here]
     if not times:
-        return f"| {name} | 0 | | |"
+        return [name, "0", "", ""]
     middle, slow = np.quantile(times, [0.5, 0.99])
-    return f"| {name} | {len(times)} | {middle:.0f} | {slow:.0f} |"
+    return [name, str(len(times)), f"{middle:.0f}", f"{slow:.0f}"]
 
 
 def _durations(jobs: Sequence[Job]) -> str:

@@ -12,7 +12,7 @@ Writes `docs/benchmarks/semicrowd_campaign.md`.
 import argparse
 import json
 from dataclasses import asdict, dataclass
-from statistics import mean, stdev
+from statistics import mean
 from uuid import UUID
 
 import numpy as np
@@ -34,6 +34,7 @@ from app.results.own_clusters import read_memberships
 from app.results.service import get_model
 from bench.harness.campaigns import new_collection, start, wait_until_finished
 from bench.harness.paths import publish
+from bench.harness.tables import spread, table
 from demo.shapes import SHAPES, write_shapes
 from likewise import environment
 from likewise.commands.simulate import run_crowd
@@ -188,15 +189,14 @@ def report(found: list[Found], options: argparse.Namespace) -> str:
         "the mixture get the number of shapes, `scdc` does not. The last row is what the features "
         "permit: a logistic regression that gets the true shapes of the images asked about.",
         "",
-        "| method | clusters | AMI, all images | AMI, not asked about | ARI |",
-        "|---|---|---|---|---|",
     ]
+    body = []
     for name, rows in of.items():
         clusters = sorted({one.n_clusters for one in rows})
         told = str(clusters[0]) if len(clusters) == 1 else f"{clusters[0]}–{clusters[-1]}"
-        cells = (_spread([getattr(one, key) for one in rows]) for key in MEASURES)
-        lines.append(f"| {name} | {told} | {' | '.join(cells)} |")
-    lines.append("")
+        body.append([name, told, *(spread(getattr(one, key) for one in rows) for key in MEASURES)])
+    head = ["method", "clusters", "AMI, all images", "AMI, not asked about", "ARI"]
+    lines += [*table(head, body), ""]
     for name in methods[1:-1]:
         gains = [a.ami_unasked - b.ami_unasked for a, b in zip(of["scdc"], of[name], strict=True)]
         lines.append(
@@ -221,10 +221,6 @@ def report(found: list[Found], options: argparse.Namespace) -> str:
 
 
 MEASURES = ("ami", "ami_unasked", "ari")
-
-
-def _spread(values: list[float]) -> str:
-    return f"{mean(values):.3f} ± {stdev(values) if len(values) > 1 else 0.0:.3f}"
 
 
 if __name__ == "__main__":
