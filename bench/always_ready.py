@@ -9,29 +9,26 @@ while a learning job runs and otherwise, who had to wait, and how old grids were
 from __future__ import annotations
 
 import argparse
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from sqlalchemy import select
 
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.plan import CampaignPlan
-from app.campaigns.service import create_campaign, start_campaign
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.planning.crowd import CrowdTraits
+from bench.harness.campaigns import new_collection, start, wait_until_finished
+from bench.harness.paths import publish
+from bench.harness.tables import table
 from demo.colours import write_colours
 from likewise import environment
-from likewise.commands.collections import collection_from_folder
-from likewise.commands.shared import owner_of
 from likewise.commands.simulate import run_crowd
 from likewise.simulation import Handout
 
-REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "always_ready.md"
 ANNOTATORS, IMAGES, BUDGET, ROUNDS = 50, 1_000, 1_200, 5
 
 
@@ -44,37 +41,24 @@ def main() -> None:
     environment.load()
     campaign = _start()
     run = run_crowd(str(campaign.id), "features", CrowdTraits(ANNOTATORS, 0.0), pace)
-    while not _is_finished(campaign):
-        time.sleep(0.5)
-    text = report(campaign, run.handouts, run.seconds, pace)
-    REPORT.write_text(text)
-    print(text)
+    wait_until_finished(campaign)
+    publish("always_ready.md", report(campaign, run.handouts, run.seconds, pace))
 
 
 def _start() -> Campaign:
-    with tempfile.TemporaryDirectory() as folder, transaction() as session:
-        files = write_colours(Path(folder), IMAGES, seed=7)
-        owner = owner_of(session, "")
-        name = f"Bench ready {time.time():.0f}"
-        collection, _ = collection_from_folder(session, owner, files, name)
-        plan = CampaignPlan(
-            name=name,
-            collection_id=collection.id,
-            kind="bins",
-            strategy="crowdster",
-            budget=BUDGET,
-            rounds=ROUNDS,
-            learn_every=BUDGET,
-            grids_per_assignment=100,
-            seed=0,
-        )
-        campaign = create_campaign(session, owner, plan)
-        return start_campaign(session, owner, campaign.id)
-
-
-def _is_finished(campaign: Campaign) -> bool:
-    with transaction() as session:
-        return session.get_one(Campaign, campaign.id).state == "finished"
+    name = f"Bench ready {time.time():.0f}"
+    plan = CampaignPlan(
+        name=name,
+        collection_id=new_collection(name, lambda folder: write_colours(folder, IMAGES, seed=7)),
+        kind="bins",
+        strategy="crowdster",
+        budget=BUDGET,
+        rounds=ROUNDS,
+        learn_every=BUDGET,
+        grids_per_assignment=100,
+        seed=0,
+    )
+    return start(plan)
 
 
 def report(campaign: Campaign, handouts: list[Handout], seconds: float, pace: float) -> str:
@@ -90,6 +74,8 @@ def report(campaign: Campaign, handouts: list[Handout], seconds: float, pace: fl
     # At the very end, some wait in case a grid that others hold is returned.
     last_lease = max(one.at for one in handouts if one.status == "leased")
     n_waits = sum(one.status == "wait" and one.at < last_lease for one in handouts)
+    parts = {"while a round is learned": learning, "otherwise": [not one for one in learning]}
+    head = ["next grid, as annotators see it", "requests", "median, ms", "99th percentile, ms"]
     lines = [
         "# Nobody waits",
         "",
@@ -97,29 +83,26 @@ def report(campaign: Campaign, handouts: list[Handout], seconds: float, pace: fl
         f"answers in {ROUNDS} rounds, played in {seconds:.0f} s on the machine that also runs the",
         "server, the database and the learning (two cores). `python -m bench.always_ready`.",
         "",
-        "| next grid, as annotators see it | requests | median, ms | 99th percentile, ms |",
-        "|---|---|---|---|",
-        _times("while a round is learned", handouts, learning),
-        _times("otherwise", handouts, [not one for one in learning]),
+        *table(head, [_times(name, handouts, chosen) for name, chosen in parts.items()]),
         "",
         f"Requests that had to wait: {n_waits} of {len(handouts)}.",
         f"Learning jobs took {_durations(jobs)} s, including the start of the process.",
         "",
-        "| round | grids of the newest model | one model behind | more |",
-        "|---|---|---|---|",
     ]
+    body = []
     for number in range(1, ROUNDS + 1):
         more = sum(n for (one, late), n in behind.items() if one == number and late > 1)
-        lines.append(f"| {number} | {behind[(number, 0)]} | {behind[(number, 1)]} | {more} |")
+        body.append(map(str, (number, behind[(number, 0)], behind[(number, 1)], more)))
+    lines += table(["round", "grids of the newest model", "one model behind", "more"], body)
     return "\n".join(lines) + "\n"
 
 
-def _times(name: str, handouts: list[Handout], chosen: list[bool]) -> str:
+def _times(name: str, handouts: list[Handout], chosen: list[bool]) -> list[str]:
     times = [1_000 * one.seconds for one, here in zip(handouts, chosen, strict=True) if here]
     if not times:
-        return f"| {name} | 0 | | |"
+        return [name, "0", "", ""]
     middle, slow = np.quantile(times, [0.5, 0.99])
-    return f"| {name} | {len(times)} | {middle:.0f} | {slow:.0f} |"
+    return [name, str(len(times)), f"{middle:.0f}", f"{slow:.0f}"]
 
 
 def _durations(jobs: Sequence[Job]) -> str:

@@ -14,7 +14,6 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,15 +23,15 @@ from skimage import data
 
 from app.campaigns.links import annotator_link
 from app.campaigns.plan import CampaignPlan
-from app.campaigns.service import create_campaign, start_campaign
 from app.collections.service import add_files, create_collection
 from app.core.database import transaction
 from app.core.settings import get_settings
+from bench.harness.campaigns import start
+from bench.harness.paths import publish
 from likewise import environment
 from likewise.commands.shared import owner_of
-from tests.support.browser import chromium
+from testbed.browser import chromium
 
-REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "annotator_page.md"
 LATENCY_MS, DOWN, UP, SLOWDOWN = 150, 1_600_000 / 8, 750_000 / 8, 4
 PHONE: dict[str, Any] = {
     "viewport": {"width": 360, "height": 740},
@@ -69,8 +68,7 @@ def main() -> None:
             open_page(browser, link)
             loads[kind] = [open_page(browser, link) for _ in range(runs)]
             print(f"{kind}: {runs} runs done", flush=True)
-    REPORT.write_text(report(loads, runs))
-    print(REPORT.read_text())
+    publish("annotator_page.md", report(loads, runs))
 
 
 def photos(n: int, edge: int = 400) -> list[bytes]:
@@ -96,18 +94,16 @@ def a_campaign(kind: str) -> str:
         collection = create_collection(session, owner, f"Photographs for {kind}")
         files = [(f"{k:03d}.jpg", photo) for k, photo in enumerate(photos(48))]
         add_files(session, owner, collection, files)
-        plan = CampaignPlan(
-            name=f"Page budget: {kind}",
-            collection_id=collection.id,
-            kind=kind,
-            strategy="cen" if kind == "grid" else "crowdster",
-            budget=2000,
-            rounds=1,
-            annotation={"show_instructions": False},
-        )
-        campaign = create_campaign(session, owner, plan)
-        start_campaign(session, owner, campaign.id)
-        return annotator_link(campaign, get_settings().base_url)
+    plan = CampaignPlan(
+        name=f"Page budget: {kind}",
+        collection_id=collection.id,
+        kind=kind,
+        strategy="cen" if kind == "grid" else "crowdster",
+        budget=2000,
+        rounds=1,
+        annotation={"show_instructions": False},
+    )
+    return annotator_link(start(plan), get_settings().base_url)
 
 
 def open_page(browser: Browser, link: str) -> Load:

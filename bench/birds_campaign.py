@@ -13,7 +13,6 @@ import argparse
 import csv
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from uuid import UUID
@@ -25,24 +24,21 @@ from PIL import ImageDraw, ImageFont
 from playwright.sync_api import Page, expect
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_mutual_info_score
-from sqlalchemy import select
 
 from app.accounts.service import create_sign_in_link
 from app.campaigns.models import Campaign
 from app.campaigns.plan import CampaignPlan
-from app.campaigns.service import create_campaign, start_campaign
 from app.core.database import transaction
 from app.core.settings import get_settings
 from app.jobs.service import latest_job
-from app.results.models import EmbeddedImage
 from app.results.service import get_model
+from bench.harness.campaigns import new_collection, published_embedding, start
 from demo.shapes import SHAPES
 from learning.neighbors import nearest_neighbors
 from likewise import environment
-from likewise.commands.collections import collection_from_folder
 from likewise.commands.shared import owner_of
-from tests.support.browser import chromium
-from tests.support.system import wait_until
+from testbed.browser import chromium
+from testbed.system import wait_until
 
 # First image of each species, and how many images there are.
 BOUNDS = (0, 60, 120, 178, 235, 292, 342)
@@ -76,21 +72,16 @@ def main() -> None:
 
 
 def _campaign(strategy: str, name: str) -> UUID:
-    with tempfile.TemporaryDirectory() as folder, transaction() as session:
-        owner = owner_of(session, "")
-        files = write_birds(Path(folder))
-        collection, _ = collection_from_folder(session, owner, files, "Placeholder birds")
-        plan = CampaignPlan(
-            name=f"Birds: {name}",
-            collection_id=collection.id,
-            strategy=strategy,
-            question="Which of these birds are of the same species?",
-            budget=100,
-            grid_size=4,
-            seed=0,
-        )
-        campaign = create_campaign(session, owner, plan)
-        return start_campaign(session, owner, campaign.id).id
+    plan = CampaignPlan(
+        name=f"Birds: {name}",
+        collection_id=new_collection("Placeholder birds", write_birds),
+        strategy=strategy,
+        question="Which of these birds are of the same species?",
+        budget=100,
+        grid_size=4,
+        seed=0,
+    )
+    return start(plan).id
 
 
 def write_birds(folder: Path) -> Path:
@@ -142,12 +133,7 @@ def figures(campaign_id: UUID) -> str:
     """Figures of how well the published model separates the species."""
     with transaction() as session:
         model = get_model(session, session.get_one(Campaign, campaign_id))
-        rows = session.scalars(
-            select(EmbeddedImage.vector)
-            .where(EmbeddedImage.model_id == model.id)
-            .order_by(EmbeddedImage.position)
-        )
-        embedding = np.array(list(rows), np.float64)
+    embedding = published_embedding(campaign_id)
     species = species_of_birds()
     clusters = KMeans(len(SPECIES), n_init=10, random_state=0).fit_predict(embedding)
     same = species[nearest_neighbors(embedding, NEIGHBOURS)] == species[:, None]

@@ -7,21 +7,18 @@ or paid to somebody else. Writes `docs/benchmarks/bonuses.md`.
 
 import argparse
 import os
-import tempfile
 import time
 from collections import Counter
 from decimal import Decimal
-from pathlib import Path
 
 from app.core.database import get_engine
+from bench.harness.paths import publish
+from bench.harness.servers import own_servers, use_new_database
 from emulators.mturk.faults import Faults
 from emulators.mturk.server import Emulator, running
-from tests.conftest import forget_settings
-from tests.support import bonuses
-from tests.support.builders import a_campaign, an_account
-from tests.support.servers import ROOT, Servers, running_servers
+from testbed import bonuses
+from testbed.builders import a_campaign, an_account
 
-REPORT = ROOT / "docs" / "benchmarks" / "bonuses.md"
 EACH = 4
 
 
@@ -29,29 +26,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, default=250)
     people = parser.parse_args().people
-    with tempfile.TemporaryDirectory(prefix="likewise-", dir="/tmp") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        with running_servers(folder) as servers, running(balance="1000000") as turk:
-            set_up(servers, turk, folder)
-            text = measured(turk, people)
-            get_engine().dispose()
-    REPORT.write_text(text)
-    print(text)
-
-
-def set_up(servers: Servers, turk: Emulator, folder: Path) -> None:
-    os.environ.update(
-        {
-            "DATABASE_URL": servers.new_database(),
-            "REDIS_URL": servers.valkey.url,
-            "LIKEWISE_SECRET_KEY": "bench",
-            "LIKEWISE_DATA": str(folder / "data"),
-            "LIKEWISE_MTURK_ENDPOINT": turk.endpoint_url,
-            "LIKEWISE_MTURK_WORKER_SITE": turk.endpoint_url,
-        }
-    )
-    forget_settings()
+    with own_servers() as (servers, folder), running(balance="1000000") as turk:
+        use_new_database(
+            servers,
+            folder / "data",
+            LIKEWISE_MTURK_ENDPOINT=turk.endpoint_url,
+            LIKEWISE_MTURK_WORKER_SITE=turk.endpoint_url,
+        )
+        text = measured(turk, people)
+        get_engine().dispose()
+    publish("bonuses.md", text)
 
 
 def measured(turk: Emulator, people: int) -> str:

@@ -9,9 +9,6 @@ neighbours among the ten found (paper section 4.1, fig. 5). Needs `make up` runn
 
 import argparse
 import json
-import tempfile
-import time
-from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 from uuid import UUID
@@ -20,23 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import select
 
-from app.campaigns.models import Campaign
 from app.campaigns.plan import CampaignPlan
-from app.campaigns.service import create_campaign, start_campaign
 from app.collections.models import Image
 from app.core.database import transaction
 from app.planning.crowd import CrowdTraits
-from app.results.models import EmbeddedImage
-from app.results.service import get_model
+from bench.harness.campaigns import (
+    new_collection,
+    published_embedding,
+    start,
+    wait_until_finished,
+)
+from bench.harness.paths import publish
 from demo.colours import write_colours
 from learning.metrics import neighbor_overlap
 from learning.neighbors import nearest_neighbors
 from likewise import environment
-from likewise.commands.collections import collection_from_folder
-from likewise.commands.shared import owner_of
 from likewise.commands.simulate import run_crowd
 
-REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "colours_campaign.md"
 BUDGET, NEIGHBOURS = 235, 10
 ARMS: dict[str, tuple[int, dict[str, Any]]] = {
     "CrowdSter, 5 rounds": (5, {}),
@@ -60,61 +57,39 @@ def main() -> None:
             true = nearest_neighbors(colours, NEIGHBOURS)
             scores[arm].append(neighbor_overlap(true, found))
             print(f"seed {seed}  {arm:<32} {scores[arm][-1]:.2f}", flush=True)
-    text = report(scores)
-    REPORT.write_text(text)
-    print(text)
+    publish("colours_campaign.md", report(scores))
 
 
 def _collection(seed: int) -> tuple[UUID, NDArray[np.float64]]:
-    with tempfile.TemporaryDirectory() as folder, transaction() as session:
-        files = write_colours(Path(folder), seed=100 + seed)
-        owner = owner_of(session, "")
-        collection, _ = collection_from_folder(session, owner, files, f"Bench colours {seed}")
-        rows = session.scalars(
-            select(Image.features)
-            .where(Image.collection_id == collection.id)
-            .order_by(Image.position)
-        )
-        return collection.id, np.array(list(rows), dtype=np.float64)
+    name = f"Bench colours {seed}"
+    collection_id = new_collection(name, lambda folder: write_colours(folder, seed=100 + seed))
+    query = select(Image.features).where(Image.collection_id == collection_id)
+    with transaction() as session:
+        rows = session.scalars(query.order_by(Image.position)).all()
+    return collection_id, np.array(rows, np.float64)
 
 
 def _run(
     name: str, collection_id: UUID, rounds: int, settings: dict[str, Any], seed: int
 ) -> NDArray[np.float64]:
     """Play one campaign to its end; returns the last model's embedding (N, d)."""
-    with transaction() as session:
-        owner = owner_of(session, "")
-        plan = CampaignPlan(
-            name=name,
-            collection_id=collection_id,
-            kind="bins",
-            strategy="crowdster",
-            budget=BUDGET,
-            rounds=rounds,
-            learn_every=BUDGET,
-            # The simulated crowd waits for models, because it does in no time what takes minutes.
-            ready_share=0.0,
-            settings=settings,
-            seed=seed,
-        )
-        campaign = create_campaign(session, owner, plan)
-        start_campaign(session, owner, campaign.id)
+    plan = CampaignPlan(
+        name=name,
+        collection_id=collection_id,
+        kind="bins",
+        strategy="crowdster",
+        budget=BUDGET,
+        rounds=rounds,
+        learn_every=BUDGET,
+        # The simulated crowd waits for models, because it does in no time what takes minutes.
+        ready_share=0.0,
+        settings=settings,
+        seed=seed,
+    )
+    campaign = start(plan)
     run_crowd(str(campaign.id), "features", CrowdTraits(noise=0.0, seed=seed))
-    while not _is_finished(campaign.id):
-        time.sleep(0.5)
-    with transaction() as session:
-        model = get_model(session, campaign)
-        rows = session.scalars(
-            select(EmbeddedImage.vector)
-            .where(EmbeddedImage.model_id == model.id)
-            .order_by(EmbeddedImage.position)
-        )
-        return np.array(list(rows), dtype=np.float64)
-
-
-def _is_finished(campaign_id: UUID) -> bool:
-    with transaction() as session:
-        return session.get_one(Campaign, campaign_id).state == "finished"
+    wait_until_finished(campaign)
+    return published_embedding(campaign.id)
 
 
 def report(scores: dict[str, list[float]]) -> str:

@@ -11,12 +11,10 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,13 +24,12 @@ from playwright.sync_api import Browser, Page
 from app.accounts.models import Account
 from app.accounts.service import create_sign_in_link
 from app.core.database import transaction
+from bench.harness.paths import publish
+from bench.harness.servers import own_servers, use, use_new_database
 from bench.map_campaign import N_CLUSTERS, N_MODELS, a_mapped_campaign
-from tests.conftest import forget_settings
-from tests.support.browser import chromium
-from tests.support.servers import running_servers
-from tests.support.system import System, running_system
+from testbed.browser import chromium
+from testbed.system import System, running_system
 
-REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "embedding_map.md"
 # Without a graphics card, the processor (SwiftShader) paints WebGL in both cases. Chromium's own
 # software compositor paints the page around it, or SwiftShader as well.
 COMMON = ("--no-sandbox", "--enable-precise-memory-info")
@@ -95,26 +92,17 @@ def main() -> None:
                     measure(browser, system, owner, address, measured, options.runs)
                     results.append(measured)
                 print(f"measured {n} images, {name}", flush=True)
-    REPORT.write_text(report(results, options.runs))
-    print(REPORT.read_text())
+    publish("embedding_map.md", report(results, options.runs))
 
 
 @contextmanager
 def a_system() -> Iterator[System]:
     """A web server with a separate database and storage; this process gets its settings."""
-    with tempfile.TemporaryDirectory(prefix="likewise-", dir="/tmp") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        with running_servers(folder) as servers:
-            environment = {
-                "DATABASE_URL": servers.new_database(),
-                "LIKEWISE_SECRET_KEY": "bench",
-                "LIKEWISE_DATA": str(folder / "data"),
-            }
-            with running_system(environment, folder, "web") as system:
-                os.environ.update(system.environment)
-                forget_settings()
-                yield system
+    with own_servers() as (servers, folder):
+        environment = use_new_database(servers, folder / "data")
+        with running_system(environment, folder, "web") as system:
+            use(system.environment)
+            yield system
 
 
 def measure(

@@ -12,13 +12,9 @@ import argparse
 import os
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Thread
 from uuid import UUID
 
 import httpx
@@ -27,13 +23,14 @@ import psutil
 from app.accounts.service import create_account, create_sign_in_link
 from app.core.database import get_engine, transaction
 from app.results.catalogue import EXPORTS
-from tests.conftest import forget_settings
-from tests.support.builders import a_campaign
-from tests.support.many import add_answers
-from tests.support.servers import ROOT, Servers, running_servers
-from tests.support.system import running_system
+from bench.harness.paths import ROOT, publish
+from bench.harness.processes import peak_memory
+from bench.harness.servers import own_servers, use_new_database
+from testbed.builders import a_campaign
+from testbed.many import add_answers
+from testbed.servers import Servers
+from testbed.system import running_system
 
-REPORT = ROOT / "docs" / "benchmarks" / "exports.md"
 FEW = 4_000
 FILES = [export.name for export in EXPORTS if export.of_answers is not None]
 MB = 10**6
@@ -57,17 +54,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--answers", type=int, default=1_000_000)
     n = parser.parse_args().answers
-    with tempfile.TemporaryDirectory(prefix="likewise-", dir="/tmp") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        with running_servers(folder) as servers:
-            found = measure(servers, folder, n)
-    REPORT.write_text(report(found, n))
-    print(REPORT.read_text())
+    with own_servers() as (servers, folder):
+        found = measure(servers, folder, n)
+    publish("exports.md", report(found, n))
 
 
 def measure(servers: Servers, folder: Path, n: int) -> list[Measured]:
-    environment = an_environment(servers, folder / "first")
+    environment = use_new_database(servers, folder / "first")
     with transaction() as session:
         owner = create_account(session, "bench@example.org")
         link = create_sign_in_link(session, owner, "")
@@ -91,19 +84,6 @@ def measure(servers: Servers, folder: Path, n: int) -> list[Measured]:
     return found
 
 
-def an_environment(servers: Servers, data: Path) -> dict[str, str]:
-    """A new database and data folder, which this process uses from now on."""
-    environment = {
-        "DATABASE_URL": servers.new_database(),
-        "REDIS_URL": servers.valkey.url,
-        "LIKEWISE_SECRET_KEY": "bench",
-        "LIKEWISE_DATA": str(data),
-    }
-    os.environ.update(environment)
-    forget_settings()
-    return environment
-
-
 def read(
     client: httpx.Client, process: psutil.Process, campaign: UUID, file: str, kept: Path
 ) -> Measured:
@@ -111,7 +91,7 @@ def read(
     plain = {"Accept-Encoding": "identity"}
     size, began = 0, time.perf_counter()
     with (
-        watched(process) as peak,
+        peak_memory(process) as peak,
         (kept if file == "archive.zip" else Path(os.devnull)).open("wb") as out,
         client.stream("GET", address, headers=plain) as reply,
     ):
@@ -121,38 +101,16 @@ def read(
     return Measured(file, time.perf_counter() - began, size, peak[0])
 
 
-@contextmanager
-def watched(process: psutil.Process) -> Iterator[list[int]]:
-    """Largest resident memory of a process during the block, sampled 20 times per second."""
-    peak, over = [0], False
-
-    def look() -> None:
-        while not over:
-            try:
-                peak[0] = max(peak[0], process.memory_info().rss)
-            except psutil.NoSuchProcess:
-                return
-            time.sleep(0.05)
-
-    thread = Thread(target=look)
-    thread.start()
-    try:
-        yield peak
-    finally:
-        over = True
-        thread.join()
-
-
 def restored(servers: Servers, data: Path, archive: Path) -> Measured:
     """`likewise import`, measured from its start."""
-    environment = an_environment(servers, data)
+    environment = use_new_database(servers, data)
     with transaction() as session:
         create_account(session, "bench@example.org")
     command = [sys.executable, "-m", "likewise.cli", "import", str(archive)]
     began = time.perf_counter()
     with (
         subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}) as running,
-        watched(psutil.Process(running.pid)) as peak,
+        peak_memory(psutil.Process(running.pid)) as peak,
     ):
         code = running.wait()
     get_engine().dispose()

@@ -5,9 +5,7 @@ requests each, one after the other. Writes `docs/benchmarks/neighbours.md`.
 """
 
 import os
-import tempfile
 import time
-from pathlib import Path
 from uuid import UUID, uuid4
 
 import numpy as np
@@ -20,14 +18,14 @@ from app.collections.models import Collection, Image
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.results.models import EmbeddedImage, Model
+from bench.harness.paths import publish
+from bench.harness.servers import own_servers, use_new_database
 from likewise.client import Likewise
-from tests.support.servers import running_servers
-from tests.support.system import running_system
+from testbed.system import running_system
 
 SIZES = (1_000, 10_000, 100_000)
 DIMENSIONS = 10
 REQUESTS = 200
-REPORT = Path(__file__).parents[1] / "docs/benchmarks/neighbours.md"
 HEAD = """# Neighbours as a service
 
 `GET /api/v1/campaigns/…/neighbours?image=…&k=10` in {dimensions} dimensions, exact search,
@@ -40,21 +38,12 @@ cores. `python -m bench.neighbours`.
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="likewise-", dir="/tmp") as folder:
-        Path(folder).chmod(0o755)
-        with running_servers(Path(folder)) as servers:
-            settings = {
-                "DATABASE_URL": servers.new_database(),
-                "REDIS_URL": servers.valkey.url,
-                "LIKEWISE_SECRET_KEY": "bench",
-                "LIKEWISE_DATA": f"{folder}/data",
-            }
-            os.environ.update(settings)
-            with running_system(settings, Path(folder), "web") as system:
-                lines = measure(system.base_url)
+    with own_servers() as (servers, folder):
+        settings = use_new_database(servers, folder / "data")
+        with running_system(settings, folder, "web") as system:
+            lines = measure(system.base_url)
     head = HEAD.format(dimensions=DIMENSIONS, requests=REQUESTS, cores=os.cpu_count())
-    REPORT.write_text(head + "".join(lines))
-    print(REPORT.read_text())
+    publish("neighbours.md", head + "".join(lines))
 
 
 def measure(base_url: str) -> list[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from sqlalchemy import select
@@ -22,15 +21,15 @@ from app.core.database import transaction
 from app.planning.crowd import CrowdTraits, make_crowd, read_images
 from app.planning.dry_run import answers_needed
 from app.planning.service import ends_of, read_plan, request_dry_run
-from app.results.models import EmbeddedImage
-from app.results.service import get_model
+from bench.harness.campaigns import published_embedding, wait_until_finished
+from bench.harness.paths import publish
+from bench.harness.tables import table
 from learning.simulation import neighbours_right, true_distances
 from likewise import environment
 from likewise.commands.demo import COLOUR_CAMPAIGN, EMOJI_CAMPAIGN
 from likewise.commands.shared import owner_of
 from likewise.commands.simulate import run_crowd
 
-REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "planner.md"
 CASES = {COLOUR_CAMPAIGN: ["features"], EMOJI_CAMPAIGN: ["category", "colour"]}
 TARGETS = (0.5, 0.6, 0.7)
 FACTORS = (0.75, 1.0, 1.25)
@@ -61,9 +60,7 @@ class Case:
 def main() -> None:
     environment.load()
     cases = [case for name, by in CASES.items() for case in measure(name, by)]
-    text = report(cases)
-    REPORT.write_text(text)
-    print(text)
+    publish("planner.md", report(cases))
 
 
 def measure(name: str, by: list[str]) -> list[Case]:
@@ -125,21 +122,10 @@ def _played(name: str, by: list[str], budget: int, seed: int) -> float:
     with transaction() as session:
         start_campaign(session, owner_of(session, ""), campaign.id)
     run_crowd(str(campaign.id), ",".join(by), traits, PACE)
-    while _state(campaign) != "finished":
-        time.sleep(0.2)
+    campaign = wait_until_finished(campaign)
     with transaction() as session:
-        campaign = session.get_one(Campaign, campaign.id)
         crowd = make_crowd(read_images(session, campaign), by, traits)
-        model = get_model(session, campaign)
-        query = select(EmbeddedImage.vector).where(EmbeddedImage.model_id == model.id)
-        rows = session.scalars(query.order_by(EmbeddedImage.position)).all()
-    right = neighbours_right(np.array(rows, np.float64), true_distances(crowd))
-    return float(right.mean())
-
-
-def _state(campaign: Campaign) -> str:
-    with transaction() as session:
-        return session.get_one(Campaign, campaign.id).state
+    return float(neighbours_right(published_embedding(campaign.id), true_distances(crowd)).mean())
 
 
 def report(cases: list[Case]) -> str:
@@ -152,17 +138,15 @@ def report(cases: list[Case]) -> str:
         "means. Quality:",
         "share of each image's ten nearest neighbours that are right. `python -m bench.planner`.",
         "",
-        "| campaign | quality wanted | estimate | found with ¾, 1, 1¼ of it | needed | estimate / "
-        "needed |",
-        "|---|---|---|---|---|---|",
     ]
+    head = ["campaign", "quality wanted", "estimate", "found with ¾, 1, 1¼ of it", "needed"]
+    body = []
     for case in cases:
         found = ", ".join(f"{share:.2f}" for _, share in case.found)
         needed = case.needed
-        told = f"{needed:.0f} | {case.estimate / needed:.2f}" if needed else "outside | –"
-        lines.append(
-            f"| {case.name} | {case.target:.0%} | {case.estimate:.0f} | {found} | {told} |"
-        )
+        ratio = [f"{needed:.0f}", f"{case.estimate / needed:.2f}"] if needed else ["outside", "–"]
+        body.append([case.name, f"{case.target:.0%}", f"{case.estimate:.0f}", found, *ratio])
+    lines += table([*head, "estimate / needed"], body)
     seconds = {case.name: case.seconds for case in cases}
     lines += ["", *(f"Dry run of {name}: {took:.0f} s." for name, took in seconds.items())]
     return "\n".join(lines) + "\n"

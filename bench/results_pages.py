@@ -5,18 +5,18 @@ docs/benchmarks/results_pages.md.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from time import process_time
 
 import numpy as np
 
+from bench.harness.paths import publish
+from bench.harness.tables import table
 from learning.clusters import cluster_figures
 from learning.comparison import compare
 from learning.image_clusters import ImageClusters, suggest_n_clusters
 
 SIZES = (1_000, 5_000, 20_000, 100_000)
 N_DIMENSIONS = 8
-REPORT = Path(__file__).parents[1] / "docs" / "benchmarks" / "results_pages.md"
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -47,18 +47,16 @@ def figures(n_images: int) -> list[str]:
 
 def main() -> None:
     head = ["images", "k-means, 8", "k-means, 50", "Ward, 8", "suggest a number", "compare two"]
-    rows = [head, ["---"] * len(head), *(figures(n) for n in SIZES)]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    lines = "\n".join(table(head, [figures(n) for n in SIZES]))
     text = f"""# What the results pages compute
 
 CPU seconds on one core, for random images in {N_DIMENSIONS} dimensions (no clusters, the slowest
 case). They include figures and typical images, but not reading from the database.
 `python -m bench.results_pages`.
 
-{table}
+{lines}
 """
-    REPORT.write_text(text)
-    print(text)
+    publish("results_pages.md", text)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,8 @@ Writes `docs/benchmarks/semicrowd_campaign.md`.
 
 import argparse
 import json
-import tempfile
-import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from uuid import UUID
 
 import numpy as np
@@ -28,7 +25,6 @@ from sqlalchemy import select
 
 from app.campaigns.models import Campaign
 from app.campaigns.plan import CampaignPlan
-from app.campaigns.service import create_campaign, start_campaign
 from app.collections.models import Image
 from app.core.database import transaction
 from app.features.reading import features_wanted
@@ -36,13 +32,13 @@ from app.jobs.service import latest_job
 from app.planning.crowd import CrowdTraits
 from app.results.own_clusters import read_memberships
 from app.results.service import get_model
+from bench.harness.campaigns import new_collection, start, wait_until_finished
+from bench.harness.paths import publish
+from bench.harness.tables import spread, table
 from demo.shapes import SHAPES, write_shapes
 from likewise import environment
-from likewise.commands.collections import collection_from_folder
-from likewise.commands.shared import owner_of
 from likewise.commands.simulate import run_crowd
 
-REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "semicrowd_campaign.md"
 FEATURES = "appearance"
 TOLD = "told the shapes asked about"
 
@@ -80,20 +76,16 @@ def main() -> None:
         for one in _seed(collection_id, shapes, seed, options):
             found.append(one)
             print(one, flush=True)
-    text = report(found, options)
-    REPORT.write_text(text)
-    print(text)
+    publish("semicrowd_campaign.md", report(found, options))
 
 
 def _collection(n: int) -> tuple[UUID, NDArray[np.int64]]:
-    with tempfile.TemporaryDirectory() as folder, transaction() as session:
-        files = write_shapes(Path(folder), n)
-        owner = owner_of(session, "")
-        collection, _ = collection_from_folder(session, owner, files, f"Bench shapes {n}")
-        query = select(Image.attributes).where(Image.collection_id == collection.id)
-        rows = session.scalars(query.order_by(Image.position))
-        number = {shape: index for index, shape in enumerate(SHAPES)}
-        return collection.id, np.array([number[row["shape"]] for row in rows], np.int64)
+    collection_id = new_collection(f"Bench shapes {n}", lambda folder: write_shapes(folder, n))
+    query = select(Image.attributes).where(Image.collection_id == collection_id)
+    with transaction() as session:
+        rows = session.scalars(query.order_by(Image.position)).all()
+    number = {shape: index for index, shape in enumerate(SHAPES)}
+    return collection_id, np.array([number[row["shape"]] for row in rows], np.int64)
 
 
 def _seed(
@@ -157,37 +149,27 @@ def _majority(true: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.
 
 
 def _play(collection_id: UUID, seed: int, options: argparse.Namespace) -> Campaign:
-    with transaction() as session:
-        plan = CampaignPlan(
-            name=f"Bench shapes, seed {seed}",
-            collection_id=collection_id,
-            kind="grid",
-            strategy="scdc",
-            grid_size=20,
-            budget=options.budget,
-            rounds=options.rounds,
-            learn_every=options.budget,
-            # The simulated crowd waits for models, because it does in no time what takes minutes.
-            ready_share=0.0,
-            settings={
-                "features": FEATURES,
-                "n_annotated": options.asked,
-                "effort": options.effort,
-            },
-            seed=seed,
-        )
-        campaign = create_campaign(session, owner_of(session, ""), plan)
-        start_campaign(session, owner_of(session, ""), campaign.id)
+    plan = CampaignPlan(
+        name=f"Bench shapes, seed {seed}",
+        collection_id=collection_id,
+        kind="grid",
+        strategy="scdc",
+        grid_size=20,
+        budget=options.budget,
+        rounds=options.rounds,
+        learn_every=options.budget,
+        # The simulated crowd waits for models, because it does in no time what takes minutes.
+        ready_share=0.0,
+        settings={
+            "features": FEATURES,
+            "n_annotated": options.asked,
+            "effort": options.effort,
+        },
+        seed=seed,
+    )
+    campaign = start(plan)
     run_crowd(str(campaign.id), "shape", CrowdTraits(noise=options.noise, seed=seed))
-    while True:
-        with transaction() as session:
-            campaign = session.get_one(Campaign, campaign.id)
-            job = latest_job(session, campaign.id)
-            if job is not None and job.state == "failed":
-                raise RuntimeError(f"the learning job failed: {job.error}")
-            if campaign.state == "finished":
-                return campaign
-        time.sleep(0.5)
+    return wait_until_finished(campaign)
 
 
 def report(found: list[Found], options: argparse.Namespace) -> str:
@@ -207,15 +189,14 @@ def report(found: list[Found], options: argparse.Namespace) -> str:
         "the mixture get the number of shapes, `scdc` does not. The last row is what the features "
         "permit: a logistic regression that gets the true shapes of the images asked about.",
         "",
-        "| method | clusters | AMI, all images | AMI, not asked about | ARI |",
-        "|---|---|---|---|---|",
     ]
+    body = []
     for name, rows in of.items():
         clusters = sorted({one.n_clusters for one in rows})
         told = str(clusters[0]) if len(clusters) == 1 else f"{clusters[0]}–{clusters[-1]}"
-        cells = (_spread([getattr(one, key) for one in rows]) for key in MEASURES)
-        lines.append(f"| {name} | {told} | {' | '.join(cells)} |")
-    lines.append("")
+        body.append([name, told, *(spread(getattr(one, key) for one in rows) for key in MEASURES)])
+    head = ["method", "clusters", "AMI, all images", "AMI, not asked about", "ARI"]
+    lines += [*table(head, body), ""]
     for name in methods[1:-1]:
         gains = [a.ami_unasked - b.ami_unasked for a, b in zip(of["scdc"], of[name], strict=True)]
         lines.append(
@@ -240,10 +221,6 @@ def report(found: list[Found], options: argparse.Namespace) -> str:
 
 
 MEASURES = ("ami", "ami_unasked", "ari")
-
-
-def _spread(values: list[float]) -> str:
-    return f"{mean(values):.3f} ± {stdev(values) if len(values) > 1 else 0.0:.3f}"
 
 
 if __name__ == "__main__":

@@ -12,10 +12,8 @@ import argparse
 import os
 import statistics
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -35,11 +33,12 @@ from app.collections.service import create_collection
 from app.core.database import transaction
 from app.core.settings import get_settings
 from bench.annotator_page import photos
+from bench.harness.paths import publish
+from bench.harness.processes import peak_memory
 from likewise import environment
 from likewise.commands.shared import owner_of
-from tests.support.browser import chromium
+from testbed.browser import chromium
 
-REPORT = Path(__file__).parent.parent / "docs" / "benchmarks" / "uploads.md"
 MANY = 100_000
 EDGE = 800
 FILL = """
@@ -77,8 +76,7 @@ def main() -> None:
         upload = measured_upload(files, options.images, megabytes)
     print(upload, flush=True)
     finds = measured_search()
-    REPORT.write_text(report(upload, decoding(), finds))
-    print(REPORT.read_text())
+    publish("uploads.md", report(upload, decoding(), finds))
 
 
 def a_folder(folder: Path, n: int) -> float:
@@ -105,7 +103,7 @@ def measured_upload(folder: Path, n: int, megabytes: float) -> Upload:
         page.reload()
         again = chosen(page, folder, f"{n:,} already there")
         remove(UUID(page.url.rpartition("/")[2]))
-    return Upload(n, megabytes, seconds, again, rest, memory[0], os.getloadavg()[1])
+    return Upload(n, megabytes, seconds, again, rest, memory[0] / 2**20, os.getloadavg()[1])
 
 
 def chosen(page: Page, folder: Path, told: str) -> float:
@@ -123,24 +121,6 @@ def web_server() -> psutil.Process:
         if "likewise.web_server" in line and port in line:
             return process
     raise SystemExit("The web server is not running on this machine.")
-
-
-@contextmanager
-def peak_memory(process: psutil.Process) -> Iterator[list[float]]:
-    """Largest resident memory in MiB during the block."""
-    most, ended = [0.0], threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(0.2):
-            most[0] = max(most[0], process.memory_info().rss / 2**20)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield most
-    finally:
-        ended.set()
-        watcher.join()
 
 
 def remove(collection_id: UUID) -> None:

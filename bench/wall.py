@@ -5,11 +5,8 @@ so that other work on the machine slows both. Writes docs/benchmarks/wall.md.
 """
 
 import argparse
-import os
-import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
@@ -28,13 +25,12 @@ from app.core.row_security import scope_to_account
 from app.results.catalogue import Options, get_export, make
 from app.results.evidence import count_evidence
 from app.results.service import get_model, read_map, read_progress
-from tests.conftest import forget_settings
-from tests.support.builders import a_campaign, a_collection, an_account
-from tests.support.everything import a_model
-from tests.support.many import add_answers
-from tests.support.servers import ROOT, Servers, running_servers
+from bench.harness.paths import publish
+from bench.harness.servers import own_servers, use_new_database
+from testbed.builders import a_campaign, a_collection, a_model, an_account
+from testbed.many import add_answers
+from testbed.servers import Servers
 
-REPORT = ROOT / "docs" / "benchmarks" / "wall.md"
 N_IMAGES = 20_000
 # Campaigns of each of two accounts; each statement queries once what an account can see.
 N_CAMPAIGNS = 100
@@ -123,14 +119,7 @@ def filled(n: int) -> tuple[Account, Campaign]:
 
 
 def measure(servers: Servers, folder: Path, n: int) -> list[str]:
-    environment = {
-        "DATABASE_URL": servers.new_database(),
-        "REDIS_URL": servers.valkey.url,
-        "LIKEWISE_SECRET_KEY": "bench",
-        "LIKEWISE_DATA": str(folder / "data"),
-    }
-    os.environ.update(environment)
-    forget_settings()
+    use_new_database(servers, folder / "data")
     account, campaign = filled(n)
     rows = []
     for name, work in WORKS.items():
@@ -151,11 +140,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--answers", type=int, default=100_000)
     n = parser.parse_args().answers
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="likewise-")))
-        folder.chmod(0o755)
-        rows = measure(stack.enter_context(running_servers(folder)), folder, n)
-    REPORT.write_text(
+    with own_servers() as (servers, folder):
+        rows = measure(servers, folder, n)
+    publish(
+        "wall.md",
         f"""# What row-level security costs
 
 Milliseconds, medians of {TIMES} runs of the same services as the owner of the tables and as a
@@ -169,7 +157,7 @@ except for a hash table of the account's campaigns. `python -m bench.wall`.
 |---|--:|--:|--:|
 """
         + "\n".join(rows)
-        + "\n"
+        + "\n",
     )
 
 

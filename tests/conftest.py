@@ -12,10 +12,10 @@ from hypothesis import settings as hypothesis_settings
 from playwright.sync_api import Browser
 
 from app import tables
-from tests.support.browser import chromium
-from tests.support.servers import Servers, running_servers
-from tests.support.settings import forget_settings, used_here
-from tests.support.system import System, running_system
+from testbed.browser import chromium
+from testbed.servers import Servers, running_servers
+from testbed.settings import forget_settings, used_here
+from testbed.system import System, running_system
 
 # Services are called here as in every process, with all tables and answers to hooks.
 __all__ = ["forget_settings", "settings_over", "tables", "used_here"]

@@ -18,7 +18,7 @@ from app.core.settings import get_settings
 from likewise import environment
 from likewise.commands.demo import COLOUR_CAMPAIGN, EMOJI_CAMPAIGN
 from likewise.commands.shared import find_campaign, owner_of
-from tests.support.browser import chromium
+from testbed.browser import chromium
 
 FOLDER = Path(__file__).parent.parent / "docs" / "screenshots" / "dashboard"
 SIZES = {"desk": 1440, "phone": 390}

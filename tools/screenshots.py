@@ -16,7 +16,7 @@ from app.core.settings import get_settings
 from likewise import environment
 from likewise.commands.demo import COLOUR_CAMPAIGN, EMOJI_CAMPAIGN
 from likewise.commands.shared import find_campaign
-from tests.support.browser import chromium
+from testbed.browser import chromium
 
 FOLDER = Path(__file__).parent.parent / "docs" / "screenshots"
 SIZES = {"phone": (360, 740), "tablet": (768, 1024), "desk": (1440, 900)}

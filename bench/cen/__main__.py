@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from pathlib import Path
-from typing import Any
-
-import torch
 
 from bench.cen import parts
 from bench.cen.report import write_report
 from bench.cen.size import COLLECTIONS
+from bench.harness.command import parsed, parts_parser
+from bench.harness.paths import BENCHMARKS
+from bench.harness.processes import Call, measured_alone, measured_rows
+from bench.harness.store import read_parts, store_part
+from bench.harness.tables import Row
 
-FOLDER = Path(__file__).parent.parent.parent / "docs" / "benchmarks"
-RESULTS = FOLDER / "cen.json"
-PARTS = (
-    "prediction",
-    "dimensions",
-    "gamma",
-    "reliability",
-    "warm",
-    "size",
-    "synthesis",
-    "report",
-)
-Job = tuple[str, tuple[Any, ...]]
+RESULTS = BENCHMARKS / "cen.json"
+PARTS = ("prediction", "dimensions", "gamma", "reliability", "warm", "size", "synthesis")
+COMPARISONS = {"prediction", "dimensions"}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser = parts_parser(__doc__, PARTS, seeds=5)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument(
         "--only",
@@ -46,75 +30,43 @@ def main() -> None:
     parser.add_argument(
         "--largest", type=int, default=100_000, help="maximum number of answers of `size`"
     )
-    options = parser.parse_args()
-    wanted = options.parts or list(PARTS)
-    if unknown := set(wanted) - set(PARTS):
-        parser.error(f"unknown part {', '.join(sorted(unknown))}; parts are {', '.join(PARTS)}")
-    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    if options.only and (others := set(wanted) - {"prediction", "dimensions", "report"}):
+    options = parsed(parser, PARTS)
+    if options.only and (others := set(options.parts) - COMPARISONS):
         parser.error(f"--only cannot be combined with {', '.join(sorted(others))}")
-    for part in wanted:
-        if part == "report":
-            continue
-        kept = _kept(results.get(part, []), options.only)
-        results[part] = kept + list(_measured(part, options))
-        RESULTS.write_text(json.dumps(results, default=float) + "\n")
-    write_report(results, FOLDER)
+    for part in options.parts:
+        kept = _kept(read_parts(RESULTS).get(part, []), options.only)
+        store_part(RESULTS, part, kept + _measured(part, options))
+    write_report(read_parts(RESULTS), BENCHMARKS)
 
 
-def _kept(rows: list[dict[str, Any]], only: str) -> list[dict[str, Any]]:
+def _kept(rows: list[Row], only: str) -> list[Row]:
     """The rows that a run does not measure again: those of other methods, with `--only`."""
     return [row for row in rows if only and only not in row["method"]]
 
 
-def _measured(part: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def _measured(part: str, options: argparse.Namespace) -> list[Row]:
     if part == "size":
-        yield from _sizes(options.largest)
-        return
-    with ProcessPoolExecutor(options.processes, initializer=_one_thread) as pool:
-        running = {pool.submit(_rows, job): job for job in _jobs(part, options)}
-        for number, finished in enumerate(as_completed(running), start=1):
-            rows = finished.result()
-            print(f"{part}: {number} of {len(running)} done", flush=True)
-            yield from rows
+        sizes = [size for size in COLLECTIONS if size <= options.largest]
+        return [measured_alone("bench.cen.size", size) for size in sizes]
+    return measured_rows(part, _calls(options)[part], options.processes)
 
 
-def _jobs(part: str, options: argparse.Namespace) -> list[Job]:
-    seeds = range(options.seeds)
+def _calls(options: argparse.Namespace) -> dict[str, list[Call[list[Row]]]]:
+    """The calls of every part."""
+    seeds, only = range(options.seeds), options.only
     scenes = ("birds", "celeba", "retina")
-    only = options.only
-    jobs: dict[str, list[Job]] = {
-        "prediction": [(part, (scene, seed, only)) for scene in scenes for seed in seeds],
-        "dimensions": [(part, (seed, only)) for seed in seeds],
-        "gamma": [(part, (scene, seed)) for scene in scenes[1:] for seed in seeds],
-        "reliability": [(part, (seed,)) for seed in range(20)],
-        "warm": [(part, (scene, seed)) for scene in scenes[:2] for seed in seeds],
-        "synthesis": [(part, ())],
+    return {
+        "prediction": [(_rows, ("prediction", s, seed, only)) for s in scenes for seed in seeds],
+        "dimensions": [(_rows, ("dimensions", seed, only)) for seed in seeds],
+        "gamma": [(_rows, ("gamma", scene, seed)) for scene in scenes[1:] for seed in seeds],
+        "reliability": [(_rows, ("reliability", seed)) for seed in range(20)],
+        "warm": [(_rows, ("warm", scene, seed)) for scene in scenes[:2] for seed in seeds],
+        "synthesis": [(_rows, ("synthesis",))],
     }
-    return jobs[part]
 
 
-def _rows(job: Job) -> list[dict[str, Any]]:
-    part, arguments = job
+def _rows(part: str, *arguments: object) -> list[Row]:
     return list(getattr(parts, part)(*arguments))
-
-
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
-def _sizes(largest: int) -> Iterator[dict[str, Any]]:
-    for n_answers in COLLECTIONS:
-        if n_answers <= largest:
-            command = [sys.executable, "-m", "bench.cen.size", str(n_answers)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            row: dict[str, Any] = json.loads(done.stdout)
-            print(
-                f"size: {n_answers:,} answers in {row['seconds']:.1f} s, "
-                f"peak {row['peak_gib']:.2f} GiB",
-                flush=True,
-            )
-            yield row
 
 
 if __name__ == "__main__":

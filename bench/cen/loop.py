@@ -11,22 +11,22 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any
 
 import numpy as np
 import torch
 
 from bench.cen.measures import species_score
+from bench.harness.measures import held_out_auc
+from bench.harness.paths import BENCHMARKS
+from bench.harness.tables import Row, distinct, of, table, values
 from bench.real_crowds.data import load
 from learning.arrays import FloatArray, IntArray
 from learning.cen import ContextEmbeddingNetwork
 from learning.groupings import Groupings
-from learning.metrics import pair_auc
 from learning.queries import random_grids
 from learning.simulation.scenes import SCENES
 
-RESULTS = Path(__file__).parent.parent.parent / "docs" / "benchmarks" / "cen_loop.json"
-Row = dict[str, Any]
+RESULTS = BENCHMARKS / "cen_loop.json"
 REAL = ("birds_grid4", "birds_grid3_choice", "dogs_grid4")
 _ROUND = 300
 _CANDIDATES = 4_000
@@ -75,7 +75,12 @@ def simulated(scene_name: str, seed: int) -> Iterator[Row]:
             grids = choose(model, _ROUND, size, seed)
         second, _ = scene.crowd.answer_grids(grids, who, 1_000 + seed)
         later = _fitted(Groupings.concatenate([first, second]), seed)
-        row = {"crowd": scene_name, "seed": seed, "policy": policy, "auc": _auc(later, test)}
+        row = {
+            "crowd": scene_name,
+            "seed": seed,
+            "policy": policy,
+            "auc": held_out_auc(later, test),
+        }
         if scene.species is not None:
             row["mcc"] = species_score(later.embedding_, scene.species, seed)
         yield row
@@ -92,7 +97,7 @@ def replayed(data: str, folder: Path, seed: int) -> Iterator[Row]:
     for policy, score in _scores(model, rest, seed).items():
         second = rest.subset(np.argsort(-score, kind="stable")[:n])
         later = _fitted(Groupings.concatenate([first, second]), seed)
-        row = {"crowd": data, "seed": seed, "policy": policy, "auc": _auc(later, test)}
+        row = {"crowd": data, "seed": seed, "policy": policy, "auc": held_out_auc(later, test)}
         yield row | {"mcc": species_score(later.embedding_, crowd.truth, seed)}
 
 
@@ -109,32 +114,21 @@ def _fitted(answers: Groupings, seed: int) -> ContextEmbeddingNetwork:
     return ContextEmbeddingNetwork(n_dimensions=8, random_state=seed).fit(answers)
 
 
-def _auc(model: ContextEmbeddingNetwork, test: Groupings) -> float:
-    labels, distance = test.pair_labels(), model.pair_distance(test)
-    known = labels >= 0
-    return pair_auc(labels[known] == 1, distance[known])
-
-
-def table(rows: list[Row]) -> list[str]:
+def differences(rows: list[Row]) -> list[str]:
     """Each policy minus random, paired by seed."""
-    lines = [
-        "| crowd | policy | AUC | minus random (± s.e.) | MCC minus random |",
-        "|---|---|---|---|---|",
-    ]
-    for crowd in dict.fromkeys(row["crowd"] for row in rows):
-        here = [row for row in rows if row["crowd"] == crowd]
-        plain = {row["seed"]: row for row in here if row["policy"] == "random"}
-        for policy in dict.fromkeys(row["policy"] for row in here):
-            own = [row for row in here if row["policy"] == policy]
+    body = []
+    for crowd in distinct(rows, "crowd"):
+        here = of(rows, crowd=crowd)
+        plain = {row["seed"]: row for row in of(here, policy="random")}
+        for policy in distinct(here, "policy"):
+            own = of(here, policy=policy)
             gaps = [row["auc"] - plain[row["seed"]]["auc"] for row in own]
             error = stdev(gaps) / len(gaps) ** 0.5 if len(gaps) > 1 else float("nan")
             known = [row["mcc"] - plain[row["seed"]]["mcc"] for row in own if "mcc" in row]
-            species = f"{mean(known):+.3f}" if known else ""
-            lines.append(
-                f"| {crowd} | {policy} | {mean(row['auc'] for row in own):.3f} "
-                f"| {mean(gaps):+.3f} ± {error:.3f} | {species} |"
-            )
-    return lines
+            auc, gain = f"{mean(values(own, 'auc')):.3f}", f"{mean(gaps):+.3f} ± {error:.3f}"
+            body.append([crowd, policy, auc, gain, f"{mean(known):+.3f}" if known else ""])
+    head = ["crowd", "policy", "AUC", "minus random (± s.e.)", "MCC minus random"]
+    return table(head, body)
 
 
 def report(rows: list[Row]) -> list[str]:
@@ -154,7 +148,7 @@ def report(rows: list[Row]) -> list[str]:
         "whose positions are least certain; *local*: grids of nearby images; *spread*: grids of",
         "images that are far apart.",
         "",
-        *table(rows),
+        *differences(rows),
     ]
 
 

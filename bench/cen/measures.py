@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
-from sklearn.metrics import (
-    confusion_matrix,
-    matthews_corrcoef,
-)
 
 from bench.cen.methods import Predicted
+from bench.harness.measures import informative, matched_mcc
 from learning.arrays import FloatArray, IntArray
 from learning.groupings import Groupings
 from learning.metrics import pair_scores
@@ -20,9 +17,8 @@ Row = dict[str, float]
 
 def prediction_scores(test: Groupings, predicted: Predicted) -> Row:
     """Accuracy, majority rate, balanced accuracy and AUC over the informative pairs."""
-    labels = test.pair_labels()
-    known = labels >= 0
-    return pair_scores(labels[known] == 1, predicted.same[known], predicted.distance[known])
+    distance, same = informative(test, predicted.distance)
+    return pair_scores(same, predicted.same[test.pair_labels() >= 0], distance)
 
 
 def oracle_scores(test: Groupings, probability: FloatArray) -> Row:
@@ -57,9 +53,4 @@ def retrieval_scores(table: FloatArray) -> Row:
 def species_score(embedding: FloatArray, species: IntArray, seed: int) -> float:
     """Matthews correlation of K-means clusters and species (supplement F)."""
     n = int(species.max()) + 1
-    clusters = KMeans(n, n_init=10, random_state=seed).fit_predict(embedding)
-    table = confusion_matrix(species, clusters, labels=np.arange(n))
-    _, matched = linear_sum_assignment(-table)
-    name = np.empty(n, np.int64)
-    name[matched] = np.arange(n)
-    return float(matthews_corrcoef(species, name[clusters]))
+    return matched_mcc(species, KMeans(n, n_init=10, random_state=seed).fit_predict(embedding))

@@ -23,6 +23,8 @@ from bench.cen.methods import (
     split_with,
     uses_attributes,
 )
+from bench.harness.measures import informative
+from bench.harness.tables import Row
 from learning.baselines import PUBLISHED_SETTINGS, PaperContextEmbedding
 from learning.cen import ContextEmbeddingNetwork
 from learning.metrics import majority_rate, pair_accuracy, pair_auc
@@ -30,7 +32,6 @@ from learning.simulation.oracle import probability_same
 from learning.simulation.scenes import SCENES, Scene, celeba_like
 from learning.synthesis import distinct_rows, vagueness
 
-Row = dict[str, Any]
 DIMENSIONS = {"celeba": 4, "birds": 4, "retina": 10}
 FRACTIONS = (0.1, 0.25, 0.5, 1.0)
 
@@ -109,9 +110,6 @@ def gamma(scene_name: str, seed: int) -> Iterator[Row]:
     with its published settings (a step of 100 pairs)."""
     scene = SCENES[scene_name](seed)
     train, test, _, _ = split_with(scene.groupings, scene.choices.attribute, seed, 1.0)
-    labels = test.pair_labels()
-    known = labels >= 0
-    same = labels[known] == 1
     settings: dict[str, dict[str, Any]] = {
         f"{value:g}": {"gamma": value} for value in (1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
     }
@@ -122,7 +120,7 @@ def gamma(scene_name: str, seed: int) -> Iterator[Row]:
             n_dimensions=DIMENSIONS[scene_name], random_state=seed, **parameters
         ).fit(train)
         seconds = time.perf_counter() - began
-        distance = model.pair_distance(test)[known]
+        distance, same = informative(test, model.pair_distance(test))
         midpoint = (model.margin_same + model.margin_different) / 2
         yield {
             "scene": scene_name,
@@ -161,8 +159,7 @@ def warm(scene_name: str, seed: int) -> Iterator[Row]:
     scene = SCENES[scene_name](seed)
     train, test, _, _ = split_with(scene.groupings, scene.choices.attribute, seed, 1.0)
     earlier = train.subset(np.arange(round(len(train) / 1.1)))
-    labels = test.pair_labels()
-    known = labels >= 0
+    known = test.pair_labels() >= 0
     previous = ContextEmbeddingNetwork(random_state=seed).fit(earlier)
     row: Row = {"scene": scene_name, "seed": seed}
     for name, random_state, init in (
@@ -173,9 +170,9 @@ def warm(scene_name: str, seed: int) -> Iterator[Row]:
         began = time.perf_counter()
         model = ContextEmbeddingNetwork(random_state=random_state).fit(train, init=init)
         row[f"{name} seconds"] = time.perf_counter() - began
-        distance = model.pair_distance(test)[known]
-        row[f"{name} auc"] = pair_auc(labels[known] == 1, distance)
-        row[f"{name} accuracy"] = pair_accuracy(labels[known] == 1, model.predict_same(test)[known])
+        distance, same = informative(test, model.pair_distance(test))
+        row[f"{name} auc"] = pair_auc(same, distance)
+        row[f"{name} accuracy"] = pair_accuracy(same, model.predict_same(test)[known])
     yield row
 
 

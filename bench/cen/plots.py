@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 
-mpl.use("svg")
-# This makes the same results give the same file.
-mpl.rcParams["svg.hashsalt"] = "likewise"
-
-from matplotlib import pyplot as plt  # noqa: E402
-
-Row = dict[str, Any]
+from bench.harness.plots import plt, save
+from bench.harness.tables import Row
 
 
 def draw_learning_curves(rows: list[Row], methods: list[str], path: Path) -> None:
@@ -40,8 +33,7 @@ def draw_learning_curves(rows: list[Row], methods: list[str], path: Path) -> Non
     panels[0][0].set_ylabel("held-out pair accuracy")
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncol=4, fontsize=8)
-    figure.tight_layout(rect=(0, 0.2, 1, 1))
-    _save(figure, path)
+    save(figure, path, (0, 0.2, 1, 1))
 
 
 def draw_confusion(rows: list[Row], path: Path) -> None:
@@ -57,8 +49,7 @@ def draw_confusion(rows: list[Row], path: Path) -> None:
     for i, j in np.ndindex(4, 4):
         colour = "white" if table[i, j] > 0.5 else "black"
         panel.text(j, i, f"{table[i, j]:.1%}", ha="center", va="center", color=colour, fontsize=8)
-    figure.tight_layout()
-    _save(figure, path)
+    save(figure, path)
 
 
 def draw_sizes(rows: list[Row], path: Path) -> None:
@@ -75,10 +66,4 @@ def draw_sizes(rows: list[Row], path: Path) -> None:
     slope = rows[-1]["seconds"] / rows[-1]["answers"]
     panels[0].loglog(answers, [slope * n for n in answers], ls=":", color="grey", label="linear")
     panels[0].legend()
-    figure.tight_layout()
-    _save(figure, path)
-
-
-def _save(figure: Any, path: Path) -> None:
-    figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
+    save(figure, path)

@@ -6,12 +6,12 @@ It is a separate process, so that its peak memory is that of this fit.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 
 import torch
 
+from bench.harness.processes import peak_gib
 from learning.cen import ContextEmbeddingNetwork
 from learning.simulation.scenes import birds_like
 
@@ -29,7 +29,7 @@ def main(n_answers: int) -> None:
     torch.set_num_threads(2)
     n_images, n_annotators = COLLECTIONS[n_answers]
     scene = birds_like(0, n_grids=n_answers, n_images=n_images, n_annotators=n_annotators)
-    before = _peak()
+    before = peak_gib()
     began = time.perf_counter()
     ContextEmbeddingNetwork(random_state=0).fit(scene.groupings)
     seconds = time.perf_counter() - began
@@ -38,14 +38,10 @@ def main(n_answers: int) -> None:
         "images": n_images,
         "annotators": n_annotators,
         "seconds": seconds,
-        "peak_gib": _peak(),
+        "peak_gib": peak_gib(),
         "before_gib": before,
     }
     print(json.dumps(row))
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans
 
 from bench.crowdster import triplets
 from bench.crowdster.spaces import Crowd, letters, space
+from bench.harness.tables import Row
 from learning.arrays import FloatArray, IntArray
 from learning.asked import AskedGrids
 from learning.baselines.bayesian_crowd import BayesianCrowdClustering
@@ -20,7 +21,6 @@ from learning.metrics import neighbor_overlap
 from learning.neighbors import nearest_neighbors
 from learning.queries import random_grids
 
-Row = dict[str, Any]
 K = 10
 # The paper's schedule of k, and enough dimensions for it.
 PAPER: dict[str, Any] = {

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from statistics import mean, median, stdev
-from typing import Any
+from statistics import mean, median
 
 import numpy as np
 
 from bench.crowdster import plots
+from bench.harness.tables import Results, Row, distinct, mean_sd, of, table, values
 
-Row = dict[str, Any]
 DEFAULT = "CrowdSter (default)"
 TITLES = {
     "colours": "1,000 colours",
@@ -24,7 +22,7 @@ TITLES = {
 }
 
 
-def write_report(results: dict[str, list[Row]], folder: Path) -> None:
+def write_report(results: Results, folder: Path) -> None:
     """Write docs/benchmarks/crowdster.md with its plots."""
     plots.draw_all(results, folder)
     lines = [
@@ -60,54 +58,38 @@ def write_report(results: dict[str, list[Row]], folder: Path) -> None:
     (folder / "crowdster.md").write_text("\n".join(lines).rstrip() + "\n")
 
 
-def _spread(values: list[float], digits: int = 2) -> str:
-    if len(values) < 2:
-        return f"{values[0]:.{digits}f}"
-    return f"{mean(values):.{digits}f} ± {stdev(values):.{digits}f}"
-
-
-def _pick(rows: list[Row], name: str, **wanted: object) -> list[float]:
-    return [r[name] for r in rows if all(r.get(k) == v for k, v in wanted.items())]
-
-
-def _methods(rows: list[Row]) -> list[str]:
-    return list(dict.fromkeys(row["method"] for row in rows))
-
-
-def _table(head: list[str], body: list[list[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(head)} |"
-    yield f"|{'---|' * len(head)}"
-    for cells in body:
-        yield f"| {' | '.join(cells)} |"
+def _found(rows: list[Row], **wanted: object) -> str:
+    return mean_sd(of(rows, **wanted), "found", 2)
 
 
 def _budget(rows: list[Row]) -> list[str]:
     lines = ["## Neighbours found by number of answers (paper figs. 5 and 10, left)"]
-    for space in dict.fromkeys(row["space"] for row in rows):
-        here = [row for row in rows if row["space"] == space]
-        counts = sorted({row["answers"] for row in here})
-        body = [[_bold(m), *(_found_after(here, m, n) for n in counts)] for m in _methods(here)]
-        dimensions = sorted(set(_pick(here, "dimensions", method=DEFAULT, answers=counts[-1])))
-        chosen = ", ".join(str(d) for d in dimensions)
+    for space in distinct(rows, "space"):
+        here = of(rows, space=space)
+        counts, answers = _by_answers(here)
+        last = of(here, method=DEFAULT, answers=counts[-1])
+        chosen = ", ".join(str(d) for d in sorted(set(values(last, "dimensions"))))
         lines += ["", f"{TITLES[space]} (dimensions the default chose: {chosen}):", ""]
-        lines += _table(["answers", *(f"{n:,}" for n in counts)], body)
+        lines += answers
     return [*lines, "", "![Neighbours found by number of answers](crowdster_budget.svg)"]
 
 
 def _high(rows: list[Row]) -> list[str]:
     lines = ["## Forty dimensions: 3,000 answers with 10 % noise"]
-    for space in dict.fromkeys(row["space"] for row in rows):
-        here = [row for row in rows if row["space"] == space]
-        counts = sorted({row["answers"] for row in here})
-        body = [[_bold(m), *(_found_after(here, m, n) for n in counts)] for m in _methods(here)]
+    for space in distinct(rows, "space"):
         lines += ["", f"{TITLES[space]}:", ""]
-        lines += _table(["answers", *(f"{n:,}" for n in counts)], body)
+        lines += _by_answers(of(rows, space=space))[1]
     return lines
 
 
-def _found_after(rows: list[Row], method: str, answers: int) -> str:
-    found = _pick(rows, "found", method=method, answers=answers)
-    return _spread(found) if found else ""
+def _by_answers(rows: list[Row]) -> tuple[list[int], list[str]]:
+    """The numbers of answers, and a table of what each method found with them."""
+    counts = sorted(distinct(rows, "answers"))
+    body = [
+        [_bold(method), *(_found(rows, method=method, answers=n) for n in counts)]
+        for method in distinct(rows, "method")
+    ]
+    return counts, table(["answers", *(f"{n:,}" for n in counts)], body)
 
 
 def _bold(method: str) -> str:
@@ -116,24 +98,23 @@ def _bold(method: str) -> str:
 
 def _half(rows: list[Row]) -> list[str]:
     body = []
-    for space in dict.fromkeys(row["space"] for row in rows):
+    for space in distinct(rows, "space"):
         cells = [
-            f"{_spread(_pick(rows, 'found', space=space, method=method))}"
-            for method in (DEFAULT, "paper's CrowdSter")
+            _found(rows, space=space, method=method) for method in (DEFAULT, "paper's CrowdSter")
         ]
         body.append([TITLES[space], *cells])
     return [
         "## Half the answers",
         "",
-        *_table(["", "default, 650 answers", "paper's algorithm, 1,200 answers"], body),
+        *table(["", "default, 650 answers", "paper's algorithm, 1,200 answers"], body),
     ]
 
 
 def _small(rows: list[Row]) -> list[str]:
-    last = [row for row in rows if row["answers"] == 235]
+    last = of(rows, answers=235)
     lines = ["## 300 colours, 235 answers (paper fig. 5)", ""]
-    body = [[_bold(m), _spread(_pick(last, "found", method=m))] for m in _methods(last)]
-    lines += [*_table(["method", "found"], body), ""]
+    body = [[_bold(m), _found(last, method=m)] for m in distinct(last, "method")]
+    lines += [*table(["method", "found"], body), ""]
     pairs = (
         (DEFAULT, "default, random grids"),
         (DEFAULT, "paper's, random grids"),
@@ -141,7 +122,8 @@ def _small(rows: list[Row]) -> list[str]:
         ("paper's CrowdSter", "paper's, random grids"),
     )
     for one, other in pairs:
-        ratio, low = _more(_pick(last, "found", method=one), _pick(last, "found", method=other))
+        found = (values(of(last, method=method), "found") for method in (one, other))
+        ratio, low = _more(*found)
         lines.append(f"- {one} over {other}: **{ratio:+.0%}** (95 % lower bound {low:+.0%})")
     return lines
 
@@ -156,13 +138,13 @@ def _more(one: list[float], other: list[float]) -> tuple[float, float]:
     )
 
 
-def _grid(rows: list[Row], over: str, head: str, digits: int = 2, what: str = "found") -> list[str]:
-    values = sorted({row[over] for row in rows})
+def _grid(rows: list[Row], over: str, head: str) -> list[str]:
+    places = sorted(distinct(rows, over))
     body = [
-        [_bold(m), *(_spread(_pick(rows, what, method=m, **{over: v}), digits) for v in values)]
-        for m in _methods(rows)
+        [_bold(method), *(_found(rows, method=method, **{over: place}) for place in places)]
+        for method in distinct(rows, "method")
     ]
-    return list(_table([head, *(str(v) for v in values)], body))
+    return table([head, *map(str, places)], body)
 
 
 def _phases(rows: list[Row]) -> list[str]:
@@ -176,10 +158,9 @@ def _noise(rows: list[Row]) -> list[str]:
 
 
 def _locality(rows: list[Row]) -> list[str]:
-    starts, ends = (sorted({row[name] for row in rows}) for name in ("start", "end"))
+    starts, ends = (sorted(distinct(rows, name)) for name in ("start", "end"))
     body = [
-        [f"{start:g}", *(_spread(_pick(rows, "found", start=start, end=end)) for end in ends)]
-        for start in starts
+        [f"{start:g}", *(_found(rows, start=start, end=end) for end in ends)] for start in starts
     ]
     return [
         "## Locality: 1,000 colours, 1,200 answers",
@@ -187,24 +168,23 @@ def _locality(rows: list[Row]) -> list[str]:
         "Neighbourhoods of the first local round, as a share of the collection (rows), and of",
         "the last, in grids (columns).",
         "",
-        *_table(["", *(f"{end:g}" for end in ends)], body),
+        *table(["", *(f"{end:g}" for end in ends)], body),
     ]
 
 
 def _fonts(rows: list[Row]) -> list[str]:
     body = []
-    for method in _methods(rows):
-        own = [row for row in rows if row["method"] == method]
-        rounds = sorted({row["round"] for row in own})
-        last = [row["wrong"] for row in own if row["round"] == rounds[-1]]
-        course = " → ".join(f"{median(_pick(own, 'wrong', round=r)):.1%}" for r in rounds)
+    for method in distinct(rows, "method"):
+        own = of(rows, method=method)
+        wrong = [values(of(own, round=r), "wrong") for r in sorted(distinct(own, "round"))]
+        last, course = wrong[-1], " → ".join(f"{median(one):.1%}" for one in wrong)
         body.append([_bold(method), course, f"{mean(last):.1%}", f"{max(last):.1%}"])
     return [
         "## Fonts: 180 letters of 12 fonts, 123 answers (paper fig. 6)",
         "",
         "Share of letters in the wrong one of the twelve k-means clusters of the embedding.",
         "",
-        *_table(["method", "median after each round", "mean at the end", "worst seed"], body),
+        *table(["method", "median after each round", "mean at the end", "worst seed"], body),
     ]
 
 
@@ -215,19 +195,24 @@ def _triplets(rows: list[Row], budget: list[Row]) -> list[str]:
         *_grid([{**row, "triplets": int(row["triplets"])} for row in rows], "triplets", "triplets"),
         "",
     ]
-    counts = sorted({row["answers"] for row in budget if row["space"] == "colours"})
+    budget = of(budget, space="colours", method=DEFAULT)
+    counts = sorted(distinct(budget, "answers"))
     body = []
     for n in counts:
-        found = mean(_pick(budget, "found", space="colours", method=DEFAULT, answers=n))
-        cells = [_triplets_for(rows, method, found) for method in _methods(rows)]
+        found = mean(values(of(budget, answers=n), "found"))
+        cells = [_triplets_for(rows, method, found) for method in distinct(rows, "method")]
         body.append([f"{n:,}", f"{found:.2f}", *cells])
-    head = ["answers of the default", "found", *(f"triplets, {m}" for m in _methods(rows))]
-    return [*lines, "The number of triplets that find as many:", "", *_table(head, body)]
+    head = [
+        "answers of the default",
+        "found",
+        *(f"triplets, {m}" for m in distinct(rows, "method")),
+    ]
+    return [*lines, "The number of triplets that find as many:", "", *table(head, body)]
 
 
 def _triplets_for(rows: list[Row], method: str, found: float) -> str:
-    counts = sorted({row["triplets"] for row in rows})
-    reached = [mean(_pick(rows, "found", method=method, triplets=n)) for n in counts]
+    counts = sorted(distinct(rows, "triplets"))
+    reached = [mean(values(of(rows, method=method, triplets=n), "found")) for n in counts]
     if found > max(reached):
         return f"more than {counts[-1]:,}"
     if found < reached[0]:
@@ -236,13 +221,13 @@ def _triplets_for(rows: list[Row], method: str, found: float) -> str:
 
 
 def _together(rows: list[Row]) -> list[str]:
-    body = [[_bold(m), _spread(_pick(rows, "near", method=m))] for m in _methods(rows)]
+    body = [[_bold(m), mean_sd(of(rows, method=m), "near", 2)] for m in distinct(rows, "method")]
     return [
         "## Shown together: 400 points of a plane, 400 answers (paper fig. 9)",
         "",
         "The share of the 20 images shown most often with an image that are among its 40 nearest.",
         "",
-        *_table(["method", "near"], body),
+        *table(["method", "near"], body),
     ]
 
 
@@ -268,5 +253,5 @@ def _size(rows: list[Row]) -> list[str]:
         "Two threads; *found* is the overlap with the nearest 1 % of the collection, in tenths.",
         "The peak is that of the whole process, including the simulated crowd.",
         "",
-        *_table(head, body),
+        *table(head, body),
     ]

@@ -7,7 +7,6 @@ five rounds. The last round is timed, with as many grids as an early one had.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 
@@ -15,6 +14,7 @@ import numpy as np
 import torch
 
 from bench.crowdster.spaces import Crowd, space
+from bench.harness.processes import peak_gib
 from learning.arrays import FloatArray
 from learning.crowdster import CrowdSter
 from learning.neighbors import nearest_points
@@ -47,7 +47,7 @@ def main(n_images: int, name: str) -> None:
         "learn_seconds": learn_seconds,
         "next_grids": n_next,
         "next_grids_seconds": time.perf_counter() - began,
-        "peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "peak_gib": peak_gib(),
         # This is the nearest 1 %, in tenths, which are the ten nearest of 1,000 images.
         "found": 10 * _overlap(crowd.features, model.embedding_, n_images // 100, rng),
     }

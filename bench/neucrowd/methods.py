@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
+from bench.harness.tables import Row
 from bench.neucrowd import labels, lines
 from bench.neucrowd.data import Question
 from bench.neucrowd.embeddings import LOSSES, embedded
@@ -17,7 +18,6 @@ from bench.neucrowd.paper import TABLES
 from learning.arrays import FloatArray, IntArray
 from learning.neucrowd import NeuCrowdClassifier
 
-Row = dict[str, Any]
 Margin = Callable[[Question, int], FloatArray]
 OURS = "NeuCrowd"
 ALONE = "NeuCrowd, without our additions"

@@ -6,35 +6,27 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 
-mpl.use("svg")
-# This makes the same results give the same file.
-mpl.rcParams["svg.hashsalt"] = "likewise"
-
-from matplotlib import pyplot as plt  # noqa: E402
-
-from bench.neucrowd.methods import ABLATIONS, METHODS, OURS, Row  # noqa: E402
-from bench.neucrowd.paper import TABLES  # noqa: E402
-from bench.semicrowd.tables import of, present, values  # noqa: E402
+from bench.harness.plots import plt, save
+from bench.harness.tables import Results, Row, of, present, values
+from bench.neucrowd.methods import ABLATIONS, METHODS, OURS
+from bench.neucrowd.paper import TABLES
 
 PANELS = {"syn1": "Syn1", "syn2": "Syn2", "hotel": "Hotel"}
 
 
-def draw_all(results: dict[str, list[Row]], folder: Path) -> None:
+def draw_all(results: Results, folder: Path) -> None:
     """Draw the plots whose part was measured."""
     shown = [part for part in PANELS if results.get(part)]
     drawn = [("neucrowd_methods.svg", _methods(results, shown))] if shown else []
     if results.get("hotel"):
         drawn.append(("neucrowd_loss.svg", _losses(results["hotel"])))
     for name, figure in drawn:
-        figure.tight_layout()
-        figure.savefig(folder / name, metadata={"Date": None})
-        plt.close(figure)
+        save(figure, folder / name)
 
 
-def _methods(results: dict[str, list[Row]], shown: list[str]) -> Any:
+def _methods(results: Results, shown: list[str]) -> Any:
     """AUC of every method, and the paper's."""
     figure, panels = plt.subplots(
         1, len(shown), figsize=(4.2 * len(shown) + 1.5, 6), sharey=True, squeeze=False

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import mean
 
+from bench.harness.tables import Results, Row, mean_sd, of, present, table, values
 from bench.neucrowd import plots
 from bench.neucrowd.data import SCENES
-from bench.neucrowd.methods import ABLATIONS, ALONE, EXTRAS, METHODS, ONE, OURS, PRINTED, Row
+from bench.neucrowd.methods import ABLATIONS, ALONE, EXTRAS, METHODS, ONE, OURS, PRINTED
 from bench.neucrowd.paper import TABLES
 from bench.neucrowd.wanted import lower_than_paper, wanted
-from bench.semicrowd.tables import of, present, spread, table, values
 
 TITLES = {
     "syn1": "Syn1: 7 simulated workers (paper, table 2)",
@@ -64,7 +64,7 @@ _OUR_ADDITIONS = [
 ]
 
 
-def write_report(results: dict[str, list[Row]], folder: Path) -> None:
+def write_report(results: Results, folder: Path) -> None:
     """Write docs/benchmarks/neucrowd.md with its plots, from the parts that have been measured."""
     plots.draw_all(results, folder)
     lines = [
@@ -107,7 +107,7 @@ def _table(part: str, rows: list[Row], methods: list[str], published: bool) -> l
     body = []
     for method in methods:
         own = of(rows, method=method)
-        accuracy, auc = spread(values(own, "accuracy")), spread(values(own, "auc"))
+        accuracy, auc = mean_sd(own, "accuracy"), mean_sd(own, "auc")
         cells = [accuracy, auc]
         if published:
             known = TABLES.get(OURS if method == ONE else method, {}).get(part)
@@ -115,7 +115,7 @@ def _table(part: str, rows: list[Row], methods: list[str], published: bool) -> l
             cells = [accuracy, theirs[0], auc, theirs[1]]
         name = f"**{method}**" if method == OURS else method
         fit = f"{mean(values(own, 'seconds')):.1f}"
-        body.append([name, str(len(own)), *cells, spread(values(own, "balanced")), fit])
+        body.append([name, str(len(own)), *cells, mean_sd(own, "balanced"), fit])
     figures = ["accuracy", "paper", "AUC", "paper"] if published else ["accuracy", "AUC"]
     return table(["method", "seeds", *figures, "balanced accuracy", "fit, core s"], body)
 
@@ -131,7 +131,7 @@ def _chosen(rows: list[Row]) -> str:
     return f"Chosen by held-out items: {'; '.join(times)}.{part}"
 
 
-def _figures(results: dict[str, list[Row]]) -> list[str]:
+def _figures(results: Results) -> list[str]:
     lines = []
     if any(results.get(part) for part in plots.PANELS):
         lines += ["![Accuracy and AUC of all methods](neucrowd_methods.svg)", ""]
@@ -165,7 +165,7 @@ def _speed(rows: list[Row]) -> list[str]:
     ]
 
 
-def _below(results: dict[str, list[Row]]) -> list[str]:
+def _below(results: Results) -> list[str]:
     below = lower_than_paper(results)
     lines = ["## Where our figures are lower than the paper's", ""]
     lines += [f"- {one}" for one in below] or ["Nowhere in these measurements."]

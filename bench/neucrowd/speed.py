@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 
 import numpy as np
 import torch
 
+from bench.harness.processes import peak_gib
 from bench.neucrowd.data import N_FEATURES, N_TRAIN, synthetic
 from learning.neucrowd import NeuCrowdClassifier
 
@@ -25,7 +25,7 @@ def main(seed: int) -> None:
     new = new * question.features.std(axis=0) + question.features.mean(axis=0)
     model = NeuCrowdClassifier(random_state=seed)
     fit, fit_core = _timed(lambda: model.fit(question.features, question.votes))
-    before = _peak()
+    before = peak_gib()
     predict, predict_core = _timed(lambda: model.predict_proba(new))
     row = {
         "method": "NeuCrowd",
@@ -38,7 +38,7 @@ def main(seed: int) -> None:
         "predict_seconds": predict,
         "predict_core_seconds": predict_core,
         "fit_peak_gib": before,
-        "peak_gib": _peak(),
+        "peak_gib": peak_gib(),
     }
     print(json.dumps(row))
 
@@ -48,10 +48,6 @@ def _timed(call: object) -> tuple[float, float]:
     began, core = time.perf_counter(), time.process_time()
     call()
     return time.perf_counter() - began, time.process_time() - core
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 if __name__ == "__main__":

@@ -6,28 +6,22 @@ from collections.abc import Iterator
 from itertools import pairwise
 from statistics import mean
 
-from bench.neucrowd.methods import ABLATIONS, ALONE, BASELINES, OURS, Row
+from bench.harness.tables import Goal, Results, Row, goals_table, of, present, seeds, values
+from bench.neucrowd.methods import ABLATIONS, ALONE, BASELINES, OURS
 from bench.neucrowd.paper import TABLES
-from bench.semicrowd.tables import of, present, seeds, table, values
 
-Goal = tuple[str, str, str, bool]
 _FIT, _PREDICT = 60, 5
 _NAMES = {"syn1": "Syn1", "syn2": "Syn2", "hotel": "Hotel"}
 # Not in the paper.
 _MORE = {"hotel_anew": "Hotel, other splits", "scenes1": "Scenes 1", "scenes2": "Scenes 2"}
 
 
-def wanted(results: dict[str, list[Row]]) -> list[str]:
+def wanted(results: Results) -> list[str]:
     """A table of the targets for which there are results."""
-    body = [
-        [what, asked, found, "yes" if reached else "**no**"]
-        for what, asked, found, reached in _goals(results)
-    ]
-    head = ["", "target", "measured (mean)", "reached"]
-    return ["## Targets and results", "", *table(head, body)]
+    return ["## Targets and results", "", *goals_table("measured (mean)", _goals(results))]
 
 
-def _goals(results: dict[str, list[Row]]) -> Iterator[Goal]:
+def _goals(results: Results) -> Iterator[Goal]:
     for part, name in _NAMES.items():
         rows = results.get(part, [])
         own = of(rows, method=OURS)
@@ -81,7 +75,7 @@ def _quick(rows: list[Row]) -> Iterator[Goal]:
             yield what, f"{most} s", found, max(seconds) <= most
 
 
-def lower_than_paper(results: dict[str, list[Row]]) -> list[str]:
+def lower_than_paper(results: Results) -> list[str]:
     """Each of our figures that is below the published one."""
     told = []
     for part, name in _NAMES.items():

@@ -5,26 +5,25 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import numpy as np
-import torch
 
+from bench.harness.paths import BENCHMARKS
+from bench.harness.processes import in_processes
+from bench.harness.store import RowFile
+from bench.harness.tables import Row
 from bench.real_crowds import data, methods
-from bench.real_crowds.jobs import ON_PEOPLE, SIMULATED, Job, jobs, measure, scenes_of
+from bench.real_crowds.jobs import ON_PEOPLE, SIMULATED, Job, jobs, measure, scenes_of, stored
 from bench.real_crowds.report import comparison, write_report
-from bench.real_crowds.store import Row, Store, key_of
 from bench.real_crowds.triplets import missing_library
 
-FOLDER = Path(__file__).parent.parent.parent / "docs" / "benchmarks"
 PARTS = (*ON_PEOPLE, *SIMULATED, "report")
 
 
 def main() -> None:
     options = _options()
-    store = Store(options.results)
+    store = stored(options.results)
     chosen = _methods(options)
     sets = {part: _sets(part, options) for part in options.parts if part != "report"}
     wanted = [
@@ -59,7 +58,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--again", action="store_true", help="also measure rows that already exist")
     parser.add_argument("--quick", action="store_true", help="few sets and methods, 2 splits")
-    parser.add_argument("--results", type=Path, default=FOLDER / "real_crowds.json")
+    parser.add_argument("--results", type=Path, default=BENCHMARKS / "real_crowds.json")
     options = parser.parse_args()
     options.splits = options.splits or (2 if options.quick else 5)
     options.parts = options.parts or (["splits"] if options.quick else list(PARTS))
@@ -93,28 +92,13 @@ def _methods(options: argparse.Namespace) -> list[str]:
     return list(names)
 
 
-def _measure_all(wanted: list[Job], store: Store, options: argparse.Namespace) -> None:
-    there = set() if options.again else {key_of(row) for row in store.rows()}
-    missing = [job for job in wanted if key_of(job.row()) not in there]
-    for number, row in enumerate(_measured(missing, options), start=1):
+def _measure_all(wanted: list[Job], store: RowFile, options: argparse.Namespace) -> None:
+    there = set() if options.again else {store.key(row) for row in store.rows()}
+    missing = [job for job in wanted if store.key(job.row()) not in there]
+    calls = [(measure, (job, options.data)) for job in missing]
+    for progress, row in in_processes(calls, options.processes):
         store.add(row)
-        print(f"{number}/{len(missing)} {_summary(row)}", flush=True)
-
-
-def _measured(wanted: list[Job], options: argparse.Namespace) -> Iterator[Row]:
-    if options.processes == 1:
-        torch.set_num_threads(1)
-        for job in wanted:
-            yield measure(job, options.data)
-        return
-    with ProcessPoolExecutor(options.processes, initializer=_one_thread) as pool:
-        running = [pool.submit(measure, job, options.data) for job in wanted]
-        for finished in as_completed(running):
-            yield finished.result()
-
-
-def _one_thread() -> None:
-    torch.set_num_threads(1)
+        print(f"{progress} {_summary(row)}", flush=True)
 
 
 def _summary(row: Row) -> str:

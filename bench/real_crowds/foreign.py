@@ -9,13 +9,13 @@ from statistics import mean
 import numpy as np
 from sklearn.cluster import KMeans
 
-from bench.real_crowds.measures import HELD_OUT_SHARE, answered_images, matched_mcc
+from bench.harness.measures import held_out_auc, informative, matched_mcc
+from bench.harness.tables import Row, mean_sd, of, present, table, values
+from bench.real_crowds.measures import HELD_OUT_SHARE, answered_images
 from bench.real_crowds.methods import CONTRACT, DEFAULT, METHODS, Estimated, Fitted
-from bench.real_crowds.store import Row
-from bench.real_crowds.tables import of, present, spread, table, values
 from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.groupings import Groupings
-from learning.metrics import clustering_scores, pair_auc, pair_scores
+from learning.metrics import clustering_scores, pair_scores
 from learning.simulation.foreign_crowd import NOISE_KINDS
 from learning.simulation.foreign_crowd_scenes import FOREIGN_SCENES, pure_noise
 
@@ -75,12 +75,11 @@ def _fit(method: str, answers: Groupings, seed: int) -> tuple[Fitted, float]:
 
 
 def _pair_measures(model: Fitted, test: Groupings) -> dict[str, float]:
-    labels, distance = test.pair_labels(), model.pair_distance(test)
     predicted = model.predict_same(test)
-    known = labels >= 0
     if predicted is None:
-        return {"auc": pair_auc(labels[known] == 1, distance[known])}
-    scores = pair_scores(labels[known] == 1, predicted[known], distance[known])
+        return {"auc": held_out_auc(model, test)}
+    distance, same = informative(test, model.pair_distance(test))
+    scores = pair_scores(same, predicted[test.pair_labels() >= 0], distance)
     return {name: scores[name] for name in _PAIR_MEASURES}
 
 
@@ -113,7 +112,7 @@ def scene_table(rows: list[Row]) -> list[str]:
         here = of(rows, data=scene)
         for method in present(here, METHODS):
             own = of(here, method=method)
-            numbers = [spread(values(own, name)) for name in ("auc", "accuracy", "majority_rate")]
+            numbers = [mean_sd(own, name) for name in ("auc", "accuracy", "majority_rate")]
             columns = [_column_means(own, name) for name in ("mcc", "ami")]
             classes = f"{mean(values(own, 'class_mcc')):.2f}"
             found = [f"{row['structure']} {row['attributes']}" for row in own if "structure" in row]

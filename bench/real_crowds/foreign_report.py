@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bench.harness.tables import Row, of, present, table
 from bench.real_crowds.foreign import SHOWN_SHARE, noise_table, scene_table
+from bench.real_crowds.gaps import gap
 from bench.real_crowds.methods import PRODUCT
-from bench.real_crowds.store import Row
-from bench.real_crowds.tables import gap, of, present, table
 from learning.simulation.foreign_crowd_scenes import FOREIGN_SCENES
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
 
+from bench.harness.measures import held_out_auc
+from bench.harness.store import RowFile
+from bench.harness.tables import Row
 from bench.real_crowds.data import load
 from bench.real_crowds.foreign import COMPARED, foreign, noise, structure_of
 from bench.real_crowds.measures import (
@@ -16,11 +19,9 @@ from bench.real_crowds.measures import (
     answered_images,
     class_measures,
     common_threshold,
-    held_out_auc,
     pair_measures,
 )
 from bench.real_crowds.methods import METHODS, PRODUCT
-from bench.real_crowds.store import Row
 from learning.groupings import Groupings
 from learning.simulation.foreign_crowd import NOISE_KINDS
 from learning.simulation.foreign_crowd_scenes import FOREIGN_SCENES
@@ -54,6 +55,11 @@ class Job:
 
     def row(self) -> Row:
         return dict(vars(self))
+
+
+def stored(path: Path) -> RowFile:
+    """The rows in a file; those of versions of the product that differ by `label` are kept."""
+    return RowFile(path, tuple(field.name for field in fields(Job)), digits=5)
 
 
 def jobs(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
-from sklearn.metrics import confusion_matrix, matthews_corrcoef
 
+from bench.harness.measures import informative, matched_mcc
 from bench.real_crowds.methods import Fitted, Method
 from learning.arrays import FloatArray, IntArray
 from learning.groupings import Groupings
-from learning.metrics import best_threshold, clustering_scores, pair_accuracy, pair_auc, pair_scores
+from learning.metrics import best_threshold, clustering_scores, pair_accuracy, pair_scores
 from learning.neighbors import nearest_neighbors
 
 Measures = dict[str, float]
@@ -30,7 +29,7 @@ def common_threshold(method: Method, train: Groupings, seed: int) -> float:
     for probe in range(N_PROBES):
         fitted, held_out = train.split(HELD_OUT_SHARE, 1_000 * (probe + 1) + seed)
         model = method(fitted, seed, False)
-        distance, same = _informative(held_out, model.pair_distance(held_out))
+        distance, same = informative(held_out, model.pair_distance(held_out))
         distances.append(distance)
         labels.append(same)
     return best_threshold(np.concatenate(distances), np.concatenate(labels))
@@ -39,17 +38,12 @@ def common_threshold(method: Method, train: Groupings, seed: int) -> float:
 def pair_measures(model: Fitted, test: Groupings, threshold: float) -> Measures:
     """Accuracy, majority rate, balanced accuracy and AUC by the common rule on the informative
     pairs of held-out grids; `own_accuracy` by the method's own rule, if it has one."""
-    distance, same = _informative(test, model.pair_distance(test))
+    distance, same = informative(test, model.pair_distance(test))
     measures = pair_scores(same, distance < threshold, distance)
     predicted = model.predict_same(test)
     if predicted is not None:
         measures["own_accuracy"] = pair_accuracy(same, predicted[test.pair_labels() >= 0])
     return measures
-
-
-def held_out_auc(model: Fitted, test: Groupings) -> float:
-    distance, same = _informative(test, model.pair_distance(test))
-    return pair_auc(same, distance)
 
 
 def class_measures(
@@ -75,25 +69,7 @@ def class_measures(
     }
 
 
-def matched_mcc(classes: IntArray, clusters: IntArray) -> float:
-    """Matthews correlation of classes and the clusters matched to them (CEN supplement F)."""
-    n = int(max(classes.max(), clusters.max())) + 1
-    table = confusion_matrix(classes, clusters, labels=np.arange(n))
-    _, matched = linear_sum_assignment(-table)
-    name = np.empty(n, np.int64)
-    name[matched] = np.arange(n)
-    return float(matthews_corrcoef(classes, name[clusters]))
-
-
 def answered_images(groupings: Groupings) -> NDArray[np.bool_]:
     """(N,) whether an informative answer showed the image."""
     shown = groupings.images[groupings.informative_grids()]
     return np.bincount(shown[shown >= 0], minlength=groupings.n_images) > 0
-
-
-def _informative(
-    groupings: Groupings, distance: FloatArray
-) -> tuple[FloatArray, NDArray[np.bool_]]:
-    labels = groupings.pair_labels()
-    known = labels >= 0
-    return distance[known], labels[known] == 1

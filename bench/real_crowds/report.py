@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import mean
 
+from bench.harness.tables import Row, mean_sd, of, present, table, values
 from bench.real_crowds.foreign_report import foreign_section, noise_section
+from bench.real_crowds.gaps import gap
 from bench.real_crowds.methods import METHODS, PRODUCT
-from bench.real_crowds.store import Row
-from bench.real_crowds.tables import gap, of, present, spread, table, values
 
 TITLES = {
     "birds_grid4": "Birds, grids of 4: 342 images of 6 species, 300 annotators, 4,500 answers",
@@ -72,7 +72,7 @@ def comparison(rows: list[Row], label: str, sets: Iterable[str]) -> list[str]:
             for measure, title in MEASURES.items():
                 difference = gap(here, method, measure)
                 if difference is not None:
-                    own = spread(values(of(here, method=method), measure))
+                    own = mean_sd(of(here, method=method), measure)
                     verdict = difference.verdict
                     if verdict == "behind":
                         verdict = "**behind**"
@@ -98,10 +98,10 @@ def _set(rows: list[Row]) -> list[str]:
         body.append(
             [
                 f"**{method}**" if method in PRODUCT else method,
-                *(spread(values(own, measure)) for measure in MEASURES),
-                spread(values(own, "balanced_accuracy")),
-                spread(values(own, "own_accuracy")),
-                spread(values(own, "mcc")),
+                *(mean_sd(own, measure) for measure in MEASURES),
+                mean_sd(own, "balanced_accuracy"),
+                mean_sd(own, "own_accuracy"),
+                mean_sd(own, "mcc"),
                 f"{max(aucs) - min(aucs):.3f}" if len(aucs) > 1 else "",
                 f"{mean(values(own, 'seconds')):.1f}",
             ]
@@ -124,8 +124,8 @@ def _curve(rows: list[Row], full: list[Row]) -> list[str]:
             own, cells = of(here, method=method), [method]
             for measure in ("auc", "purity"):
                 for fraction in fractions:
-                    cells.append(spread(values(of(own, fraction=fraction), measure)))
-                cells.append(spread(values(of(whole, method=method), measure)))
+                    cells.append(mean_sd(of(own, fraction=fraction), measure))
+                cells.append(mean_sd(of(whole, method=method), measure))
             body.append(cells)
         lines += ["", f"### {name}", "", *table(head, body)]
     return lines

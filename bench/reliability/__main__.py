@@ -11,13 +11,13 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.harness.paths import BENCHMARKS, ROOT
 from bench.reliability.kept import FIGURES, FILE, Kept, Run
 from bench.reliability.outcomes import outcomes
 from bench.reliability.report import report
 from bench.reliability.statements import Statement, statements
 
-ROOT = Path(__file__).parents[2]
-REPORT = ROOT / "docs" / "benchmarks" / "reliability.md"
+REPORT = BENCHMARKS / "reliability.md"
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import psutil
 
+from bench.harness.tables import table
 from bench.reliability.kept import FIGURES, Kept, Run
 from bench.reliability.outcomes import Outcome
 from bench.reliability.statements import Statement
@@ -74,8 +75,8 @@ def _outcome(one: Statement, ended: Mapping[str, Outcome]) -> str:
 
 
 def _table(figures: Any) -> list[str]:
-    rows = [f"| {name.replace('_', ' ')} | {_value(value)} |" for name, value in figures.items()]
-    return ["| figure | measured |", "|---|---|", *rows]
+    body = [[name.replace("_", " "), _value(value)] for name, value in figures.items()]
+    return table(["figure", "measured"], body)
 
 
 def _value(value: Any) -> str:

@@ -2,9 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
-TABLE = Path(__file__).parents[2] / "docs" / "acceptance.md"
+from bench.harness.paths import ROOT
+
+TABLE = ROOT / "docs" / "acceptance.md"
 ROW = re.compile(
     r"^\| ([\w-]+) \| ([^|]*) \| ([^|]*)\| ([^|]*)\| ([^|]*)\| ([^|]*)\|$", re.MULTILINE
 )

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import torch
-
-from bench.semicrowd import parts, workers
-from bench.semicrowd.methods import BAYES_ALONE_BEST, BAYES_BEST, METHODS, Row
+from bench.harness.command import parsed, parts_parser
+from bench.harness.paths import BENCHMARKS
+from bench.harness.processes import Call, in_processes, measured_alone
+from bench.harness.store import RowFile, read_folder
+from bench.harness.tables import Row
+from bench.semicrowd import parts, size, speed, workers
+from bench.semicrowd.methods import BAYES_ALONE_BEST, BAYES_BEST, METHODS
 from bench.semicrowd.report import write_report
 
-FOLDER = Path(__file__).parent.parent.parent / "docs" / "benchmarks"
-RESULTS = FOLDER / "semicrowd"
-Job = tuple[Callable[..., list[Row]], tuple[Any, ...]]
+RESULTS = BENCHMARKS / "semicrowd"
 # The fields that identify the fit of a row.
-_NAMES = ("method", "seed", "annotated", "budget", "images", "case", "collection")
+IDENTITY = ("method", "seed", "annotated", "budget", "images", "case", "collection")
 NEED_DATA = ("faces", "mnist")
 ALONE = ("time", "size")
 
 
-def jobs(part: str, options: argparse.Namespace) -> list[Job]:
+def calls(part: str, options: argparse.Namespace) -> list[Call[list[Row]]]:
     """The calls of one part, each with one or a few fits."""
     methods = [name for name in METHODS if re.search(options.methods, name)]
     if part != "pinwheel":
@@ -60,11 +56,7 @@ def jobs(part: str, options: argparse.Namespace) -> list[Job]:
 
 def main() -> None:
     names = ("pinwheel", "faces", "mnist", "workers", *ALONE)
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(names)} or report")
-    parser.add_argument(
-        "--seeds", type=int, default=10, help="`workers` uses twice as many for one crowd"
-    )
+    parser = parts_parser(__doc__, names, seeds=10)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--data", type=Path, help="folder of data, see bench/semicrowd/data.py")
     parser.add_argument("--methods", default="", help="only methods or crowds that match this")
@@ -73,72 +65,35 @@ def main() -> None:
         "--epochs", type=int, help="epochs of `mnist`, by default those of the method"
     )
     parser.add_argument("--add", action="store_true", help="keep the results of other fits")
-    options = parser.parse_args()
-    if unknown := set(options.parts) - {*names, "report"}:
-        parser.error(f"unknown part {', '.join(sorted(unknown))}; parts are {', '.join(names)}")
-    RESULTS.mkdir(exist_ok=True)
-    for part in options.parts or names:
-        if part == "report":
-            continue
+    options = parsed(parser, names)
+    for part in options.parts:
         if part in NEED_DATA and options.data is None:
             print(f"{part}: skipped, because it needs --data")
             continue
-        run = _alone(part, options) if part in ALONE else _measured(part, options)
-        _keep(part, run, options.add)
-    results = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
-    write_report(results, FOLDER)
-
-
-def _keep(part: str, run: Iterator[list[Row]], add: bool) -> None:
-    """Write after every fit, so that the results of an interrupted run are kept."""
-    path = RESULTS / f"{part}.json"
-    rows: dict[tuple[Any, ...], Row] = {}
-    for found in run:
-        if add and path.exists():
-            # The file is read again each time, because another run may have added to it.
-            rows = {_name(row): row for row in json.loads(path.read_text())}
-        rows |= {_name(row): row for row in found}
-        told = ",\n".join(json.dumps(row, default=float) for row in rows.values())
-        path.write_text(f"[\n{told}\n]\n")
-
-
-def _name(row: Row) -> tuple[Any, ...]:
-    return tuple(row.get(name) for name in _NAMES)
+        run = _alone(part, options.data) if part in ALONE else _measured(part, options)
+        RowFile(RESULTS / f"{part}.json", IDENTITY).add_all(run, options.add)
+    write_report(read_folder(RESULTS), BENCHMARKS)
 
 
 def _measured(part: str, options: argparse.Namespace) -> Iterator[list[Row]]:
-    with ProcessPoolExecutor(options.processes, initializer=_one_thread) as pool:
-        running = [pool.submit(call, *arguments) for call, arguments in jobs(part, options)]
-        for number, finished in enumerate(as_completed(running), start=1):
-            rows = finished.result()
-            for row in rows:
-                print(f"{part} {number}/{len(running)}: {_short(row)}", flush=True)
-            yield rows
+    for progress, rows in in_processes(calls(part, options), options.processes):
+        for row in rows:
+            print(f"{part} {progress}: {_short(row)}", flush=True)
+        yield rows
 
 
 def _short(row: Row) -> str:
-    shown = [f"{row[name]}" for name in _NAMES if row.get(name) is not None]
+    shown = [f"{row[name]}" for name in IDENTITY if row.get(name) is not None]
     figures = [f"{name} {row[name]:.3f}" for name in ("accuracy", "nmi", "seconds") if name in row]
     return " ".join([*shown, *figures])
 
 
-def _alone(part: str, options: argparse.Namespace) -> Iterator[list[Row]]:
+def _alone(part: str, folder: Path | None) -> Iterator[list[Row]]:
     """Make each measurement in a separate process, to measure its own memory."""
-    module = f"bench.semicrowd.{'speed' if part == 'time' else part}"
-    given = [] if options.data is None or part == "size" else [str(options.data)]
-    listed = subprocess.run(
-        [sys.executable, "-m", module], check=True, capture_output=True, text=True
-    )
-    for case in listed.stdout.split():
-        command = [sys.executable, "-m", module, case, *given]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        row = json.loads(done.stdout)
-        print(f"{part}: {row}", flush=True)
-        yield [row]
-
-
-def _one_thread() -> None:
-    torch.set_num_threads(1)
+    module = speed if part == "time" else size
+    given = [] if folder is None or part == "size" else [folder]
+    for case in module.CASES:
+        yield [measured_alone(module.__name__, case, *given)]
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ from statistics import mean
 
 import numpy as np
 
+from bench.harness.tables import Row, mean_sd, of, seeds, spread, table
 from bench.semicrowd.data import FACE_WORKERS
 from bench.semicrowd.methods import BAYES, SCDC
-from bench.semicrowd.tables import Row, of, seeds, spread, table, values
 from learning.arrays import FloatArray
 
 
@@ -63,7 +63,7 @@ def workers(rows: list[Row]) -> list[str]:
         for case in dict.fromkeys(row["case"] for row in rows):
             own = of(rows, collection=collection, case=case)
             if own:
-                body.append([collection, case, *_recovered(own), spread(values(own, "nmi"))])
+                body.append([collection, case, *_recovered(own), mean_sd(own, "nmi")])
     head = ["items", "workers", "mean error of α, β", "of the counted", "within 0.05"]
     head += ["counted within 0.05", "within 0.05 of the counted", "true value in the 95 % interval"]
     head += ["order right", "NMI"]

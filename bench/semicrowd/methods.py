@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.harness.tables import Row
 from bench.semicrowd import baselines
 from bench.semicrowd.consensus import dawid_skene
 from bench.semicrowd.data import Collection
@@ -18,7 +19,6 @@ from learning.groupings import Pairs
 from learning.metrics import clustering_scores
 from learning.semicrowd import BayesianSemiCrowdClustering, SemiCrowdClustering
 
-Row = dict[str, Any]
 BAYES = "BayesSCDC"
 SCDC = "SCDC"
 BAYES_ALONE = "BayesSCDC without pairs"

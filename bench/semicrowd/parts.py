@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.harness.tables import Row
 from bench.semicrowd import data
-from bench.semicrowd.methods import BLIND, METHODS, Row, Task, measured
+from bench.semicrowd.methods import BLIND, METHODS, Task, measured
 
 ARMS = 5
 MOST_ON_PINWHEEL = 15

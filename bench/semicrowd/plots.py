@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 
-mpl.use("svg")
-# This makes the same results give the same file.
-mpl.rcParams["svg.hashsalt"] = "likewise"
-
-from matplotlib import pyplot as plt  # noqa: E402
-
-from bench.semicrowd.crowd_report import true_weights, worker_weights  # noqa: E402
-from bench.semicrowd.data import FACE_WORKERS, pinwheel  # noqa: E402
-from bench.semicrowd.methods import BAYES, METHODS, SCDC  # noqa: E402
-from bench.semicrowd.tables import Row, of, present, values  # noqa: E402
+from bench.harness.plots import mean_line, plt, save
+from bench.harness.tables import Results, Row, of, present, values
+from bench.semicrowd.crowd_report import true_weights, worker_weights
+from bench.semicrowd.data import FACE_WORKERS, pinwheel
+from bench.semicrowd.methods import BAYES, METHODS, SCDC
 
 
-def draw_all(results: dict[str, list[Row]], folder: Path) -> None:
+def draw_all(results: Results, folder: Path) -> None:
     """Draw the plots whose part was measured."""
     drawn = {
         "pinwheel": [("semicrowd_pinwheel.svg", _pinwheel)],
@@ -31,10 +25,7 @@ def draw_all(results: dict[str, list[Row]], folder: Path) -> None:
     for part, files in drawn.items():
         for name, draw in files:
             if results.get(part):
-                figure = draw(results[part])
-                figure.tight_layout()
-                figure.savefig(folder / name, metadata={"Date": None})
-                plt.close(figure)
+                save(draw(results[part]), folder / name)
 
 
 def _pinwheel(rows: list[Row]) -> Any:
@@ -65,12 +56,8 @@ def _faces(rows: list[Row]) -> Any:
                 middle = mean(values(own, "nmi"))
                 panel.axhline(middle, color=colour, ls=":", lw=width, label=method)
                 continue
-            found = [values(of(own, budget=budget), "nmi") for budget in budgets]
-            middles = [mean(one) if one else np.nan for one in found]
-            errors = [stdev(one) if len(one) > 1 else 0.0 for one in found]
-            panel.errorbar(
-                budgets, middles, errors, color=colour, lw=width, label=method, capsize=2
-            )
+            found = {budget: values(of(own, budget=budget), "nmi") for budget in budgets}
+            mean_line(panel, found, color=colour, lw=width, label=method, capsize=2)
         panel.set(
             title="all faces annotated" if annotated is None else "100 faces annotated",
             xlabel="pairs of each of five workers",

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 
+from bench.harness.tables import Results, Row, mean_sd, of, present, seeds, spread, table, values
 from bench.semicrowd import plots
 from bench.semicrowd.crowd_report import weights, workers
 from bench.semicrowd.methods import BAYES, METHODS, SCDC
-from bench.semicrowd.tables import Row, of, present, seeds, spread, table, values
 from bench.semicrowd.wanted import wanted
 
 BLOCKS = {None: "all faces annotated (fig. 3a)", 100: "100 faces annotated (fig. 3b)"}
@@ -23,7 +23,7 @@ PAPER_MNIST = {
 }
 
 
-def write_report(results: dict[str, list[Row]], folder: Path) -> None:
+def write_report(results: Results, folder: Path) -> None:
     """Write docs/benchmarks/semicrowd.md with its plots, from the measured parts."""
     plots.draw_all(results, folder)
     lines = [
@@ -56,9 +56,9 @@ def _bold(method: str) -> str:
 def _scores(rows: list[Row]) -> list[str]:
     clusters = [int(row["effective" if "effective" in row else "clusters"]) for row in rows]
     return [
-        spread(values(rows, "accuracy")),
-        spread(values(rows, "nmi")),
-        spread(values(rows, "ami")),
+        mean_sd(rows, "accuracy"),
+        mean_sd(rows, "nmi"),
+        mean_sd(rows, "ami"),
         f"{mean(clusters):.1f}",
     ]
 
@@ -101,11 +101,11 @@ def _faces(rows: list[Row]) -> list[str]:
         body = []
         for method in present(here, METHODS):
             own = of(here, method=method)
-            cells = [spread(values(of(own, budget=budget), "nmi")) for budget in budgets]
+            cells = [mean_sd(of(own, budget=budget), "nmi") for budget in budgets]
             if len({row["budget"] for row in own}) == 1:
                 # The method ignores pairs, so the result is the same for any.
                 cells = [cells[-1]] * len(budgets)
-            most = spread(values(of(own, budget=budgets[-1]), "accuracy"))
+            most = mean_sd(of(own, budget=budgets[-1]), "accuracy")
             body.append([_bold(method), *cells, most])
         head = ["pairs of each worker", *(f"{budget:,}" for budget in budgets), "accuracy at most"]
         lines += ["", f"NMI, {title}:", "", *table(head, body)]
@@ -157,7 +157,7 @@ def _mnist(rows: list[Row]) -> list[str]:
                     _bold(method),
                     str(len(own)),
                     *_scores(own),
-                    spread(values(own, "ami_max")),
+                    mean_sd(own, "ami_max"),
                     spread([row["rest"]["accuracy"] for row in own if "rest" in row]),
                     f"{mean(values(own, 'seconds')):,.0f}",
                     PAPER_MNIST.get(method, ""),

@@ -1,25 +1,25 @@
 """Time and memory of one fit: `python -m bench.semicrowd.size CASE` prints them as JSON.
 
-It is a separate process, so that its peak memory is that of this fit. Without a case it
-prints the cases: images, labelled pairs.
+It is a separate process, so that its peak memory is that of this fit.
 """
 
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 
 import numpy as np
 import torch
 
+from bench.harness.processes import peak_gib
 from bench.semicrowd.data import Collection
 from learning.arrays import IntArray
 from learning.groupings import Pairs, from_answers
 from learning.metrics import clustering_accuracy, clustering_scores
 from learning.semicrowd import BayesianSemiCrowdClustering
 
+# Images, labelled pairs.
 CASES = ("50000,20000", "10000,20000", "2000,20000")
 CLASSES, WIDTH, GRID, ERRORS = 12, 64, 20, 0.05
 
@@ -31,7 +31,7 @@ def main(case: str) -> None:
     rng = np.random.default_rng(0)
     items = clouds(n_images, rng)
     pairs = grids(items.classes, n_pairs, rng)
-    before = _peak()
+    before = peak_gib()
     began, core = time.perf_counter(), time.process_time()
     model = BayesianSemiCrowdClustering(max_clusters=30, device="cpu", random_state=0)
     model.fit(items.features, pairs)
@@ -44,7 +44,7 @@ def main(case: str) -> None:
         "annotated": len(annotated),
         "seconds": seconds,
         "core_seconds": core_seconds,
-        "peak_gib": _peak(),
+        "peak_gib": peak_gib(),
         "before_gib": before,
         "clusters": int(model.n_clusters_),
         "rest_accuracy": clustering_accuracy(items.classes[rest], model.labels_[rest]),
@@ -82,12 +82,5 @@ def grids(classes: IntArray, n_pairs: int, rng: np.random.Generator) -> Pairs:
     return from_answers(images, groups, workers, len(classes), 40).pairs()
 
 
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        main(sys.argv[1])
-    else:
-        print(*CASES)
+    main(sys.argv[1])

@@ -2,13 +2,11 @@
 
 Cases run one after another in separate processes, on one core, as the public BayesSCDC was
 measured, with digits and their crowd's pairs from FOLDER, or synthetic images of the same size.
-Without a case it prints the cases: variant, images, epochs.
 """
 
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from bench.harness.processes import peak_gib
 from bench.semicrowd import data
 from learning.arrays import FloatArray
 from learning.groupings import Pairs
@@ -25,6 +24,7 @@ from learning.semicrowd import BayesianSemiCrowdClustering, SemiCrowdClustering
 
 CLUSTERS = 50
 ANNOTATED, PAIRS = 2_759, 57_330
+# Variant, images, epochs.
 CASES = (
     "BayesSCDC,6000,3",
     "SCDC,6000,2",
@@ -65,7 +65,7 @@ def main(case: str, folder: Path | None) -> None:
         "images": int(n_images),
         "epochs": seconds,
         "epoch_seconds": mean(seconds),
-        "peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "peak_gib": peak_gib(),
         "made_up": folder is None,
     }
     print(json.dumps(row))
@@ -88,7 +88,4 @@ def _digits(n: int, folder: Path | None) -> tuple[FloatArray, Pairs]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        main(sys.argv[1], Path(sys.argv[2]) if len(sys.argv) > 2 else None)
-    else:
-        print(*CASES)
+    main(sys.argv[1], Path(sys.argv[2]) if len(sys.argv) > 2 else None)

@@ -7,15 +7,14 @@ from statistics import mean
 
 import numpy as np
 
+from bench.harness.tables import Goal, Results, Row, goals_table, of, seeds, values
 from bench.semicrowd.crowd_report import recovered
 from bench.semicrowd.methods import BAYES, BAYES_BEST, SCDC, SCDC_SHORT
-from bench.semicrowd.tables import Row, of, seeds, table, values
 
-Goal = tuple[str, str, str, bool]
 ALL_DIGITS = 60_000
 
 
-def wanted(results: dict[str, list[Row]]) -> list[str]:
+def wanted(results: Results) -> list[str]:
     """The table at the top of the report, for the measured parts."""
     goals = [
         *_pinwheel(results.get("pinwheel", [])),
@@ -25,11 +24,6 @@ def wanted(results: dict[str, list[Row]]) -> list[str]:
         *_time(results.get("time", [])),
         *_size(results.get("size", [])),
     ]
-    body = [
-        [what, asked, measured, "yes" if reached else "**no**"]
-        for what, asked, measured, reached in goals
-    ]
-    head = ["", "target", "measured (mean over seeds, number of seeds)", "reached"]
     why = [
         "",
         "If each face is in few pairs and faces vary most in something other than pose, the pairs",
@@ -37,8 +31,8 @@ def wanted(results: dict[str, list[Row]]) -> list[str]:
         "A method that only learns one metric needs fewer pairs.",
     ]
     missed = any(not reached and what.startswith("Faces") for what, _, _, reached in goals)
-    told = ["## Targets and results", "", *table(head, body)]
-    return [*told, *(why if missed else [])] if body else []
+    lines = goals_table("measured (mean over seeds, number of seeds)", goals)
+    return ["## Targets and results", "", *lines, *(why if missed else [])] if goals else []
 
 
 def _pinwheel(rows: list[Row]) -> Iterator[Goal]:

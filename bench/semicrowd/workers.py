@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.harness.tables import Row
 from bench.semicrowd import data
-from bench.semicrowd.methods import Row
 from bench.semicrowd.parts import MOST_ON_FACES, MOST_ON_PINWHEEL
 from learning.arrays import FloatArray, IntArray
 from learning.groupings import Pairs

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from emulators.mturk import money
 from emulators.mturk.faults import Faults, FaultSettings
-from emulators.mturk.market import count, settle, status
+from emulators.mturk.market import count, settle, settled, status
 from emulators.mturk.records import Assignment, Hit, Worker
 from emulators.mturk.shapes import Document
 from emulators.mturk.state import State
@@ -107,15 +107,13 @@ def router(state: State) -> APIRouter:
 
     @api.get("/state")
     def read_state() -> Document:
-        with state.lock:
-            settle(state)
+        with settled(state):
             return state_dump(state)
 
     @api.get("/journal")
     def read_journal() -> Document:
         """Every payment from an account, and the totals by kind; amounts are strings."""
-        with state.lock:
-            settle(state)
+        with settled(state):
             return journal_dump(state)
 
     @api.get("/violations")

@@ -1,6 +1,8 @@
-"""The lifecycle of HITs and assignments, which also depends on time: call `settle` first."""
+"""The lifecycle of HITs and assignments, which also depends on time: use it within `settled`."""
 
 import heapq
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from emulators.mturk import money, notices
@@ -37,6 +39,14 @@ def status(state: State, hit: Hit) -> str:
     if (over or places_left(hit) == 0) and count(hit, "Accepted") == 0:
         return "Reviewing" if hit.reviewing else "Reviewable"
     return "Unassignable" if over or places_left(hit) == 0 else "Assignable"
+
+
+@contextmanager
+def settled(state: State) -> Iterator[None]:
+    """Nobody else uses the state during the block, and all that was due has been done."""
+    with state.lock:
+        settle(state)
+        yield
 
 
 def settle(state: State) -> None:

@@ -94,14 +94,12 @@ def router(state: State) -> APIRouter:
 
     @api.get("/hits")
     def list_hits(worker: Annotated[str, Query()]) -> list[Document]:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             return [_listed(hit) for hit in market.open_to(state, worker_of(state, worker))]
 
     @api.get("/hits/{hit_id}/preview")
     def preview(hit_id: str, worker: Annotated[str, Query()]) -> Document:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             hit = hit_of(state, hit_id)
             market.check_may(state, worker_of(state, worker), hit, "preview")
             return {"hit_id": hit_id, "frame_url": question.preview_url(hit.url, hit_id)}
@@ -110,8 +108,7 @@ def router(state: State) -> APIRouter:
     def accept(
         hit_id: str, worker_id: Annotated[str, Body(embed=True)], request: Request
     ) -> Document:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             one = market.accept(state, worker_of(state, worker_id), hit_of(state, hit_id))
             return accepted_document(one, site_of(state, request))
 
@@ -119,8 +116,7 @@ def router(state: State) -> APIRouter:
     def give_back(
         assignment_id: str, worker_id: Annotated[str, Body(embed=True)], request: Request
     ) -> Document:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             one = assignment_of(state, assignment_id, worker_id)
             market.give_back(state, one)
             return accepted_document(one, site_of(state, request))
@@ -128,8 +124,7 @@ def router(state: State) -> APIRouter:
     @api.get("/workers/{worker_id}")
     def read_worker(worker_id: str, request: Request) -> Document:
         """A worker's own assignments and earnings."""
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             worker_of(state, worker_id)
             mine = of_worker(state, worker_id)
             return {

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
-from jinja2 import Environment, FileSystemLoader
 from starlette.datastructures import FormData
 
+from emulators.kit.pages import templates
 from emulators.mturk import market, question
 from emulators.mturk.market import NotPossible
 from emulators.mturk.market_api import (
@@ -34,11 +34,9 @@ def _span(length: timedelta) -> str:
     return f"{hours:.0f} hours" if hours >= 2 else f"{max(minutes, 1)} minutes"
 
 
-_templates = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True
-)
-_templates.filters["span"] = _span
-_templates.filters["money"] = lambda amount: f"${amount:.2f}"
+_templates = templates(Path(__file__).parent / "templates")
+_templates.env.filters["span"] = _span
+_templates.env.filters["money"] = lambda amount: f"${amount:.2f}"
 
 
 class Site:
@@ -51,14 +49,13 @@ class Site:
         self.worker: Worker | None = state.workers.get(asked)
 
     def page(self, template: str, status: int = 200, **values: object) -> HTMLResponse:
-        text = _templates.get_template(template).render(
-            worker=self.worker,
-            workers=list(self.state.workers.values()),
-            path=self.request.url.path,
-            now=self.state.clock.now(),
+        shown = {
+            "worker": self.worker,
+            "workers": list(self.state.workers.values()),
+            "now": self.state.clock.now(),
             **values,
-        )
-        response = HTMLResponse(text, status)
+        }
+        response = _templates.TemplateResponse(self.request, template, shown, status)
         if self.worker:
             response.set_cookie(COOKIE, self.worker.worker_id, httponly=True, samesite="lax")
         return response
@@ -86,24 +83,21 @@ def router(state: State) -> APIRouter:
 def _add_reading(site: APIRouter, state: State) -> None:
     @site.get("/")
     def show_list(request: Request) -> HTMLResponse:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             here = Site(state, request)
             hits = market.open_to(state, here.worker) if here.worker else []
             return here.page("list.html", hits=hits, left=market.places_left)
 
     @site.get("/hits/{hit_id}")
     def show_preview(hit_id: str, request: Request) -> HTMLResponse:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             here, hit = Site(state, request), hit_of(state, hit_id)
             market.check_may(state, here.chosen(), hit, "preview")
             return here.page("hit.html", hit=hit, frame=question.preview_url(hit.url, hit_id))
 
     @site.get("/work/{assignment_id}")
     def show_work(assignment_id: str, request: Request) -> HTMLResponse:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             here = Site(state, request)
             one = assignment_of(state, assignment_id, here.chosen().worker_id)
             if one.state != "Accepted":
@@ -113,8 +107,7 @@ def _add_reading(site: APIRouter, state: State) -> None:
 
     @site.get("/queue")
     def show_queue(request: Request) -> HTMLResponse:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             here = Site(state, request)
             mine = of_worker(state, here.chosen().worker_id)
             held = [one for one in mine if one.state == "Accepted"]
@@ -122,8 +115,7 @@ def _add_reading(site: APIRouter, state: State) -> None:
 
     @site.get("/earnings")
     def show_earnings(request: Request) -> HTMLResponse:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             here = Site(state, request)
             worker_id = here.chosen().worker_id
             mine = [one for one in of_worker(state, worker_id) if one.submitted]
@@ -135,23 +127,20 @@ def _add_reading(site: APIRouter, state: State) -> None:
 def _add_working(site: APIRouter, state: State) -> None:
     @site.post("/hits/{hit_id}/accept")
     def accept(hit_id: str, worker: Annotated[str, Form()]) -> Response:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             one = market.accept(state, worker_of(state, worker), hit_of(state, hit_id))
             return _go(f"/work/{one.assignment_id}?worker={worker}")
 
     @site.post("/work/{assignment_id}/return")
     def give_back(assignment_id: str, worker: Annotated[str, Form()]) -> Response:
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             market.give_back(state, assignment_of(state, assignment_id, worker))
             return _go(f"/?worker={worker}")
 
     @site.post("/mturk/externalSubmit")
     async def external_submit(request: Request) -> HTMLResponse:
         form = await request.form(max_fields=10_000)
-        with state.lock:
-            market.settle(state)
+        with market.settled(state):
             if state.faults.refuses_submission():
                 raise NotPossible("The service is unavailable. Try again.", 503)
             one = _submitting(state, request, form)

@@ -1,20 +1,18 @@
 """The emulator as a web application, and as a server in a thread for tests."""
 
 import asyncio
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from threading import Thread
-from time import monotonic, sleep
+from time import monotonic
 
 import orjson
-import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from emulators.kit.server import Server
 from emulators.mturk import control, market_api, pages, service
 from emulators.mturk.market import NotPossible, settle
 from emulators.mturk.queue import is_waiting
@@ -83,44 +81,16 @@ class _WithTransport:
         await self.app(scope, receive, send)
 
 
-class Emulator:
+class Emulator(Server):
     """A running emulator: `endpoint_url` for boto3 and browsers, `state` to inspect."""
 
     def __init__(self, options: Options, host: str = "127.0.0.1", port: int = 0) -> None:
         self.state = State(options)
-        # With IPPROTO_TCP, asyncio turns Nagle's algorithm off, which would add 40 ms per call.
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind((host, port))
-        self.host, self.port = host, int(self.socket.getsockname()[1])
-        app = _WithTransport(create_app(self.state))
-        config = uvicorn.Config(app, access_log=False, log_level="warning", lifespan="off")
-        self._server = uvicorn.Server(config)
-        self._thread = Thread(target=self._run, name="mturk-emulator", daemon=True)
+        super().__init__(lambda _: _WithTransport(create_app(self.state)), host, port)
 
     @property
     def endpoint_url(self) -> str:
-        return f"http://{self.host}:{self.port}"
-
-    def serve(self) -> None:
-        """Serve in this thread until a signal comes."""
-        self._run()
-
-    def _run(self) -> None:
-        self._server.run(sockets=[self.socket])
-
-    def start(self) -> None:
-        self._thread.start()
-        limit = monotonic() + 10
-        while not self._server.started:
-            if monotonic() > limit or not self._thread.is_alive():
-                raise RuntimeError("The emulator did not start.")
-            sleep(0.01)
-
-    def stop(self) -> None:
-        self._server.should_exit = self._server.force_exit = True
-        self._thread.join(timeout=10)
-        self.socket.close()
+        return self.url
 
 
 @contextmanager
@@ -141,9 +111,5 @@ def running(
         worker_site=worker_site,
         seed=seed,
     )
-    emulator = Emulator(options, port=port)
-    emulator.start()
-    try:
+    with Emulator(options, port=port) as emulator:
         yield emulator
-    finally:
-        emulator.stop()

@@ -9,7 +9,7 @@ from random import Random
 from string import ascii_uppercase, digits
 from threading import RLock
 
-from emulators.mturk.clock import Clock
+from emulators.kit.clock import Clock
 from emulators.mturk.faults import Faults
 from emulators.mturk.records import (
     Assignment,

@@ -9,11 +9,10 @@ from pydantic import Field
 
 from emulators.prolific.api.shapes import submission_detail
 from emulators.prolific.api.wire import TheWorld
-from emulators.prolific.clock import stamp
 from emulators.prolific.errors import bad, not_found
 from emulators.prolific.faults import Fault
 from emulators.prolific.market import the_submission, up_to_date
-from emulators.prolific.models.common import Email, Strict, Text
+from emulators.prolific.models.common import Email, Strict, Text, stamp
 from emulators.prolific.models.submissions import Status
 from emulators.prolific.options import ACADEMIC_FEE, AccountOptions
 from emulators.prolific.rules import money

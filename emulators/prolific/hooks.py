@@ -16,7 +16,7 @@ from functools import cached_property
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from emulators.prolific.clock import Clock
+from emulators.kit.clock import Clock
 from emulators.prolific.faults import Faults
 from emulators.prolific.models.hooks import EventType, Payload
 from emulators.prolific.objects import Study, Submission, Workspace, new_id

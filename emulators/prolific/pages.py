@@ -1,5 +1,7 @@
 """The participants' pages: studies, taking part, coming back and earnings."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlencode
@@ -7,23 +9,22 @@ from urllib.parse import urlencode
 import nh3
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import RedirectResponse
-from fastapi.templating import Jinja2Templates
 from markupsafe import Markup
 
+from emulators.kit.pages import templates
 from emulators.prolific.api.wire import TheWorld
 from emulators.prolific.errors import Refused
 from emulators.prolific.market import COOKIE, came_back, the_study, the_submission, up_to_date
-from emulators.prolific.objects import Participant, Study
+from emulators.prolific.objects import Participant, Study, Submission
 from emulators.prolific.rules import money
 from emulators.prolific.rules import taking_part as rules
 from emulators.prolific.world import World
 
-HERE = Path(__file__).parent
 TAGS = {"b", "i", "em", "strong", "s", "u", "h1", "h2", "ol", "ul", "li", "p"}
 SIGNS = {"GBP": "£", "USD": "$", "EUR": "€"}
 
 router = APIRouter(dependencies=[Depends(up_to_date)], default_response_class=Response)
-templates = Jinja2Templates(HERE / "templates")
+_templates = templates(Path(__file__).parent / "templates")
 
 
 def _money(cents: int, currency: str) -> str:
@@ -41,9 +42,9 @@ def _description(text: str) -> Markup:
     return Markup(nh3.clean(text, tags=TAGS, attributes={}))  # noqa: S704 -- cleaned
 
 
-templates.env.filters["money"] = _money
-templates.env.filters["description"] = _description
-templates.env.filters["hourly"] = _hourly
+_templates.env.filters["money"] = _money
+_templates.env.filters["description"] = _description
+_templates.env.filters["hourly"] = _hourly
 
 
 def _person(request: Request, world: World, chosen: str | None) -> Participant | None:
@@ -58,7 +59,7 @@ def _page(
 ) -> Response:
     world: World = request.app.state.world
     shown = {"person": person, "people": list(world.participants.values()), **values}
-    reply = templates.TemplateResponse(request, name, shown, status)
+    reply = _templates.TemplateResponse(request, name, shown, status)
     if person:
         reply.set_cookie(COOKIE, person.id, samesite="lax")
     return reply
@@ -105,37 +106,29 @@ async def take_part(
 @router.post("/submissions/{id}/continue")
 async def go_on(request: Request, world: TheWorld, id: str) -> Response:
     submission = the_submission(world, id)
-    try:
-        return RedirectResponse(rules.start(world, submission), 303)
-    except Refused as refused:
-        who = submission.participant
-        return _page(request, "notice.html", who, refused.status, text=refused.detail)
+    return _after(request, submission, partial(rules.start, world, submission))
 
 
 @router.post("/submissions/{id}/return")
 async def give_back(request: Request, world: TheWorld, id: str) -> Response:
     submission = the_submission(world, id)
-    try:
-        rules.give_back(world, submission)
-    except Refused as refused:
-        who = submission.participant
-        return _page(request, "notice.html", who, refused.status, text=refused.detail)
-    return _to_earnings(submission.participant)
+    return _after(request, submission, partial(rules.give_back, world, submission))
 
 
 @router.post("/submissions/{id}/no-code")
 async def no_code(request: Request, world: TheWorld, id: str) -> Response:
     submission = the_submission(world, id)
+    return _after(request, submission, partial(rules.complete, world, submission, None))
+
+
+def _after(request: Request, submission: Submission, step: Callable[[], str | None]) -> Response:
+    """Go to the address that the step returns, by default to the earnings; or say what it lacks."""
+    person = submission.participant
     try:
-        rules.complete(world, submission, None)
+        address = step() or f"/earnings?{urlencode({'participant': person.id})}"
     except Refused as refused:
-        who = submission.participant
-        return _page(request, "notice.html", who, refused.status, text=refused.detail)
-    return _to_earnings(submission.participant)
-
-
-def _to_earnings(person: Participant) -> Response:
-    return RedirectResponse(f"/earnings?{urlencode({'participant': person.id})}", 303)
+        return _page(request, "notice.html", person, refused.status, text=refused.detail)
+    return RedirectResponse(address, 303)
 
 
 @router.get("/submissions/complete")

@@ -2,17 +2,12 @@
 
 import asyncio
 import logging
-import socket
-import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 
-import uvicorn
 from fastapi import FastAPI
-from fastapi.staticfiles import StaticFiles
 
+from emulators.kit.server import Server
 from emulators.prolific import control, control_hooks, market, pages
 from emulators.prolific.api import account, hooks, people, studies, submissions
 from emulators.prolific.api.wire import add_error_pages
@@ -45,7 +40,6 @@ def make_app(options: Options, site: str) -> FastAPI:
         pages,
     ):
         app.include_router(part.router)
-    app.mount("/static", StaticFiles(directory=pages.HERE / "static"))
     add_error_pages(app)
     return app
 
@@ -70,65 +64,35 @@ async def _ticking(app: FastAPI) -> AsyncIterator[None]:
     await app.state.world.hooks.close()
 
 
-@dataclass(frozen=True)
-class Emulator:
-    """A running emulator. Any thread can read `state`; change it over HTTP."""
+class Emulator(Server):
+    """A running emulator. Any thread can read `state`; change it over HTTP.
 
-    url: str
-    token: str
-    _app: FastAPI
+    site: its origin as browsers see it, if that differs from its address, as behind a proxy.
+    """
+
+    def __init__(
+        self, options: Options, host: str = "127.0.0.1", port: int = 0, site: str | None = None
+    ) -> None:
+        self.token = options.accounts[0].token
+        super().__init__(lambda url: self._app(options, site or url), host, port)
+
+    def _app(self, options: Options, site: str) -> FastAPI:
+        self.app = make_app(options, site)
+        return self.app
 
     @property
     def state(self) -> World:
-        world: World = self._app.state.world
+        world: World = self.app.state.world
         return world
-
-
-def _server(app: FastAPI) -> uvicorn.Server:
-    return uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=1, log_level="warning"))
-
-
-@contextmanager
-def _listening(host: str, port: int) -> Iterator[tuple[socket.socket, str]]:
-    """A listening socket and its address; port 0 chooses a free port."""
-    with socket.create_server((host, port)) as listening:
-        # asyncio does this only for sockets made with IPPROTO_TCP. Without it, each response waits
-        # 40 ms for the other side's acknowledgement.
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        yield listening, f"http://{host}:{listening.getsockname()[1]}"
 
 
 @contextmanager
 def running(
     port: int = 0, *, host: str = "127.0.0.1", site: str | None = None, **options: object
 ) -> Iterator[Emulator]:
-    """Run an emulator in a thread, on a free port unless one is given.
-
-    options: the fields of `Options`. site: its origin as browsers see it, if that differs from its
-    address, as behind a proxy.
-    """
-    chosen = Options(**options)  # type: ignore[arg-type]
-    with _listening(host, port) as (listening, url):
-        app = make_app(chosen, site or url)
-        server = _server(app)
-        thread = threading.Thread(
-            target=server.run, kwargs={"sockets": [listening]}, name="prolific", daemon=True
-        )
-        thread.start()
-        try:
-            _wait_for(server, thread)
-            yield Emulator(url, chosen.accounts[0].token, app)
-        finally:
-            server.should_exit = True
-            thread.join(10)
-
-
-def _wait_for(server: uvicorn.Server, thread: threading.Thread) -> None:
-    until = time.monotonic() + 15
-    while not server.started:
-        if not thread.is_alive() or time.monotonic() > until:
-            raise RuntimeError("The Prolific emulator did not start.")
-        time.sleep(0.005)
+    """Run an emulator during the block; options: the fields of `Options`."""
+    with Emulator(Options(**options), host, port, site) as emulator:  # type: ignore[arg-type]
+        yield emulator
 
 
 def serve(
@@ -140,7 +104,6 @@ def serve(
     announce: Callable[[str], None] = print,
 ) -> None:
     """Serve until Ctrl+C; `announce` is called with the address once it is known."""
-    with _listening(host, port) as (listening, url):
-        app = make_app(options or Options(), site or url)
-        announce(url)
-        _server(app).run(sockets=[listening])
+    emulator = Emulator(options or Options(), host, port, site)
+    announce(emulator.url)
+    emulator.serve()

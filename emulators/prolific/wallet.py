@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
-from emulators.prolific.clock import Clock
+from emulators.kit.clock import Clock
 from emulators.prolific.objects import Entry, Study, Submission, Workspace
 
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime
 
-from emulators.prolific.clock import Clock
+from emulators.kit.clock import Clock
 from emulators.prolific.errors import not_found
 from emulators.prolific.faults import Faults
 from emulators.prolific.hooks import Hooks

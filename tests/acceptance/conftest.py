@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.support.servers import Servers, running_servers
+from testbed.servers import Servers, running_servers
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from app.core.storage import delete_below, list_objects
 from app.jobs.models import Job
 from app.jobs.service import request_job
 from app.tables import metadata
+from testbed.builders import an_account, sign_in
 from tests.support.acceptance_results import keep
 from tests.support.archived_campaigns import (
     a_clustered_campaign,
@@ -29,7 +30,6 @@ from tests.support.archived_campaigns import (
     unfinished_campaigns,
 )
 from tests.support.archives import Members, archive_of, bring, unpacked
-from tests.support.builders import an_account, sign_in
 from tests.support.mutated_archives import a_mutated_archive
 from tests.support.read_campaign import addresses_of
 from tests.support.scale import FULL

@@ -13,9 +13,9 @@ import psutil
 import pytest
 
 from app.core.bodies import DEEPEST, MOST_BYTES, MOST_BYTES_OF_LISTS, is_deeper
-from tests.support.builders import a_campaign, an_account, an_api_token, sign_in
+from testbed.builders import a_campaign, an_account, an_api_token, sign_in
+from testbed.system import System
 from tests.support.people import a_person
-from tests.support.system import System
 
 UPLOADS = 8 * 2**20
 PIECE = b" " * 2**16

@@ -9,11 +9,11 @@ from sqlalchemy import select
 from app.annotation.models import Answer
 from app.campaigns.models import Campaign, Grid
 from app.core.database import transaction
+from testbed.builders import a_campaign, a_collection, an_account
+from testbed.system import System
 from tests.support.acceptance_results import keep
-from tests.support.builders import a_campaign, a_collection, an_account
 from tests.support.people import Person, a_person, at_once
 from tests.support.scale import FULL
-from tests.support.system import System
 
 CLIENTS, SLOTS, RUNS = (200, 1_000, 20) if FULL else (50, 150, 2)
 PER_GRID = 5

@@ -3,7 +3,7 @@
 import ast
 
 from bench.reliability.statements import statements
-from tests.support.servers import ROOT
+from testbed.servers import ROOT
 
 
 def test_every_named_test_exists_and_every_statement_has_one_or_is_missing() -> None:

@@ -17,6 +17,7 @@ from app.campaigns.models import Grid
 from app.core.database import transaction
 from emulators.mturk.control import NewWorkers, add_workers
 from emulators.mturk.server import Emulator
+from testbed.system import System, wait_until
 from tests.support.engines import ENGINES, HOME, RIGHT, Engine
 from tests.support.foreign_frame import (
     SANDBOXES,
@@ -29,7 +30,6 @@ from tests.support.foreign_frame import (
     states,
 )
 from tests.support.scale import FULL
-from tests.support.system import System, wait_until
 
 pytestmark = pytest.mark.skipif(not FULL, reason="run by make acceptance (LIKEWISE_FULL_TESTS=1)")
 TASK = "#task"

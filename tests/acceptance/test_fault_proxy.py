@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from testbed.servers import Servers
+from testbed.system import wait_until
 from tests.support.fault_proxy import FaultProxy, over_tcp, proxied, socket_of
-from tests.support.servers import Servers
-from tests.support.system import wait_until
 
 
 @pytest.fixture

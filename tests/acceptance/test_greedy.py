@@ -18,13 +18,13 @@ from app.collections.models import Collection
 from app.core.database import locked, transaction
 from app.jobs.service import active_job, request_job
 from app.planning.crowd import CrowdTraits, make_crowd, read_images
+from testbed.builders import a_campaign, a_collection, an_account, an_api_token
+from testbed.many import add_answers
+from testbed.servers import ROOT, Servers
+from testbed.system import System, running_system
 from tests.conftest import settings_over, used_here
 from tests.support.acceptance_results import keep
-from tests.support.builders import a_campaign, a_collection, an_account, an_api_token
-from tests.support.many import add_answers
 from tests.support.scale import FULL
-from tests.support.servers import ROOT, Servers
-from tests.support.system import System, running_system
 from tests.support.traffic import Call, Traffic, percentiles
 from tests.system.test_loop import check_log_against_database
 

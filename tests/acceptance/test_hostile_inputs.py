@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from app.main import create_app
+from testbed.system import System
 from tests.support.acceptance_results import keep
 from tests.support.hostile import Hostile
 from tests.support.hostile_world import (
@@ -28,7 +29,6 @@ from tests.support.hostile_world import (
 )
 from tests.support.raw_http import Line, RawReply, RawRequest
 from tests.support.scale import FULL
-from tests.support.system import System
 
 REQUESTS = int(os.environ.get("LIKEWISE_HOSTILE_REQUESTS", 100_000 if FULL else 2_000))
 SEED = int(os.environ.get("LIKEWISE_HOSTILE_SEED", "1"))

@@ -21,12 +21,12 @@ from app.core.database import transaction
 from app.core.outbox import OutboxMessage
 from app.jobs.models import Job
 from likewise.embedded import free_port
+from testbed.builders import a_campaign, reloaded
+from testbed.servers import ROOT
+from testbed.system import wait_until
 from tests.support.acceptance_results import keep
-from tests.support.builders import a_campaign, reloaded
 from tests.support.people import Person, a_person
 from tests.support.scale import FULL
-from tests.support.servers import ROOT
-from tests.support.system import wait_until
 
 TRIALS = 100 if FULL else 0
 NEVER = 0

@@ -31,13 +31,13 @@ from app.collections.models import CollectionImport
 from app.core.database import transaction
 from app.core.guard import GuardedNetwork
 from likewise import environment as instance
+from testbed.builders import a_campaign, a_png, an_account, sign_in
+from testbed.servers import ROOT
+from testbed.settings import forget_settings
+from testbed.system import System
 from tests.app.test_annotation import a_session
 from tests.app.test_collections import a_collection_id, upload
 from tests.support.archives import a_played_campaign, archive_of, bring, packed, unpacked
-from tests.support.builders import a_campaign, a_png, an_account, sign_in
-from tests.support.servers import ROOT
-from tests.support.settings import forget_settings
-from tests.support.system import System
 
 SCRIPT = "<script>alert(1)</script>"
 

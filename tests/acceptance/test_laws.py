@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from emulators.mturk.server import running
+from testbed.builders import a_collection, an_account
 from tests.conftest import forget_settings
-from tests.support.builders import a_collection, an_account
 from tests.support.marketplace import PLACES, Market
 from tests.support.scale import FULL
 

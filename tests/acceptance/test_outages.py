@@ -26,16 +26,16 @@ from app.jobs.service import claim_job, request_job
 from app.results.learn import run_learning_job
 from app.results.models import Model
 from likewise.simulation import CrowdRun
+from testbed.builders import a_campaign, a_collection, an_account
+from testbed.many import add_answers
+from testbed.servers import ROOT, Servers
+from testbed.system import WAIT_SECONDS, System, running_system, wait_until
 from tests.conftest import settings_over, used_here
 from tests.support.acceptance_results import keep
-from tests.support.builders import a_campaign, a_collection, an_account
 from tests.support.chaos import stop_at_once
 from tests.support.fault_proxy import FaultProxy, proxied
-from tests.support.many import add_answers
 from tests.support.people import Person, a_person
 from tests.support.scale import FULL
-from tests.support.servers import ROOT, Servers
-from tests.support.system import WAIT_SECONDS, System, running_system, wait_until
 from tests.system.test_loop import a_crowd, check_log_against_database, is_finished
 
 BUDGET, OUTAGES = (1_000, 10) if FULL else (60, 1)

@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from testbed.system import System
 from tests.support.acceptance_results import keep
 from tests.support.hostile_world import World, a_world
 from tests.support.scale import FULL
-from tests.support.system import System
 
 # Seconds of each of the four runs; after the fixed cases, what is left is spent on chance and
 # sequences.

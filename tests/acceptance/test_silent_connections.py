@@ -18,13 +18,13 @@ import psutil
 
 from app.core.assets import BUILD
 from app.core.connections import MOST_AHEAD
+from testbed.builders import a_collection, an_account, an_api_token
+from testbed.servers import Servers
+from testbed.system import System, running_system
 from tests.conftest import settings_over, used_here
 from tests.support.acceptance_results import keep
-from tests.support.builders import a_collection, an_account, an_api_token
 from tests.support.scale import FULL
-from tests.support.servers import Servers
 from tests.support.stolen import Stolen
-from tests.support.system import System, running_system
 
 CONNECTIONS, SECONDS = (1_000, 600.0) if FULL else (150, 6.0)
 ARRIVAL_SECONDS = 30.0 if FULL else 1.0

@@ -24,16 +24,16 @@ from app.results.models import Model
 from emulators.mturk.faults import Faults, FaultSettings
 from emulators.mturk.server import Emulator, running
 from likewise.marketplace import MarketPlay, WorkerBehaviour
+from testbed.builders import a_campaign, a_collection, an_account, an_api_token
+from testbed.recruits import SECRET, an_account_on
+from testbed.servers import Servers
+from testbed.system import System, running_system, wait_until
 from tests.conftest import settings_over, used_here
 from tests.support.acceptance_results import keep
 from tests.support.books import Requester, owed_to_workers, paid_by_ledger, paid_by_mturk
-from tests.support.builders import a_campaign, a_collection, an_account, an_api_token
 from tests.support.chaos import Chaos, has_failed
 from tests.support.invariants import broken_invariants, nothing_is_running
-from tests.support.recruits import SECRET, an_account_on
 from tests.support.scale import FULL
-from tests.support.servers import Servers
-from tests.support.system import System, running_system, wait_until
 from tests.support.traffic import Call, Recorder, Traffic, percentiles
 from tests.system.test_loop import check_log_against_database
 from tests.system.test_recruiting_faults import CALLS, a_play, agrees, new_people

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from testbed.system import wait_until
 from tests.support import stolen
 from tests.support.stolen import AFTER_SECONDS, Stolen, processor_times, stolen_share
-from tests.support.system import wait_until
 
 
 def test_linux_tells_what_was_stolen(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from app.accounts.service import create_sign_in_link
 from app.annotation.models import Answer
 from app.core.database import transaction
 from app.core.headers import PAGE_POLICY
+from testbed.system import System
 from tests.support.payloads import (
     CLOSED,
     FREE,
@@ -31,7 +32,6 @@ from tests.support.payloads import (
     texts_of_tables,
 )
 from tests.support.poisoned import Poisoned, a_poisoned_requester
-from tests.support.system import System
 from tests.support.watched import Watch
 
 pytestmark = pytest.mark.browser

@@ -11,12 +11,12 @@ from app.annotation.models import Answer
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.outbox import OutboxMessage
+from testbed.builders import a_campaign, reloaded
+from testbed.servers import Servers
+from testbed.system import System, running_system
 from tests.conftest import settings_over, used_here
-from tests.support.builders import a_campaign, reloaded
 from tests.support.fault_proxy import FaultProxy, over_tcp, proxied, socket_of
 from tests.support.people import a_person, at_once
-from tests.support.servers import Servers
-from tests.support.system import System, running_system
 
 POSTS, CHANGED = 50, 10
 

@@ -21,7 +21,7 @@ from app.recruitment.models import ChannelCall, Payment, Recruitment
 from app.recruitment.steps import poll_once, work_once
 from app.webhooks.delivery import deliver_next
 from app.webhooks.models import Delivery
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_delivery,
     a_payment,

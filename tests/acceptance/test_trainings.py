@@ -23,14 +23,14 @@ from app.core.database import locked, transaction
 from app.jobs.models import Job
 from app.jobs.service import LEARN_TASK, request_job
 from app.results.models import Model
+from testbed.builders import a_campaign, a_collection, an_account
+from testbed.many import add_answers
+from testbed.servers import Servers
+from testbed.system import System, running_system, wait_until
 from tests.conftest import settings_over, used_here
 from tests.support.acceptance_results import keep
-from tests.support.builders import a_campaign, a_collection, an_account
-from tests.support.many import add_answers
 from tests.support.people import at_once
 from tests.support.scale import FULL
-from tests.support.servers import Servers
-from tests.support.system import System, running_system, wait_until
 from workers.supervision import NICENESS
 
 STOPPED_SECONDS = 30.0

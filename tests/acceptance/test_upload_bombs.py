@@ -16,11 +16,11 @@ from sqlalchemy import select
 from app.collections.media import image_url
 from app.collections.models import Image
 from app.core.database import transaction
+from testbed.builders import a_png, an_account, sign_in
+from testbed.servers import ROOT
 from tests.app.test_collections import a_collection_id, upload
 from tests.support.archive_bombs import CASES
 from tests.support.bombs import SCRIPT, TAKEN
-from tests.support.builders import a_png, an_account, sign_in
-from tests.support.servers import ROOT
 
 # Of CPU: how long a busy machine takes says nothing about a file.
 MOST_SECONDS = 2.0

@@ -13,12 +13,12 @@ from sqlalchemy import select
 
 from app.core.database import transaction
 from app.core.outbox import OutboxMessage
+from testbed.builders import a_campaign, an_account, sign_in
+from testbed.system import System, running_system, wait_until
 from tests.acceptance.test_outages import QUICK, check_jobs_done_once
 from tests.conftest import used_here
-from tests.support.builders import a_campaign, an_account, sign_in
 from tests.support.full import SmallDisk, small_disk
 from tests.support.people import Person, a_person
-from tests.support.system import System, running_system, wait_until
 from tests.system.test_loop import is_finished
 
 

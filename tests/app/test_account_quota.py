@@ -7,9 +7,9 @@ from fastapi.testclient import TestClient
 
 from app.collections.models import Collection
 from app.core.database import transaction
+from testbed.builders import a_campaign, a_collection, a_png, an_account, sign_in
 from tests.conftest import forget_settings
 from tests.support.archives import archive_of, bring
-from tests.support.builders import a_campaign, a_collection, a_png, an_account, sign_in
 
 
 @pytest.fixture

@@ -20,9 +20,7 @@ from app.collections.models import CollectionImport, Image
 from app.core.database import transaction
 from app.core.settings import get_settings
 from likewise.embedded import free_port
-from tests.app.test_annotation import a_lease, a_session, submit
-from tests.conftest import forget_settings
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_delivery,
     a_payment,
@@ -34,6 +32,8 @@ from tests.support.builders import (
     an_api_token,
     sign_in,
 )
+from tests.app.test_annotation import a_lease, a_session, submit
+from tests.conftest import forget_settings
 from tests.support.requests_of_routes import body_of, query_of
 
 PASSWORD = "correct horse battery"

@@ -17,8 +17,8 @@ from app.campaigns.models import Campaign, Grid
 from app.core.database import locked, transaction
 from app.jobs.models import Job
 from app.results.service import read_progress
-from tests.support.builders import a_campaign, reloaded
-from tests.support.system import wait_until
+from testbed.builders import a_campaign, reloaded
+from testbed.system import wait_until
 
 
 def a_session(

@@ -21,8 +21,8 @@ from app.core.database import locked, transaction
 from app.core.errors import InvalidInput
 from app.core.markdown import render_markdown
 from app.results.dataset import load_learning_data
+from testbed.builders import COLOURS, a_campaign, a_collection, an_account, reloaded, sign_in
 from tests.app.test_annotation import a_lease, a_session, expire, submit
-from tests.support.builders import COLOURS, a_campaign, a_collection, an_account, reloaded, sign_in
 
 
 def opened(client: TestClient, campaign: Campaign, key: str = "annotator-000001") -> dict[str, Any]:

@@ -24,9 +24,9 @@ from app.strategies.answer_attributes import (
     answer_key,
 )
 from learning.groupings import from_answers
+from testbed.builders import an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_insight import INSIGHT, POOLED, a_told_campaign
-from tests.support.builders import an_account, sign_in
 
 # Of the three answers that `answered` collects: attributes 0 and 2 are in use.
 PROBABILITY = np.array([[0.83, 0.0, 0.05], [0.1, 0.0, 0.7], [0.2, 0.0, 0.2]])

@@ -22,14 +22,14 @@ from app.core.database import transaction
 from app.core.idempotency import StoredResponse, forget_old_replies
 from app.jobs.models import Job
 from app.results.models import EmbeddedImage, Model
-from tests.app.test_annotation import a_lease, a_session, submit
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_png,
     a_webhook,
     an_account,
     an_api_token,
 )
+from tests.app.test_annotation import a_lease, a_session, submit
 
 PROBLEM = "application/problem+json"
 

@@ -33,6 +33,8 @@ from app.results.catalogue import BY_NAME as BY_FILE
 from app.results.models import Model
 from app.tables import metadata
 from likewise.cli import cli
+from testbed.builders import a_campaign, a_collection, a_png, an_account, sign_in
+from testbed.servers import Servers
 from tests.app.test_annotation import a_session
 from tests.app.test_quality_control import work
 from tests.conftest import forget_settings
@@ -46,8 +48,6 @@ from tests.support.archives import (
     packed,
     unpacked,
 )
-from tests.support.builders import a_campaign, a_collection, a_png, an_account, sign_in
-from tests.support.servers import Servers
 
 PLANTED = "5f3a-platform-id-of-a-person"
 

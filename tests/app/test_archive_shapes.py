@@ -10,13 +10,13 @@ from sqlalchemy.dialects.postgresql import JSONB
 from app.archive.container import Container
 from app.archive.errors import DamagedArchive
 from app.archive.tables import ARCHIVED
+from testbed.builders import an_account
 from tests.support.archived_campaigns import (
     a_clustered_campaign,
     campaigns_of_every_kind,
     unfinished_campaigns,
 )
 from tests.support.archives import Members, archive_of, bring, changed, packed, unpacked
-from tests.support.builders import an_account
 
 OTHER = "values of the wrong shape"
 UNREADABLE = "JSON that cannot be read"

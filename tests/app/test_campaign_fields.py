@@ -12,7 +12,7 @@ from app.campaigns.plan import CHANGEABLE, RANGES, CampaignPlan
 from app.campaigns.schemas import CampaignChanges
 from app.core.database import transaction
 from likewise.cli import cli
-from tests.support.builders import a_collection, an_account, sign_in
+from testbed.builders import a_collection, an_account, sign_in
 from tools.campaign_table import DOCUMENT, written
 
 SCHEMAS = Path(__file__).with_name("campaign_schemas.json")

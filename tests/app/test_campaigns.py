@@ -12,7 +12,7 @@ from app.accounts.models import Account, AuditEvent
 from app.campaigns.models import Campaign, Grid
 from app.collections.models import Collection
 from app.core.database import transaction
-from tests.support.builders import a_campaign, a_collection, an_account, reloaded, sign_in
+from testbed.builders import a_campaign, a_collection, an_account, reloaded, sign_in
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from app.core.database import transaction
 from app.core.errors import InvalidInput
 from app.jobs.models import Job
 from app.jobs.service import claim_job
+from testbed.builders import a_collection, an_account, reloaded, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
-from tests.support.builders import a_collection, an_account, reloaded, sign_in
 
 pytestmark = pytest.mark.usefixtures("environment")
 

@@ -38,9 +38,7 @@ from app.recruitment.models import ChannelCall, Payment, Recruitment
 from app.webhooks.delivery import deliver_next
 from app.webhooks.models import Delivery
 from likewise.client import BadSignature, verify_webhook
-from tests.app.test_annotation import a_lease, a_session, submit
-from tests.conftest import forget_settings
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_delivery,
     a_payment,
@@ -51,6 +49,8 @@ from tests.support.builders import (
     reloaded,
     sign_in,
 )
+from tests.app.test_annotation import a_lease, a_session, submit
+from tests.conftest import forget_settings
 from tests.support.clock import HOUR, clock_off_by, clock_was_set
 from tests.support.receiver import a_receiver
 

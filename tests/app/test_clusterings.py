@@ -16,9 +16,9 @@ from app.campaigns.models import Campaign
 from app.campaigns.sharing import share_campaign
 from app.core.database import transaction
 from app.results import clusterings, comparing, vectors
+from testbed.builders import a_campaign, an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_insight import a_model
-from tests.support.builders import a_campaign, an_account, sign_in
 
 TRUE = np.repeat([0, 1, 2], [15, 10, 5])
 PLACES = np.array([[0, 0], [9, 0], [0, 9]])[TRUE] + np.random.default_rng(0).normal(

@@ -15,7 +15,7 @@ from sqlalchemy import select
 from app.accounts.models import Account
 from app.collections.models import Image
 from app.core.database import transaction
-from tests.support.builders import a_png, a_table, a_zip, an_account, sign_in
+from testbed.builders import a_png, a_table, a_zip, an_account, sign_in
 
 File = tuple[str, bytes]
 

@@ -24,8 +24,8 @@ from learning.crowdster import CrowdSter
 from learning.groupings import Groupings
 from learning.queries import grid_locality, random_grids
 from learning.simulation import FeatureCrowd
+from testbed.builders import a_campaign, a_collection, a_png, an_account, reloaded, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
-from tests.support.builders import a_campaign, a_collection, a_png, an_account, reloaded, sign_in
 
 N_IMAGES, SIZE = 120, 10
 POINTS = np.random.default_rng(0).random((N_IMAGES, 2))

@@ -15,7 +15,7 @@ from app.core import spool
 from app.core.database import DOWNLOAD_CONNECTIONS, _downloads, get_engine, snapshot
 from app.core.errors import NoRoom
 from app.core.spool import AT_ONCE, Download, TooManyDownloads
-from tests.support.builders import a_campaign, an_account, sign_in
+from testbed.builders import a_campaign, an_account, sign_in
 
 pytestmark = pytest.mark.usefixtures("environment")
 LARGE = 64

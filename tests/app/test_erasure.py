@@ -22,10 +22,10 @@ from app.recruitment.ledger import Owed
 from app.recruitment.models import Invitation, Recruitment, Submission
 from emulators.mturk.server import Emulator, running
 from likewise.cli import cli
+from testbed.builders import a_campaign, an_account, sign_in
+from testbed.recruits import Recruit, look, opened, recruit
 from tests.app.test_crowdster_strategy import run_job
 from tests.conftest import forget_settings
-from tests.support.builders import a_campaign, an_account, sign_in
-from tests.support.recruits import Recruit, look, opened, recruit
 
 PAGES = ("/models", "/annotators", "/payments", "/submissions")
 EXPORTS = ("answers.csv", "embedding.csv", "payments.csv")

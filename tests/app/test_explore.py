@@ -15,9 +15,9 @@ from app.campaigns.models import Campaign, Grid
 from app.collections.service import add_files, create_collection
 from app.core.database import transaction
 from learning.groupings import from_answers
+from testbed.builders import a_campaign, a_png, an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_insight import INSIGHT, a_model, a_told_campaign
-from tests.support.builders import a_campaign, a_png, an_account, sign_in
 
 RNG = np.random.default_rng(0)
 

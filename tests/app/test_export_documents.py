@@ -12,9 +12,9 @@ from app.archive.manifest import FORMAT_VERSION, Manifest
 from app.archive.tables import ARCHIVED
 from app.core.database import transaction
 from app.results.catalogue import BY_NAME, EXPORT_VERSION
+from testbed.builders import a_payment, a_recruitment, a_submission
+from testbed.servers import ROOT
 from tests.support.archives import a_played_campaign, unpacked
-from tests.support.builders import a_payment, a_recruitment, a_submission
-from tests.support.servers import ROOT
 
 TEXT = (ROOT / "docs" / "exports.md").read_text()
 SECTION = re.compile(r"^### (\S+)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)

@@ -19,10 +19,10 @@ from app.core.spreadsheets import neutral
 from app.jobs.models import Job
 from app.jobs.service import request_job
 from app.results.models import EmbeddedImage, Model
+from testbed.builders import a_campaign, a_png, an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_insight import INSIGHT
 from tests.app.test_security_headers import check_type
-from tests.support.builders import a_campaign, a_png, an_account, sign_in
 
 EVIL = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "\nx", "\0x"]
 

@@ -17,9 +17,9 @@ from app.recruitment import ledger, service
 from app.recruitment.models import Recruitment
 from emulators.mturk.faults import Faults, FaultSettings
 from emulators.mturk.server import Emulator, running
+from testbed.builders import a_campaign, an_account, sign_in
+from testbed.recruits import Recruit, do_all_due, look, opened, payments, recruit
 from tests.conftest import forget_settings
-from tests.support.builders import a_campaign, an_account, sign_in
-from tests.support.recruits import Recruit, do_all_due, look, opened, payments, recruit
 
 GRIDS = 2
 # With their fees.

@@ -14,7 +14,7 @@ from app.core.database import locked, transaction
 from app.core.outbox import OutboxMessage
 from app.jobs.models import Job
 from app.jobs.service import DRY_RUN, claim_job, fail_job, request_job
-from tests.support.builders import a_campaign, an_account, sign_in
+from testbed.builders import a_campaign, an_account, sign_in
 
 AT_ONCE = 12
 

@@ -22,8 +22,8 @@ from app.features.sources import BUILT_IN, check_source, get_source, source_name
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
 from learning.appearance import appearance_features
-from tests.support.builders import a_campaign, a_collection, an_account, sign_in
-from tests.support.servers import ROOT
+from testbed.builders import a_campaign, a_collection, an_account, sign_in
+from testbed.servers import ROOT
 
 MODULE = """
 import numpy as np

@@ -25,7 +25,7 @@ from app.recruitment.models import (
 )
 from app.results.models import Clustering, Model
 from app.webhooks.models import Delivery, Webhook
-from tests.support.builders import a_png, an_api_token, sign_in
+from testbed.builders import a_png, an_api_token, sign_in
 from tests.support.everything import an_account_with_everything
 from tests.support.hostile_world import fingerprint
 from tests.support.requests_of_routes import body_of, query_of

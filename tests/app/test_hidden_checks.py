@@ -21,9 +21,9 @@ from app.annotation.even_pace import STEP_SECONDS, seconds_to_step
 from app.annotation.models import Annotator, Answer, Assignment
 from app.campaigns.models import Grid
 from app.core.database import transaction
+from testbed.builders import COLOURS
 from tests.app.test_annotation import a_session, submit
 from tests.app.test_quality_control import a_checked_campaign
-from tests.support.builders import COLOURS
 
 pytestmark = pytest.mark.usefixtures("environment")
 SHARE, N_GRIDS, N_PEOPLE = 0.1, 30, 8

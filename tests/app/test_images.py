@@ -23,10 +23,10 @@ from app.core.database import transaction
 from app.core.outbox import OutboxMessage
 from app.core.storage import has_object, list_objects, put_object
 from app.tables import metadata
+from testbed.builders import a_campaign, a_collection, a_png, an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_collections import a_collection_id, upload
 from tests.app.test_insight import a_told_campaign
-from tests.support.builders import a_campaign, a_collection, a_png, an_account, sign_in
 
 
 @pytest.fixture

@@ -32,16 +32,16 @@ from app.results.models import EmbeddedImage
 from app.results.service import get_model, read_progress
 from app.tables import metadata
 from likewise.cli import cli
-from tests.app.test_annotation import a_lease, a_session, submit
-from tests.app.test_crowdster_strategy import run_job
-from tests.support.archives import unpacked
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_collection,
     an_account,
     reloaded,
     sign_in,
 )
+from tests.app.test_annotation import a_lease, a_session, submit
+from tests.app.test_crowdster_strategy import run_job
+from tests.support.archives import unpacked
 from tests.support.invariants import broken_invariants
 
 Line = dict[str, Any]

@@ -23,9 +23,9 @@ from app.collections.models import CollectionImport, Image
 from app.core.database import transaction
 from app.core.guard import GuardedNetwork
 from app.core.outbox import OutboxMessage
+from testbed.builders import a_png, an_account, sign_in
 from tests.app.test_collections import a_collection_id
 from tests.conftest import forget_settings
-from tests.support.builders import a_png, an_account, sign_in
 from tests.support.receiver import a_trickle
 
 

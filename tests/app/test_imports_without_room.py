@@ -14,8 +14,8 @@ from app.collections.models import Collection, CollectionImport
 from app.collections.service import create_collection
 from app.core.database import transaction
 from app.core.outbox import OutboxMessage
+from testbed.builders import a_png, an_account
 from tests.conftest import forget_settings
-from tests.support.builders import a_png, an_account
 from tests.support.full import SmallDisk, small_disk
 
 MOST_ATTEMPTS = 3

@@ -14,7 +14,7 @@ from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.jobs.service import request_job
 from app.results.models import EmbeddedImage, Model
-from tests.support.builders import a_campaign, an_account, reloaded, sign_in
+from testbed.builders import a_campaign, an_account, reloaded, sign_in
 
 INSIGHT: dict[str, Any] = {
     "attributes": [

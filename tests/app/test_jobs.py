@@ -25,9 +25,9 @@ from app.jobs.service import (
 )
 from app.results.models import Model
 from app.results.publish import TrainedModel, publish_model
+from testbed.builders import a_campaign
+from testbed.system import wait_until
 from tests.app.test_annotation import waiting
-from tests.support.builders import a_campaign
-from tests.support.system import wait_until
 
 pytestmark = pytest.mark.usefixtures("environment")
 

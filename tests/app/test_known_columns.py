@@ -12,8 +12,8 @@ from app.campaigns.models import Campaign
 from app.collections.models import Image
 from app.core.database import transaction
 from app.results.vectors import one_at_a_time
+from testbed.builders import a_campaign, an_account, sign_in
 from tests.app.test_insight import INSIGHT, POOLED, a_model
-from tests.support.builders import a_campaign, an_account, sign_in
 
 
 @pytest.fixture

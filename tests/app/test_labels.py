@@ -16,8 +16,8 @@ from app.strategies.labels import FILE, Labels
 from app.strategies.votes_insight import reliability
 from learning.aggregation import METHODS
 from learning.ballots import NO, YES
+from testbed.builders import a_campaign, an_account, sign_in
 from tests.app.test_insight import a_model
-from tests.support.builders import a_campaign, an_account, sign_in
 
 N = 30
 YES_IMAGES = np.arange(N) < 10

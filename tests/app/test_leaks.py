@@ -7,8 +7,8 @@ import pytest
 from app.annotation.models import Annotator, AnnotatorIdentity
 from app.core.database import transaction
 from app.core.security import encrypt_timed, new_token, sign
-from tests.support.builders import a_campaign, a_recruitment, an_account, an_api_token
-from tests.support.leaks import leaks_in, leaks_in_logs, secrets_now
+from testbed.builders import a_campaign, a_recruitment, an_account, an_api_token
+from testbed.leaks import leaks_in, leaks_in_logs, secrets_now
 
 pytestmark = pytest.mark.usefixtures("environment")
 

@@ -20,9 +20,7 @@ from app.recruitment import decisions, ledger, service
 from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, Submission
 from emulators.mturk.faults import Faults
 from emulators.mturk.server import Emulator, running
-from tests.conftest import forget_settings
-from tests.support.acceptance_results import keep
-from tests.support.bonuses import (
+from testbed.bonuses import (
     FAULTS,
     ledger_cents,
     owe_bonuses,
@@ -31,8 +29,10 @@ from tests.support.bonuses import (
     pay_all,
     total,
 )
-from tests.support.builders import a_campaign, an_account
-from tests.support.recruits import SECRET, an_account_on
+from testbed.builders import a_campaign, an_account
+from testbed.recruits import SECRET, an_account_on
+from tests.conftest import forget_settings
+from tests.support.acceptance_results import keep
 from tests.support.scale import FULL
 
 ROUNDS = 12

@@ -26,8 +26,8 @@ from app.recruitment.models import Invitation, Payment, Recruitment
 from app.recruitment.people_list import read_people
 from app.recruitment.report import reconcile
 from app.recruitment.work import REWARDS
+from testbed.builders import a_campaign, an_account, an_api_token
 from tests.app.test_annotation import a_lease, submit
-from tests.support.builders import a_campaign, an_account, an_api_token
 
 Result = TypeVar("Result")
 Json = dict[str, Any]

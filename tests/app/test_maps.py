@@ -20,9 +20,9 @@ from app.maps.levels import CELLS, NO_PICTURE, locate, picture_levels
 from app.maps.sheets import CELL, SIDE
 from app.results.models import EmbeddedImage
 from app.results.vectors import one_at_a_time
+from testbed.builders import an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_insight import a_told_campaign
-from tests.support.builders import an_account, sign_in
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from sqlalchemy import text
 from app.core.database import transaction
 from app.core.revisions import newest_revision
 from app.jobs.models import Job
-from tests.app.test_annotation import a_lease, a_session, submit
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_collection,
     a_payment,
@@ -22,7 +21,8 @@ from tests.support.builders import (
     a_submission,
     an_account,
 )
-from tests.support.system import System
+from testbed.system import System
+from tests.app.test_annotation import a_lease, a_session, submit
 
 TOKEN = "the-token-of-the-metrics"
 

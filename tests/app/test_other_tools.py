@@ -13,10 +13,10 @@ from scipy.spatial.distance import squareform
 
 from app.campaigns.models import Campaign
 from learning.cen import ContextEmbeddingNetwork
+from testbed.builders import COLOURS, a_campaign, an_account, sign_in
 from tests.app.test_exports import a_model
 from tests.app.test_quality_control import work
 from tests.support.archives import a_played_campaign
-from tests.support.builders import COLOURS, a_campaign, an_account, sign_in
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ from app.recruitment.fees import bonus_fee
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 from app.recruitment.people import person_hash
 from app.recruitment.work import REWARDS, RewardAttempt
-from tests.support.builders import a_campaign, a_recruitment, an_account
+from testbed.builders import a_campaign, a_recruitment, an_account
 
 Fate = Literal["done", "not_now", "lost", "answer_lost", "dies_before", "dies_after"]
 FATES = st.sampled_from(("done", "not_now", "lost", "answer_lost", "dies_before", "dies_after"))

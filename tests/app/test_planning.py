@@ -23,7 +23,7 @@ from app.recruitment.costs import costs_of, effort_of
 from app.recruitment.estimate import estimate_of
 from app.recruitment.models import Recruitment
 from learning.simulation import AttributeCrowd, FeatureCrowd, neighbours_right, true_distances
-from tests.support.builders import a_campaign, a_collection, an_account, sign_in
+from testbed.builders import a_campaign, a_collection, an_account, sign_in
 
 pytestmark = pytest.mark.usefixtures("environment")
 

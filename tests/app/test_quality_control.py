@@ -19,8 +19,8 @@ from app.core.database import locked, transaction
 from app.jobs.models import Job
 from app.jobs.service import active_job, claim_job, complete_job, request_job
 from app.results.dataset import load_learning_data
+from testbed.builders import COLOURS, a_campaign, an_account, reloaded, sign_in
 from tests.app.test_annotation import a_lease, a_session, expire, submit
-from tests.support.builders import COLOURS, a_campaign, an_account, reloaded, sign_in
 
 CHECKS = {"known_attribute": "colour", "gold_share": 0.2, "repeat_share": 0.2}
 

@@ -19,9 +19,7 @@ from app.recruitment.settling import settle
 from app.results.monitor import read_monitor
 from emulators.mturk.server import Emulator
 from emulators.mturk.server import running as running_emulator
-from tests.app.test_annotation import a_lease, a_session, submit
-from tests.conftest import forget_settings
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_payment,
     a_recruitment,
@@ -30,7 +28,9 @@ from tests.support.builders import (
     reloaded,
     sign_in,
 )
-from tests.support.recruits import an_account_on
+from testbed.recruits import an_account_on
+from tests.app.test_annotation import a_lease, a_session, submit
+from tests.conftest import forget_settings
 
 PAGE = "/account/platforms"
 SECRET = "emulator-secret"

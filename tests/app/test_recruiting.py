@@ -22,9 +22,8 @@ from emulators.mturk import market
 from emulators.mturk.control import NewWorkers, add_workers
 from emulators.mturk.faults import FaultRule, Faults, FaultSettings
 from emulators.mturk.server import Emulator, running
-from tests.conftest import forget_settings
-from tests.support.builders import a_campaign, an_account, sign_in
-from tests.support.recruits import (
+from testbed.builders import a_campaign, an_account, sign_in
+from testbed.recruits import (
     SECRET,
     an_account_on,
     do_all_due,
@@ -33,6 +32,7 @@ from tests.support.recruits import (
     payments,
     recruit,
 )
+from tests.conftest import forget_settings
 
 GRIDS = 2
 

@@ -29,9 +29,9 @@ from app.recruitment.notices import hook_secret
 from app.recruitment.reconcile import LONGEST_WAIT
 from app.recruitment.service import RecruitmentPlan, open_recruitment, plan_recruitment
 from emulators.prolific.server import Emulator, running
+from testbed.builders import a_campaign, an_account, sign_in
+from testbed.recruits import an_account_on, do_all_due, look, payments
 from tests.conftest import forget_settings
-from tests.support.builders import a_campaign, an_account, sign_in
-from tests.support.recruits import an_account_on, do_all_due, look, payments
 
 GRIDS = 2
 

@@ -6,7 +6,7 @@ from app.core.database import transaction
 from app.recruitment import calls
 from app.recruitment.models import ChannelCall, Posting, Recruitment
 from app.recruitment.steps import work_once
-from tests.support.builders import a_campaign, a_recruitment, an_account
+from testbed.builders import a_campaign, a_recruitment, an_account
 
 
 def test_places_that_could_not_be_published_are_given_up_once(

@@ -23,8 +23,8 @@ from app.jobs.models import Job
 from app.jobs.service import claim_job
 from app.results.publish import TrainedModel, publish_model
 from app.strategies.grids import NextGrids
+from testbed.builders import a_campaign, a_collection, an_account, reloaded
 from tests.app.test_annotation import a_lease, a_session, submit
-from tests.support.builders import a_campaign, a_collection, an_account, reloaded
 
 
 def rounds() -> list[Round]:

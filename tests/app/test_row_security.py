@@ -39,7 +39,7 @@ from app.recruitment.models import ChannelAccount, Payment, Recruitment
 from app.results.live import progress_json
 from app.tables import metadata
 from app.webhooks.models import Delivery
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_payment,
     a_recruitment,

@@ -15,8 +15,8 @@ from app.core.database import transaction
 from app.core.logs import JsonFormatter, RedactingFilter
 from app.core.redaction import redacted
 from app.core.settings import get_settings
-from tests.support.builders import an_account
-from tests.support.servers import ROOT, Servers
+from testbed.builders import an_account
+from testbed.servers import ROOT, Servers
 
 PERSON = "somebody@example.org"
 pytestmark = pytest.mark.usefixtures("environment")

@@ -23,9 +23,9 @@ from learning.groupings import Groupings
 from learning.semicrowd_queries import annotated_subset, linked_grids
 from likewise.client.campaigns import Campaign as ClientCampaign
 from likewise.client.transport import Transport
+from testbed.builders import a_campaign, a_collection, an_account, sign_in
 from tests.app.test_annotation import a_session
 from tests.app.test_crowdster_strategy import answer, run_job
-from tests.support.builders import a_campaign, a_collection, an_account, sign_in
 
 N, K, SIZE, SEED = 160, 3, 10, 0
 TRUE = np.arange(N) % K

@@ -25,9 +25,7 @@ from app.results.service import get_model
 from app.strategies.labels import Labels
 from learning.ballots import NO, UNSURE, YES
 from learning.simulation import VoteCrowd
-from tests.app.test_annotation import a_lease, a_session, submit
-from tests.app.test_crowdster_strategy import run_job
-from tests.support.builders import (
+from testbed.builders import (
     COLOURS,
     a_campaign,
     a_collection,
@@ -35,6 +33,8 @@ from tests.support.builders import (
     reloaded,
     sign_in,
 )
+from tests.app.test_annotation import a_lease, a_session, submit
+from tests.app.test_crowdster_strategy import run_job
 
 N = 48
 TRUTH = np.arange(N) % 3 == 0  # red

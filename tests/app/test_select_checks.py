@@ -11,8 +11,8 @@ from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid
 from app.core.database import transaction
 from app.core.errors import InvalidInput
+from testbed.builders import a_campaign, an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
-from tests.support.builders import a_campaign, an_account, sign_in
 
 YES, NO, UNSURE = 0, 1, 2
 RED = {"known_attribute": "colour", "known_value": "red"}

@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 from redis import Redis
 from sqlalchemy import func, select, update
 
-from app.accounts.passwords import is_guessable
 from app.accounts.models import Account, AuditEvent, BrowserSession
+from app.accounts.passwords import is_guessable
 from app.accounts.service import set_disabled
 from app.accounts.sessions import end_all, forget_old_sessions, renew, session_of
 from app.campaigns.models import Campaign
@@ -24,6 +24,14 @@ from app.recruitment import accounts
 from app.recruitment.channel import Checked
 from app.results import live
 from app.results.live import progress_events
+from testbed.builders import (
+    a_campaign,
+    a_recruitment,
+    a_submission,
+    an_account,
+    an_api_token,
+    sign_in,
+)
 from tests.app.test_accounts import (
     PASSWORD,
     a_token,
@@ -34,14 +42,6 @@ from tests.app.test_accounts import (
     with_password,
 )
 from tests.conftest import forget_settings
-from tests.support.builders import (
-    a_campaign,
-    a_recruitment,
-    a_submission,
-    an_account,
-    an_api_token,
-    sign_in,
-)
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 

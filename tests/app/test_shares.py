@@ -7,7 +7,7 @@ import pytest
 
 from app.webhooks import delivery
 from app.webhooks.delivery import AT_ONCE, Attempt, deliver_next
-from tests.support.builders import a_delivery, a_webhook, an_account
+from testbed.builders import a_delivery, a_webhook, an_account
 
 
 @pytest.mark.usefixtures("environment")

@@ -29,7 +29,7 @@ from app.recruitment.reconcile import POLLS
 from app.recruitment.steps import work_once
 from app.webhooks.delivery import deliver_next
 from app.webhooks.models import Delivery
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_delivery,
     a_payment,

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from app.core import database
 from app.core.database import get_engine, snapshot, transaction
 from app.core.middleware import PatientBodies
-from tests.support.builders import an_account, sign_in
-from tests.support.system import wait_until
+from testbed.builders import an_account, sign_in
+from testbed.system import wait_until
 
 
 def test_every_connection_has_limits_and_a_download_takes_its_time(

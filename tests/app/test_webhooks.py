@@ -32,9 +32,7 @@ from app.webhooks.models import Delivery, Webhook
 from app.webhooks.service import SEAL, redeliver
 from app.webhooks.signing import signature
 from likewise.client import BadSignature, verify_webhook
-from tests.app.test_annotation import a_lease, a_session, submit
-from tests.conftest import forget_settings
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_delivery,
     a_webhook,
@@ -42,6 +40,8 @@ from tests.support.builders import (
     an_api_token,
     sign_in,
 )
+from tests.app.test_annotation import a_lease, a_session, submit
+from tests.conftest import forget_settings
 from tests.support.receiver import Receiver, a_receiver, a_trickle
 
 pytestmark = pytest.mark.usefixtures("environment")

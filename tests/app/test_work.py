@@ -19,14 +19,14 @@ from app.core.work import Backoff, DueWork, WorkQueue, renewed
 from app.recruitment.models import ChannelCall
 from app.webhooks.delivery import DELIVERIES, Attempt, Outcome
 from app.webhooks.models import Delivery
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_delivery,
     a_recruitment,
     a_webhook,
     an_account,
 )
-from tests.support.system import wait_until
+from testbed.system import wait_until
 
 pytestmark = pytest.mark.usefixtures("environment")
 DONE = Outcome(200, "", 0.0)

@@ -13,7 +13,7 @@ from app.collections.archives import RejectedArchive, members
 from app.collections.attributes import BadAttributeTable, read_attribute_table
 from app.collections.manifest import BadManifest, read_manifest
 from app.core.zips import TooManyMembers, opened
-from tests.support.settings import used_here
+from testbed.settings import used_here
 
 END = struct.Struct("<4s4H2IH")
 END64 = struct.Struct("<4sQ2H2I4Q")

@@ -1,12 +1,10 @@
 """Facts about the benchmark of NeuCrowd: its data, its baselines, how it is told."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bench.neucrowd import __main__ as command
 from bench.neucrowd import labels, lines, methods
 from bench.neucrowd.data import Question, simulated_votes, synthetic
 from bench.neucrowd.embeddings import LOSSES, embedded
@@ -75,16 +73,6 @@ def test_regressions_learn_what_is_easy() -> None:
 
 def test_every_row_of_the_papers_tables_is_run() -> None:
     assert set(TABLES) <= set(methods.METHODS)
-
-
-def test_results_are_kept_fit_by_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "RESULTS", tmp_path)
-    one, other, again = (
-        {"method": m, "seed": 0, "auc": v} for m, v in zip("aba", "123", strict=True)
-    )
-    for row in (one, other, again):
-        command.keep("syn1", [row])
-    assert json.loads((tmp_path / "syn1.json").read_text()) == [again, other]
 
 
 def test_the_report_sets_the_papers_figures_beside_ours(tmp_path: Path) -> None:

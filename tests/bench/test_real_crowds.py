@@ -10,20 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.harness.measures import matched_mcc
+from bench.harness.tables import Row
 from bench.real_crowds import __main__ as command
 from bench.real_crowds import data
-from bench.real_crowds.jobs import Job, jobs, measure
+from bench.real_crowds.gaps import gap
+from bench.real_crowds.jobs import Job, jobs, measure, stored
 from bench.real_crowds.measures import (
     answered_images,
     class_measures,
     common_threshold,
-    matched_mcc,
     pair_measures,
 )
 from bench.real_crowds.methods import BASELINES, DEFAULT, METHODS, PRODUCT, Places
 from bench.real_crowds.report import comparison, write_report
-from bench.real_crowds.store import Row, Store
-from bench.real_crowds.tables import gap
 from bench.real_crowds.triplets import OrdinalEmbedding
 from learning.groupings import Groupings, from_answers
 from learning.simulation.foreign_crowd import NOISE_KINDS
@@ -167,12 +167,12 @@ def a_row(**values: object) -> Row:
 
 
 def test_a_row_replaces_the_one_about_the_same(tmp_path: Path) -> None:
-    store = Store(tmp_path / "new" / "rows.json")
+    store = stored(tmp_path / "new" / "rows.json")
     assert store.rows() == []
     store.add(a_row(auc=0.5))
     store.add(a_row(auc=0.1234567, split=1))
     store.add(a_row(auc=0.75))
-    Store(store.path).add(a_row(auc=0.25, label="other"))
+    stored(store.path).add(a_row(auc=0.25, label="other"))
     assert [row["auc"] for row in store.rows()] == [0.75, 0.12346, 0.25]
 
 
@@ -240,7 +240,7 @@ def test_a_run_goes_on_where_it_was_and_writes_its_report(
     monkeypatch.setattr(sys, "argv", [*arguments, "--parts", "splits", "report", "--splits", "2"])
     command.main()
     assert "4/4 splits bluebirds 1 1 1 " in capsys.readouterr().out
-    rows = Store(results).rows()
+    rows = stored(results).rows()
     assert {(row["method"], row["split"]) for row in rows} == {
         (f"Bayesian crowd clustering, K={k}", split) for k in (2, 4) for split in (0, 1)
     }
@@ -248,7 +248,7 @@ def test_a_run_goes_on_where_it_was_and_writes_its_report(
     monkeypatch.setattr(sys, "argv", [*arguments, "--parts", "splits", "--splits", "3"])
     command.main()
     assert "2/2 splits bluebirds 2 1 2 " in capsys.readouterr().out
-    assert Store(results).rows()[:4] == rows
+    assert stored(results).rows()[:4] == rows
     report = results.with_suffix(".md").read_text()
     assert "2 splits, majority rate" in report
 

@@ -1,16 +1,13 @@
 """Facts about how the benchmark of semi-crowdsourced clustering is run and told."""
 
-import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from bench.semicrowd import __main__ as command
+from bench.harness.tables import spread
 from bench.semicrowd import data, parts
 from bench.semicrowd.report import write_report
 from bench.semicrowd.size import clouds, grids
-from bench.semicrowd.tables import spread, table
 
 
 def test_a_part_that_was_measured_is_told_with_its_plot(tmp_path: Path) -> None:
@@ -28,24 +25,6 @@ def test_a_part_that_was_measured_is_told_with_its_plot(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.glob("*.svg")] == ["semicrowd_pinwheel.svg"]
     assert len(rows[0]["labels"]) == 500
     assert "labels" not in rows[1]
-
-
-def test_results_are_kept_fit_by_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "RESULTS", tmp_path)
-    one, other, again = (
-        {"method": m, "seed": 0, "nmi": v} for m, v in zip("aba", "123", strict=True)
-    )
-    command._keep("pinwheel", iter([[one], [other]]), add=False)
-    command._keep("pinwheel", iter([[again]]), add=True)
-    assert json.loads((tmp_path / "pinwheel.json").read_text()) == [again, other]
-    command._keep("pinwheel", iter([[one]]), add=False)
-    assert json.loads((tmp_path / "pinwheel.json").read_text()) == [one]
-
-
-def test_a_table_leaves_out_what_was_not_measured() -> None:
-    assert table(["a", "b"], [["1", spread([])]]) == ["| a | b |", "|---|---|", "| 1 |  |"]
-    assert spread([0.25]) == "0.250"
-    assert spread([1.0, 2.0], 1) == "1.5 ± 0.7"
 
 
 def test_pairs_of_a_part_of_the_digits_are_of_the_same_digits() -> None:

@@ -11,8 +11,8 @@ import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
 from emulators.mturk.server import Emulator
+from testbed.servers import ROOT
 from tests.emulators.support import Crowd, a_hit, client
-from tests.support.servers import ROOT
 
 JSON = {"Content-Type": "application/json"}
 

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from emulators.mturk.server import Emulator, running
 from likewise.commands.emulate import cli
+from testbed.browser import ARGUMENTS, chromium
 from tests.emulators.support import Crowd, a_hit, client, question
 from tests.support.axe import violations
-from tests.support.browser import ARGUMENTS, chromium
 
 # A stranger's task: shows what it was given, and posts to where it was told to.
 PAGE = b"""<!doctype html><html lang="en"><title>Task</title><main><h1>Task</h1>

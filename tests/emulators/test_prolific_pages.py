@@ -7,9 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from testbed.browser import chromium
 from tests.emulators.researcher import PLACEHOLDERS, a_desk, code
 from tests.support import axe
-from tests.support.browser import chromium
 
 
 @contextmanager

@@ -27,16 +27,16 @@ from app.results.models import Model
 from app.tables import metadata
 from likewise.backups.reading import opened
 from likewise.simulation import SimulatedAnnotator
-from tests.conftest import used_here
-from tests.setup.test_up import a_data_folder, command, up_over
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_collection,
     a_recruitment,
     an_account,
     an_api_token,
 )
-from tests.support.system import System, wait_until
+from testbed.system import System, wait_until
+from tests.conftest import used_here
+from tests.setup.test_up import a_data_folder, command, up_over
 from tests.system.test_loop import a_crowd
 
 BINS: dict[str, Any] = {"kind": "bins", "strategy": "crowdster", "grid_size": 6}

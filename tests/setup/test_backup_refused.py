@@ -16,13 +16,13 @@ from app.tables import metadata
 from likewise.backups.contents import DATABASE, KEY, MANIFEST, PARTS, BadBackup
 from likewise.backups.restoring import check_backup
 from likewise.backups.writing import write_backup
+from testbed.builders import a_collection, an_account
+from testbed.servers import Servers
+from testbed.system import wait_until
 from tests.conftest import settings_over, used_here
 from tests.setup.test_migrations import alembic, query
 from tests.setup.test_up import a_data_folder, command
 from tests.support.backups import Members, changed, members_of, rewritten, with_sums
-from tests.support.builders import a_collection, an_account
-from tests.support.servers import Servers
-from tests.support.system import wait_until
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from app.core.headers import HSTS
 from app.core.settings import Settings
+from testbed.servers import ROOT
 from tests.setup.test_compose import commands, dockerfile
-from tests.support.servers import ROOT
 
 VARIABLE = re.compile(r"\{\$(\w+)(?::([^}]*))?\}")
 

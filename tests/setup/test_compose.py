@@ -14,7 +14,7 @@ from typer.main import get_command
 from app.core.settings import Settings
 from likewise import environment
 from likewise.cli import cli
-from tests.support.servers import ROOT
+from testbed.servers import ROOT
 
 OURS = re.compile(r"^(LIKEWISE_\w+|DATABASE_URL|REDIS_URL|STORAGE_URL)$")
 INTERPOLATED = re.compile(r"\$\{(\w+)")
@@ -225,6 +225,7 @@ def test_what_the_image_copies_is_in_the_repository_and_not_ignored() -> None:
 
 def test_the_image_holds_every_package_of_the_project() -> None:
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {
+        "testbed",
         "tests",
         "bench",
         "tools",

@@ -25,9 +25,9 @@ from app.core.settings import Settings
 from app.recruitment.registry import TITLES
 from app.results.catalogue import EXPORTS
 from app.strategies import all_strategies
+from testbed.servers import ROOT
 from tests.setup.test_compose import commands
 from tests.support.read_campaign import PAGES
-from tests.support.servers import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 RECIPES = [

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from testbed.servers import ROOT
 from tests.support.dangerous import dangerous_code, dangerous_in
-from tests.support.servers import ROOT
 
 MARKDOWN = "Made of Markdown by app/core/markdown.py, which nh3 has cleaned."
 OUR_OWN = "Words of the program's own documents, made by app/core/markdown.py."

@@ -11,8 +11,8 @@ from pydantic import AliasChoices
 from pydantic_core import PydanticUndefined
 
 from app.core.settings import Settings
+from testbed.servers import ROOT
 from tests.setup.test_compose import commands, known_variables
-from tests.support.servers import ROOT
 
 DOCUMENTS = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"])
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")

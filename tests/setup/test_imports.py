@@ -18,6 +18,11 @@ def test_no_cycle_between_files() -> None:
     assert len(order) == len(graph.modules)
 
 
+def test_benchmarks_import_no_test() -> None:
+    graph = grimp.build_graph("bench", "testbed", "tools", include_external_packages=True)
+    assert "tests" not in graph.modules
+
+
 def test_every_hook_is_answered_once_all_tables_are_imported() -> None:
     assert tables.ANSWERS
     assert Hook.defined

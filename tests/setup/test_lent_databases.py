@@ -9,12 +9,12 @@ from sqlalchemy import func, select
 from app.core.database import transaction
 from app.core.outbox import OutboxMessage
 from app.tables import metadata
+from testbed.builders import an_account
+from testbed.databases import EMPTY, connect
+from testbed.servers import Servers
+from testbed.settings import used_here
 from tests.conftest import settings_over
-from tests.support.builders import an_account
-from tests.support.databases import EMPTY, connect
 from tests.support.everything import an_account_with_everything
-from tests.support.servers import Servers
-from tests.support.settings import used_here
 
 CHANGES = [
     "DROP TABLE outbox",

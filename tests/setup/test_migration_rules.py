@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.servers import ROOT
+from testbed.servers import ROOT
 
 # The rule came after this one.
 LAST_WITHOUT = "0011"

@@ -18,12 +18,12 @@ from app.core.database import transaction
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
 from app.tables import metadata
+from testbed.builders import a_campaign, reloaded
+from testbed.servers import ROOT, Servers
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
 from tests.app.test_import_answers import bring, by_colour
 from tests.conftest import forget_settings
-from tests.support.builders import a_campaign, reloaded
-from tests.support.servers import ROOT, Servers
 
 
 def alembic(url: str, *arguments: str) -> str:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import pytest
 
-from tests.support.servers import ROOT
+from testbed.servers import ROOT
 from tools.security_table import STATES, Row, read_rows, written
 
 # Numbers of the requirements of levels 1 and 2 in ASVS 5.0.0 (OWASP, CC BY-SA 4.0).

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import ROOT
+from testbed.servers import ROOT
 from tools.supply import audit, files, licences, sbom
 from tools.supply.lock import ELSEWHERE, NEEDS_OF_TORCH, wishes
 

@@ -22,9 +22,9 @@ from sqlalchemy import text
 from app.core.database import transaction
 from likewise.embedded import free_port, port_is_taken
 from likewise.environment import NAMES
+from testbed.servers import ROOT
+from testbed.system import wait_until
 from tests.setup.test_embedded import processes_of
-from tests.support.servers import ROOT
-from tests.support.system import wait_until
 
 SIGN_IN = re.compile(r"http://127\.0\.0\.1:\d+(/sign-in/\S+)")
 

@@ -4,8 +4,8 @@ import io
 import struct
 import zipfile
 
+from testbed.builders import a_png, a_zip
 from tests.support.bombs import CASES, Case, case
-from tests.support.builders import a_png, a_zip
 
 # Those of pictures are among them.
 __all__ = ["CASES"]

@@ -7,10 +7,10 @@ from app.campaigns.models import Campaign
 from app.campaigns.plan import CampaignPlan
 from app.campaigns.service import add_known_list, create_campaign
 from app.core.database import transaction
+from testbed.builders import a_campaign, a_collection, reloaded, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
 from tests.app.test_quality_control import CHECKS, work
-from tests.support.builders import a_campaign, a_collection, reloaded, sign_in
 
 N = 12
 

@@ -11,9 +11,9 @@ from fastapi.testclient import TestClient
 from PIL import Image as Pillow
 
 from app.campaigns.models import Campaign
+from testbed.builders import a_campaign, an_account, sign_in
 from tests.app.test_crowdster_strategy import run_job
 from tests.app.test_quality_control import CHECKS, work
-from tests.support.builders import a_campaign, an_account, sign_in
 
 Members = dict[str, bytes]
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.recruits import Recruit
+from testbed.recruits import Recruit
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page
 
-from tests.support.servers import ROOT
+from testbed.servers import ROOT
 
 AXE = (ROOT / "frontend/node_modules/axe-core/axe.min.js").read_text()
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]

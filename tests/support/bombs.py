@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import PIL.Image
 
-from tests.support.builders import a_png, a_zip
+from testbed.builders import a_png, a_zip
 
 SCRIPT = b"<script>alert(1)</script><?php system($_GET[0]); ?>"
 TAKEN = "taken"

@@ -9,8 +9,8 @@ from random import Random
 
 import psutil
 
-from tests.support.servers import Servers
-from tests.support.system import System
+from testbed.servers import Servers
+from testbed.system import System
 from tests.support.traffic import Call
 
 # How an outage of these may be noticed by who asks the web server: the status of its reply (0:

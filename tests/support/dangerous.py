@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.servers import ROOT
+from testbed.servers import ROOT
 
-PYTHON = ("app", "workers", "learning", "likewise", "emulators", "demo", "bench")
+PYTHON = ("app", "workers", "learning", "likewise", "emulators", "demo", "bench", "testbed")
 # By kind of file: what is looked for, as `make lint` names it.
 PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
     "script": (

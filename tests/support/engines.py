@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from playwright.sync_api import Frame, Page
 
 from likewise.embedded import free_port
-from tests.support.browser import chromium
+from testbed.browser import chromium
 
 # Of Firefox' network.cookie.cookieBehavior: none of a third party, whatever it asks for.
 NO_THIRD_PARTY = 1

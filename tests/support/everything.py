@@ -13,24 +13,22 @@ from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignme
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.sharing import share_campaign
 from app.collections.models import CollectionImport, ImportProblem
-from app.core.database import Base, transaction
+from app.core.database import transaction
 from app.core.idempotency import IdempotentRequest, Reply, keep_reply
 from app.core.security import hash_token
-from app.jobs.models import Job
-from app.jobs.service import request_job
 from app.operations.models import CspViolation
-from app.planning.models import DryRun
 from app.recruitment.models import ChannelCall, Recruitment, SeenEvent
-from app.results.models import Clustering, EmbeddedImage, Model
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_collection,
     a_delivery,
+    a_model,
     a_payment,
     a_personal_link,
     a_recruitment,
     a_submission,
     a_webhook,
+    added,
     an_account,
     an_api_token,
 )
@@ -64,18 +62,13 @@ def an_account_with_everything(email: str, shared_with: str) -> tuple[Account, C
     return owner, campaign
 
 
-def _add(session: Session, row: Base) -> None:
-    session.add(row)
-    session.flush()
-
-
 def _answered(session: Session, campaign: Campaign) -> None:
     who = Annotator(campaign_id=campaign.id, position=0)
-    _add(session, who)
+    added(session, who)
     identity = AnnotatorIdentity(
         annotator_id=who.id, campaign_id=campaign.id, channel="link", key_hash="0" * 64
     )
-    _add(session, identity)
+    added(session, identity)
     assignment = Assignment(
         campaign_id=campaign.id,
         annotator_id=who.id,
@@ -83,7 +76,7 @@ def _answered(session: Session, campaign: Campaign) -> None:
         target=1,
         completion_code="CODE",
     )
-    _add(session, assignment)
+    added(session, assignment)
     grid = session.scalars(select(Grid.id).where(Grid.campaign_id == campaign.id)).first()
     answer = Answer(
         campaign_id=campaign.id,
@@ -92,45 +85,17 @@ def _answered(session: Session, campaign: Campaign) -> None:
         assignment_id=assignment.id,
         lease_expires_at=NOW + timedelta(hours=1),
     )
-    _add(session, answer)
-    _add(session, Remark(campaign_id=campaign.id, annotator_id=who.id, kind="comment"))
-
-
-def a_model(session: Session, campaign: Campaign) -> None:
-    job: Job = request_job(session, campaign.id, 0)
-    _add(session, DryRun(campaign_id=campaign.id, job_id=job.id, asked={}))
-    model = Model(
-        campaign_id=campaign.id,
-        job_id=job.id,
-        version=1,
-        round_number=1,
-        strategy="cen",
-        settings={},
-        metrics={},
-        n_answers=0,
-        artifact_key="models/none",
-    )
-    _add(session, model)
-    _add(session, EmbeddedImage(model_id=model.id, position=0, vector=[0.0, 1.0], x=0.0, y=1.0))
-    clustering = Clustering(
-        model_id=model.id,
-        name="Clusters",
-        algorithm="k-means",
-        parameters={},
-        labels=[0],
-        silhouettes=[0.0],
-        clusters=[],
-    )
-    _add(session, clustering)
+    added(session, answer)
+    added(session, Remark(campaign_id=campaign.id, annotator_id=who.id, kind="comment"))
 
 
 def _imported(session: Session, collection_id: UUID) -> None:
     begun = CollectionImport(collection_id=collection_id, kind="prefix", source="s3:")
-    _add(session, begun)
+    added(session, begun)
     problem = ImportProblem(import_id=begun.id, row=1, address="x", code="x", reason="x")
-    _add(session, problem)
+    added(session, problem)
 
 
 def _called(session: Session, recruitment: Recruitment) -> None:
-    _add(session, ChannelCall(recruitment_id=recruitment.id, deed="notify"))
-    _add(session, SeenEvent(channel_account_id=recruitment.channel_account_id, event_id="event"))
+    added(session, ChannelCall(recruitment_id=recruitment.id, deed="notify"))
+    added(session, SeenEvent(channel_account_id=recruitment.channel_account_id, event_id="event"))

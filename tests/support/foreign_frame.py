@@ -20,9 +20,9 @@ from app.recruitment.service import RecruitmentPlan, open_recruitment, plan_recr
 from emulators.mturk import pages
 from emulators.mturk.server import Emulator, running
 from likewise.embedded import free_port
+from testbed.builders import a_campaign, an_account
+from testbed.system import System, running_system, wait_until
 from tests.conftest import used_here
-from tests.support.builders import a_campaign, an_account
-from tests.support.system import System, running_system, wait_until
 
 WORKER = "A1WORKER"
 REWARD = 200

@@ -20,7 +20,7 @@ from pathlib import Path
 import httpx
 from PIL import Image as Pillow
 
-from tests.support.builders import a_zip
+from testbed.builders import a_zip
 
 UPLOADING, DOWNLOADING, FOLLOWING, ASKING = 6, 12, 60, 30
 # Of each upload: what takes a while to decode, and is little to send.

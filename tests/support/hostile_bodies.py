@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote_from_bytes
 
-from tests.support.builders import a_png, a_zip
+from testbed.builders import a_png, a_zip
 from tests.support.hostile_values import TEXTS, a_size, a_value
 
 Body = tuple[str, bytes, str]

@@ -21,8 +21,7 @@ from app.collections.models import CollectionImport, Image
 from app.core.database import transaction
 from app.recruitment.calls import link_of
 from app.recruitment.models import Recruitment
-from tests.app.test_insight import a_model
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_collection,
     a_delivery,
@@ -34,6 +33,7 @@ from tests.support.builders import (
     an_account,
     an_api_token,
 )
+from tests.app.test_insight import a_model
 from tests.support.people import Person, a_grouping, a_person
 
 Schema = dict[str, Any]

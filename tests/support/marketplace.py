@@ -35,9 +35,9 @@ from app.recruitment.work import REWARDS
 from emulators.mturk import market
 from emulators.mturk.faults import FaultRule, Faults, FaultSettings
 from emulators.mturk.server import Emulator
+from testbed.builders import a_campaign, reloaded
+from testbed.recruits import do_all_due, look, opened, payments, recruit
 from tests.support.at_work import At, Sent
-from tests.support.builders import a_campaign, reloaded
-from tests.support.recruits import do_all_due, look, opened, payments, recruit
 
 GRIDS, PLACES, EXTRA = 2, 5, 7
 # Of the calls that change something; half of them after their effect.

@@ -30,9 +30,7 @@ from app.recruitment.models import (
 from app.results.clusterings import make_clustering
 from app.results.models import Model
 from app.webhooks.models import Webhook
-from tests.app.test_annotation import a_lease, a_session
-from tests.app.test_labels import a_labelled_campaign
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_delivery,
     a_payment,
@@ -43,6 +41,8 @@ from tests.support.builders import (
     an_account,
     an_api_token,
 )
+from tests.app.test_annotation import a_lease, a_session
+from tests.app.test_labels import a_labelled_campaign
 from tests.support.payloads import PAYLOADS, plant_everywhere
 from tests.system.test_insight_page import a_sorted_campaign
 

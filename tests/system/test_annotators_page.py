@@ -13,11 +13,11 @@ from app.annotation.models import Annotator, Answer, Remark
 from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign, Grid
 from app.core.database import transaction
+from testbed.browser import KEPT
+from testbed.builders import COLOURS, a_campaign
+from testbed.system import System, wait_until
 from tests.support.axe import violations, violations_of_colours
-from tests.support.browser import KEPT
-from tests.support.builders import COLOURS, a_campaign
 from tests.support.person import SLOW, TILES, Person, Way
-from tests.support.system import System, wait_until
 
 pytestmark = pytest.mark.browser
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}

@@ -18,10 +18,10 @@ from app.results.learn import map_of
 from app.results.models import EmbeddedImage, Model
 from app.strategies.answer_attributes import FILE, answer_attributes_of
 from learning.groupings import from_answers
+from testbed.builders import an_account
+from testbed.system import System
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_insight import a_told_campaign
-from tests.support.builders import an_account
-from tests.support.system import System
 from tests.system.test_map_page import SLOW, open_map, settled
 
 pytestmark = pytest.mark.browser

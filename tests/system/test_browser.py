@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from app.accounts.service import create_sign_in_link
 from app.core.database import transaction
-from tests.support.builders import a_png, a_table, a_zip, an_account
-from tests.support.system import System
+from testbed.builders import a_png, a_table, a_zip, an_account
+from testbed.system import System
 
 pytestmark = pytest.mark.browser
 N_IMAGES = 40

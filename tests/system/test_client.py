@@ -29,10 +29,10 @@ from likewise.client import (
     Unavailable,
     verify_webhook,
 )
-from tests.support.builders import a_campaign, a_png, a_table, an_account, an_api_token
+from testbed.builders import a_campaign, a_png, a_table, an_account, an_api_token
+from testbed.servers import ROOT
+from testbed.system import System, running_system, wait_until
 from tests.support.receiver import a_receiver
-from tests.support.servers import ROOT
-from tests.support.system import System, running_system, wait_until
 
 SNIPPET = re.compile(r"^```(python|sh)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

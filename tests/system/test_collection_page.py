@@ -14,9 +14,9 @@ from app.accounts.service import create_sign_in_link
 from app.campaigns.service import finish_campaign
 from app.collections.models import Collection, Image
 from app.core.database import transaction
-from tests.support.builders import COLOURS, a_campaign, a_png, an_account
-from tests.support.servers import ROOT
-from tests.support.system import System, running_system
+from testbed.builders import COLOURS, a_campaign, a_png, an_account
+from testbed.servers import ROOT
+from testbed.system import System, running_system
 
 pytestmark = pytest.mark.browser
 AXE = (ROOT / "frontend/node_modules/axe-core/axe.min.js").read_text()

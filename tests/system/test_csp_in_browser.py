@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from app.core.database import transaction
 from app.operations.models import CspViolation
-from tests.support.system import System, wait_until
+from testbed.system import System, wait_until
 
 pytestmark = pytest.mark.browser
 

@@ -12,11 +12,11 @@ from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
 from app.campaigns.pages import sections_of
 from app.core.database import transaction
+from testbed.builders import a_campaign, a_png, an_account
+from testbed.system import System
 from tests.app.test_failed_jobs import a_failed_job
 from tests.app.test_insight import a_told_campaign
 from tests.support.axe import violations, violations_of_colours
-from tests.support.builders import a_campaign, a_png, an_account
-from tests.support.system import System
 
 pytestmark = pytest.mark.browser
 SLOW = 90_000

@@ -12,9 +12,9 @@ from sqlalchemy import text
 from app.accounts.models import Account
 from app.accounts.service import create_sign_in_link
 from app.core.database import transaction
-from tests.support.builders import a_campaign, an_account
-from tests.support.many import add_answers
-from tests.support.system import System, wait_until
+from testbed.builders import a_campaign, an_account
+from testbed.many import add_answers
+from testbed.system import System, wait_until
 
 FEW, MANY = 2_000, 20_000
 FILES = ("answers.csv", "answers.jsonl", "answers.parquet", "pairs.csv", "triplets.csv",

@@ -9,8 +9,8 @@ from app.annotation.models import Answer
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.results.models import Model
-from tests.support.builders import a_campaign, a_collection, an_account
-from tests.support.system import System, wait_until
+from testbed.builders import a_campaign, a_collection, an_account
+from testbed.system import System, wait_until
 from tests.system.test_loop import a_crowd, check_log_against_database, is_finished
 
 

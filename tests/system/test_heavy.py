@@ -20,7 +20,7 @@ from app.core.heavy import AT_ONCE, is_heavy
 from app.core.priority import LOWEST
 from app.main import app
 from likewise import heavy_server
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_collection,
     a_png,
@@ -28,7 +28,7 @@ from tests.support.builders import (
     an_api_token,
     sign_in,
 )
-from tests.support.system import System, wait_until
+from testbed.system import System, wait_until
 from workers import supervision
 
 OF_ANNOTATORS = ("/a/", "/api/v1/annotate")

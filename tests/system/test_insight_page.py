@@ -17,11 +17,11 @@ from app.annotation.models import AnnotatorIdentity
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.results.models import Clustering
+from testbed.builders import a_campaign, an_account, reloaded
+from testbed.servers import ROOT
+from testbed.system import System, wait_until
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_insight import INSIGHT, NONE, POOLED, a_model
-from tests.support.builders import a_campaign, an_account, reloaded
-from tests.support.servers import ROOT
-from tests.support.system import System, wait_until
 
 pytestmark = pytest.mark.browser
 AXE = ROOT / "frontend/node_modules/axe-core/axe.min.js"

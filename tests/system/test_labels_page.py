@@ -13,6 +13,8 @@ from app.accounts.service import create_sign_in_link
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.events import campaign_changed
+from testbed.builders import a_campaign, an_account
+from testbed.system import System
 from tests.app.test_labels import (
     a_labelled_campaign,
     know,
@@ -20,8 +22,6 @@ from tests.app.test_labels import (
     some_labels,
 )
 from tests.support.axe import violations, violations_of_colours
-from tests.support.builders import a_campaign, an_account
-from tests.support.system import System
 
 pytestmark = pytest.mark.browser
 WHY = "95.4% of the labels are expected to be right. The target is 95.0%."

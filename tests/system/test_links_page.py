@@ -10,12 +10,12 @@ from playwright.sync_api import Browser, Page, expect
 from app.accounts.service import create_sign_in_link
 from app.campaigns.models import Campaign
 from app.core.database import transaction
+from testbed.browser import chromium
+from testbed.builders import a_campaign, an_account
+from testbed.system import System, running_system
 from tests.conftest import forget_settings
 from tests.support.axe import violations
-from tests.support.browser import chromium
-from tests.support.builders import a_campaign, an_account
 from tests.support.person import SLOW, Person
-from tests.support.system import System, running_system
 
 pytestmark = pytest.mark.browser
 

@@ -11,14 +11,14 @@ from sqlalchemy import text
 
 from app.accounts.service import create_sign_in_link
 from app.core.database import transaction
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_collection,
     a_recruitment,
     an_account,
     an_api_token,
 )
-from tests.support.system import System, wait_until
+from testbed.system import System, wait_until
 from tests.system.test_loop import a_crowd
 
 WORKER, PARTICIPANT = "A2SECRETWORKERID", "60aca280709ee40ec37d4885"

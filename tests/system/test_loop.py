@@ -18,15 +18,15 @@ from app.results.insight import set_focus
 from app.results.models import EmbeddedImage, Model
 from learning.simulation import AttributeCrowd
 from likewise.simulation import CrowdRun, Stored
-from tests.support.builders import (
+from testbed.builders import (
     a_campaign,
     a_collection,
     a_table_of_two_attributes,
     an_account,
     reloaded,
 )
+from testbed.system import System, wait_until
 from tests.support.scale import FULL
-from tests.support.system import System, wait_until
 
 
 def a_crowd(

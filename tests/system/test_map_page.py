@@ -15,8 +15,8 @@ from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.results.models import EmbeddedImage, Model
-from tests.support.builders import a_campaign, an_account, reloaded
-from tests.support.system import System, wait_until
+from testbed.builders import a_campaign, an_account, reloaded
+from testbed.system import System, wait_until
 
 pytestmark = pytest.mark.browser
 SLOW = 30_000

@@ -16,9 +16,9 @@ from app.core.storage import put_object
 from app.results.models import Model
 from app.results.own_clusters import Described, own_clusters, store_own_clusters
 from app.strategies.memberships import FILE, memberships_of
+from testbed.builders import a_campaign, an_account
+from testbed.system import System
 from tests.app.test_insight import a_model
-from tests.support.builders import a_campaign, an_account
-from tests.support.system import System
 from tests.system.test_insight_page import is_fine
 
 pytestmark = pytest.mark.browser

@@ -20,10 +20,11 @@ from app.core.database import transaction
 from app.recruitment.models import Payment
 from emulators.mturk.control import NewWorkers, add_workers
 from emulators.mturk.server import Emulator
+from testbed.browser import chromium
+from testbed.builders import COLOURS
+from testbed.system import System, wait_until
 from tests.support.axe import violations
 from tests.support.books import Paid, paid_by_ledger, paid_by_mturk
-from tests.support.browser import chromium
-from tests.support.builders import COLOURS
 from tests.support.foreign_frame import (
     REWARD,
     SANDBOXES,
@@ -36,7 +37,6 @@ from tests.support.foreign_frame import (
     states,
 )
 from tests.support.person import SLOW, TILES, Person
-from tests.support.system import System, wait_until
 
 pytestmark = pytest.mark.browser
 # One that would be sent from any frame, were third-party cookies not blocked.

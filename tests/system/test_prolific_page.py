@@ -12,13 +12,13 @@ from playwright.sync_api import Browser, Page, expect
 from app.core.database import transaction
 from app.recruitment.service import RecruitmentPlan, open_recruitment, plan_recruitment
 from emulators.prolific.server import Emulator, running
+from testbed.browser import KEPT, chromium
+from testbed.builders import COLOURS, a_campaign, an_account
+from testbed.recruits import an_account_on, do_all_due
+from testbed.system import System, running_system
 from tests.conftest import forget_settings
 from tests.support.axe import violations
-from tests.support.browser import KEPT, chromium
-from tests.support.builders import COLOURS, a_campaign, an_account
 from tests.support.person import SLOW, Person
-from tests.support.recruits import an_account_on, do_all_due
-from tests.support.system import System, running_system
 
 pytestmark = pytest.mark.browser
 

@@ -19,12 +19,12 @@ from app.recruitment.models import Submission
 from emulators.mturk.server import Emulator
 from emulators.mturk.server import running as running_emulator
 from likewise.embedded import free_port
+from testbed.browser import chromium
+from testbed.builders import a_campaign, an_account
+from testbed.system import System, running_system, wait_until
 from tests.conftest import forget_settings
 from tests.emulators.support import Crowd
 from tests.support.axe import violations
-from tests.support.browser import chromium
-from tests.support.builders import a_campaign, an_account
-from tests.support.system import System, running_system, wait_until
 
 pytestmark = pytest.mark.browser
 SLOW = 20_000

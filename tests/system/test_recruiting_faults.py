@@ -23,6 +23,9 @@ from emulators.mturk.state import State
 from likewise.commands.simulate import run_market
 from likewise.marketplace import MarketPlay, WorkerBehaviour, WorkSession
 from likewise.markets import MTurkMarket
+from testbed.builders import a_campaign, a_collection, an_account, an_api_token
+from testbed.recruits import SECRET, an_account_on
+from testbed.system import System, wait_until
 from tests.support.books import (
     Paid,
     Requester,
@@ -31,10 +34,7 @@ from tests.support.books import (
     paid_by_ledger,
     paid_by_mturk,
 )
-from tests.support.builders import a_campaign, a_collection, an_account, an_api_token
-from tests.support.recruits import SECRET, an_account_on
 from tests.support.scale import FULL
-from tests.support.system import System, wait_until
 
 # A ninth of the first return the task and a ninth walk away; what those leave goes to others.
 FIRST, LEAVE, PLACES = (180, 20, 160) if FULL else (45, 5, 40)

@@ -20,11 +20,11 @@ from emulators.prolific.server import Emulator, running
 from likewise.commands.simulate import run_market
 from likewise.marketplace import MarketPlay, WorkerBehaviour, WorkSession
 from likewise.markets import ProlificMarket
+from testbed.builders import a_campaign, a_collection, an_account
+from testbed.recruits import an_account_on
+from testbed.system import System, wait_until
 from tests.support.books import Paid, Requester, owed_to_workers, paid_by_ledger
-from tests.support.builders import a_campaign, a_collection, an_account
-from tests.support.recruits import an_account_on
 from tests.support.scale import FULL
-from tests.support.system import System, wait_until
 from tests.system.test_recruiting_faults import a_requester, agrees, fill, kill_on_the_way
 
 # Of the first some return the study and as many walk away; some do not pass practice. Others get

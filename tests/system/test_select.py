@@ -16,7 +16,7 @@ from app.results.labels import read_labels
 from app.results.service import get_model
 from learning.simulation import VoteCrowd
 from likewise.simulation import CrowdRun
-from tests.support.builders import (
+from testbed.builders import (
     COLOURS,
     a_campaign,
     a_collection,
@@ -24,7 +24,7 @@ from tests.support.builders import (
     an_api_token,
     reloaded,
 )
-from tests.support.system import System, wait_until
+from testbed.system import System, wait_until
 from tests.system.test_loop import check_log_against_database, is_finished
 
 N_IMAGES, GUESSER = 180, 3

@@ -11,10 +11,10 @@ from app.accounts.service import create_sign_in_link
 from app.annotation.models import Answer
 from app.campaigns.models import Campaign, Grid
 from app.core.database import transaction
+from testbed.builders import a_campaign, an_account
+from testbed.system import System
 from tests.support.axe import violations, violations_of_colours
-from tests.support.builders import a_campaign, an_account
 from tests.support.person import SLOW, TILES, Person, Way
-from tests.support.system import System
 from tests.system.test_annotators_page import (
     DESK,
     PHONE,

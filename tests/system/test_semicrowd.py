@@ -8,8 +8,8 @@ from app.collections.models import Image
 from app.core.database import transaction
 from app.results.models import Clustering, EmbeddedImage, Model
 from app.results.own_clusters import read_memberships
-from tests.support.builders import COLOURS, a_campaign, a_collection, an_account, reloaded
-from tests.support.system import System, wait_until
+from testbed.builders import COLOURS, a_campaign, a_collection, an_account, reloaded
+from testbed.system import System, wait_until
 from tests.system.test_loop import a_crowd, check_log_against_database, is_finished
 
 N_IMAGES, ASKED = 800, 400

@@ -16,12 +16,12 @@ from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.recruitment.models import Payment
-from tests.support.builders import a_campaign, an_account, sign_in
+from testbed.builders import a_campaign, an_account, sign_in
+from testbed.servers import Servers
+from testbed.system import System, wait_until
 from tests.support.clock import HOUR, as_if_sealed_before, clock_was_set
 from tests.support.invariants import broken_invariants
 from tests.support.people import Person, a_person
-from tests.support.servers import Servers
-from tests.support.system import System, wait_until
 
 BUDGET = 4
 

@@ -8,8 +8,8 @@ from sqlalchemy import select
 
 from app.campaigns.models import Campaign
 from app.core.database import transaction
-from tests.support.builders import a_campaign, a_collection, an_account
-from tests.support.system import System, wait_until
+from testbed.builders import a_campaign, a_collection, an_account
+from testbed.system import System, wait_until
 from tests.system.test_dashboard import signed_in
 
 pytestmark = pytest.mark.browser

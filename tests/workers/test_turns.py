@@ -17,7 +17,7 @@ from app.core.outbox import OutboxMessage
 from app.core.settings import get_settings
 from app.jobs.models import Job
 from app.jobs.service import DRY_RUN, LEARN, request_job
-from tests.support.builders import a_campaign, a_collection, an_account
+from testbed.builders import a_campaign, a_collection, an_account
 
 SECOND = timedelta(seconds=1)
 pytestmark = pytest.mark.usefixtures("environment")

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from emulators.prolific.clock import stamp
 from emulators.prolific.hooks import Event, Subscription
+from emulators.prolific.models.common import stamp
 from emulators.prolific.models.completion import AddToGroup, RemoveFromGroup
 from emulators.prolific.objects import (
     Group,

@@ -13,10 +13,9 @@ from emulators.prolific.api.shapes import (
     submission_short,
 )
 from emulators.prolific.api.wire import Me, Page, StrictRoute, TheWorld, listed
-from emulators.prolific.clock import stamp
 from emulators.prolific.errors import bad, not_found
 from emulators.prolific.models import submissions as m
-from emulators.prolific.models.common import Strict
+from emulators.prolific.models.common import Strict, stamp
 from emulators.prolific.objects import Submission
 from emulators.prolific.rules import bonuses, reviewing
 

@@ -1,5 +1,6 @@
 """The base of all models, errors and lists."""
 
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,6 +17,11 @@ ObjectId = Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]
 Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$")]
 Text = Annotated[str, Field(min_length=1)]
 Email = Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$")]
+
+
+def stamp(moment: datetime) -> str:
+    """A time in the API's format: `2021-05-20T11:03:00.457000Z`."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class ErrorDetail(Strict):

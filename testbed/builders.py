@@ -10,6 +10,7 @@ import numpy as np
 from fastapi.testclient import TestClient
 from PIL import Image
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import create_account, create_sign_in_link
@@ -19,13 +20,17 @@ from app.campaigns.plan import CampaignPlan
 from app.campaigns.service import create_campaign, start_campaign
 from app.collections.models import Collection
 from app.collections.service import add_files, create_collection
-from app.core.database import transaction
+from app.core.database import Base, transaction
+from app.jobs.models import Job
+from app.jobs.service import request_job
+from app.planning.models import DryRun
 from app.recruitment.accounts import add_account
 from app.recruitment.invitations import invite_people
 from app.recruitment.ledger import Owed, owe
 from app.recruitment.links import LinkPlan, make_link
 from app.recruitment.models import Invitation, Payment, Posting, Recruitment, Submission
 from app.recruitment.service import RecruitmentPlan, plan_recruitment
+from app.results.models import Clustering, EmbeddedImage, Model
 from app.webhooks.events import EVENTS
 from app.webhooks.models import Webhook
 from app.webhooks.service import create_webhook, ping_webhook
@@ -195,3 +200,37 @@ def sign_in(client: TestClient | httpx.Client, account: Account) -> None:
         link = create_sign_in_link(session, account, "")
     response = client.post(link, follow_redirects=False)
     assert response.status_code == 303, response.text
+
+
+def a_model(session: Session, campaign: Campaign) -> None:
+    """A model of one image and its clusters, with the rows that it follows from."""
+    job: Job = request_job(session, campaign.id, 0)
+    added(session, DryRun(campaign_id=campaign.id, job_id=job.id, asked={}))
+    model = Model(
+        campaign_id=campaign.id,
+        job_id=job.id,
+        version=1,
+        round_number=1,
+        strategy="cen",
+        settings={},
+        metrics={},
+        n_answers=0,
+        artifact_key="models/none",
+    )
+    added(session, model)
+    added(session, EmbeddedImage(model_id=model.id, position=0, vector=[0.0, 1.0], x=0.0, y=1.0))
+    clustering = Clustering(
+        model_id=model.id,
+        name="Clusters",
+        algorithm="k-means",
+        parameters={},
+        labels=[0],
+        silhouettes=[0.0],
+        clusters=[],
+    )
+    added(session, clustering)
+
+
+def added(session: Session, row: Base) -> None:
+    session.add(row)
+    session.flush()

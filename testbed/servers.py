@@ -1,4 +1,4 @@
-"""Real servers for tests: one PostgreSQL and one Valkey a session, an empty database a test."""
+"""Real servers: one PostgreSQL and one Valkey a session, an empty database a test."""
 
 import subprocess
 import sys
@@ -12,10 +12,10 @@ import psycopg
 from psycopg import sql
 
 from likewise.embedded import EmbeddedPostgres, EmbeddedValkey
-from tests.support.databases import EMPTY, connect, empty_once_nobody_is_busy, others, shape
+from testbed.databases import EMPTY, connect, empty_once_nobody_is_busy, others, shape
 
 TEMPLATE = "likewise_template"
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)

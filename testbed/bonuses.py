@@ -22,7 +22,7 @@ from emulators.mturk.control import NewWorkers, add_workers
 from emulators.mturk.faults import FaultRule, FaultSettings
 from emulators.mturk.records import Assignment as Held
 from emulators.mturk.server import Emulator
-from tests.support.recruits import opened
+from testbed.recruits import opened
 
 THREADS = 6
 # A fifth of the calls fails before its effect, a fifth after it.

@@ -1,4 +1,4 @@
-"""Chromium for tests: the one that is installed, else Playwright's own."""
+"""Chromium: the one that is installed, else Playwright's own."""
 
 import shutil
 from collections.abc import Iterator, Sequence

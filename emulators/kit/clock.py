@@ -12,7 +12,7 @@ Work = Callable[[], None]
 class Clock:
     """`later` schedules work, `run_due` does the work that is due, `advance` skips time.
 
-    All of it runs on the server's event loop, so nothing needs a lock.
+    Nothing is done in between, and nothing here is locked.
     """
 
     def __init__(self) -> None:
@@ -38,15 +38,22 @@ class Clock:
         while self._planned and self._planned[0][0] <= self.seconds():
             heapq.heappop(self._planned)[2]()
 
-    def advance(self, seconds: float) -> None:
-        """Skip time, and stop at each moment at which work is due."""
+    def advance(self, seconds: float) -> datetime:
+        """Skip time, and stop at each moment at which work is due; returns the time. Raises
+        ValueError for a time before now, OverflowError for one that no calendar has."""
+        if seconds < 0:
+            raise ValueError("The clock cannot be set back.")
         end = self.seconds() + seconds
+        _check(end)
         while self._planned and self._planned[0][0] <= end:
             self._skipped += max(0.0, self._planned[0][0] - self.seconds())
             self.run_due()
         self._skipped += max(0.0, end - self.seconds())
+        return self.now()
 
 
-def stamp(moment: datetime) -> str:
-    """A time in the API's format: `2021-05-20T11:03:00.457000Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def _check(seconds: float) -> None:
+    try:
+        datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OSError) as error:
+        raise OverflowError("That is too far in the future.") from error

@@ -1,4 +1,4 @@
-"""The running system for tests: web server, Celery worker, dispatcher and Valkey as processes."""
+"""The running system: web server, Celery worker, dispatcher and Valkey as processes."""
 
 import os
 import signal
@@ -18,9 +18,9 @@ from sqlalchemy.exc import OperationalError
 
 from likewise.embedded import EmbeddedValkey, free_port
 from likewise.web_server import VARIABLES, command
-from tests.support.leaks import leaks_in_logs, secrets_now
-from tests.support.servers import ROOT
-from tests.support.settings import used_here
+from testbed.leaks import leaks_in_logs, secrets_now
+from testbed.servers import ROOT
+from testbed.settings import used_here
 
 # A training gives way to all else, so that it may take long where tests share two cores.
 WAIT_SECONDS = 240.0

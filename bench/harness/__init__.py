@@ -1,0 +1,1 @@
+"""What benchmarks share: their command line, processes, stored rows, tables, plots and systems."""

@@ -1,0 +1,1 @@
+"""What the emulators share: server, clock and pages."""
