@@ -8,6 +8,7 @@ import argparse
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,8 +23,9 @@ import uvicorn
 from app.core.priority import give_way
 
 logger = logging.getLogger(__name__)
-# The priority is lower than that of annotators and pages, and higher than that of trainings.
-NICENESS = 10
+# The priority is lower than that of annotators and pages, and higher than that of trainings; not so
+# low that a busy machine would keep requesters waiting for good.
+NICENESS = 3
 # If memory runs out, Linux kills this process rather than the one that annotators wait for.
 OOM_SCORE = "500"
 # The pause before a restart doubles up to LONGEST_PAUSE, unless the process ran for WHILE_SECONDS.
@@ -117,8 +119,14 @@ def _end_with_parent() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _give_way() -> None:
-    give_way(os.getpid(), NICENESS)
+class _Server(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Give way once it can answer: requests wait for its start, and then it is short."""
+        await super().startup(sockets)
+        give_way(os.getpid(), NICENESS)
+
+
+def _be_ended_first() -> None:
     score = Path("/proc/self/oom_score_adj")
     if score.exists():
         score.write_text(OOM_SCORE)
@@ -128,7 +136,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("socket")
     options = parser.parse_args()
-    _give_way()
+    _be_ended_first()
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     config = uvicorn.Config(
         "app.main:served_heavy",
@@ -144,7 +152,7 @@ def main() -> None:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    uvicorn.Server(config).run()
+    _Server(config).run()
 
 
 if __name__ == "__main__":
