@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from app import tables
 from testbed.servers import Servers, running_servers
 from testbed.settings import forget_settings
+
+# Services are called here as in every process, with all tables and answers to hooks.
+__all__ = ["own_servers", "tables", "use", "use_new_database"]
 
 
 @contextmanager
