@@ -193,8 +193,8 @@ def report(found: list[Found], options: argparse.Namespace) -> str:
     body = []
     for name, rows in of.items():
         clusters = sorted({one.n_clusters for one in rows})
-        told = str(clusters[0]) if len(clusters) == 1 else f"{clusters[0]}–{clusters[-1]}"
-        body.append([name, told, *(spread(getattr(one, key) for one in rows) for key in MEASURES)])
+        shown = str(clusters[0]) if len(clusters) == 1 else f"{clusters[0]}–{clusters[-1]}"
+        body.append([name, shown, *(spread(getattr(one, key) for one in rows) for key in MEASURES)])
     head = ["method", "clusters", "AMI, all images", "AMI, not asked about", "ARI"]
     lines += [*table(head, body), ""]
     for name in methods[1:-1]:

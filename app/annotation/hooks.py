@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pay:
-    """What an assignment pays, in hundredths of a currency."""
+    """What an assignment pays, in cents (minor units)."""
 
     reward_cents: int
     currency: str

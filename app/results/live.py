@@ -34,7 +34,7 @@ PAUSE_SECONDS = 0.5
 LONGEST_SECONDS = 600.0
 # This makes proxies keep a silent stream open.
 PING_SECONDS = 15
-# Pages are told of news one after another, so that they do not all write at the same moment while
+# Pages learn of news one after another, so that they do not all write at the same moment while
 # an annotator waits.
 BETWEEN_PAGES_SECONDS = 0.005
 # An event loop, a campaign, an account.

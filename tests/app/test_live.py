@@ -67,7 +67,7 @@ def test_pages_that_follow_a_campaign_share_its_readings(readings: Readings) -> 
         await begun(readings, 1)
         readings.may_end.release()
         await begun(readings, 2)
-        # Who comes later is told at once what was read last.
+        # Who comes later gets at once what was read last.
         assert await a_page(campaign, account) == ["1"]
         readings.may_end.release(100)
         assert [await page for page in pages] == [["1", "2"]] * 40

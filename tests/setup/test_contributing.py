@@ -270,14 +270,14 @@ def test_every_strategy_is_one_file_that_the_package_imports() -> None:
 
 def test_every_setting_is_in_the_table_that_the_recipe_names() -> None:
     assert "docs/operations.md" in named_in(sections()["Add a server setting"])
-    told = (ROOT / "docs/operations.md").read_text()
+    table = (ROOT / "docs/operations.md").read_text()
     own = [name for name, field in Settings.model_fields.items() if not field.validation_alias]
-    assert [name for name in own if f"| `LIKEWISE_{name.upper()}` |" not in told] == []
+    assert [name for name in own if f"| `LIKEWISE_{name.upper()}` |" not in table] == []
 
 
 def test_every_campaign_field_is_in_the_models_that_the_recipe_names() -> None:
-    told = sections()["Add a campaign field"]
-    assert {"app/campaigns/plan.py", "tools/campaign_table.py"} <= named_in(told)
+    recipe = sections()["Add a campaign field"]
+    assert {"app/campaigns/plan.py", "tools/campaign_table.py"} <= named_in(recipe)
     planned = set(CampaignPlan.model_fields)
     for model in (NewCampaign, CampaignChanges, CampaignOut):
         assert planned <= set(model.model_fields), model.__name__
