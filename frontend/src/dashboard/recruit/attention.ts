@@ -1,7 +1,7 @@
 /** What somebody has to look at: flagged work, payments that stopped, and whatever else the books
  * and the platform do not agree about. One row for each, with what can be done about it. */
 import type { Difference, Payment, Recruitment, Submission } from '../../api/types';
-import { amount } from '../wizard/money';
+import { amount } from '../../lib/format';
 import { platformOf, whatFor } from './words';
 
 export type Action =
