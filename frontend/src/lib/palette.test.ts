@@ -1,22 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PALETTE, coloursOf, paletteOf } from './palette';
-
-describe('colours of an attribute', () => {
-  it('gives equal values equal colours, and lists the most frequent first', () => {
-    const { colours, legend } = coloursOf(['b', 'a', 'b', null]);
-    expect(colours[0]).toBe(colours[2]);
-    expect(colours[0]).not.toBe(colours[1]);
-    expect(legend.map((entry) => [entry.value, entry.count])).toEqual([
-      ['b', 2],
-      ['a', 1],
-    ]);
-  });
-
-  it('colours every point even when there are many values', () => {
-    const values = Array.from({ length: 40 }, (_, k) => `value ${k}`);
-    expect(coloursOf(values).colours.every((colour) => colour.startsWith('#'))).toBe(true);
-  });
-});
+import { PALETTE, paletteOf } from './palette';
 
 describe('names of colours', () => {
   it('are votes, too', () => {

@@ -203,7 +203,8 @@ export class MapEngine {
       layout.index.order,
       (image) => (colouring.slots[image] ?? 0) | (this.chosen.has(image) ? CHOSEN : 0),
     );
-    this.surface.setColours(codes, paletteOf(colouring.colours, this.dimmed));
+    const colours = colouring.colours.map(this.theme.resolve);
+    this.surface.setColours(codes, paletteOf(colours, this.dimmed));
   }
 
   private soon(): void {
