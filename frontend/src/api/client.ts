@@ -23,7 +23,7 @@ type Without<Operation, Given extends string> = Operation extends {
 type Remaining<Path> = keyof Path extends never ? { path?: never } : { path: Path };
 
 const ROOT = '/api/v1';
-const CAMPAIGN = `${ROOT}/campaigns/{campaign_id}`;
+const CAMPAIGN = `${ROOT}/campaigns/{campaign_id}` as const;
 
 function clientOf<Paths extends object>(root: string) {
   return createClient<Paths>({
