@@ -7,7 +7,7 @@ Redis it is read every few seconds, so a page is at worst a little late.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
@@ -56,7 +56,9 @@ def progress_json(campaign_id: UUID, account_id: UUID) -> str | None:
         return ProgressOut.of(read_progress(session, campaign)).model_dump_json()
 
 
-async def progress_events(campaign_id: UUID, account_id: UUID) -> AsyncIterator[dict[str, str]]:
+async def progress_events(
+    campaign_id: UUID, account_id: UUID
+) -> AsyncGenerator[dict[str, str], None]:
     """Yield `progress` events: the first immediately, then one per change, at most two a second.
 
     A `changed` event without data means that something changed that is not part of the progress,

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import aclosing
 from uuid import UUID, uuid4
 
 import pytest
@@ -42,15 +43,12 @@ def a_page(campaign: UUID, account: UUID, n: int = 1) -> asyncio.Task[list[str]]
 
     async def follow() -> list[str]:
         progress: list[str] = []
-        events = live.progress_events(campaign, account)
-        try:
+        async with aclosing(live.progress_events(campaign, account)) as events:
             async for event in events:
                 progress += [event["data"]] if event["event"] == "progress" else []
                 if len(progress) == n:
-                    return progress
-            return progress
-        finally:
-            await events.aclose()
+                    break
+        return progress
 
     return asyncio.create_task(follow())
 
