@@ -12,7 +12,8 @@ import numpy as np
 from sqlalchemy import select
 
 from app.campaigns.models import Campaign
-from app.campaigns.service import CampaignPlan, create_campaign, start_campaign
+from app.campaigns.plan import CampaignPlan
+from app.campaigns.service import create_campaign, start_campaign
 from app.core.database import transaction
 from app.jobs.service import latest_job
 from app.results.models import EmbeddedImage

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from jinja2 import FunctionLoader
 from sqlalchemy import func, select
+from starlette.templating import Jinja2Templates
 
 from app.accounts.models import Account
 from app.annotation.models import Annotator, Answer, Assignment
@@ -98,10 +99,12 @@ def states() -> list[tuple[str, bool]]:
 
 def set_sandbox(monkeypatch: pytest.MonkeyPatch, flags: str) -> None:
     """MTurk does not say what its frames are allowed: here are other flags than the emulator's."""
-    folder = Path(pages.__file__).parent / "templates"
+    env = pages._templates.env
+    assert env.loader is not None
+    source_of = env.loader.get_source
 
     def changed(name: str) -> str:
-        return (folder / name).read_text().replace(SANDBOXES["with its origin"], flags)
+        return source_of(env, name)[0].replace(SANDBOXES["with its origin"], flags)
 
-    changing = pages._templates.overlay(loader=FunctionLoader(changed))
+    changing = Jinja2Templates(env=env.overlay(loader=FunctionLoader(changed)))
     monkeypatch.setattr(pages, "_templates", changing)
