@@ -100,7 +100,7 @@ def running_servers(folder: Path) -> Iterator[Servers]:
 
 def forget_after_a_power_cut(postgres: EmbeddedPostgres) -> None:
     """Nothing waits for the disk: no test cuts power, and our own processes lose nothing when they
-    are killed. PostgreSQL does: whoever ends it at once resets synchronous_commit before."""
+    are killed. PostgreSQL does: anything that ends it at once resets synchronous_commit before."""
     with psycopg.connect(postgres.uri, autocommit=True) as connection:
         for name in ("fsync", "full_page_writes", "synchronous_commit"):
             connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(name)))

@@ -22,7 +22,7 @@ def used_here(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def forget_settings() -> None:
-    """Everything that was made from settings is made anew at its next use."""
+    """Everything that was made from settings is made again at its next use."""
     settings.get_settings.cache_clear()
     database.get_engine.cache_clear()
     database._downloads.cache_clear()
