@@ -44,10 +44,12 @@ export type ImagePage = Schemas['ImagePage'];
 export type Campaign = Schemas['CampaignOut'];
 export type CampaignAction = operations['act_on_campaign']['parameters']['path']['action'];
 export type CampaignChanges = Schemas['CampaignChanges'];
+export type NewCampaign = Schemas['NewCampaign'];
 export type Options = Schemas['OptionsOut'];
 export type Strategy = Schemas['StrategyOut'];
 export type Plan = Schemas['PlanOut'];
 export type DryRun = Schemas['DryRunOut'];
+export type DryRunIn = Schemas['DryRunIn'];
 export type DryRunPoint = Schemas['PointOut'];
 export type Groupings = Schemas['GroupingsOut'];
 export type Progress = Schemas['ProgressOut'];
@@ -108,6 +110,9 @@ export type EstimateIn = Schemas['EstimateIn'];
 export type NewRecruitment = Schemas['NewRecruitment'];
 export type Submission = Schemas['SubmissionOut'];
 export type Payment = Schemas['PaymentOut'];
+export type PaymentState = NonNullable<
+  NonNullable<operations['list_payments']['parameters']['query']>['state']
+>;
 export type PaymentTotal = Schemas['TotalOut'];
 export type PaymentTotals = Schemas['TotalsOut'];
 export type Reconciliation = Schemas['ReconciliationOut'];

@@ -3,7 +3,7 @@ import { at, modelApi, reply, type ModelApi } from '../../api/client';
 import type { Clustering, ClusteringSummary, ClusterSuggestion } from '../../api/types';
 import { RequestState } from '../../lib/request.svelte';
 
-type Algorithm = Clustering['algorithm'];
+type Algorithm = Exclude<Clustering['algorithm'], 'model'>;
 
 export class Clusterings {
   all = $state.raw<ClusteringSummary[] | null>(null);
@@ -45,7 +45,7 @@ export class Clusterings {
   }
 
   async make(algorithm: Algorithm, n_clusters: number): Promise<void> {
-    const body = { algorithm, n_clusters };
+    const body = { algorithm, n_clusters, name: '' };
     await this.replace(() => this.api.POST('/clusterings', { body }));
   }
 
@@ -57,7 +57,7 @@ export class Clusterings {
 
   async merge(clusters: number[]): Promise<void> {
     if (!this.shown) return;
-    const call = { ...at({ clustering_id: this.shown.id }), body: { clusters } };
+    const call = { ...at({ clustering_id: this.shown.id }), body: { clusters, name: '' } };
     await this.replace(() => this.api.POST('/clusterings/{clustering_id}/merge', call));
   }
 

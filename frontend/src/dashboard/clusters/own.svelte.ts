@@ -43,7 +43,7 @@ export class OwnMemberships {
     this.members = [];
     const told = await this.request.run(() => reply(api.GET('/own-clusters')));
     if (!told || api !== this.api) return;
-    this.told = told;
+    this.told = told as OwnClusters;
     // A cluster of another model is not one of this.
     await this.choose({ cluster: null });
   }
@@ -53,7 +53,7 @@ export class OwnMemberships {
     const { api } = this;
     if (!api) return;
     const told = await this.request.run(() => reply(api.GET('/own-clusters')));
-    if (told && api === this.api) this.told = told;
+    if (told && api === this.api) this.told = told as OwnClusters;
   }
 
   async choose(changes: Partial<Filter>): Promise<void> {

@@ -19,9 +19,9 @@ export async function clusterColumn(api: ModelApi, id: string): Promise<Column> 
   const { labels, clusters } = await reply(
     api.GET('/clusterings/{clustering_id}', at({ clustering_id: id })),
   );
-  const at = new Map(clusters.map(({ index }, k) => [index, k]));
+  const slots = new Map(clusters.map(({ index }, k) => [index, k]));
   return {
     values: clusters.map(({ index, name }) => name || `cluster ${index + 1}`),
-    codes: labels.map((label) => at.get(label) ?? -1),
+    codes: labels.map((label) => slots.get(label) ?? -1),
   };
 }

@@ -108,7 +108,9 @@ export class PictureSource {
 
   private async load(layout: LayoutName, { tile, kind }: Wanted, batch: Wanted[]): Promise<void> {
     try {
-      const bytes = await (tile ? this.sheet(layout, tile) : this.bundle(kind, batch));
+      const bytes = await (tile
+        ? this.sheet(layout, tile)
+        : this.bundle(kind as 'small' | 'thumb', batch));
       const parts = tile ? [new Uint8Array(bytes)] : slices(bytes);
       await Promise.all(batch.map(({ key }, k) => this.decode(key, kind, parts[k])));
     } catch (problem) {
@@ -126,7 +128,7 @@ export class PictureSource {
     return reply(api.GET('/map/sheets/{level}/{column}/{row}', call));
   }
 
-  private bundle(size: Kind, batch: readonly Wanted[]): Promise<ArrayBuffer> {
+  private bundle(size: 'small' | 'thumb', batch: readonly Wanted[]): Promise<ArrayBuffer> {
     const params = { path: { size }, query: { at: batch.map(({ image }) => image) } };
     const call = { params, parseAs: 'arrayBuffer', signal: this.stopped.signal } as const;
     return reply(campaignApi(this.campaignId).GET('/map/pictures/{size}', call));

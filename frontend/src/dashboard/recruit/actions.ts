@@ -5,8 +5,8 @@ import type { Action, Item } from './attention';
 export interface Decision {
   readonly reason: string;
   readonly category?: string;
-  readonly amount_cents?: number;
-  readonly part?: true;
+  readonly amount_cents?: number | null;
+  readonly part?: boolean;
 }
 
 /** The request that carries out an action on an item. */
@@ -14,9 +14,9 @@ export function callOf(
   api: CampaignApi,
   { lost, payment, submission }: Item,
   action: Action,
-  { reason, category, amount_cents = 0, part }: Decision,
+  { reason, category = '', amount_cents, part = false }: Decision,
 ): Promise<{ data?: unknown }> {
-  const bonus = { amount_cents, reason };
+  const bonus = { amount_cents: amount_cents ?? 0, reason };
   if (action === 'compensate') {
     const place = at({ assignment_id: lost?.assignment_id ?? '' });
     return api.POST('/assignments/{assignment_id}/compensate', { ...place, body: bonus });

@@ -2,6 +2,7 @@
 import { allItems, api, at, campaignApi, reply, type CampaignApi } from '../../api/client';
 import type {
   ChannelAccount,
+  PaymentState,
   PaymentTotal,
   Reconciliation,
   RecruitingOptions,
@@ -11,7 +12,7 @@ import type {
 import { attention, type Found, type Item } from './attention';
 
 /** States of payments that wait for a person. */
-const STOPPED = ['held', 'failed', 'parked'];
+const STOPPED: PaymentState[] = ['held', 'failed', 'parked'];
 
 export class Recruiting {
   options = $state.raw<RecruitingOptions | null>(null);
@@ -68,9 +69,9 @@ export class Recruiting {
         ),
       ),
     ]);
-    const stopped = totals.filter(({ state }) => STOPPED.includes(state));
+    const stopped = STOPPED.filter((state) => totals.some((one) => one.state === state));
     const payments = await Promise.all(
-      [...new Set(stopped.map(({ state }) => state))].map((state) =>
+      stopped.map((state) =>
         allItems((page) => this.api.GET('/payments', { params: { query: { ...page, state } } })),
       ),
     );

@@ -1,7 +1,14 @@
 /** A campaign being set up: every change is saved as a draft, so that nothing is lost. */
 import { allItems, api, at, campaignApi, reply } from '../../api/client';
 import { ApiError } from '../../api/errors';
-import type { Campaign, CampaignChanges, Collection, Options, Plan } from '../../api/types';
+import type {
+  Campaign,
+  CampaignChanges,
+  Collection,
+  NewCampaign,
+  Options,
+  Plan,
+} from '../../api/types';
 import { beginWith, suggestedBudget, viewsOf } from './suggestions';
 
 /** Milliseconds of quiet after typing. */
@@ -77,7 +84,7 @@ export class CampaignDraft {
     const { options } = this;
     await this.tell(async () => {
       const body = beginWith(collection, 'grid', options);
-      this.campaign = await reply(api().POST('/campaigns', { body }));
+      this.campaign = await reply(api().POST('/campaigns', { body: body as NewCampaign }));
       history.replaceState(null, '', `/campaigns/${this.campaign.id}/edit`);
       await this.readPlan();
     });
