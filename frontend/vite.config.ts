@@ -19,6 +19,7 @@ export default defineConfig({
   },
   test: {
     include: ['src/**/*.test.ts'],
+    setupFiles: ['src/api/test-setup.ts'],
     environment: 'node',
   },
 });

@@ -26,6 +26,8 @@ Kind = Literal["reward", "bonus", "screen_out", "outside"]
 COMMITTED = ("due", "running", "paid", "parked")
 OVER_LIMIT = "The spending limit would be passed. Raise it, or cancel this payment."
 AWAITS_WORD = "Awaits your word."
+# Names of these reasons, for programs; any other reason is only a sentence.
+WHY_CODES = {OVER_LIMIT: "over_limit", AWAITS_WORD: "awaits_approval"}
 # The rule of the bonus for extra grids.
 EXTRA = "extra"
 # After this time, work that a platform does not list was not submitted.

@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from app.core.fields import StrictBool, StrictInt
+from app.recruitment.ledger import WHY_CODES
 from app.recruitment.models import Payment, Recruitment, Submission
 from app.recruitment.report import Difference, Reconciliation
 from app.recruitment.schemas import MoneyOut
@@ -94,7 +95,8 @@ class SubmissionBonusIn(BonusIn):
 
 class PaymentOut(BaseModel):
     """A payment of the ledger. `history` lists every attempt with its time and the platform's
-    response."""
+    response. `why_code` names the reason in `why` if it is `awaits_approval` or `over_limit`; else
+    it is empty."""
 
     id: UUID
     recruitment_id: UUID
@@ -108,6 +110,7 @@ class PaymentOut(BaseModel):
     reason: str
     state: str
     why: str
+    why_code: str
     attempts: int
     paid_at: datetime | None
     created_at: datetime
@@ -128,6 +131,7 @@ class PaymentOut(BaseModel):
             reason=payment.reason,
             state=payment.state,
             why=payment.why,
+            why_code=WHY_CODES.get(payment.why, ""),
             attempts=payment.attempts,
             paid_at=payment.paid_at,
             created_at=payment.created_at,

@@ -1,5 +1,5 @@
 /** The annotator's session: opened when it is first needed, and again when its token has expired. */
-import { ApiError } from '../api/client';
+import { ApiError } from '../api/errors';
 import type { Session } from '../api/types';
 import { type HeadStart, takeHeadStart } from '../head-start';
 import * as api from './api';

@@ -1,6 +1,5 @@
 /** The annotators' calls, by name. A bearer token says who calls: cookies are never sent. */
-import * as client from '../api/client';
-import type { RequestOptions } from '../api/client';
+import { cutOff, problemOf, unreachable } from '../api/errors';
 import type {
   AnswerIn,
   AnswerOut,
@@ -21,8 +20,43 @@ import type { Size } from './pictures';
 export const ROOT = '/api/v1/annotate';
 export const NO_COOKIES = { credentials: 'omit' } as const;
 
-function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
-  return client.request(ROOT + path, { ...options, ...NO_COOKIES });
+interface Call {
+  method?: 'GET' | 'POST' | 'PUT';
+  token?: string;
+  /** Sent as JSON. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** Lets a small request finish while the page is being left. */
+  keepalive?: boolean;
+}
+
+async function request<T>(path: string, call: Call): Promise<T> {
+  const response = await send(path, call);
+  return response.status === 204 ? (undefined as T) : read(response.json() as Promise<T>);
+}
+
+async function send(path: string, { token, body, ...init }: Call): Promise<Response> {
+  const headers = new Headers({ ...init.headers, Accept: 'application/json' });
+  if (token !== undefined) headers.set('Authorization', `Bearer ${token}`);
+  if (body !== undefined) headers.set('Content-Type', 'application/json');
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+  const response = await fetch(ROOT + path, {
+    method: 'GET',
+    ...init,
+    ...sent,
+    ...NO_COOKIES,
+    headers,
+  }).catch(() => {
+    throw unreachable();
+  });
+  if (response.ok) return response;
+  throw problemOf(response.status, await response.json().catch(() => null));
+}
+
+function read<T>(body: Promise<T>): Promise<T> {
+  return body.catch(() => {
+    throw cutOff();
+  });
 }
 
 /** Path and body of the request that opens a session. */
@@ -60,8 +94,8 @@ export function leaseAhead(token: string): Promise<Handout> {
   return request('/leases/ahead', { method: 'POST', token });
 }
 
-export function leaseImages(token: string, lease: string, size: Size): Promise<ArrayBuffer> {
-  return client.requestBytes(`${ROOT}/leases/${lease}/images/${size}`, { token, ...NO_COOKIES });
+export async function leaseImages(token: string, lease: string, size: Size): Promise<ArrayBuffer> {
+  return read((await send(`/leases/${lease}/images/${size}`, { token })).arrayBuffer());
 }
 
 export function saveDraft(token: string, lease: string, body: DraftIn): Promise<DraftSaved> {

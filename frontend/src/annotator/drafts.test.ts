@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ApiError } from '../api/client';
+import { ApiError } from '../api/errors';
 import { DraftSaver, localDraft, resumeFrom } from './drafts';
 
 const mine = { groups: [0, 1], descriptions: ['red', 'blue'] };

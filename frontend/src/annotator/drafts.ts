@@ -1,5 +1,5 @@
 /** Unfinished grids: a copy in the browser at once, one on the server a moment later. */
-import { ApiError } from '../api/client';
+import { ApiError } from '../api/errors';
 import type { Lease } from '../api/types';
 import { type Draft, merge } from './grouping';
 import { backoff } from './retry';

@@ -5,7 +5,7 @@
 import { LEFT } from './grouping';
 import { listen, swallowClick } from './pointers';
 
-export interface Hands {
+export interface Handlers {
   /** The images that go along when this one is carried. */
   taken(image: number): readonly number[];
   /** Puts images in a group, or in the tray (LEFT). */
@@ -33,7 +33,7 @@ const EDGE = 48;
 const HOLD = 450;
 
 /** Svelte attachment: lets the images under a node be carried. */
-export function carryImages(hands: Hands): (node: HTMLElement) => () => void {
+export function carryImages(handlers: Handlers): (node: HTMLElement) => () => void {
   return (node) => {
     let carried: Carried | null = null;
 
@@ -44,9 +44,9 @@ export function carryImages(hands: Hands): (node: HTMLElement) => () => void {
       const { pointerId: pointer, clientX: x, clientY: y } = event;
       const timer = setTimeout(() => {
         if (carried) carried.holding = true;
-        hands.hold(image);
+        handlers.hold(image);
       }, HOLD);
-      const images = hands.taken(image);
+      const images = handlers.taken(image);
       carried = { element, images, pointer, x, y, ghost: null, holding: false, timer };
     }
 
@@ -56,13 +56,13 @@ export function carryImages(hands: Hands): (node: HTMLElement) => () => void {
       if (carried.ghost === null) {
         if (Math.hypot(x - carried.x, y - carried.y) < CLICK) return;
         clearTimeout(carried.timer);
-        if (carried.holding) hands.release();
+        if (carried.holding) handlers.release();
         node.setPointerCapture(carried.pointer);
         carried.ghost = ghostOf(carried.element, carried.images.length);
         mark(carried.images, true);
       }
       carried.ghost.style.translate = `${x - carried.x}px ${y - carried.y}px`;
-      hands.over(placeAt(x, y));
+      handlers.over(placeAt(x, y));
       scrollAtEdges(y);
     }
 
@@ -74,7 +74,7 @@ export function carryImages(hands: Hands): (node: HTMLElement) => () => void {
       swallowClick(node);
       if (ghost === null) return;
       const group = placeAt(event.clientX, event.clientY);
-      if (group !== null) hands.put(images, group);
+      if (group !== null) handlers.put(images, group);
     }
 
     function release(): void {
@@ -82,9 +82,9 @@ export function carryImages(hands: Hands): (node: HTMLElement) => () => void {
       clearTimeout(carried.timer);
       carried.ghost?.remove();
       mark(carried.images, false);
-      if (carried.holding) hands.release();
+      if (carried.holding) handlers.release();
       carried = null;
-      hands.over(null);
+      handlers.over(null);
     }
 
     function mark(images: readonly number[], isCarried: boolean): void {

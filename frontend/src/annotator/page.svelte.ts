@@ -1,6 +1,6 @@
 /** The page's life: session, what comes before the grids, and grids one after the other. */
 import { tick } from 'svelte';
-import { ApiError } from '../api/client';
+import { ApiError } from '../api/errors';
 import type { DraftIn, Handout, Lease, RemarkIn, Session, StageState, Step } from '../api/types';
 import type { HeadStart } from '../head-start';
 import { Access } from './access.svelte';

@@ -1,5 +1,5 @@
 /** Puts the pictures into the grid at work, and fetches those of the next grid ahead. */
-import { ApiError } from '../api/client';
+import { ApiError } from '../api/errors';
 import type { Access } from './access.svelte';
 import * as api from './api';
 import type { Board } from './board.svelte';

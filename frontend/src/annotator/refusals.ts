@@ -1,5 +1,5 @@
 /** What the server refuses who comes: some of it for good, some only for now. */
-import { ApiError } from '../api/client';
+import { ApiError } from '../api/errors';
 import type { Key } from './texts';
 
 /** Titles by the code of the refusal; the server's sentence says what to do. */

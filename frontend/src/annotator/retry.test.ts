@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { ApiError } from '../api/client';
+import { ApiError } from '../api/errors';
 import { backoff, withRetries } from './retry';
 
 const offline = new ApiError('network', 0, 'offline');

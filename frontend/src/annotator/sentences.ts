@@ -1,5 +1,5 @@
 /** What is said of an error that nobody here can help. */
-import { ApiError } from '../api/client';
+import { ApiError } from '../api/errors';
 import { type Key, t } from './texts';
 
 const SENTENCES: Record<string, Key> = {

@@ -1,5 +1,5 @@
 /** The grid at work as the annotator's other windows and devices share it: drafts and changes. */
-import { ApiError } from '../api/client';
+import { ApiError } from '../api/errors';
 import type { Lease } from '../api/types';
 import * as api from './api';
 import { Board } from './board.svelte';

@@ -1,117 +1,101 @@
-/** The only place that talks HTTP. Errors come back as problem+json and leave here as ApiError. */
-
+/**
+ * The requester's API: openapi-fetch over the schema that the server's code makes, so that paths,
+ * parameters, bodies and replies are checked. What the server refuses is thrown as ApiError.
+ */
+import createClient from 'openapi-fetch';
+import { ApiError, cutOff, problemOf, unreachable } from './errors';
+import type { paths } from './schema';
 import type { Page } from './types';
 
-export class ApiError extends Error {
-  constructor(
-    /** Stable name of the error, such as `lease_not_found`; `network` when no reply came. */
-    readonly code: string,
-    /** HTTP status; 0 when no reply came. */
-    readonly status: number,
-    /** A sentence for a human. */
-    readonly detail: string,
-  ) {
-    super(detail);
-    this.name = 'ApiError';
-  }
+/** The operations below a path, for which the parameters of that path are given already. */
+type Below<Root extends string, Given extends string> = {
+  [Path in keyof paths as Path extends `${Root}${infer Rest}` ? Rest : never]: {
+    [Method in keyof paths[Path]]: Without<paths[Path][Method], Given>;
+  };
+};
+type Without<Operation, Given extends string> = Operation extends {
+  parameters: { path: infer Path };
+}
+  ? Omit<Operation, 'parameters'> & {
+      parameters: Omit<Operation['parameters'], 'path'> & Remaining<Omit<Path, Given>>;
+    }
+  : Operation;
+type Remaining<Path> = keyof Path extends never ? { path?: never } : { path: Path };
 
-  /** The same request may succeed later: no reply, too many requests, or the server's own trouble. */
-  get temporary(): boolean {
-    return this.status === 0 || this.status === 429 || this.status >= 500;
-  }
+const ROOT = '/api/v1';
+const CAMPAIGN = `${ROOT}/campaigns/{campaign_id}` as const;
+
+function clientOf<Paths extends object>(root: string) {
+  return createClient<Paths>({
+    baseUrl: location.origin + root,
+    headers: { Accept: 'application/json' },
+    fetch: send,
+  });
 }
 
-export interface RequestOptions {
-  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Sent as JSON; a FormData is sent as it is. */
-  body?: unknown;
-  token?: string;
-  headers?: Record<string, string>;
-  signal?: AbortSignal;
-  /** Lets a small request finish while the page is being left. */
-  keepalive?: boolean;
-  /** `omit` sends no cookies. */
-  credentials?: RequestCredentials;
+/** Everything that belongs to no single campaign or collection. */
+export const api = () => clientOf<Below<typeof ROOT, never>>(ROOT);
+
+export const campaignApi = (id: string) =>
+  clientOf<Below<typeof CAMPAIGN, 'campaign_id'>>(`${ROOT}/campaigns/${id}`);
+
+export const modelApi = (id: string, version: number) =>
+  clientOf<Below<`${typeof CAMPAIGN}/models/{version}`, 'campaign_id' | 'version'>>(
+    `${ROOT}/campaigns/${id}/models/${version}`,
+  );
+
+export const collectionApi = (id: string) =>
+  clientOf<Below<`${typeof ROOT}/collections/{collection_id}`, 'collection_id'>>(
+    `${ROOT}/collections/${id}`,
+  );
+
+export type CampaignApi = ReturnType<typeof campaignApi>;
+export type ModelApi = ReturnType<typeof modelApi>;
+
+/** Parameters of an operation's path. */
+export function at<const Path>(path: Path): { params: { path: Path } } {
+  return { params: { path } };
 }
 
-export async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
-  const response = await send(path, options);
-  if (response.status === 204) return undefined as T;
-  return body(options, () => response.json() as Promise<T>);
+/** What the server replies; rejects with ApiError. */
+export async function reply<Data>(call: Promise<{ data?: Data }>): Promise<Data> {
+  try {
+    return (await call).data as Data;
+  } catch (error) {
+    if (error instanceof ApiError || (error as Error).name === 'AbortError') throw error;
+    throw cutOff();
+  }
 }
 
 /** All items of a list, page by page. */
-export async function requestAll<Item>(path: string): Promise<Item[]> {
+export async function allItems<Item>(
+  pageOf: (query: { limit: number; after?: string }) => Promise<{ data?: Page<Item> }>,
+): Promise<Item[]> {
   const items: Item[] = [];
   let after: string | null = null;
   do {
-    const query = new URLSearchParams({ limit: '1000', ...(after === null ? {} : { after }) });
-    const page: Page<Item> = await request(`${path}${path.includes('?') ? '&' : '?'}${query}`);
+    const page: Page<Item> = await reply(pageOf({ limit: 1000, ...(after ? { after } : {}) }));
     items.push(...page.items);
     after = page.next;
   } while (after !== null);
   return items;
 }
 
-/** The reply's bytes. */
-export async function requestBytes(
-  path: string,
-  options: RequestOptions = {},
-): Promise<ArrayBuffer> {
-  const response = await send(path, options);
-  return body(options, () => response.arrayBuffer());
-}
-
-async function body<T>({ signal }: RequestOptions, read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    throw new ApiError('network', 0, 'The connection was lost while the server was replying.');
-  }
-}
-
-async function send(path: string, options: RequestOptions): Promise<Response> {
-  const { method = 'GET', body, token, signal, keepalive, credentials = 'same-origin' } = options;
-  const headers = new Headers(options.headers);
-  headers.set('Accept', 'application/json');
-  if (token !== undefined) headers.set('Authorization', `Bearer ${token}`);
-  const init: RequestInit = { method, headers, credentials };
-  if (body instanceof FormData) {
-    init.body = body;
-  } else if (body !== undefined) {
-    headers.set('Content-Type', 'application/json');
-    init.body = JSON.stringify(body);
-  }
-  if (signal) init.signal = signal;
-  if (keepalive) init.keepalive = true;
-
+async function send(request: Request): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(path, init);
+    // A copy: a body can be sent once, and may be needed again.
+    response = await fetch(request.clone());
   } catch (error) {
-    if (signal?.aborted) throw error;
-    throw new ApiError('network', 0, 'The server cannot be reached. Check your connection.');
+    if (request.signal.aborted) throw error;
+    throw unreachable();
   }
   if (response.ok) return response;
-  const problem = await problemOf(response);
+  const problem = problemOf(response.status, await response.json().catch(() => null));
   if (problem.code === 'confirmation_required') {
-    // Loaded when it is needed: annotators never do.
     const { confirmIdentity } = await import('./confirm');
     const reason = 'This is a sensitive action, and you signed in a while ago.';
-    if (await confirmIdentity(reason)) return send(path, options);
+    if (await confirmIdentity(reason)) return send(request);
   }
   throw problem;
-}
-
-async function problemOf(response: Response): Promise<ApiError> {
-  const problem: unknown = await response.json().catch(() => null);
-  const fields = (problem ?? {}) as { code?: unknown; detail?: unknown };
-  return new ApiError(
-    typeof fields.code === 'string' ? fields.code : `http_${response.status}`,
-    response.status,
-    typeof fields.detail === 'string'
-      ? fields.detail
-      : `The server replied with an error (${response.status}).`,
-  );
 }

@@ -1,5 +1,5 @@
 /** Short names of the API's types; `npm run types` makes the schema from the server's code. */
-import type { components } from './schema';
+import type { components, operations } from './schema';
 
 type Schemas = components['schemas'];
 
@@ -42,10 +42,14 @@ export type Image = Schemas['ImageOut'];
 export type ImagePage = Schemas['ImagePage'];
 
 export type Campaign = Schemas['CampaignOut'];
+export type CampaignAction = operations['act_on_campaign']['parameters']['path']['action'];
+export type CampaignChanges = Schemas['CampaignChanges'];
+export type NewCampaign = Schemas['NewCampaign'];
 export type Options = Schemas['OptionsOut'];
 export type Strategy = Schemas['StrategyOut'];
 export type Plan = Schemas['PlanOut'];
 export type DryRun = Schemas['DryRunOut'];
+export type DryRunIn = Schemas['DryRunIn'];
 export type DryRunPoint = Schemas['PointOut'];
 export type Groupings = Schemas['GroupingsOut'];
 export type Progress = Schemas['ProgressOut'];
@@ -102,8 +106,13 @@ export type RecruitmentDryRun = Schemas['RecruitmentDryRunOut'];
 export type RecruitingOptions = Schemas['RecruitingOptionsOut'];
 export type ChannelOptions = Schemas['ChannelOptionsOut'];
 export type Estimate = Schemas['EstimateOut'];
+export type EstimateIn = Schemas['EstimateIn'];
+export type NewRecruitment = Schemas['NewRecruitment'];
 export type Submission = Schemas['SubmissionOut'];
 export type Payment = Schemas['PaymentOut'];
+export type PaymentState = NonNullable<
+  NonNullable<operations['list_payments']['parameters']['query']>['state']
+>;
 export type PaymentTotal = Schemas['TotalOut'];
 export type PaymentTotals = Schemas['TotalsOut'];
 export type Reconciliation = Schemas['ReconciliationOut'];

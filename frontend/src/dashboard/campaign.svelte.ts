@@ -1,6 +1,6 @@
 /** One event stream a campaign, shared by all islands of the page. */
-import { request } from '../api/client';
-import type { Progress } from '../api/types';
+import { at, campaignApi, reply } from '../api/client';
+import type { CampaignAction, Progress } from '../api/types';
 import { reconnectDelay } from './reconnect';
 
 export class LiveCampaign {
@@ -41,10 +41,9 @@ export class LiveCampaign {
     });
   }
 
-  async act(action: string): Promise<void> {
-    this.progress = await request<Progress>(`/api/v1/campaigns/${this.id}/actions/${action}`, {
-      method: 'POST',
-    });
+  async act(action: CampaignAction): Promise<void> {
+    const call = campaignApi(this.id).POST('/actions/{action}', at({ action }));
+    this.progress = await reply(call);
   }
 }
 

@@ -1,6 +1,6 @@
 /** What a model says of attributes and annotators, in words. */
 import type { Attribute, Insight, Round } from '../api/types';
-import { OTHERS, PALETTE } from './palette';
+import { OTHERS, PALETTE } from '../lib/palette';
 
 type Named = Pick<Attribute, 'index' | 'low' | 'high'> &
   Partial<Pick<Attribute, 'overall' | 'clusters'>>;

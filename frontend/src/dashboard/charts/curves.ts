@@ -1,8 +1,8 @@
 /** The curves of a campaign's models over answers, and what the next answers would bring. */
 import type { Progress } from '../../api/types';
 import { metricName } from '../metrics';
-import { PALETTE } from '../palette';
-import type { Point, Series } from './scale';
+import { PALETTE } from '../../lib/palette';
+import type { Point, Series } from '../../lib/scale';
 
 type Told = Pick<Progress, 'models' | 'outlook'>;
 

@@ -1,16 +1,17 @@
 /** The clusterings of the shown model, and the one that is looked at. */
-import { request } from '../../api/client';
-import type { Clustering, ClusteringSummary, ClusterSuggestion, Page } from '../../api/types';
-import { Asking } from '../loading.svelte';
+import { at, modelApi, reply, type ModelApi } from '../../api/client';
+import type { Clustering, ClusteringSummary, ClusterSuggestion } from '../../api/types';
+import { RequestState } from '../../lib/request.svelte';
 
-type Algorithm = Clustering['algorithm'];
+type Algorithm = Exclude<Clustering['algorithm'], 'model'>;
 
 export class Clusterings {
   all = $state.raw<ClusteringSummary[] | null>(null);
   shown = $state.raw<Clustering | null>(null);
   suggestion = $state.raw<ClusterSuggestion | null>(null);
-  readonly asking = new Asking();
+  readonly request = new RequestState();
   private path = '';
+  private api!: ModelApi;
 
   constructor(private readonly campaignId: string) {}
 
@@ -19,6 +20,7 @@ export class Clusterings {
     const path = `/api/v1/campaigns/${this.campaignId}/models/${version}`;
     if (path === this.path) return;
     this.path = path;
+    this.api = modelApi(this.campaignId, version);
     this.all = this.shown = this.suggestion = null;
     await this.list();
     const newest = (this.all as ClusteringSummary[] | null)?.[0];
@@ -26,38 +28,45 @@ export class Clusterings {
   }
 
   async show(id: string): Promise<void> {
-    const found = await this.ask<Clustering>(`/clusterings/${id}`);
+    const place = at({ clustering_id: id });
+    const found = await this.request.run(() =>
+      reply(this.api.GET('/clusterings/{clustering_id}', place)),
+    );
     if (found) this.shown = found;
   }
 
   async suggest(algorithm: Algorithm): Promise<number | undefined> {
-    const path = `/cluster-suggestion?algorithm=${algorithm}`;
-    const found = await this.ask<ClusterSuggestion>(path);
+    const params = { query: { algorithm } };
+    const found = await this.request.run(() =>
+      reply(this.api.GET('/cluster-suggestion', { params })),
+    );
     if (found) this.suggestion = found;
     return found?.n_clusters;
   }
 
   async make(algorithm: Algorithm, n_clusters: number): Promise<void> {
-    await this.replace('/clusterings', 'POST', { algorithm, n_clusters });
+    const body = { algorithm, n_clusters, name: '' };
+    await this.replace(() => this.api.POST('/clusterings', { body }));
   }
 
   async rename(name: string | null, names: Record<number, string> = {}): Promise<void> {
-    if (this.shown) await this.replace(`/clusterings/${this.shown.id}`, 'PATCH', { name, names });
+    if (!this.shown) return;
+    const call = { ...at({ clustering_id: this.shown.id }), body: { name, names } };
+    await this.replace(() => this.api.PATCH('/clusterings/{clustering_id}', call));
   }
 
   async merge(clusters: number[]): Promise<void> {
-    if (this.shown) {
-      await this.replace(`/clusterings/${this.shown.id}/merge`, 'POST', { clusters });
-    }
+    if (!this.shown) return;
+    const call = { ...at({ clustering_id: this.shown.id }), body: { clusters, name: '' } };
+    await this.replace(() => this.api.POST('/clusterings/{clustering_id}/merge', call));
   }
 
   async remove(): Promise<void> {
     if (!this.shown) return;
     const { id, merged_from } = this.shown;
-    const done = await this.asking.for(async () => {
-      await request(`${this.path}/clusterings/${id}`, { method: 'DELETE' });
-      return true;
-    });
+    const done = await this.request.succeeds(() =>
+      reply(this.api.DELETE('/clusterings/{clustering_id}', at({ clustering_id: id }))),
+    );
     if (!done) return;
     this.shown = null;
     await this.list();
@@ -71,20 +80,14 @@ export class Clusterings {
 
   private async list(): Promise<void> {
     const path = this.path;
-    const found = (await this.ask<Page<ClusteringSummary>>('/clusterings'))?.items;
-    if (found && path === this.path) this.all = found;
+    const found = await this.request.run(() => reply(this.api.GET('/clusterings')));
+    if (found && path === this.path) this.all = found.items;
   }
 
-  private async replace(path: string, method: 'POST' | 'PATCH', body: unknown): Promise<void> {
-    const made = await this.asking.for(() =>
-      request<Clustering>(`${this.path}${path}`, { method, body }),
-    );
+  private async replace(call: () => Promise<{ data?: Clustering }>): Promise<void> {
+    const made = await this.request.run(() => reply(call()));
     if (!made) return;
     this.shown = made;
     await this.list();
-  }
-
-  private ask<T>(path: string): Promise<T | undefined> {
-    return this.asking.for(() => request<T>(`${this.path}${path}`));
   }
 }

@@ -1,7 +1,7 @@
 /** The clusters that the shown model itself tells, and every image's place in them. */
-import { request } from '../../api/client';
-import type { Membership, OwnClusters, Page } from '../../api/types';
-import { Asking } from '../loading.svelte';
+import { modelApi, reply, type ModelApi } from '../../api/client';
+import type { Membership, OwnClusters } from '../../api/types';
+import { RequestState } from '../../lib/request.svelte';
 
 export interface Filter {
   order: 'uncertain' | 'position';
@@ -13,12 +13,14 @@ export interface Filter {
 const AT_ONCE = 60;
 
 /** The query of a part of the list. */
-export function queryOf({ order, cluster, asked }: Filter, after: string | null): string {
-  const query = new URLSearchParams({ order, limit: String(AT_ONCE) });
-  if (cluster !== null) query.set('cluster', String(cluster));
-  if (asked !== null) query.set('asked', String(asked));
-  if (after !== null) query.set('after', after);
-  return query.toString();
+export function queryOf({ order, cluster, asked }: Filter, after: string | null) {
+  return {
+    order,
+    limit: AT_ONCE,
+    cluster: cluster ?? undefined,
+    asked: asked ?? undefined,
+    after: after ?? undefined,
+  };
 }
 
 export class OwnMemberships {
@@ -26,30 +28,32 @@ export class OwnMemberships {
   members = $state.raw<Membership[]>([]);
   filter = $state.raw<Filter>({ order: 'uncertain', cluster: null, asked: null });
   next = $state.raw<string | null>(null);
-  readonly asking = new Asking();
-  private path = '';
+  readonly request = new RequestState();
+  private api: ModelApi | null = null;
+  private version = 0;
 
   constructor(private readonly campaignId: string) {}
 
   /** Those of another model. */
   async of(version: number): Promise<void> {
-    const path = `/api/v1/campaigns/${this.campaignId}/models/${version}`;
-    if (path === this.path) return;
-    this.path = path;
+    if (version === this.version) return;
+    this.version = version;
+    const api = (this.api = modelApi(this.campaignId, version));
     this.told = null;
     this.members = [];
-    const told = await this.asking.for(() => request<OwnClusters>(`${path}/own-clusters`));
-    if (!told || path !== this.path) return;
-    this.told = told;
+    const told = await this.request.run(() => reply(api.GET('/own-clusters')));
+    if (!told || api !== this.api) return;
+    this.told = told as OwnClusters;
     // A cluster of another model is not one of this.
     await this.choose({ cluster: null });
   }
 
   /** The names, which may have been given in the meantime. */
   async refresh(): Promise<void> {
-    const path = this.path;
-    const told = await this.asking.for(() => request<OwnClusters>(`${path}/own-clusters`));
-    if (told && path === this.path) this.told = told;
+    const { api } = this;
+    if (!api) return;
+    const told = await this.request.run(() => reply(api.GET('/own-clusters')));
+    if (told && api === this.api) this.told = told as OwnClusters;
   }
 
   async choose(changes: Partial<Filter>): Promise<void> {
@@ -62,12 +66,11 @@ export class OwnMemberships {
   }
 
   private async fetch(after: string | null): Promise<void> {
-    const { path, filter } = this;
-    const query = queryOf(filter, after);
-    const page = await this.asking.for(() =>
-      request<Page<Membership>>(`${path}/memberships?${query}`),
-    );
-    if (!page || path !== this.path || filter !== this.filter) return;
+    const { api, filter } = this;
+    if (!api) return;
+    const params = { query: queryOf(filter, after) };
+    const page = await this.request.run(() => reply(api.GET('/memberships', { params })));
+    if (!page || api !== this.api || filter !== this.filter) return;
     this.members = after === null ? page.items : [...this.members, ...page.items];
     this.next = page.next;
   }

@@ -1,6 +1,5 @@
 /** The collection of the page; it may not exist until its first file comes. */
-import { request } from '../../api/client';
-import type { Collection } from '../../api/types';
+import { api, collectionApi, reply } from '../../api/client';
 
 export class PageCollection {
   id = $state('');
@@ -28,10 +27,7 @@ export class PageCollection {
   }
 
   private async create(): Promise<string> {
-    const made = await request<Collection>('/api/v1/collections', {
-      method: 'POST',
-      body: { name: this.name },
-    });
+    const made = await reply(api().POST('/collections', { body: { name: this.name } }));
     this.name = made.name;
     this.id = made.id;
     history.replaceState(null, '', `/collections/${made.id}`);
@@ -40,7 +36,7 @@ export class PageCollection {
   }
 
   async rename(name: string): Promise<void> {
-    const renamed = await request<Collection>(this.root, { method: 'PATCH', body: { name } });
+    const renamed = await reply(collectionApi(this.id).PATCH('', { body: { name } }));
     this.name = renamed.name;
     this.entitle();
   }

@@ -1,8 +1,9 @@
 /** The images that a search finds, loaded page by page where they are looked at. */
 import { SvelteMap } from 'svelte/reactivity';
-import { ApiError, request, requestAll } from '../../api/client';
-import type { AttributeValues, Collection, Image, ImagePage } from '../../api/types';
-import { addressOf, nothingWanted, type Query } from './query';
+import { collectionApi, reply } from '../../api/client';
+import type { AttributeValues, Image } from '../../api/types';
+import { RequestState } from '../../lib/request.svelte';
+import { nothingWanted, parametersOf, type Query } from './query';
 
 const PAGE = 100;
 
@@ -13,7 +14,7 @@ export class ImageList {
   nImages = $state(0);
   attributes = $state.raw<AttributeValues[]>([]);
   loaded = $state(false);
-  error = $state('');
+  readonly request = new RequestState();
 
   private readonly pages = new SvelteMap<number, Image[]>();
   private readonly asked = new Set<number>();
@@ -51,10 +52,10 @@ export class ImageList {
   }
 
   private async count(withAttributes: boolean): Promise<void> {
-    await this.tell(async () => {
-      const root = `/api/v1/collections/${this.id}`;
-      this.nImages = (await request<Collection>(root)).n_images;
-      if (withAttributes) this.attributes = await requestAll<AttributeValues>(`${root}/attributes`);
+    await this.request.run(async () => {
+      const api = collectionApi(this.id);
+      this.nImages = (await reply(api.GET(''))).n_images;
+      if (withAttributes) this.attributes = (await reply(api.GET('/attributes'))).items;
     });
   }
 
@@ -84,10 +85,10 @@ export class ImageList {
     if (this.asked.has(page)) return;
     this.asked.add(page);
     const { generation } = this;
-    await this.tell(async () => {
-      const path = addressOf(this.id, this.query, page * PAGE, PAGE);
+    const params = { query: { ...parametersOf(this.query), offset: page * PAGE, limit: PAGE } };
+    await this.request.run(async () => {
       try {
-        const found = await request<ImagePage>(path);
+        const found = await reply(collectionApi(this.id).GET('/images', { params }));
         if (generation !== this.generation) return;
         if (this.total !== found.total) this.forgetBehind(found.total);
         this.total = found.total;
@@ -103,16 +104,6 @@ export class ImageList {
   private forgetBehind(total: number): void {
     for (const page of [...this.pages.keys()]) {
       if (page * PAGE >= total) this.pages.delete(page);
-    }
-  }
-
-  private async tell(act: () => Promise<void>): Promise<void> {
-    try {
-      await act();
-      this.error = '';
-    } catch (problem) {
-      if (!(problem instanceof ApiError)) throw problem;
-      this.error = problem.detail;
     }
   }
 }

@@ -1,4 +1,4 @@
-/** What is looked for in a collection, and its address. */
+/** What is looked for in a collection. */
 
 export interface Query {
   search: string;
@@ -23,14 +23,15 @@ export function isFiltered(query: Query): boolean {
   return query.search.trim() !== '' || query.attribute.length > 0 || query.missing.length > 0;
 }
 
-export function addressOf(id: string, query: Query, offset: number, limit: number): string {
-  const parameters = new URLSearchParams({ offset: String(offset), limit: String(limit) });
-  if (query.search.trim()) parameters.set('search', query.search);
-  for (const pair of query.attribute) parameters.append('attribute', pair);
-  for (const name of query.missing) parameters.append('missing', name);
-  if (query.sort !== 'position') parameters.set('sort', query.sort);
-  if (query.descending) parameters.set('descending', 'true');
-  return `/api/v1/collections/${id}/images?${parameters}`;
+/** As the server takes it. */
+export function parametersOf({ search, attribute, missing, sort, descending }: Query) {
+  return {
+    search: search.trim() ? search : undefined,
+    attribute: [...attribute],
+    missing: [...missing],
+    sort,
+    descending,
+  };
 }
 
 /** A list with the value in it, or without it if it was. */

@@ -28,26 +28,3 @@ export class Rate {
     this.samples = [];
   }
 }
-
-export function sizeText(bytes: number): string {
-  if (bytes < 1000) return `${Math.round(bytes)} B`;
-  const units = ['kB', 'MB', 'GB', 'TB'];
-  let value = bytes / 1000;
-  let unit = 0;
-  while (value >= 999.5 && unit < units.length - 1) {
-    value /= 1000;
-    unit += 1;
-  }
-  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
-}
-
-/** Rounded so that it does not jump about. */
-export function timeText(seconds: number): string {
-  if (!Number.isFinite(seconds)) return '';
-  if (seconds < 10) return 'a few seconds';
-  if (seconds < 55) return `${Math.ceil(seconds / 10) * 10} seconds`;
-  const minutes = Math.round(seconds / 60);
-  if (minutes < 60) return minutes <= 1 ? 'a minute' : `${minutes} minutes`;
-  const hours = Math.round(minutes / 30) / 2;
-  return hours === 1 ? 'an hour' : `${hours} hours`;
-}

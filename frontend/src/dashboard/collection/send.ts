@@ -1,5 +1,5 @@
 /** One request with files, with progress, which `fetch` cannot report. */
-import { ApiError } from '../../api/client';
+import { problemOf, unreachable } from '../../api/errors';
 import type { Upload } from '../../api/types';
 
 export interface Sending {
@@ -22,8 +22,7 @@ export function sendFiles(
   if (Object.keys(aliases).length > 0) form.append('aliases', JSON.stringify(aliases));
   return new Promise((resolve, reject) => {
     const http = new XMLHttpRequest();
-    const lost = () =>
-      reject(new ApiError('network', 0, 'The server cannot be reached. Check your connection.'));
+    const lost = () => reject(unreachable());
     let silence = setTimeout(() => http.abort(), SILENCE_MS);
     http.open('POST', `/api/v1/collections/${collectionId}/files`);
     http.setRequestHeader('Accept', 'application/json');
@@ -35,7 +34,7 @@ export function sendFiles(
     });
     http.addEventListener('load', () => {
       if (http.status < 300 && http.response) resolve(http.response as Upload);
-      else reject(problemOf(http));
+      else reject(problemOf(http.status, http.response));
     });
     http.addEventListener('error', lost);
     http.addEventListener('abort', lost);
@@ -46,13 +45,4 @@ export function sendFiles(
     });
     http.send(form);
   });
-}
-
-function problemOf(http: XMLHttpRequest): ApiError {
-  const body = (http.response ?? {}) as { code?: unknown; detail?: unknown };
-  return new ApiError(
-    typeof body.code === 'string' ? body.code : `http_${http.status}`,
-    http.status,
-    typeof body.detail === 'string' ? body.detail : `The server replied ${http.status}.`,
-  );
 }

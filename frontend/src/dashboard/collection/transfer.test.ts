@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ApiError } from '../../api/client';
+import { ApiError } from '../../api/errors';
 import type { Upload } from '../../api/types';
 import { itemOf, type Item } from './items';
 import { Transfer, type Server } from './transfer';

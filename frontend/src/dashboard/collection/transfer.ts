@@ -2,7 +2,7 @@
  * An upload: hashes files, asks the server which it has, sends the others in parallel batches, and
  * again after a lost connection. Knows no page and no browser, so that it can be tested.
  */
-import { ApiError } from '../../api/client';
+import { ApiError } from '../../api/errors';
 import type { Upload } from '../../api/types';
 import { MAX_FILES, takeBatch } from './batches';
 import { isTable, type Item } from './items';

@@ -1,6 +1,5 @@
 /** The page's view of an upload: numbers that change a few times a second, not 10,000 items. */
-import { request } from '../../api/client';
-import type { KnownFiles } from '../../api/types';
+import { collectionApi, reply } from '../../api/client';
 import { reconnectDelay } from '../reconnect';
 import { sha256 } from './hash';
 import type { Item, ItemState } from './items';
@@ -147,14 +146,11 @@ export class UploadView {
 }
 
 function serverOf(collectionId: string): Server {
-  const root = `/api/v1/collections/${collectionId}`;
+  const api = collectionApi(collectionId);
   return {
     async known(hashes) {
-      const reply = await request<KnownFiles>(`${root}/files/known`, {
-        method: 'POST',
-        body: { sha256: hashes },
-      });
-      return new Map(reply.known.map((file) => [file.sha256, file.filename]));
+      const { known } = await reply(api.POST('/files/known', { body: { sha256: hashes } }));
+      return new Map(known.map((file) => [file.sha256, file.filename]));
     },
     send: (files, onprogress, signal, aliases) =>
       sendFiles(collectionId, { files, onprogress, signal, aliases }),

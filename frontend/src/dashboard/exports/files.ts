@@ -18,7 +18,7 @@ export function kindOf(file: ExportFile): string {
 }
 
 /** What the shown model has besides an embedding. */
-export interface Tells {
+export interface Capabilities {
   insight: boolean;
   memberships: boolean;
   labels: boolean;
@@ -30,14 +30,14 @@ export function offered(
   files: ExportFile[],
   group: Group,
   hasModel: boolean,
-  tells: Tells,
+  capabilities: Capabilities,
 ): ExportFile[] {
   const there = {
     answers: true,
     model: hasModel,
-    insight: hasModel && tells.insight,
-    memberships: hasModel && tells.memberships,
-    labels: hasModel && tells.labels,
+    insight: hasModel && capabilities.insight,
+    memberships: hasModel && capabilities.memberships,
+    labels: hasModel && capabilities.labels,
   };
   return files.filter((file) => file.group === group && there[file.needs]);
 }

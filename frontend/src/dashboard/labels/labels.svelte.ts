@@ -1,7 +1,7 @@
 /** What the shown model tells of labels, and part of the labelled images. */
-import { request } from '../../api/client';
-import type { Label, LabelQuality, Page } from '../../api/types';
-import { Asking } from '../loading.svelte';
+import { modelApi, reply, type ModelApi } from '../../api/client';
+import type { Label, LabelQuality } from '../../api/types';
+import { RequestState } from '../../lib/request.svelte';
 import { queryOf, type Filter } from './labels';
 
 export class Labelled {
@@ -11,18 +11,19 @@ export class Labelled {
   next = $state.raw<string | null>(null);
   /** The list belongs to the filter; false while another is on its way. */
   current = $state(false);
-  readonly asking = new Asking();
-  private path = '';
+  readonly request = new RequestState();
+  private api: ModelApi | null = null;
+  private version = 0;
 
   constructor(private readonly campaignId: string) {}
 
   /** Those of another model; what is shown stays until they have come. */
   async of(version: number): Promise<void> {
-    const path = `/api/v1/campaigns/${this.campaignId}/models/${version}`;
-    if (path === this.path) return;
-    this.path = path;
-    const told = await this.asking.for(() => request<LabelQuality>(`${path}/label-quality`));
-    if (path !== this.path) return;
+    if (version === this.version) return;
+    this.version = version;
+    const api = (this.api = modelApi(this.campaignId, version));
+    const told = await this.request.run(() => reply(api.GET('/label-quality')));
+    if (api !== this.api) return;
     this.told = told ?? null;
     if (told) await this.choose({});
   }
@@ -38,10 +39,11 @@ export class Labelled {
   }
 
   private async fetch(after: string | null): Promise<void> {
-    const { path, filter } = this;
-    const query = queryOf(filter, after);
-    const page = await this.asking.for(() => request<Page<Label>>(`${path}/labels?${query}`));
-    if (!page || path !== this.path || filter !== this.filter) return;
+    const { api, filter } = this;
+    if (!api) return;
+    const params = { query: queryOf(filter, after) };
+    const page = await this.request.run(() => reply(api.GET('/labels', { params })));
+    if (!page || api !== this.api || filter !== this.filter) return;
     this.images = after === null ? page.items : [...this.images, ...page.items];
     this.next = page.next;
     this.current = true;

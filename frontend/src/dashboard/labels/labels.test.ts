@@ -42,13 +42,22 @@ function aVoter(annotator: number, n_votes: number, sensitivity: number, specifi
 
 describe('the list', () => {
   it('asks for the surest yes, for what is contested, or for the surest no', () => {
-    expect(queryOf({ tab: 'ranked', asked: null }, null)).toBe('order=likeliest&limit=48');
-    expect(queryOf({ tab: 'contested', asked: true }, null)).toBe(
-      'order=contested&contested=true&limit=48&asked=true',
-    );
-    expect(queryOf({ tab: 'no', asked: null }, 'x')).toBe(
-      'order=unlikeliest&label=no&limit=48&after=x',
-    );
+    expect(queryOf({ tab: 'ranked', asked: null }, null)).toEqual({
+      order: 'likeliest',
+      limit: 48,
+    });
+    expect(queryOf({ tab: 'contested', asked: true }, null)).toEqual({
+      order: 'contested',
+      contested: true,
+      limit: 48,
+      asked: true,
+    });
+    expect(queryOf({ tab: 'no', asked: null }, 'x')).toEqual({
+      order: 'unlikeliest',
+      label: 'no',
+      limit: 48,
+      after: 'x',
+    });
   });
 
   it('says how many images each part has', () => {

@@ -10,18 +10,20 @@ export interface Filter {
 }
 
 const AT_ONCE = 48;
-const QUERIES: Record<Tab, Record<string, string>> = {
+const QUERIES = {
   ranked: { order: 'likeliest' },
-  contested: { order: 'contested', contested: 'true' },
+  contested: { order: 'contested', contested: true },
   no: { order: 'unlikeliest', label: 'no' },
-};
+} as const;
 
 /** The query of a part of the list. */
-export function queryOf({ tab, asked }: Filter, after: string | null): string {
-  const query = new URLSearchParams({ ...QUERIES[tab], limit: String(AT_ONCE) });
-  if (asked !== null) query.set('asked', String(asked));
-  if (after !== null) query.set('after', after);
-  return query.toString();
+export function queryOf({ tab, asked }: Filter, after: string | null) {
+  return {
+    ...QUERIES[tab],
+    limit: AT_ONCE,
+    asked: asked ?? undefined,
+    after: after ?? undefined,
+  };
 }
 
 /** Tabs with what they show, and how many images that is. */

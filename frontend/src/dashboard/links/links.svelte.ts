@@ -1,5 +1,5 @@
 /** A campaign's links and what is owed on them, read again whenever the campaign tells of a change. */
-import { request, requestAll } from '../../api/client';
+import { allItems, at, campaignApi, reply, type CampaignApi } from '../../api/client';
 import type {
   ChangedLink,
   Invitation,
@@ -19,17 +19,17 @@ export class Links {
 
   private asked = 0;
 
-  constructor(readonly campaignId: string) {}
+  private readonly api: CampaignApi;
 
-  get path(): string {
-    return `/api/v1/campaigns/${this.campaignId}`;
+  constructor(readonly campaignId: string) {
+    this.api = campaignApi(campaignId);
   }
 
   async load(): Promise<void> {
     const asked = (this.asked += 1);
     const [links, owed] = await Promise.all([
-      requestAll<Link>(`${this.path}/links`),
-      requestAll<Owed>(`${this.path}/owed?state=due`),
+      allItems((query) => this.api.GET('/links', { params: { query } })),
+      allItems((page) => this.api.GET('/owed', { params: { query: { ...page, state: 'due' } } })),
     ]);
     // A later question may have been answered before.
     if (asked !== this.asked) return;
@@ -38,40 +38,41 @@ export class Links {
     this.version += 1;
   }
 
-  make(body: Partial<NewLink>): Promise<Link> {
-    return this.change(`/links`, 'POST', body);
+  make(body: NewLink): Promise<Link> {
+    return this.change(this.api.POST('/links', { body }));
   }
 
-  update(link: Link, body: Partial<ChangedLink>): Promise<Link> {
-    return this.change(`/links/${link.id}`, 'PATCH', body);
+  update({ id }: Link, body: ChangedLink): Promise<Link> {
+    return this.change(this.api.PATCH('/links/{link_id}', { ...at({ link_id: id }), body }));
   }
 
-  act(link: Link, action: Action): Promise<Link> {
-    return this.change(`/links/${link.id}/${action}`, 'POST');
+  act({ id }: Link, action: Action): Promise<Link> {
+    return this.change(this.api.POST('/links/{link_id}/{deed}', at({ link_id: id, deed: action })));
   }
 
-  invite(link: Link, body: { people: string } | { number: number }): Promise<InvitationsMade> {
-    return this.change(`/links/${link.id}/invitations`, 'POST', body);
+  invite({ id }: Link, body: { people: string } | { number: number }): Promise<InvitationsMade> {
+    const call = { ...at({ link_id: id }), body };
+    return this.change(this.api.POST('/links/{link_id}/invitations', call));
   }
 
-  invitations(link: Link): Promise<Invitation[]> {
-    return requestAll<Invitation>(`${this.path}/links/${link.id}/invitations`);
+  invitations({ id }: Link): Promise<Invitation[]> {
+    return allItems((query) =>
+      this.api.GET('/links/{link_id}/invitations', { params: { path: { link_id: id }, query } }),
+    );
   }
 
   revoke(link: Link, { id }: Invitation): Promise<Invitation> {
-    return this.change(`/links/${link.id}/invitations/${id}/revoke`, 'POST');
+    const place = at({ link_id: link.id, invitation_id: id });
+    return this.change(this.api.POST('/links/{link_id}/invitations/{invitation_id}/revoke', place));
   }
 
   markPaid(payment_ids: string[], note: string): Promise<{ marked: number }> {
-    return this.change('/owed/paid', 'POST', { payment_ids, note });
+    return this.change(this.api.POST('/owed/paid', { body: { payment_ids, note } }));
   }
 
-  private async change<T>(path: string, method: 'POST' | 'PATCH', body?: unknown): Promise<T> {
-    const reply = await request<T>(
-      `${this.path}${path}`,
-      body === undefined ? { method } : { method, body },
-    );
+  private async change<T>(call: Promise<{ data?: T }>): Promise<T> {
+    const changed = await reply(call);
     await this.load();
-    return reply;
+    return changed;
   }
 }

@@ -30,7 +30,7 @@ export interface Choice {
  * Diameter of a dot in CSS pixels, and its opacity: apart when zoomed in, still dots when zoomed
  * out, and then seen through, so that a crowd is darker than a few.
  */
-export function dotManner({ index }: Layout, view: View): { dot: number; opacity: number } {
+export function dotStyle({ index }: Layout, view: View): { dot: number; opacity: number } {
   const room = view.scale * index.spacing;
   return {
     dot: Math.min(Math.max(0.3 * room, 3), 9),

@@ -1,23 +1,13 @@
 /** Clusterings of a model, as far as there are any. */
-import { ApiError, request, requestAll } from '../../api/client';
+import { at, reply, type ModelApi } from '../../api/client';
+import { ApiError } from '../../api/errors';
+import type { ClusteringSummary } from '../../api/types';
 import type { Column } from './colouring';
 
-export interface Clustering {
-  id: string;
-  name: string;
-  algorithm: string;
-  n_clusters: number;
-}
-
-interface Labels {
-  labels: number[];
-  clusters: { index: number; name: string }[];
-}
-
 /** Empty when the model has none; raises ApiError. */
-export async function listClusterings(root: string, version: number): Promise<Clustering[]> {
+export async function listClusterings(api: ModelApi): Promise<ClusteringSummary[]> {
   try {
-    return await requestAll<Clustering>(`${root}/models/${version}/clusterings`);
+    return (await reply(api.GET('/clusterings'))).items;
   } catch (problem) {
     if (problem instanceof ApiError && problem.status === 404) return [];
     throw problem;
@@ -25,13 +15,13 @@ export async function listClusterings(root: string, version: number): Promise<Cl
 }
 
 /** Raises ApiError. */
-export async function clusterColumn(root: string, version: number, id: string): Promise<Column> {
-  const { labels, clusters } = await request<Labels>(
-    `${root}/models/${version}/clusterings/${encodeURIComponent(id)}`,
+export async function clusterColumn(api: ModelApi, id: string): Promise<Column> {
+  const { labels, clusters } = await reply(
+    api.GET('/clusterings/{clustering_id}', at({ clustering_id: id })),
   );
-  const at = new Map(clusters.map(({ index }, k) => [index, k]));
+  const slots = new Map(clusters.map(({ index }, k) => [index, k]));
   return {
     values: clusters.map(({ index, name }) => name || `cluster ${index + 1}`),
-    codes: labels.map((label) => at.get(label) ?? -1),
+    codes: labels.map((label) => slots.get(label) ?? -1),
   };
 }

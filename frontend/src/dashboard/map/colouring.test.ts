@@ -32,7 +32,7 @@ describe('colours by value', () => {
 
   it('dims by transparency', () => {
     expect(parseColour('#ff8000')).toEqual([1, 128 / 255, 0]);
-    const palette = paletteOf(['#fff', '#000000'], new Set([1]));
+    const palette = paletteOf([parseColour('#fff'), [0, 0, 0]], new Set([1]));
     expect([palette[0], palette[3]! > 0.5, palette[7]! < 0.2]).toEqual([1, true, true]);
   });
 });

@@ -1,5 +1,5 @@
 /** Colours for the points of a map, by the value that each image has. */
-import { OTHERS, PALETTE, paletteOf } from '../palette';
+import { OTHERS, PALETTE, paletteOf } from '../../lib/palette';
 
 /** Colours a map can show at once: ten values, the others, none, and to spare. */
 export const SLOTS = 16;

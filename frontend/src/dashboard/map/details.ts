@@ -1,6 +1,6 @@
 /** Names and addresses of images, fetched when they are first shown and kept. */
-import { request } from '../../api/client';
-import type { Image, Page } from '../../api/types';
+import { reply, type CampaignApi } from '../../api/client';
+import type { Image } from '../../api/types';
 
 const AT_ONCE = 200;
 const KEPT = 5_000;
@@ -8,7 +8,7 @@ const KEPT = 5_000;
 export class Details {
   private readonly known = new Map<number, Image>();
 
-  constructor(private readonly root: string) {}
+  constructor(private readonly api: CampaignApi) {}
 
   get(image: number): Image | undefined {
     return this.known.get(image);
@@ -18,18 +18,18 @@ export class Details {
   async load(images: readonly number[]): Promise<Image[]> {
     const missing = [...new Set(images.filter((image) => !this.known.has(image)))];
     for (let k = 0; k < missing.length; k += AT_ONCE) {
-      const query = missing.slice(k, k + AT_ONCE).map((image) => `at=${image}`);
-      this.keep((await request<Page<Image>>(`${this.root}/map/images?${query.join('&')}`)).items);
+      const query = { at: missing.slice(k, k + AT_ONCE) };
+      this.keep((await reply(this.api.GET('/map/images', { params: { query } }))).items);
     }
     return images.flatMap((image) => this.known.get(image) ?? []);
   }
 
   /** At most twenty images whose file names contain `text`; raises ApiError. */
   async find(text: string): Promise<Image[]> {
-    const query = encodeURIComponent(text);
-    const { items: found } = await request<Page<Image>>(`${this.root}/map/images?find=${query}`);
-    this.keep(found);
-    return found;
+    const query = { find: text };
+    const { items } = await reply(this.api.GET('/map/images', { params: { query } }));
+    this.keep(items);
+    return items;
   }
 
   private keep(images: readonly Image[]): void {

@@ -2,11 +2,11 @@
  * The map's clock and memory: what is seen, where it moves, which pictures are wanted. Paints only
  * when something has changed, and does a bounded amount of work in a frame.
  */
-import { choose, dotManner, type Choice, type Density } from './choose';
+import { choose, dotStyle, type Choice, type Density } from './choose';
 import { CanvasSurface } from './canvas2d';
 import type { Colouring } from './colouring';
 import type { Layout } from './layout';
-import { PictureLayer, type Manner } from './pictures';
+import { PictureLayer, type Style } from './pictures';
 import { CHOSEN, inOrder, type Surface } from './surface';
 import { paletteOf, readTheme, type Theme } from './theme';
 import { between, fit, isSame, toWorld, type Point, type Size, type View } from './view';
@@ -55,7 +55,7 @@ export class MapEngine {
   /** Raises Error where the canvas can be painted in no way. */
   constructor(
     private readonly canvas: HTMLCanvasElement,
-    root: string,
+    campaignId: string,
     nImages: number,
     flat: boolean,
     private readonly onDrawn: (drawn: Drawn) => void,
@@ -64,7 +64,7 @@ export class MapEngine {
     const surface = (flat ? null : WebGLSurface.of(canvas, nPages)) ?? CanvasSurface.of(canvas);
     if (!surface) throw new Error('This browser cannot draw the map.');
     this.surface = surface;
-    this.pictures = new PictureLayer(surface, nPages, root, () => this.soon());
+    this.pictures = new PictureLayer(surface, nPages, campaignId, () => this.soon());
     this.theme = readTheme(canvas);
   }
 
@@ -203,7 +203,8 @@ export class MapEngine {
       layout.index.order,
       (image) => (colouring.slots[image] ?? 0) | (this.chosen.has(image) ? CHOSEN : 0),
     );
-    this.surface.setColours(codes, paletteOf(colouring.colours, this.dimmed));
+    const colours = colouring.colours.map(this.theme.resolve);
+    this.surface.setColours(codes, paletteOf(colours, this.dimmed));
   }
 
   private soon(): void {
@@ -226,14 +227,14 @@ export class MapEngine {
       choice,
       this.ratio,
       this.selected,
-      (image) => this.mannerOf(image),
+      (image) => this.styleOf(image),
     );
     const more = this.surface.draw({
       ...this.size,
       ratio: this.ratio,
       view: this.view,
       share,
-      ...dotManner(layout, this.view),
+      ...dotStyle(layout, this.view),
       selecting: this.chosen.size > 0,
       pictures: this.pictures.data,
       nPictures: count,
@@ -261,7 +262,7 @@ export class MapEngine {
     else this.view = between(this.view, this.target, 1 - Math.exp(-passed / ZOOM_MS), this.size);
   }
 
-  private mannerOf(image: number): Manner {
+  private styleOf(image: number): Style {
     const { slots, legend } = this.colouring!;
     const slot = legend.length > 0 ? slots[image]! : -1;
     const outside = this.chosen.size > 0 && !this.chosen.has(image);

@@ -1,5 +1,6 @@
 /** Where the images of a model lie: nine bytes each, laid under typed arrays as they come. */
-import { ApiError, requestBytes } from '../../api/client';
+import { modelApi, reply } from '../../api/client';
+import { ApiError } from '../../api/errors';
 import { PointIndex } from './points';
 import { PictureTiles } from './tiles';
 
@@ -16,9 +17,9 @@ export function keyOfLayout({ version, method }: LayoutName): string {
   return `${version}/${method}`;
 }
 
-/** The query of addresses that depend on the layout. */
-export function queryOf({ method }: LayoutName): string {
-  return method === 'pca' ? '' : `?method=${method}`;
+/** The query of requests that depend on the layout. */
+export function queryOf({ method }: LayoutName): { method?: Method } {
+  return method === 'pca' ? {} : { method };
 }
 
 export interface Layout extends LayoutName {
@@ -54,7 +55,7 @@ export function parseLayout(name: LayoutName, bytes: ArrayBuffer): Layout {
 export class Layouts {
   private readonly known = new Map<string, Promise<Layout>>();
 
-  constructor(private readonly root: string) {}
+  constructor(private readonly campaignId: string) {}
 
   /** Asks again while the server computes for others, as long as it `isWanted`; null when it is not
    * any more. Raises ApiError. */
@@ -80,8 +81,9 @@ export class Layouts {
   }
 
   private fetch(name: LayoutName): Promise<Layout> {
-    const path = `${this.root}/models/${name.version}/map/layout${queryOf(name)}`;
-    const made = requestBytes(path).then((bytes) => parseLayout(name, bytes));
+    const call = { params: { query: queryOf(name) }, parseAs: 'arrayBuffer' } as const;
+    const loading = reply(modelApi(this.campaignId, name.version).GET('/map/layout', call));
+    const made = loading.then((bytes) => parseLayout(name, bytes));
     made.catch(() => this.known.delete(keyOfLayout(name)));
     return made;
   }

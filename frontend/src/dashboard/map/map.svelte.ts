@@ -1,11 +1,12 @@
 /** State of the map's page: which model, what it is coloured by, what is chosen. */
 import { untrack } from 'svelte';
-import { ApiError, request } from '../../api/client';
-import type { MapColumn, MapColumns } from '../../api/types';
+import { campaignApi, modelApi, reply, type CampaignApi } from '../../api/client';
+import type { ClusteringSummary, MapColumns } from '../../api/types';
+import { RequestState } from '../../lib/request.svelte';
 import { ShownModel } from '../models.svelte';
 import { readAddress, writeAddress } from './address';
 import type { Density } from './choose';
-import { clusterColumn, listClusterings, type Clustering } from './clusterings';
+import { clusterColumn, listClusterings } from './clusterings';
 import { colouringOf, plain, type Colouring, type Column } from './colouring';
 import { Details } from './details';
 import { Layouts, type Layout, type Method } from './layout';
@@ -22,24 +23,24 @@ export class MapState {
   readonly shown: ShownModel;
   readonly details: Details;
   readonly layouts: Layouts;
-  readonly root: string;
+  readonly api: CampaignApi;
+  readonly request = new RequestState();
   layout = $state.raw<Layout | null>(null);
   /** The layout that is wanted; `layout` is the one that is shown until it has come. */
   method = $state<Method>('pca');
   colourBy = $state('');
   columns = $state.raw<MapColumns>({ attributes: [], annotators: [] });
-  clusterings = $state.raw<Clustering[]>([]);
+  clusterings = $state.raw<ClusteringSummary[]>([]);
   dimmed = $state.raw<ReadonlySet<number>>(new Set());
   density = $state<Density>('medium');
   selected = $state<number | null>(null);
   /** Positions inside the lasso, ascending. */
   chosen = $state.raw<readonly number[]>([]);
-  error = $state('');
   private column = $state.raw<{ by: string; values: Column } | null>(null);
 
   /** Another layout is being computed. */
   readonly waiting = $derived(
-    this.layout !== null && this.layout.method !== this.method && this.error === '',
+    this.layout !== null && this.layout.method !== this.method && this.request.error === '',
   );
   readonly chosenSet = $derived(new Set(this.chosen));
   readonly colouring = $derived.by<Colouring>(() => {
@@ -50,11 +51,11 @@ export class MapState {
   });
 
   /** Made while a component is set up, whose effects these are. */
-  constructor(campaignId: string) {
-    this.root = `/api/v1/campaigns/${campaignId}`;
+  constructor(readonly campaignId: string) {
+    this.api = campaignApi(campaignId);
     this.shown = new ShownModel(campaignId);
-    this.details = new Details(this.root);
-    this.layouts = new Layouts(this.root);
+    this.details = new Details(this.api);
+    this.layouts = new Layouts(campaignId);
     const asked = readAddress(location.search);
     this.shown.wanted = asked.model ?? 'newest';
     this.colourBy = asked.colour;
@@ -65,7 +66,7 @@ export class MapState {
     $effect(() => this.writeAddress());
     $effect(() => {
       // New answers bring new annotators, new models new clusterings.
-      if (this.layout) void this.tell(() => this.loadOptions());
+      if (this.layout) void this.request.run(() => this.loadOptions());
     });
   }
 
@@ -87,16 +88,6 @@ export class MapState {
     this.dimmed = new Set(next.length === 0 ? [] : all.filter((one) => !next.includes(one)));
   }
 
-  async tell(action: () => Promise<unknown>): Promise<void> {
-    try {
-      await action();
-      this.error = '';
-    } catch (problem) {
-      if (!(problem instanceof ApiError)) throw problem;
-      this.error = problem.detail;
-    }
-  }
-
   private followModel(): void {
     const { version } = this.shown;
     const { method } = this;
@@ -106,7 +97,7 @@ export class MapState {
       this.shown.wanted = 'newest';
       return;
     }
-    void this.tell(async () => {
+    void this.request.run(async () => {
       const isWanted = () => version === this.shown.version && method === this.method;
       const layout = await this.layouts.load({ version, method }, isWanted);
       if (layout && isWanted()) this.layout = layout;
@@ -116,8 +107,8 @@ export class MapState {
   private async loadOptions(): Promise<void> {
     const version = this.layout!.version;
     const [columns, clusterings] = await Promise.all([
-      request<MapColumns>(`${this.root}/map/columns`),
-      listClusterings(this.root, version),
+      reply(this.api.GET('/map/columns')),
+      listClusterings(modelApi(this.campaignId, version)),
     ]);
     if (version !== this.layout?.version) return;
     this.columns = columns;
@@ -126,7 +117,7 @@ export class MapState {
   }
 
   /** Another model's clustering of the same name takes the place of the one that was shown. */
-  private keepClustering(next: Clustering[]): void {
+  private keepClustering(next: ClusteringSummary[]): void {
     const before = this.clusterings.find(({ id }) => this.colourBy === `clustering:${id}`);
     const same = next.find(({ name }) => name === before?.name);
     if (same) this.colourBy = `clustering:${same.id}`;
@@ -137,7 +128,7 @@ export class MapState {
     const version = this.layout?.version;
     untrack(() => (this.dimmed = new Set()));
     if (version === undefined || by === '') return;
-    void this.tell(async () => {
+    void this.request.run(async () => {
       const values = await this.loadColumn(by, version);
       if (by === this.colourBy) this.column = { by, values };
     });
@@ -146,13 +137,14 @@ export class MapState {
   private loadColumn(by: string, version: number): Promise<Column> {
     const [kind, ...rest] = by.split(':');
     const what = rest.join(':');
-    if (kind === 'clustering') return clusterColumn(this.root, version, what);
+    const api = modelApi(this.campaignId, version);
+    if (kind === 'clustering') return clusterColumn(api, what);
     if (kind === 'label') {
-      return request<MapColumn>(
-        `${this.root}/models/${version}/map/labels?by=${encodeURIComponent(what)}`,
-      );
+      const by = what as 'label' | 'probability';
+      return reply(api.GET('/map/labels', { params: { query: { by } } }));
     }
-    return request<MapColumn>(`${this.root}/map/column?${kind}=${encodeURIComponent(what)}`);
+    const query = kind === 'annotator' ? { annotator: Number(what) } : { attribute: what };
+    return reply(this.api.GET('/map/column', { params: { query } }));
   }
 
   private writeAddress(): void {

@@ -7,7 +7,7 @@ import { STRIDE, type Surface } from './surface';
 import { CELLS } from './tiles';
 
 /** What of an image's picture a frame needs to know in addition to its position. */
-export interface Manner {
+export interface Style {
   /** Slot of its colour, −1 for none. */
   slot: number;
   faint: boolean;
@@ -21,7 +21,7 @@ interface Found {
   since: number;
 }
 
-export interface Laid {
+export interface FrameLayout {
   count: number;
   /** Some are still appearing. */
   fading: boolean;
@@ -49,15 +49,15 @@ export class PictureLayer {
   private readonly shown = new Map<string, Omit<Found, 'slot'>>();
   private number = 0;
 
-  /** `root`: the campaign's address; `onArrival` is told that there is something to show. */
+  /** `onArrival` is called when there is something to show. */
   constructor(
     private readonly surface: Surface,
     nPages: number,
-    root: string,
+    campaignId: string,
     onArrival: () => void,
   ) {
     this.pages = new Pages(nPages);
-    this.source = new PictureSource(root, onArrival);
+    this.source = new PictureSource(campaignId, onArrival);
   }
 
   /** Something has come and waits for the next frame. */
@@ -92,8 +92,8 @@ export class PictureLayer {
     choice: Choice,
     ratio: number,
     selected: number | null,
-    mannerOf: (image: number) => Manner,
-  ): Laid {
+    styleOf: (image: number) => Style,
+  ): FrameLayout {
     const missing = new Map<string, Wanted>();
     const now = performance.now();
     let [count, fading] = [0, false];
@@ -103,7 +103,7 @@ export class PictureLayer {
       const single = choice.detail === 'near' || image === selected;
       const found = this.find(layout, image, side * ratio, single, missing);
       if (!found) continue;
-      const { slot, faint } = mannerOf(image);
+      const { slot, faint } = styleOf(image);
       const seen = Math.min((now - found.since) / APPEAR_MS, 1);
       fading ||= seen < 1;
       const { page, x, y } = found.slot;

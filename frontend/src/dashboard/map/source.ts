@@ -1,5 +1,6 @@
 /** Fetches pictures as the map asks for them: sheets of a tile, or single images in bundles. */
-import { ApiError, requestBytes } from '../../api/client';
+import { campaignApi, modelApi, reply } from '../../api/client';
+import { ApiError } from '../../api/errors';
 import { slices } from './bundle';
 import { keyOfLayout, queryOf, type LayoutName } from './layout';
 import { keyOf, type Tile } from './tiles';
@@ -41,9 +42,9 @@ export class PictureSource {
   private requests = 0;
   private readonly stopped = new AbortController();
 
-  /** `root`: the campaign's address; `onArrival` is told that there is something to show. */
+  /** `onArrival` is called when there is something to show. */
   constructor(
-    private readonly root: string,
+    private readonly campaignId: string,
     private readonly onArrival: () => void,
   ) {}
 
@@ -107,11 +108,9 @@ export class PictureSource {
 
   private async load(layout: LayoutName, { tile, kind }: Wanted, batch: Wanted[]): Promise<void> {
     try {
-      const address = tile
-        ? `models/${layout.version}/map/sheets/${tile.level}/${tile.column}/${tile.row}${queryOf(layout)}`
-        : `map/pictures/${kind}?${batch.map(({ image }) => `at=${image}`).join('&')}`;
-      const { signal } = this.stopped;
-      const bytes = await requestBytes(`${this.root}/${address}`, { signal });
+      const bytes = await (tile
+        ? this.sheet(layout, tile)
+        : this.bundle(kind as 'small' | 'thumb', batch));
       const parts = tile ? [new Uint8Array(bytes)] : slices(bytes);
       await Promise.all(batch.map(({ key }, k) => this.decode(key, kind, parts[k])));
     } catch (problem) {
@@ -120,6 +119,19 @@ export class PictureSource {
       const until = problem.temporary ? performance.now() + PATIENCE : Infinity;
       for (const { key } of batch) this.resting.set(key, until);
     }
+  }
+
+  private sheet(layout: LayoutName, { level, column, row }: Tile): Promise<ArrayBuffer> {
+    const params = { path: { level, column, row }, query: queryOf(layout) };
+    const api = modelApi(this.campaignId, layout.version);
+    const call = { params, parseAs: 'arrayBuffer', signal: this.stopped.signal } as const;
+    return reply(api.GET('/map/sheets/{level}/{column}/{row}', call));
+  }
+
+  private bundle(size: 'small' | 'thumb', batch: readonly Wanted[]): Promise<ArrayBuffer> {
+    const params = { path: { size }, query: { at: batch.map(({ image }) => image) } };
+    const call = { params, parseAs: 'arrayBuffer', signal: this.stopped.signal } as const;
+    return reply(campaignApi(this.campaignId).GET('/map/pictures/{size}', call));
   }
 
   private async decode(key: string, kind: Kind, bytes: Uint8Array | undefined): Promise<void> {

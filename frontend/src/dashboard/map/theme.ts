@@ -9,16 +9,23 @@ export interface Theme {
   card: Colour;
   border: Colour;
   accent: Colour;
+  /** Of a colour as style sheets write it: "#2c5cc5", or "var(--group-0)". */
+  resolve: (colour: string) => Colour;
 }
 
 export function readTheme(element: Element): Theme {
   const style = getComputedStyle(element);
   const token = (name: string) => parseColour(style.getPropertyValue(name).trim());
+  const resolve = (colour: string) => {
+    const name = /^var\((.+)\)$/.exec(colour)?.[1];
+    return name ? token(name) : parseColour(colour);
+  };
   return {
     background: token('--colour-background'),
     card: token('--colour-surface'),
     border: token('--colour-border'),
     accent: token('--colour-accent'),
+    resolve,
   };
 }
 
@@ -31,10 +38,10 @@ export function parseColour(hex: string): Colour {
 }
 
 /** (4 × SLOTS) red, green, blue and how much of a dot is seen, by slot of the colouring. */
-export function paletteOf(colours: readonly string[], dimmed: ReadonlySet<number>): Float32Array {
+export function paletteOf(colours: readonly Colour[], dimmed: ReadonlySet<number>): Float32Array {
   const palette = new Float32Array(4 * SLOTS);
   colours.forEach((colour, slot) => {
-    palette.set([...parseColour(colour), dimmed.has(slot) ? 0.12 : 1], 4 * slot);
+    palette.set([...colour, dimmed.has(slot) ? 0.12 : 1], 4 * slot);
   });
   return palette;
 }

@@ -1,5 +1,49 @@
-/** Actions that ask for words first. */
-import type { Action } from './attention';
+/** What is sent for an action, and which actions ask for words first. */
+import { at, type CampaignApi } from '../../api/client';
+import type { Action, Item } from './attention';
+
+export interface Decision {
+  readonly reason: string;
+  readonly category?: string;
+  readonly amount_cents?: number | null;
+  readonly part?: boolean;
+}
+
+/** The request that carries out an action on an item. */
+export function callOf(
+  api: CampaignApi,
+  { lost, payment, submission }: Item,
+  action: Action,
+  { reason, category = '', amount_cents, part = false }: Decision,
+): Promise<{ data?: unknown }> {
+  const bonus = { amount_cents: amount_cents ?? 0, reason };
+  if (action === 'compensate') {
+    const place = at({ assignment_id: lost?.assignment_id ?? '' });
+    return api.POST('/assignments/{assignment_id}/compensate', { ...place, body: bonus });
+  }
+  if (submission) {
+    const place = at({ submission_id: submission.id });
+    switch (action) {
+      case 'part':
+        return api.POST('/submissions/{submission_id}/bonus', {
+          ...place,
+          body: { ...bonus, part },
+        });
+      case 'reject':
+        return api.POST('/submissions/{submission_id}/reject', {
+          ...place,
+          body: { reason, category },
+        });
+      case 'dismiss':
+        return api.POST('/submissions/{submission_id}/dismiss', { ...place, body: { reason } });
+      default:
+        return api.POST('/submissions/{submission_id}/approve', { ...place, body: { reason } });
+    }
+  }
+  const decision = action as 'release' | 'cancel' | 'paid' | 'unpaid';
+  const place = at({ payment_id: payment?.id ?? '', decision });
+  return api.POST('/payments/{payment_id}/{decision}', { ...place, body: { reason } });
+}
 
 interface Form {
   readonly question: string;

@@ -1,7 +1,7 @@
 /** What somebody has to look at: flagged work, payments that stopped, and whatever else the books
  * and the platform do not agree about. One row for each, with what can be done about it. */
 import type { Difference, Payment, Recruitment, Submission } from '../../api/types';
-import { amount } from '../wizard/money';
+import { amount } from '../../lib/format';
 import { platformOf, whatFor } from './words';
 
 export type Action =
@@ -59,9 +59,8 @@ const PAYMENT_TITLES: Record<string, string> = {
   parked: 'may or may not have been paid',
 };
 
-/** As AWAITS_WORD in app/recruitment/ledger.py, which the title says already. */
-const AWAITS = 'Awaits your word.';
-const UNTOLD = 'Nothing is sent or paid until you approve it.';
+/** The title says already that it needs approval. */
+const UNAPPROVED = 'Nothing is sent or paid until you approve it.';
 
 export function titleOf(what: string): string {
   return TITLES[what] ?? 'Does not match';
@@ -170,7 +169,7 @@ function ofPayment(recruitment: Recruitment, payment: Payment, sentence: string)
     recruitment,
     annotator: payment.annotator,
     title: `${whatFor(payment)}: ${money} ${state}`,
-    sentence: payment.state === 'held' && payment.why === AWAITS ? UNTOLD : sentence,
+    sentence: payment.why_code === 'awaits_approval' ? UNAPPROVED : sentence,
     payment,
     actions: paymentActions(payment),
   };

@@ -1,6 +1,7 @@
 /** The ledger in sums and sentences. */
 import type { Payment, PaymentTotal, Reconciliation } from '../../api/types';
-import { PAYMENT_STATES, when } from './words';
+import { when } from '../../lib/format';
+import { PAYMENT_STATES } from './words';
 
 export interface Sum {
   readonly name: string;

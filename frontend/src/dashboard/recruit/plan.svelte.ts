@@ -1,10 +1,12 @@
 /** A plan while it is being made: what it costs is told by the server, and the limit follows that
  * until somebody sets one. */
-import { request } from '../../api/client';
+import { reply, type CampaignApi } from '../../api/client';
 import type {
   ChannelAccount,
   ChannelOptions,
   Estimate,
+  EstimateIn,
+  NewRecruitment,
   RecruitingOptions,
   Recruitment,
 } from '../../api/types';
@@ -76,17 +78,14 @@ export class Plan {
   }
 
   /** What the server needs to know for the price; null while it cannot be told. */
-  get priced(): object | null {
+  get priced(): EstimateIn | null {
     const { channel, places, reward, settings } = this;
     if (!channel || !Number.isInteger(places) || places < 1 || places > 10_000) return null;
     return { channel: channel.channel, places, reward_cents: reward, settings };
   }
 
-  async price(path: string, body: object): Promise<void> {
-    const estimate = await request<Estimate>(`${path}/recruiting/estimate`, {
-      method: 'POST',
-      body,
-    });
+  async price(api: CampaignApi, body: EstimateIn): Promise<void> {
+    const estimate = await reply(api.POST('/recruiting/estimate', { body }));
     // The plan may have changed in the meantime.
     if (JSON.stringify(body) !== JSON.stringify(this.priced)) return;
     this.estimate = estimate;
@@ -94,9 +93,10 @@ export class Plan {
     if (this.ownLimit === estimate.total_cents) this.ownLimit = null;
   }
 
-  get body(): object {
+  /** Raises TypeError where no account is chosen. */
+  get body(): NewRecruitment {
     return {
-      channel: this.channel?.channel,
+      channel: this.channel!.channel,
       channel_account_id: this.accountId,
       places: this.places,
       name: this.name,

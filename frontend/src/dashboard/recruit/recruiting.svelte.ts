@@ -1,10 +1,9 @@
 /** Everything the page of recruiting knows, read again whenever the campaign tells of a change. */
-import { request, requestAll } from '../../api/client';
+import { allItems, api, at, campaignApi, reply, type CampaignApi } from '../../api/client';
 import type {
   ChannelAccount,
-  Payment,
+  PaymentState,
   PaymentTotal,
-  PaymentTotals,
   Reconciliation,
   RecruitingOptions,
   Recruitment,
@@ -13,7 +12,7 @@ import type {
 import { attention, type Found, type Item } from './attention';
 
 /** States of payments that wait for a person. */
-const STOPPED = ['held', 'failed', 'parked'];
+const STOPPED: PaymentState[] = ['held', 'failed', 'parked'];
 
 export class Recruiting {
   options = $state.raw<RecruitingOptions | null>(null);
@@ -30,10 +29,10 @@ export class Recruiting {
 
   private asked = 0;
 
-  constructor(readonly campaignId: string) {}
+  readonly api: CampaignApi;
 
-  get path(): string {
-    return `/api/v1/campaigns/${this.campaignId}`;
+  constructor(readonly campaignId: string) {
+    this.api = campaignApi(campaignId);
   }
 
   /** Whether it is the requester's own account on the platform that pays. */
@@ -44,32 +43,36 @@ export class Recruiting {
   /** What does not change while the page is open. */
   async begin(): Promise<void> {
     [this.accounts] = await Promise.all([
-      requestAll<ChannelAccount>('/api/v1/channel-accounts'),
+      allItems((query) => api().GET('/channel-accounts', { params: { query } })),
       this.suggest(),
       this.load(),
     ]);
   }
 
   async suggest(): Promise<void> {
-    this.options = await request<RecruitingOptions>(`${this.path}/recruiting/options`);
+    this.options = await reply(this.api.GET('/recruiting/options'));
   }
 
   async load(): Promise<void> {
     const asked = (this.asked += 1);
-    const recruitments = await requestAll<Recruitment>(`${this.path}/recruitments`);
+    const recruitments = await allItems((query) =>
+      this.api.GET('/recruitments', { params: { query } }),
+    );
     const begun = recruitments.filter(({ state }) => state !== 'draft');
     const [flagged, rejected, { totals }, ...reconciliations] = await Promise.all([
-      requestAll<Submission>(`${this.path}/submissions?flagged=true`),
-      requestAll<Submission>(`${this.path}/submissions?rejected=true`),
-      request<PaymentTotals>(`${this.path}/payments/totals`),
+      this.submissions({ flagged: true }),
+      this.submissions({ rejected: true }),
+      reply(this.api.GET('/payments/totals')),
       ...begun.map(({ id }) =>
-        request<Reconciliation>(`${this.path}/recruitments/${id}/reconciliation`),
+        reply(
+          this.api.GET('/recruitments/{recruitment_id}/reconciliation', at({ recruitment_id: id })),
+        ),
       ),
     ]);
-    const stopped = totals.filter(({ state }) => STOPPED.includes(state));
+    const stopped = STOPPED.filter((state) => totals.some((one) => one.state === state));
     const payments = await Promise.all(
-      [...new Set(stopped.map(({ state }) => state))].map((state) =>
-        requestAll<Payment>(`${this.path}/payments?state=${state}`),
+      stopped.map((state) =>
+        allItems((page) => this.api.GET('/payments', { params: { query: { ...page, state } } })),
       ),
     );
     // A later question may have been answered before.
@@ -86,21 +89,26 @@ export class Recruiting {
     this.version += 1;
   }
 
-  /** Ask for something, then read everything again. */
-  async change<T>(path: string, method: 'POST' | 'PUT' | 'DELETE', body?: unknown): Promise<T> {
-    const options = body === undefined ? { method } : { method, body };
-    const reply = await request<T>(`${this.path}${path}`, options);
+  private submissions(which: { flagged?: true; rejected?: true }): Promise<Submission[]> {
+    return allItems((page) =>
+      this.api.GET('/submissions', { params: { query: { ...page, ...which } } }),
+    );
+  }
+
+  /** Waits for a change, then reads everything again. */
+  async change<T>(call: Promise<{ data?: T }>): Promise<T> {
+    const changed = await reply(call);
     await this.load();
-    return reply;
+    return changed;
   }
 
   /** Have the platform asked, and wait until it has answered; gives up after ten seconds. */
   async look(recruitment: Recruitment): Promise<boolean> {
-    await request(`${this.path}/recruitments/${recruitment.id}/poll`, { method: 'POST' });
+    const place = at({ recruitment_id: recruitment.id });
+    await reply(this.api.POST('/recruitments/{recruitment_id}/poll', place));
     for (let waited = 0; waited < 20; waited += 1) {
       await new Promise((resolve) => setTimeout(resolve, 500));
-      const path = `${this.path}/recruitments/${recruitment.id}`;
-      const now = await request<Recruitment>(path);
+      const now = await reply(this.api.GET('/recruitments/{recruitment_id}', place));
       if (now.polled_at !== recruitment.polled_at) {
         await this.load();
         return true;

@@ -1,15 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ChannelOptions } from '../../api/types';
-import {
-  answersWanted,
-  groupsOf,
-  hourly,
-  postingsOf,
-  when,
-  whatFor,
-  whoseWork,
-  workOf,
-} from './words';
+import { answersWanted, groupsOf, hourly, postingsOf, whatFor, whoseWork, workOf } from './words';
 
 describe('what the page says', () => {
   it('tells one answer from many', () => {
@@ -35,12 +26,6 @@ describe('what the page says', () => {
   it('knows a study from a HIT', () => {
     expect(postingsOf('prolific', 1)).toBe('1 study');
     expect(postingsOf('mturk', 2)).toBe('2 tasks (HITs)');
-  });
-
-  it('gives the time of today and the day of others', () => {
-    const now = new Date(2026, 10, 21, 18, 0);
-    expect(when(new Date(2026, 10, 21, 9, 5).toISOString(), now)).toBe('09:05');
-    expect(when(new Date(2026, 9, 3, 12, 3).toISOString(), now)).toBe('3 Oct, 12:03');
   });
 
   it('shows numbers of annotators, and of strangers the end of an id', () => {

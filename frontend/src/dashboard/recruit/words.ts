@@ -6,7 +6,7 @@ import type {
   Recruitment,
   Submission,
 } from '../../api/types';
-import { amount } from '../wizard/money';
+import { amount } from '../../lib/format';
 
 export const PLATFORMS: Record<string, string> = {
   prolific: 'Prolific',
@@ -120,14 +120,6 @@ export function accountLine(account: ChannelAccount): string {
   if (!checked) parts.push('never checked');
   else if (checked.problems.length > 0) parts.push('does not work yet');
   return parts.join(' · ');
-}
-
-/** "12:03" of today, "3 Oct, 12:03" of other days. */
-export function when(iso: string, now = new Date()): string {
-  const at = new Date(iso);
-  const time = at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
-  if (at.toDateString() === now.toDateString()) return time;
-  return `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })}, ${time}`;
 }
 
 /** What a plan pays for an hour; null while nothing is paid. */

@@ -1,4 +1,5 @@
 /** Places of a dry run's chart: answers on a logarithmic axis, quality from 0 to 1. */
+import { linear, type Domain } from '../../lib/scale';
 
 export interface Frame {
   readonly left: number;
@@ -13,12 +14,11 @@ export interface Scale {
 }
 
 export function scaleOf(frame: Frame, least: number, most: number): Scale {
-  const low = Math.log(Math.max(1, least));
-  const span = Math.log(Math.max(most, least + 1)) - low;
+  const domain: Domain = [Math.log(Math.max(1, least)), Math.log(Math.max(most, least + 1))];
+  const log = linear(domain, [frame.left, frame.right]);
   return {
-    x: (answers) =>
-      frame.left + ((Math.log(Math.max(1, answers)) - low) / span) * (frame.right - frame.left),
-    y: (share) => frame.bottom - share * (frame.bottom - frame.top),
+    x: (answers) => log(Math.log(Math.max(1, answers))),
+    y: linear([0, 1], [frame.bottom, frame.top]),
   };
 }
 

@@ -1,6 +1,14 @@
 /** A campaign being set up: every change is saved as a draft, so that nothing is lost. */
-import { ApiError, request, requestAll, type RequestOptions } from '../../api/client';
-import type { Campaign, Collection, Options, Plan } from '../../api/types';
+import { allItems, api, at, campaignApi, reply } from '../../api/client';
+import { ApiError } from '../../api/errors';
+import type {
+  Campaign,
+  CampaignChanges,
+  Collection,
+  NewCampaign,
+  Options,
+  Plan,
+} from '../../api/types';
 import { beginWith, suggestedBudget, viewsOf } from './suggestions';
 
 /** Milliseconds of quiet after typing. */
@@ -51,11 +59,11 @@ export class CampaignDraft {
   async open(campaignId: string, collectionId: string): Promise<void> {
     await this.tell(async () => {
       [this.options, this.collections] = await Promise.all([
-        request<Options>('/api/v1/options'),
-        requestAll<Collection>('/api/v1/collections'),
+        reply(api().GET('/options')),
+        allItems((query) => api().GET('/collections', { params: { query } })),
       ]);
       if (campaignId) {
-        this.campaign = await request<Campaign>(`/api/v1/campaigns/${campaignId}`);
+        this.campaign = await reply(campaignApi(campaignId).GET(''));
         this.chosenBudget = true;
         await this.readPlan();
       } else if (collectionId) {
@@ -76,7 +84,7 @@ export class CampaignDraft {
     const { options } = this;
     await this.tell(async () => {
       const body = beginWith(collection, 'grid', options);
-      this.campaign = await request<Campaign>('/api/v1/campaigns', { method: 'POST', body });
+      this.campaign = await reply(api().POST('/campaigns', { body: body as NewCampaign }));
       history.replaceState(null, '', `/campaigns/${this.campaign.id}/edit`);
       await this.readPlan();
     });
@@ -148,7 +156,7 @@ export class CampaignDraft {
     this.pending = {};
     let stored: Campaign | null = null;
     await this.tell(async () => {
-      stored = await this.patch({ body: this.sent });
+      stored = await this.patch(this.sent);
       // What was typed in the meantime is newer than the reply.
       if (this.campaign && Object.keys(this.pending).length === 0)
         this.campaign = asTyped(stored, this.campaign);
@@ -161,8 +169,9 @@ export class CampaignDraft {
     this.saving = false;
   }
 
-  private patch(options: RequestOptions): Promise<Campaign> {
-    return request(`/api/v1/campaigns/${this.campaign?.id}`, { method: 'PATCH', ...options });
+  private patch(changes: Changes, keepalive = false): Promise<Campaign> {
+    const body = changes as CampaignChanges;
+    return reply(campaignApi(this.campaign?.id ?? '').PATCH('', { body, keepalive }));
   }
 
   /** The page is going away: nothing can be waited for, what is unsaved is sent at once. */
@@ -171,19 +180,20 @@ export class CampaignDraft {
     // A request on its way may be cut off with the page.
     const body = merged(this.sent, this.pending);
     if (Object.keys(body).length === 0) return;
-    void this.tell(async () => void (await this.patch({ body, keepalive: true })));
+    void this.tell(async () => void (await this.patch(body, true)));
   }
 
   async readPlan(): Promise<void> {
-    this.plan = await request<Plan>(`/api/v1/campaigns/${this.campaign?.id}/plan`);
+    this.plan = await reply(campaignApi(this.campaign?.id ?? '').GET('/plan'));
   }
 
   async launch(): Promise<void> {
     await this.flush();
     if (this.error) return;
     await this.tell(async () => {
-      await request(`/api/v1/campaigns/${this.campaign?.id}/actions/start`, { method: 'POST' });
-      location.assign(`/campaigns/${this.campaign?.id}`);
+      const id = this.campaign?.id ?? '';
+      await reply(campaignApi(id).POST('/actions/{action}', at({ action: 'start' })));
+      location.assign(`/campaigns/${id}`);
     });
   }
 
