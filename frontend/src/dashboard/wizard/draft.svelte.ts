@@ -1,5 +1,5 @@
 /** A campaign being set up: every change is saved as a draft, so that nothing is lost. */
-import { allItems, api, at, campaignApi, reply } from '../../api/client';
+import { allItems, api, at, campaignApi, collectionApi, reply } from '../../api/client';
 import { ApiError } from '../../api/errors';
 import type {
   Campaign,
@@ -145,10 +145,24 @@ export class CampaignDraft {
     return done;
   }
 
+  /** Images may still arrive while the campaign is set up: the suggested budget follows them. */
+  private async followCollection(): Promise<void> {
+    const before = this.collection;
+    if (!before || this.chosenBudget) return;
+    await this.tell(async () => {
+      const now = await reply(collectionApi(before.id).GET(''));
+      if (now.n_images === before.n_images) return;
+      this.collections = this.collections.map((listed) => (listed.id === now.id ? now : listed));
+      this.put(this.resized({ collection_id: now.id }));
+    });
+  }
+
   private async save(): Promise<void> {
+    const failed = this.error !== '';
+    await this.followCollection();
     if (Object.keys(this.pending).length === 0) {
       // What was stored may still have failed to be read.
-      if (this.error && this.campaign) await this.tell(() => this.readPlan());
+      if (failed && this.campaign) await this.tell(() => this.readPlan());
       return;
     }
     this.saving = true;

@@ -116,6 +116,27 @@ describe('saving a draft', () => {
     expect(sent.map(({ method }) => method)).toEqual(['POST']);
   });
 
+  it('lets the suggested budget follow images that arrive late, a chosen one never', async () => {
+    const one = draft();
+    const grown = { id: 'birds', name: 'Birds', n_images: 100 };
+    vi.stubGlobal('fetch', (request: Request) =>
+      request.url.endsWith('/collections/birds')
+        ? Promise.resolve(Response.json(grown))
+        : fetching(request),
+    );
+    const arriving = { ...grown, n_images: 81 };
+    one.campaign = { ...one.campaign, collection_id: 'birds', budget: 60 } as Campaign;
+    one.collections = [arriving] as typeof one.collections;
+    void one.flush();
+    await quiet();
+    expect(await sent[0]?.body).toEqual({ collection_id: 'birds', budget: 70 });
+    await sent[0]?.reply(200);
+    one.change({ budget: 40 });
+    one.collections = [arriving] as typeof one.collections;
+    await quiet();
+    expect(await sent[1]?.body).toEqual({ budget: 40 });
+  });
+
   it('reads again what could not be read, and nothing stands in the way', async () => {
     const one = draft();
     readable = false;
