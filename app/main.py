@@ -111,7 +111,7 @@ def create_app() -> FastAPI:
     app.add_middleware(SecurityHeaders, mturk_origins=frame_ancestors)
     # The last that is added is the first to see a request.
     app.add_middleware(Requests)
-    app.webhooks.include_router(webhook_events.told)
+    app.webhooks.include_router(webhook_events.event_router)
     for router in (
         # First, as a request tries one after the other, and most are annotators'.
         annotation.api,
