@@ -217,10 +217,10 @@ def perform(channel: Channel, request: Request) -> dict[str, Any]:
         "pause": channel.pause,
         "resume": channel.resume,
         "stop": channel.stop,
-        "extend": lambda one: channel.extend(
-            one, request.arguments["places"], request.token, request.arguments["total"]
+        "extend": lambda posting: channel.extend(
+            posting, request.arguments["places"], request.token, request.arguments["total"]
         ),
-        "exclude": lambda one: channel.exclude(one, request.arguments["people"]),
+        "exclude": lambda posting: channel.exclude(posting, request.arguments["people"]),
     }
     actions[request.action](request.posting)
     return {}
