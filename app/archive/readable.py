@@ -81,12 +81,12 @@ def _check_own_clusters(session: Session, campaign: Campaign, model: Model) -> N
 
 def _check_labels(session: Session, campaign: Campaign, model: Model) -> None:
     try:
-        found = labels.read_labels(campaign, model)
+        model_labels = labels.read_labels(campaign, model)
     except NotFound:
         # Pages report this, and show the rest.
         gold, n_images = labels.Gold(0, 0, None, None), campaign.n_images
     else:
-        gold, n_images = labels.read_gold(session, campaign, found), len(found)
+        gold, n_images = labels.read_gold(session, campaign, model_labels), len(model_labels)
     LabelQualityOut.of(model, labels.vote_insight(model), n_images, gold)
 
 
