@@ -83,7 +83,7 @@ def signature_fits(purpose: str, value: str, given: str) -> bool:
     # Compare bytes, because compare_digest does not accept text beyond ASCII. Text with unpaired
     # surrogates matches nothing.
     given_bytes = given.encode(errors="surrogatepass")
-    return any([hmac.compare_digest(signature.encode(), given_bytes) for signature in fitting])
+    return any([hmac.compare_digest(candidate.encode(), given_bytes) for candidate in fitting])
 
 
 def _fernet(purpose: str, keys: list[str] | None = None) -> MultiFernet:
