@@ -111,7 +111,7 @@ def create_app() -> FastAPI:
     app.add_middleware(SecurityHeaders, mturk_origins=frame_ancestors)
     # The last that is added is the first to see a request.
     app.add_middleware(Requests)
-    app.webhooks.include_router(webhook_events.told)
+    app.webhooks.include_router(webhook_events.event_router)
     for router in (
         # First, as a request tries one after the other, and most are annotators'.
         annotation.api,
@@ -174,7 +174,7 @@ app = create_app()
 
 def served() -> FastAPI:
     """What uvicorn serves (`--factory`); also makes its lines in the log like all others."""
-    return _made_ready("web")
+    return _prepared_app("web")
 
 
 def served_heavy() -> FastAPI:
@@ -183,10 +183,10 @@ def served_heavy() -> FastAPI:
     serve_no_annotators()
     refuse_at_once()
     logging.getLogger(REQUESTS).disabled = True
-    return _made_ready("web-heavy")
+    return _prepared_app("web-heavy")
 
 
-def _made_ready(process: str) -> FastAPI:
+def _prepared_app(process: str) -> FastAPI:
     begin_log(process)
     sys.setswitchinterval(SWITCH_SECONDS)
     # What lives as long as the process is not gone through again and again for what could go:

@@ -68,13 +68,13 @@ def report(campaign: Campaign, handouts: list[Handout], seconds: float, pace: fl
         rows = session.execute(
             select(Round.number, Grid.basis).join(Grid).where(Round.campaign_id == campaign.id)
         ).all()
-    spans = [(one.started_at, one.finished_at) for one in jobs]
-    learning = [any(a and b and a <= one.at <= b for a, b in spans) for one in handouts]
+    spans = [(job.started_at, job.finished_at) for job in jobs]
+    learning = [any(a and b and a <= handout.at <= b for a, b in spans) for handout in handouts]
     behind = Counter((number, number - 1 - basis) for number, basis in rows)
     # At the very end, some wait in case a grid that others hold is returned.
-    last_lease = max(one.at for one in handouts if one.status == "leased")
-    n_waits = sum(one.status == "wait" and one.at < last_lease for one in handouts)
-    parts = {"while a round is learned": learning, "otherwise": [not one for one in learning]}
+    last_lease = max(handout.at for handout in handouts if handout.status == "leased")
+    n_waits = sum(handout.status == "wait" and handout.at < last_lease for handout in handouts)
+    parts = {"while a round is learned": learning, "otherwise": [not learns for learns in learning]}
     head = ["next grid, as annotators see it", "requests", "median, ms", "99th percentile, ms"]
     lines = [
         "# Nobody waits",
@@ -91,14 +91,18 @@ def report(campaign: Campaign, handouts: list[Handout], seconds: float, pace: fl
     ]
     body = []
     for number in range(1, ROUNDS + 1):
-        more = sum(n for (one, late), n in behind.items() if one == number and late > 1)
+        more = sum(
+            n for (round_number, late), n in behind.items() if round_number == number and late > 1
+        )
         body.append(map(str, (number, behind[(number, 0)], behind[(number, 1)], more)))
     lines += table(["round", "grids of the newest model", "one model behind", "more"], body)
     return "\n".join(lines) + "\n"
 
 
 def _times(name: str, handouts: list[Handout], chosen: list[bool]) -> list[str]:
-    times = [1_000 * one.seconds for one, here in zip(handouts, chosen, strict=True) if here]
+    times = [
+        1_000 * handout.seconds for handout, here in zip(handouts, chosen, strict=True) if here
+    ]
     if not times:
         return [name, "0", "", ""]
     middle, slow = np.quantile(times, [0.5, 0.99])
@@ -107,9 +111,9 @@ def _times(name: str, handouts: list[Handout], chosen: list[bool]) -> list[str]:
 
 def _durations(jobs: Sequence[Job]) -> str:
     took = sorted(
-        (one.finished_at - one.started_at).total_seconds()
-        for one in jobs
-        if one.finished_at and one.started_at
+        (job.finished_at - job.started_at).total_seconds()
+        for job in jobs
+        if job.finished_at and job.started_at
     )
     return f"{took[0]:.1f} … {took[-1]:.1f}"
 

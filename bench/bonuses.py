@@ -51,7 +51,7 @@ def measured(turk: Emulator, people: int) -> str:
     there, here = bonuses.total(turk, "bonus"), bonuses.ledger_cents(campaign.id)
     assert there * 100 == Decimal(here), f"{there} there, {here} cents in the ledger"
     calls = list(turk.state.calls)[before:]
-    outcomes = Counter(one["outcome"] for one in calls)
+    outcomes = Counter(call["outcome"] for call in calls)
     struck = sum(outcomes[rule.kind] for rule in bonuses.FAULTS.calls)
     after = outcomes["error_after"] + outcomes["timeout_after"]
     return f"""# A thousand bonuses on a marketplace that fails

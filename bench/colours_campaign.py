@@ -53,9 +53,9 @@ def main() -> None:
         collection_id, colours = _collection(seed)
         for arm, (rounds, settings) in ARMS.items():
             embedding = _run(f"{arm}, seed {seed}", collection_id, rounds, settings, seed)
-            found = nearest_neighbors(embedding, NEIGHBOURS)
+            nearest = nearest_neighbors(embedding, NEIGHBOURS)
             true = nearest_neighbors(colours, NEIGHBOURS)
-            scores[arm].append(neighbor_overlap(true, found))
+            scores[arm].append(neighbor_overlap(true, nearest))
             print(f"seed {seed}  {arm:<32} {scores[arm][-1]:.2f}", flush=True)
     publish("colours_campaign.md", report(scores))
 

@@ -230,16 +230,16 @@ def recording(page: Page, measured: Measured, name: str) -> Iterator[None]:
 
 def processor_seconds() -> float:
     times = [
-        one.cpu_times()
-        for one in psutil.Process().children(recursive=True)
-        if "chrom" in one.name()
+        process.cpu_times()
+        for process in psutil.Process().children(recursive=True)
+        if "chrom" in process.name()
     ]
-    return sum(one.user + one.system for one in times)
+    return sum(used.user + used.system for used in times)
 
 
 def report(results: list[Measured], runs: int) -> str:
-    heads = [f"{one.n:,} images, {one.browser}" for one in results]
-    loads = [value for one in results for value in one.load.values()]
+    heads = [f"{result.n:,} images, {result.browser}" for result in results]
+    loads = [value for result in results for value in result.load.values()]
     lines = [
         "# The embedding map, measured",
         "",
@@ -294,7 +294,7 @@ def report(results: list[Measured], runs: int) -> str:
 
 
 def _row(name: str, results: list[Measured], cell: Callable[[Measured], str], target: str) -> str:
-    return f"| {name} | {' | '.join(cell(one) for one in results)} | {target} |"
+    return f"| {name} | {' | '.join(cell(result) for result in results)} | {target} |"
 
 
 def _spread(values: list[float]) -> str:
@@ -308,8 +308,10 @@ def _pace(name: str, measured: Measured) -> str:
 
 
 def _pictures(results: list[Measured], name: str) -> str:
-    told = dict.fromkeys(f"{one.pictures[name]} pictures of {one.n:,} images" for one in results)
-    return ", ".join(told)
+    sizes = dict.fromkeys(
+        f"{result.pictures[name]} pictures of {result.n:,} images" for result in results
+    )
+    return ", ".join(sizes)
 
 
 if __name__ == "__main__":

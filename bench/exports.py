@@ -55,8 +55,8 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=1_000_000)
     n = parser.parse_args().answers
     with own_servers() as (servers, folder):
-        found = measure(servers, folder, n)
-    publish("exports.md", report(found, n))
+        results = measure(servers, folder, n)
+    publish("exports.md", report(results, n))
 
 
 def measure(servers: Servers, folder: Path, n: int) -> list[Measured]:
@@ -67,7 +67,7 @@ def measure(servers: Servers, folder: Path, n: int) -> list[Measured]:
     few, many = (add_answers(a_campaign(owner, grid_size=24), size) for size in (FEW, n))
     print(f"created {n} answers", flush=True)
     small, large = folder / "small.zip", folder / "large.zip"
-    found = []
+    results = []
     with running_system(environment, folder, "web") as system:
         process = psutil.Process(system.processes["web"].pid)
         with httpx.Client(base_url=system.base_url, timeout=600) as client:
@@ -75,13 +75,13 @@ def measure(servers: Servers, folder: Path, n: int) -> list[Measured]:
             for file in FILES:
                 before = read(client, process, few, file, small)
                 after = read(client, process, many, file, large)
-                found.append(after.over(before))
-                print(found[-1], flush=True)
+                results.append(after.over(before))
+                print(results[-1], flush=True)
     get_engine().dispose()
     before = restored(servers, folder / "second", small)
-    found.append(restored(servers, folder / "third", large).over(before))
-    print(found[-1], flush=True)
-    return found
+    results.append(restored(servers, folder / "third", large).over(before))
+    print(results[-1], flush=True)
+    return results
 
 
 def read(
@@ -120,12 +120,13 @@ def restored(servers: Servers, data: Path, archive: Path) -> Measured:
     return Measured("likewise import", seconds, archive.stat().st_size, peak[0])
 
 
-def report(found: list[Measured], n: int) -> str:
-    *exports, imported = found
+def report(results: list[Measured], n: int) -> str:
+    *exports, imported = results
     rows = "\n".join(
-        f"| `{one.name}` | {one.seconds:.1f} | {one.size / MB:,.0f} | "
-        f"{one.size / MB / one.seconds:.0f} | {n / one.seconds:,.0f} | {one.memory / MB:.0f} |"
-        for one in exports
+        f"| `{exported.name}` | {exported.seconds:.1f} | {exported.size / MB:,.0f} | "
+        f"{exported.size / MB / exported.seconds:.0f} | {n / exported.seconds:,.0f} | "
+        f"{exported.memory / MB:.0f} |"
+        for exported in exports
     )
     return f"""# Exports of {n:,} answers
 

@@ -45,13 +45,13 @@ class Case:
     name: str
     target: float
     estimate: float
-    found: list[tuple[int, float]]
+    qualities: list[tuple[int, float]]
     seconds: float
 
     @property
     def needed(self) -> float | None:
-        budgets = np.log([budget for budget, _ in self.found])
-        right = np.maximum.accumulate([share for _, share in self.found])
+        budgets = np.log([budget for budget, _ in self.qualities])
+        right = np.maximum.accumulate([share for _, share in self.qualities])
         if not right[0] <= self.target <= right[-1]:
             return None
         return float(np.exp(np.interp(self.target, right, budgets)))
@@ -82,8 +82,8 @@ def measure(name: str, by: list[str]) -> list[Case]:
         estimate = answers_needed(ends_of(run), target)
         if estimate is None:
             continue
-        found = [_mean_found(name, by, round(factor * estimate)) for factor in FACTORS]
-        cases.append(Case(name, target, estimate, found, seconds))
+        qualities = [_mean_quality(name, by, round(factor * estimate)) for factor in FACTORS]
+        cases.append(Case(name, target, estimate, qualities, seconds))
         print(cases[-1], cases[-1].needed, flush=True)
     return cases
 
@@ -111,7 +111,7 @@ def _dry_run_state(campaign: Campaign) -> str:
         return job.state if job else ""
 
 
-def _mean_found(name: str, by: list[str], budget: int) -> tuple[int, float]:
+def _mean_quality(name: str, by: list[str], budget: int) -> tuple[int, float]:
     """(budget, share of the nearest neighbours that are right), over campaigns in the system."""
     return budget, float(np.mean([_played(name, by, budget, seed) for seed in SEEDS]))
 
@@ -142,10 +142,10 @@ def report(cases: list[Case]) -> str:
     head = ["campaign", "quality wanted", "estimate", "found with ¾, 1, 1¼ of it", "needed"]
     body = []
     for case in cases:
-        found = ", ".join(f"{share:.2f}" for _, share in case.found)
+        qualities = ", ".join(f"{share:.2f}" for _, share in case.qualities)
         needed = case.needed
         ratio = [f"{needed:.0f}", f"{case.estimate / needed:.2f}"] if needed else ["outside", "–"]
-        body.append([case.name, f"{case.target:.0%}", f"{case.estimate:.0f}", found, *ratio])
+        body.append([case.name, f"{case.target:.0%}", f"{case.estimate:.0f}", qualities, *ratio])
     lines += table([*head, "estimate / needed"], body)
     seconds = {case.name: case.seconds for case in cases}
     lines += ["", *(f"Dry run of {name}: {took:.0f} s." for name, took in seconds.items())]

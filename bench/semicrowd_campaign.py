@@ -40,11 +40,11 @@ from likewise import environment
 from likewise.commands.simulate import run_crowd
 
 FEATURES = "appearance"
-TOLD = "told the shapes asked about"
+KNOWN_SHAPES = "told the shapes asked about"
 
 
 @dataclass(frozen=True)
-class Found:
+class ClusterScores:
     """How well clusters match the shapes (adjusted mutual information and Rand index), of all
     images and of those not asked about; seconds: of the last learning job."""
 
@@ -71,12 +71,12 @@ def main() -> None:
     options = parser.parse_args()
     environment.load()
     collection_id, shapes = _collection(options.images)
-    found: list[Found] = []
+    results: list[ClusterScores] = []
     for seed in range(options.seeds):
-        for one in _seed(collection_id, shapes, seed, options):
-            found.append(one)
-            print(one, flush=True)
-    publish("semicrowd_campaign.md", report(found, options))
+        for result in _seed(collection_id, shapes, seed, options):
+            results.append(result)
+            print(result, flush=True)
+    publish("semicrowd_campaign.md", report(results, options))
 
 
 def _collection(n: int) -> tuple[UUID, NDArray[np.int64]]:
@@ -90,11 +90,11 @@ def _collection(n: int) -> tuple[UUID, NDArray[np.int64]]:
 
 def _seed(
     collection_id: UUID, shapes: NDArray[np.int64], seed: int, options: argparse.Namespace
-) -> list[Found]:
+) -> list[ClusterScores]:
     campaign = _play(collection_id, seed, options)
     with transaction() as session:
         model = get_model(session, campaign)
-        told = read_memberships(campaign, model)
+        memberships = read_memberships(campaign, model)
         make = features_wanted(session, campaign, FEATURES)
         job = latest_job(session, campaign.id)
         seconds = None
@@ -102,13 +102,13 @@ def _seed(
             seconds = (job.finished_at - job.started_at).total_seconds()
     features = make()
     assert features is not None
-    certain = told.probability >= 0.9
-    best = _majority(shapes, told.cluster)
-    ours = Found(
+    certain = memberships.probability >= 0.9
+    best = _majority(shapes, memberships.cluster)
+    ours = ClusterScores(
         "scdc",
         seed,
-        told.n_clusters,
-        **_match(shapes, told.cluster, told.asked),
+        memberships.n_clusters,
+        **_match(shapes, memberships.cluster, memberships.asked),
         certain=float(certain.mean()),
         right_if_certain=float((best == shapes)[certain].mean()) if certain.any() else None,
         seconds=seconds,
@@ -121,11 +121,13 @@ def _seed(
         ).fit_predict(features),
     }
     truth = LogisticRegression(max_iter=3_000)
-    alone[TOLD] = truth.fit(features[told.asked], shapes[told.asked]).predict(features)
+    alone[KNOWN_SHAPES] = truth.fit(features[memberships.asked], shapes[memberships.asked]).predict(
+        features
+    )
     return [
         ours,
         *(
-            Found(name, seed, k, **_match(shapes, labels, told.asked))
+            ClusterScores(name, seed, k, **_match(shapes, labels, memberships.asked))
             for name, labels in alone.items()
         ),
     ]
@@ -143,9 +145,9 @@ def _match(
 
 def _majority(true: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """(N,) the most common shape of each image's cluster."""
-    return np.array([np.bincount(true[labels == one]).argmax() for one in range(labels.max() + 1)])[
-        labels
-    ]
+    return np.array(
+        [np.bincount(true[labels == cluster]).argmax() for cluster in range(labels.max() + 1)]
+    )[labels]
 
 
 def _play(collection_id: UUID, seed: int, options: argparse.Namespace) -> Campaign:
@@ -172,10 +174,10 @@ def _play(collection_id: UUID, seed: int, options: argparse.Namespace) -> Campai
     return wait_until_finished(campaign)
 
 
-def report(found: list[Found], options: argparse.Namespace) -> str:
+def report(results: list[ClusterScores], options: argparse.Namespace) -> str:
     """The result as Markdown, with the margin over each method on features alone."""
-    methods = list(dict.fromkeys(one.method for one in found))
-    of = {name: [one for one in found if one.method == name] for name in methods}
+    methods = list(dict.fromkeys(result.method for result in results))
+    of = {name: [result for result in results if result.method == name] for name in methods}
     seeds = len(of["scdc"])
     lines = [
         "# A campaign larger than its budget, through the running system",
@@ -192,9 +194,9 @@ def report(found: list[Found], options: argparse.Namespace) -> str:
     ]
     body = []
     for name, rows in of.items():
-        clusters = sorted({one.n_clusters for one in rows})
+        clusters = sorted({row.n_clusters for row in rows})
         shown = str(clusters[0]) if len(clusters) == 1 else f"{clusters[0]}–{clusters[-1]}"
-        body.append([name, shown, *(spread(getattr(one, key) for one in rows) for key in MEASURES)])
+        body.append([name, shown, *(spread(getattr(row, key) for row in rows) for key in MEASURES)])
     head = ["method", "clusters", "AMI, all images", "AMI, not asked about", "ARI"]
     lines += [*table(head, body), ""]
     for name in methods[1:-1]:
@@ -203,8 +205,8 @@ def report(found: list[Found], options: argparse.Namespace) -> str:
             f"Margin over {name}, AMI of the images that nobody was asked about: "
             f"{mean(gains):+.3f} (smallest {min(gains):+.3f} of {seeds} seeds)."
         )
-    sure = [one.certain for one in of["scdc"] if one.certain is not None]
-    right = [one.right_if_certain for one in of["scdc"] if one.right_if_certain is not None]
+    sure = [row.certain for row in of["scdc"] if row.certain is not None]
+    right = [row.right_if_certain for row in of["scdc"] if row.right_if_certain is not None]
     if right:
         lines += [
             "",
@@ -213,8 +215,11 @@ def report(found: list[Found], options: argparse.Namespace) -> str:
             "Probabilities are the model's own.",
         ]
     plain = [
-        {key: round(value, 4) if isinstance(value, float) else value for key, value in one.items()}
-        for one in map(asdict, found)
+        {
+            key: round(value, 4) if isinstance(value, float) else value
+            for key, value in values.items()
+        }
+        for values in map(asdict, results)
     ]
     listed = ",\n".join(json.dumps(row) for row in plain)
     return "\n".join([*lines, "", "Per seed:", "", "```json", f"[{listed}]", "```", ""])

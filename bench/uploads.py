@@ -106,11 +106,11 @@ def measured_upload(folder: Path, n: int, megabytes: float) -> Upload:
     return Upload(n, megabytes, seconds, again, rest, memory[0] / 2**20, os.getloadavg()[1])
 
 
-def chosen(page: Page, folder: Path, told: str) -> float:
+def chosen(page: Page, folder: Path, message: str) -> float:
     began = time.monotonic()
     page.get_by_test_id("folder-input").set_input_files(folder)
     report = page.get_by_test_id("upload-report")
-    expect(report).to_contain_text(told, timeout=3_600_000)
+    expect(report).to_contain_text(message, timeout=3_600_000)
     return time.monotonic() - began
 
 
@@ -189,19 +189,21 @@ def timed(act: Callable[[], object]) -> float:
 
 def decoding() -> dict[int, float]:
     """Seconds of one core to make the three sizes of a photograph, by its edge in pixels."""
-    found = {}
+    seconds_by_edge = {}
     for edge in (400, 800, 1600, 3000):
         files = photos(4, edge)
         began = time.process_time()
         for file in files:
             prepare_image(file)
-        found[edge] = (time.process_time() - began) / len(files)
-    return found
+        seconds_by_edge[edge] = (time.process_time() - began) / len(files)
+    return seconds_by_edge
 
 
 def report(upload: Upload, cores: dict[int, float], finds: dict[str, float]) -> str:
     rows = "\n".join(f"| {what} | {1000 * seconds:,.0f} |" for what, seconds in finds.items())
-    sizes = "\n".join(f"| {one} × {one} | {1000 * seconds:.0f} |" for one, seconds in cores.items())
+    sizes = "\n".join(
+        f"| {edge} × {edge} | {1000 * seconds:.0f} |" for edge, seconds in cores.items()
+    )
     return f"""# Uploads and large collections
 
 Browser, web server and database on one machine with two cores and a load of {upload.load:.0f} in

@@ -108,7 +108,7 @@ def filled(n: int) -> tuple[Account, Campaign]:
             a_model(session, session.get_one(Campaign, campaign.id))
             values = {"campaign": campaign.id, "collection": campaign.collection_id, "n": N_IMAGES}
             for statement in (*MANY_IMAGES.split(";\n"), MANY_CAMPAIGNS):
-                used = {name: one for name, one in values.items() if f":{name}" in statement}
+                used = {name: value for name, value in values.items() if f":{name}" in statement}
                 used |= {"n": N_CAMPAIGNS} if statement is MANY_CAMPAIGNS else {}
                 session.execute(text(statement), used)
         with transaction() as session:

@@ -40,9 +40,9 @@ def aggregate(votes: ArrayLike, method: str = "dawid_skene") -> Aggregated:
     probability = np.full(len(given), 0.5)
     if not len(table):
         return Aggregated(probability, _accuracy(given, probability))
-    found = kinds[method]().fit_predict_proba(table)
-    yes = found[1] if 1 in found.columns else 0.0 * found.iloc[:, 0]
-    probability[found.index.to_numpy()] = yes.to_numpy()
+    chances = kinds[method]().fit_predict_proba(table)
+    yes = chances[1] if 1 in chances.columns else 0.0 * chances.iloc[:, 0]
+    probability[chances.index.to_numpy()] = yes.to_numpy()
     return Aggregated(probability, _accuracy(given, probability))
 
 

@@ -86,10 +86,10 @@ class Answers:
     def pair_labels(self) -> tuple[Tensor, Tensor]:
         """(G, P) same, (G, P) informative, bool, in numpy.triu_indices(S, 1) order."""
         first, second = pair_index(self.images.shape[1], self.device)
-        one, other = self.groups[:, first], self.groups[:, second]
+        first_group, second_group = self.groups[:, first], self.groups[:, second]
         informative = self.present[:, first] & self.present[:, second]
-        informative &= (one >= 0) | (other >= 0)
-        return (one == other) & informative, informative
+        informative &= (first_group >= 0) | (second_group >= 0)
+        return (first_group == second_group) & informative, informative
 
 
 def pair_index(width: int, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -50,21 +50,23 @@ def ballot_agreement(known: ArrayLike, given: ArrayLike) -> Agreement | None:
     None if nothing can be compared, because the known votes are all equal. Given votes that are all
     equal, or all unsure, have agreement 0. Raises ValueError if the lengths differ.
     """
-    one, other = np.asarray(known, np.int64), np.asarray(given, np.int64)
-    if len(one) != len(other):
-        raise ValueError(f"Votes on {len(one)} and {len(other)} images cannot be compared.")
-    if not _has_both(one):
+    reference, votes = np.asarray(known, np.int64), np.asarray(given, np.int64)
+    if len(reference) != len(votes):
+        raise ValueError(f"Votes on {len(reference)} and {len(votes)} images cannot be compared.")
+    if not _has_both(reference):
         return None
-    both = np.isin(one, (YES, NO)) & np.isin(other, (YES, NO))
-    one, other = one[both] == YES, other[both] == YES
-    n, yes, said = len(one), int(one.sum()), int(other.sum())
-    if n < 2 or yes in (0, n) or said in (0, n):
+    both = np.isin(reference, (YES, NO)) & np.isin(votes, (YES, NO))
+    reference, votes = reference[both] == YES, votes[both] == YES
+    n, yes, given_yes = len(reference), int(reference.sum()), int(votes.sum())
+    if n < 2 or yes in (0, n) or given_yes in (0, n):
         return Agreement(0.0, 0.0)
-    expected = (yes * said + (n - yes) * (n - said)) / n**2
+    expected = (yes * given_yes + (n - yes) * (n - given_yes)) / n**2
     # The number of images with yes in both is hypergeometric; one more makes two more votes agree.
-    deviation = (yes * (n - yes) * said * (n - said) / (n**2 * (n - 1))) ** 0.5
+    deviation = (yes * (n - yes) * given_yes * (n - given_yes) / (n**2 * (n - 1))) ** 0.5
     scale = 1 - expected
-    return Agreement(float((one == other).mean() - expected) / scale, 2 * deviation / n / scale)
+    return Agreement(
+        float((reference == votes).mean() - expected) / scale, 2 * deviation / n / scale
+    )
 
 
 def ballot_consistency(earlier: ArrayLike, later: ArrayLike) -> Agreement | None:

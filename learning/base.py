@@ -64,8 +64,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         folder = Path(path)
         about = json.loads((folder / "model.json").read_text())
         if about.get("estimator") != cls.__name__ or about.get("format") != _FORMAT:
-            found = f"{about.get('estimator')} format {about.get('format')}"
-            raise ValueError(f"{folder} contains a {found}, not a {cls.__name__} format {_FORMAT}")
+            stored = f"{about.get('estimator')} format {about.get('format')}"
+            raise ValueError(f"{folder} contains a {stored}, not a {cls.__name__} format {_FORMAT}")
         model = cls(**about["parameters"])
         model._restore(load_file(folder / "arrays.safetensors"), about["state"])
         return model

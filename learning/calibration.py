@@ -35,18 +35,20 @@ def binary_scores(truth: ArrayLike, probability: ArrayLike) -> BinaryScores:
         roc_auc_score,
     )
 
-    known, said = np.asarray(truth, np.bool_), np.asarray(probability, np.float64)
-    if known.shape != said.shape:
-        raise ValueError(f"truth has shape {known.shape}, but probability has shape {said.shape}")
+    known, predicted = np.asarray(truth, np.bool_), np.asarray(probability, np.float64)
+    if known.shape != predicted.shape:
+        raise ValueError(
+            f"truth has shape {known.shape}, but probability has shape {predicted.shape}"
+        )
     if len(np.unique(known)) < 2:
         raise ValueError("scores need both true and false labels")
-    precision, recall, _ = precision_recall_curve(known, said)
+    precision, recall, _ = precision_recall_curve(known, predicted)
     kept = np.unique(np.linspace(0, len(recall) - 1, _MOST_POINTS).astype(int))[::-1]
     return BinaryScores(
-        accuracy=float((known == (said > 0.5)).mean()),
-        auc=float(roc_auc_score(known, said)),
-        average_precision=float(average_precision_score(known, said)),
-        brier=float(brier_score_loss(known, said)),
+        accuracy=float((known == (predicted > 0.5)).mean()),
+        auc=float(roc_auc_score(known, predicted)),
+        average_precision=float(average_precision_score(known, predicted)),
+        brier=float(brier_score_loss(known, predicted)),
         precision=[round(float(value), 4) for value in precision[kept]],
         recall=[round(float(value), 4) for value in recall[kept]],
     )

@@ -88,8 +88,8 @@ def silhouettes(X: ArrayLike, labels: ArrayLike, random_state: int = 0) -> Float
         means[place, own] = np.inf
         between = means.min(axis=1)
         largest = np.maximum(within, between)
-        told = (others > 0) & (largest > 0)
-        result[rows][told] = ((between - within) / np.maximum(largest, 1e-300))[told]
+        defined = (others > 0) & (largest > 0)
+        result[rows][defined] = ((between - within) / np.maximum(largest, 1e-300))[defined]
     return result
 
 
@@ -125,13 +125,13 @@ def matched(now: ArrayLike, before: ArrayLike) -> dict[int, int]:
     now, before: (N,) labels of the same images. Two clusters correspond one to one if they share
     more than half of the images of both; clusters without such a partner are left out.
     """
-    one, other = as_index_array("now", now, 1), as_index_array("before", before, 1)
-    if len(one) != len(other):
-        raise ValueError(f"{len(one)} labels now but {len(other)} before")
-    if not len(one):
+    labels, earlier = as_index_array("now", now, 1), as_index_array("before", before, 1)
+    if len(labels) != len(earlier):
+        raise ValueError(f"{len(labels)} labels now but {len(earlier)} before")
+    if not len(labels):
         return {}
-    shared = np.zeros((int(one.max()) + 1, int(other.max()) + 1), np.int64)
-    np.add.at(shared, (one, other), 1)
+    shared = np.zeros((int(labels.max()) + 1, int(earlier.max()) + 1), np.int64)
+    np.add.at(shared, (labels, earlier), 1)
     mine, theirs = linear_sum_assignment(-shared)
     sizes, sizes_before = shared.sum(axis=1), shared.sum(axis=0)
     return {

@@ -65,18 +65,18 @@ def compare(reference: ArrayLike, other: ArrayLike, k: int = 10) -> Comparison:
 
     Raises ValueError with fewer than k + 2 images, or if all images of one have one position.
     """
-    one, two = _as_embeddings(reference, other)
+    first, second = _as_embeddings(reference, other)
     check_count("k", k)
-    if len(one) < k + 2:
-        raise ValueError(f"k = {k} neighbours need at least {k + 2} images, got {len(one)}")
+    if len(first) < k + 2:
+        raise ValueError(f"k = {k} neighbours need at least {k + 2} images, got {len(first)}")
     # With many small products, threads would wait for each other longer than they work.
     with threadpool_limits(1):
         return Comparison(
-            alignment=align(one, two),
+            alignment=align(first, second),
             k=k,
-            disparity=_disparity_figure(one, two),
-            overlap=_overlap_figure(one, two, k),
-            rank_correlation=_rank_figure(one, two),
+            disparity=_disparity_figure(first, second),
+            overlap=_overlap_figure(first, second, k),
+            rank_correlation=_rank_figure(first, second),
         )
 
 
@@ -86,40 +86,40 @@ def align(reference: ArrayLike, other: ArrayLike) -> Alignment:
     The smaller dimension is padded with zeros. Raises ValueError for shapes that do not
     match, or if all images of one have one position.
     """
-    one, two = (_unit(points) for points in _as_embeddings(reference, other))
-    turn, scale = orthogonal_procrustes(two, one)
-    aligned = scale * two @ turn
-    gaps = np.linalg.norm(one - aligned, axis=1)
-    return Alignment(one, aligned, max(0.0, 1.0 - scale**2), gaps * np.sqrt(len(one)))
+    first, second = (_unit(points) for points in _as_embeddings(reference, other))
+    turn, scale = orthogonal_procrustes(second, first)
+    aligned = scale * second @ turn
+    gaps = np.linalg.norm(first - aligned, axis=1)
+    return Alignment(first, aligned, max(0.0, 1.0 - scale**2), gaps * np.sqrt(len(first)))
 
 
-def _disparity_figure(one: FloatArray, two: FloatArray) -> Figure:
+def _disparity_figure(first: FloatArray, second: FloatArray) -> Figure:
     rng = np.random.default_rng(0)
-    if len(one) > _MOST_FOR_ERRORS:
+    if len(first) > _MOST_FOR_ERRORS:
         # The sample's errors are those of all images times a known factor.
-        rows = rng.permutation(len(one))[:_MOST_FOR_ERRORS]
-        some, others = one[rows], two[rows]
+        rows = rng.permutation(len(first))[:_MOST_FOR_ERRORS]
+        some, others = first[rows], second[rows]
     else:
-        some, others = one, two
-    shrink = float(np.sqrt(len(some) / len(one)))
+        some, others = first, second
+    shrink = float(np.sqrt(len(some) / len(first)))
     error = jackknife_error(lambda kept: _disparity(some[kept], others[kept]), len(some))
     # For many images, chance means complete disparity, in the sample as in all.
     shuffled = [_disparity(some, others[rng.permutation(len(some))]) for _ in range(_SHUFFLES)]
     return Figure(
-        _disparity(one, two), error * shrink, float(np.mean(shuffled)), float(np.std(shuffled))
+        _disparity(first, second), error * shrink, float(np.mean(shuffled)), float(np.std(shuffled))
     )
 
 
-def _disparity(one: FloatArray, two: FloatArray) -> float:
+def _disparity(first: FloatArray, second: FloatArray) -> float:
     # The singular values of the (d, d) product are enough; N x d is not changed.
-    scale = np.linalg.svd(_unit(two).T @ _unit(one), compute_uv=False).sum()
+    scale = np.linalg.svd(_unit(second).T @ _unit(first), compute_uv=False).sum()
     return max(0.0, 1.0 - float(scale) ** 2)
 
 
-def _overlap_figure(one: FloatArray, two: FloatArray, k: int) -> Figure:
-    n = len(one)
+def _overlap_figure(first: FloatArray, second: FloatArray, k: int) -> Figure:
+    n = len(first)
     asked = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_FOR_NEIGHBOURS])
-    near, other = _neighbours_of(one, asked, k), _neighbours_of(two, asked, k)
+    near, other = _neighbours_of(first, asked, k), _neighbours_of(second, asked, k)
     shared = np.zeros(len(asked))
     for column in range(k):
         shared += (near[:, [column]] == other).any(axis=1)
@@ -135,16 +135,16 @@ def _neighbours_of(points: FloatArray, asked: IntArray, k: int) -> IntArray:
     """(M, k) the nearest other points of the points `asked`."""
     if len(asked) == len(points):
         return nearest_neighbors(points, k)
-    found = nearest_points(points, k + 1, points[asked])
-    own = found == asked[:, None]
+    nearest = nearest_points(points, k + 1, points[asked])
+    own = nearest == asked[:, None]
     own[~own.any(axis=1), -1] = True
-    return np.asarray(found[~own].reshape(len(asked), k), np.int64)
+    return np.asarray(nearest[~own].reshape(len(asked), k), np.int64)
 
 
-def _rank_figure(one: FloatArray, two: FloatArray) -> Figure:
+def _rank_figure(first: FloatArray, second: FloatArray) -> Figure:
     rng = np.random.default_rng(0)
-    rows = rng.permutation(len(one))[:_MOST_FOR_RANKS]
-    far, other = squareform(pdist(one[rows])), squareform(pdist(two[rows]))
+    rows = rng.permutation(len(first))[:_MOST_FOR_RANKS]
+    far, other = squareform(pdist(first[rows])), squareform(pdist(second[rows]))
     error = jackknife_error(lambda kept: _rank_correlation(far, other, kept), len(rows))
     ranks, upper = _ranks(far), np.triu_indices(len(rows), 1)
     other_ranks = squareform(_ranks(other))
@@ -169,8 +169,8 @@ def _ranks(far: FloatArray) -> FloatArray:
     return np.asarray(rankdata(far[np.triu_indices(len(far), 1)]), np.float64)
 
 
-def _correlation(one: FloatArray, two: FloatArray) -> float:
-    a, b = one - one.mean(), two - two.mean()
+def _correlation(first: FloatArray, second: FloatArray) -> float:
+    a, b = first - first.mean(), second - second.mean()
     scale = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b) / scale if scale > 0 else 0.0
 
@@ -184,15 +184,15 @@ def _unit(points: FloatArray) -> FloatArray:
 
 
 def _as_embeddings(reference: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    one, two = np.asarray(reference, np.float64), np.asarray(other, np.float64)
-    if one.ndim != 2 or two.ndim != 2 or len(one) != len(two) or len(one) < 2:
+    first, second = np.asarray(reference, np.float64), np.asarray(other, np.float64)
+    if first.ndim != 2 or second.ndim != 2 or len(first) != len(second) or len(first) < 2:
         raise ValueError(
-            f"embeddings must be of the same images, got shapes {one.shape} and {two.shape}"
+            f"embeddings must be of the same images, got shapes {first.shape} and {second.shape}"
         )
-    if not (np.isfinite(one).all() and np.isfinite(two).all()):
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
         raise ValueError("an embedding has positions that are not finite")
-    d = max(one.shape[1], two.shape[1])
-    return _widened(one, d), _widened(two, d)
+    d = max(first.shape[1], second.shape[1])
+    return _widened(first, d), _widened(second, d)
 
 
 def _widened(points: FloatArray, d: int) -> FloatArray:

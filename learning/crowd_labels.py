@@ -66,8 +66,8 @@ class CrowdLabels(Estimator):
         self.classifier_ = self._fitted(features, given, assured)
         tell(1)
         if self.classifier_ is None:
-            said = (given == 1).sum() + 1.0
-            base = said / ((given >= 0).sum() + 2.0)
+            n_yes = (given == 1).sum() + 1.0
+            base = n_yes / ((given >= 0).sum() + 2.0)
             self.prior_: FloatArray = np.full(len(features), base)
             self.embedding_ = _standardised(features)
         else:
@@ -117,7 +117,7 @@ class CrowdLabels(Estimator):
         # Every fold has both labels if there are enough.
         asked = asked[np.argsort(assured.label[asked], kind="stable")]
         folds = np.resize(np.arange(self.n_folds), len(asked))
-        said = model.predict_proba(features)[:, 1]
+        predicted = model.predict_proba(features)[:, 1]
         for fold in range(self.n_folds):
             unseen = asked[folds == fold]
             others = votes.copy()
@@ -131,15 +131,15 @@ class CrowdLabels(Estimator):
                 n_networks=1,
             )
             if again is not None:
-                said[unseen] = again.predict_proba(features[unseen])[:, 1]
+                predicted[unseen] = again.predict_proba(features[unseen])[:, 1]
             else:
-                said[unseen] = (others == 1).sum() / max((others >= 0).sum(), 1)
+                predicted[unseen] = (others == 1).sum() / max((others >= 0).sum(), 1)
             tell(fold + 2)
-        return said
+        return predicted
 
-    def _scaled(self, said: FloatArray) -> FloatArray:
+    def _scaled(self, probability: FloatArray) -> FloatArray:
         factor, shift = self._scale
-        return np.asarray(expit(factor * _log_odds(said) + shift), np.float64)
+        return np.asarray(expit(factor * _log_odds(probability) + shift), np.float64)
 
     def _take(self, jury: VoteModel) -> None:
         self.probability_, self.prior_, self._scale = jury.probability, jury.prior, jury.scale
@@ -156,9 +156,9 @@ class CrowdLabels(Estimator):
         }
         state: State = {"mean_annotator": list(self.mean_annotator_), "classifier": None}
         if self.classifier_ is not None:
-            own, told = self.classifier_._learned()
+            own, classifier_state = self.classifier_._learned()
             arrays |= {f"classifier.{name}": value for name, value in own.items()}
-            state |= {"classifier": told, "scale": list(self._scale)}
+            state |= {"classifier": classifier_state, "scale": list(self._scale)}
         return arrays, state
 
     def _restore(self, arrays: Arrays, state: State) -> None:
@@ -200,8 +200,8 @@ def _log_odds(chance: FloatArray) -> FloatArray:
 def _standardised(features: FloatArray) -> FloatArray:
     flat = np.asarray(features, np.float64).reshape(len(features), -1)
     spread = flat.std(axis=0)
-    told = spread > 0
-    if not told.any():
+    varied = spread > 0
+    if not varied.any():
         return np.zeros((len(flat), 1))
-    scaled: FloatArray = (flat[:, told] - flat[:, told].mean(axis=0)) / spread[told]
+    scaled: FloatArray = (flat[:, varied] - flat[:, varied].mean(axis=0)) / spread[varied]
     return scaled

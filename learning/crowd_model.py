@@ -111,7 +111,7 @@ class CrowdModel:
     def log_odds(self, answers: Answers) -> Tensor:
         """(G, P) log odds that two images are grouped together, independent of the groupings."""
         odds, weights = [], []
-        members = [one for one in (self.latent, self.pooled, self.views) if one is not None]
+        members = [model for model in (self.latent, self.pooled, self.views) if model is not None]
         for weight, member in zip(self.weights[:-1], members, strict=True):
             if weight > 0:
                 odds.append(member.log_odds(answers))
@@ -319,7 +319,7 @@ class _Verdict:
         odds = [torch.cat([trial.odds[m] for trial in trials]) for m in range(n_models)]
         viewed = [trial.views for trial in trials if trial.views is not None]
         views = [torch.cat(viewed)] if viewed else []
-        scores = [_calibrated_score([one], held) for one in odds]
+        scores = [_calibrated_score([trial_odds], held) for trial_odds in odds]
         shown = int(torch.stack([score.mean() for score in scores[1:]]).argmax())
         gap = Evidence.of(scores[0] - scores[1 + shown])
         # A single attribute has no other to be distinguished from. It is shown only if it predicts

@@ -266,7 +266,7 @@ class CrowdSter(Estimator):
         if phase == 0:
             return n_images
         end = self.neighbors_end * self.grid_size
-        many = self.algorithm == "likelihood" and self._n_found_dimensions() > _FEW_DIMENSIONS
+        many = self.algorithm == "likelihood" and self._n_learned_dimensions() > _FEW_DIMENSIONS
         share = 0.0 if many else self.neighbors_start
         start = max(end, share * n_images, _WIDEST_GRIDS * self.grid_size)
         # A single local phase works best with a small neighbourhood.
@@ -307,11 +307,11 @@ class CrowdSter(Estimator):
         if known is None and len(answers) < _GROWTH * getattr(self, "_n_looked_at", 0):
             known = self.n_dimensions_
         seed = int(rng.integers(2**31))
-        told = learn(answers, known, seed, self.device, progress, features)
+        learned = learn(answers, known, seed, self.device, progress, features)
         if known is None:
             self._n_looked_at = len(answers)
-        self.embedding_, self.uncertainty_ = told.embedding, told.uncertainty
-        self.carelessness_, self.held_out_ = told.carelessness, told.held_out
+        self.embedding_, self.uncertainty_ = learned.embedding, learned.uncertainty
+        self.carelessness_, self.held_out_ = learned.carelessness, learned.held_out
         self.n_dimensions_ = self.embedding_.shape[1]
 
     def _check_device(self) -> None:
@@ -356,7 +356,7 @@ class CrowdSter(Estimator):
     def _n_excluded(self) -> int:
         return _N_EXCLUDED[self.algorithm] if self.n_excluded is None else self.n_excluded
 
-    def _n_found_dimensions(self) -> int:
+    def _n_learned_dimensions(self) -> int:
         return self.embedding_.shape[1] if hasattr(self, "embedding_") else 0
 
     def _nothing_asked(self) -> AskedGrids:

@@ -74,7 +74,7 @@ def attribute_evidence(
     prior = model.prior(held)
     likelihood = model.pairs.class_log_likelihood(held)
     real = torch.logsumexp(prior + likelihood, dim=1)
-    found = []
+    evidence = []
     for k in range(model.n_attributes):
         gains = torch.zeros_like(real)
         classes = slice(k * N_LEVELS, (k + 1) * N_LEVELS)
@@ -82,8 +82,8 @@ def attribute_evidence(
             exchanged = likelihood.clone()
             exchanged[:, classes] = _exchanged(model, k, held, seen, generator)
             gains += real - torch.logsumexp(prior + exchanged, dim=1)
-        found.append(Evidence.of(gains / _N_SHUFFLES))
-    return found
+        evidence.append(Evidence.of(gains / _N_SHUFFLES))
+    return evidence
 
 
 def _exchanged(

@@ -161,9 +161,9 @@ class Groupings:
         self, rows: slice, first: NDArray[np.intp], second: NDArray[np.intp]
     ) -> NDArray[np.int8]:
         groups, present = self.groups[rows], self.images[rows] >= 0
-        one, other = groups[:, first], groups[:, second]
-        labels: NDArray[np.int8] = (one == other).astype(np.int8)
-        uninformative = (one < 0) & (other < 0)
+        first_group, second_group = groups[:, first], groups[:, second]
+        labels: NDArray[np.int8] = (first_group == second_group).astype(np.int8)
+        uninformative = (first_group < 0) & (second_group < 0)
         uninformative |= ~(present[:, first] & present[:, second])
         labels[uninformative] = -1
         return labels

@@ -62,8 +62,8 @@ class ImageClusters(BaseEstimator):  # type: ignore[misc, unused-ignore]
         with threadpool_limits(1), warnings.catch_warnings():
             # This is enough for display; the last tenth of a percent changes no figure.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            found = self._algorithm(len(points)).fit_predict(points)
-        self.labels_: IntArray = largest_first(found)
+            labels = self._algorithm(len(points)).fit_predict(points)
+        self.labels_: IntArray = largest_first(labels)
         return self
 
     def fit_predict(self, X: ArrayLike, y: None = None) -> IntArray:

@@ -55,10 +55,10 @@ def annotator_insight(
     annotator's answers, and its labels are predictions from annotator and grid.
     """
     n = groupings.n_annotators
-    told = groupings.informative_grids()
-    who = groupings.annotators[told]
+    informative = groupings.informative_grids()
+    who = groupings.annotators[informative]
     n_answers = np.bincount(who, minlength=n)
-    groups = np.bincount(who, _groups_per_answer(groupings)[told], minlength=n)
+    groups = np.bincount(who, _groups_per_answer(groupings)[informative], minlength=n)
     with np.errstate(invalid="ignore"):
         n_groups = groups / n_answers
     n_repeats, consistency = repeated_judgements(groupings)
@@ -69,7 +69,7 @@ def annotator_insight(
         agreement = _agreement(model.predict_same, groupings)
     else:
         preference = model.annotator_activation_
-        used, used_error = _used(model, groupings.subset(np.flatnonzero(told)))
+        used, used_error = _used(model, groupings.subset(np.flatnonzero(informative)))
         detail, carelessness = model.level_of_detail(), model.carelessness()
         agreement = _agreement(model.expected_same, groupings)
     return AnnotatorInsight(

@@ -85,20 +85,20 @@ def agreement_with(
     if column.kind == "numbers":
         return Agreement(_multiple_correlation(column.values, places), None)
     categories = column.values.astype(np.int64)
-    found = _clusters(places, column.n_values, random_state)
+    clusters = _clusters(places, column.n_values, random_state)
     return Agreement(
-        clustering_scores(categories, found)["ami"], matched_accuracy(categories, found)
+        clustering_scores(categories, clusters)["ami"], matched_accuracy(categories, clusters)
     )
 
 
-def matched_accuracy(true: IntArray, found: IntArray) -> float:
+def matched_accuracy(true: IntArray, clusters: IntArray) -> float:
     """Mean over the categories of the share of their images in the cluster that is matched to them,
-    one to one (Hungarian method); true, found: (M,)."""
+    one to one (Hungarian method); true, clusters: (M,)."""
     # Imported here so that servers and commands start a second faster.
     from scipy.optimize import linear_sum_assignment
     from sklearn.metrics.cluster import contingency_matrix
 
-    table = contingency_matrix(true, found)
+    table = contingency_matrix(true, clusters)
     recall = table / table.sum(axis=1, keepdims=True)
     return float(recall[linear_sum_assignment(-recall)].sum() / len(recall))
 

@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike
 from learning.arrays import BoolArray, FloatArray, IntArray, as_index_array
 
 
-def neighbor_overlap(true: ArrayLike, found: ArrayLike) -> float:
-    """Mean number of neighbours in both lists, 0..k. true: (N, k); found: (N, m)."""
+def neighbor_overlap(true: ArrayLike, predicted: ArrayLike) -> float:
+    """Mean number of neighbours in both lists, 0..k. true: (N, k); predicted: (N, m)."""
     true_rows = as_index_array("true", true, 2)
-    found_rows = as_index_array("found", found, 2)
-    if len(true_rows) != len(found_rows) or not len(true_rows):
-        raise ValueError(f"the lists are of {len(true_rows)} and {len(found_rows)} images")
+    predicted_rows = as_index_array("predicted", predicted, 2)
+    if len(true_rows) != len(predicted_rows) or not len(true_rows):
+        raise ValueError(f"the lists are of {len(true_rows)} and {len(predicted_rows)} images")
     shared = sum(
-        (true_rows[:, [column]] == found_rows).any(axis=1).sum()
+        (true_rows[:, [column]] == predicted_rows).any(axis=1).sum()
         for column in range(true_rows.shape[1])
     )
     return float(shared) / len(true_rows)
@@ -74,22 +74,22 @@ def pair_scores(same: ArrayLike, predicted: ArrayLike, distance: ArrayLike) -> d
     }
 
 
-def clustering_accuracy(true: ArrayLike, found: ArrayLike) -> float:
+def clustering_accuracy(true: ArrayLike, clusters: ArrayLike) -> float:
     """Share of the images in the cluster that is matched to their class (Hungarian method).
 
-    true, found: (N,) whole numbers. Every class gets at most one cluster, so all images of
+    true, clusters: (N,) whole numbers. Every class gets at most one cluster, so all images of
     surplus clusters count as errors (Xie et al. 2016; SCDC section 5.1).
     """
     # Imported here: servers and commands start without it, in a second less.
     from scipy.optimize import linear_sum_assignment
     from sklearn.metrics.cluster import contingency_matrix
 
-    one, other = _partitions(true, found)
-    table = contingency_matrix(one, other)
-    return float(table[linear_sum_assignment(-table)].sum()) / len(one)
+    classes, labels = _partitions(true, clusters)
+    table = contingency_matrix(classes, labels)
+    return float(table[linear_sum_assignment(-table)].sum()) / len(classes)
 
 
-def clustering_scores(true: ArrayLike, found: ArrayLike) -> dict[str, float]:
+def clustering_scores(true: ArrayLike, clusters: ArrayLike) -> dict[str, float]:
     """How well clusters (N,) match classes (N,); each score is 1 for the same partition.
 
     accuracy: `clustering_accuracy`; nmi, ami: normalised and adjusted mutual information, over
@@ -99,12 +99,12 @@ def clustering_scores(true: ArrayLike, found: ArrayLike) -> dict[str, float]:
     # Imported here: servers and commands start without it, in a second less.
     from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
-    one, other = _partitions(true, found)
+    classes, labels = _partitions(true, clusters)
     return {
-        "accuracy": clustering_accuracy(one, other),
-        "nmi": float(normalized_mutual_info_score(one, other)),
-        "ami": float(adjusted_mutual_info_score(one, other)),
-        "ami_max": float(adjusted_mutual_info_score(one, other, average_method="max")),
+        "accuracy": clustering_accuracy(classes, labels),
+        "nmi": float(normalized_mutual_info_score(classes, labels)),
+        "ami": float(adjusted_mutual_info_score(classes, labels)),
+        "ami_max": float(adjusted_mutual_info_score(classes, labels, average_method="max")),
     }
 
 
@@ -137,8 +137,8 @@ def _labels(values: ArrayLike) -> BoolArray:
     return labels
 
 
-def _partitions(true: ArrayLike, found: ArrayLike) -> tuple[IntArray, IntArray]:
-    one, other = as_index_array("true", true, 1), as_index_array("found", found, 1)
-    if len(one) != len(other) or not len(one):
-        raise ValueError(f"{len(one)} classes but {len(other)} clusters")
-    return one, other
+def _partitions(true: ArrayLike, clusters: ArrayLike) -> tuple[IntArray, IntArray]:
+    classes, labels = as_index_array("true", true, 1), as_index_array("clusters", clusters, 1)
+    if len(classes) != len(labels) or not len(classes):
+        raise ValueError(f"{len(classes)} classes but {len(labels)} clusters")
+    return classes, labels

@@ -55,11 +55,11 @@ def nearest_neighbors(points: FloatArray, k: int) -> IntArray:
     check_count("k", k)
     if k >= len(points):
         raise ValueError(f"k must be below the number of points ({len(points)}), got {k}")
-    found = nearest_points(points, k + 1)
+    nearest = nearest_points(points, k + 1)
     # A point with an exact duplicate may not come first in its own list.
-    own = found == np.arange(len(points))[:, None]
+    own = nearest == np.arange(len(points))[:, None]
     own[~own.any(axis=1), -1] = True
-    others: IntArray = found[~own].reshape(len(points), k)
+    others: IntArray = nearest[~own].reshape(len(points), k)
     return others
 
 
@@ -69,8 +69,8 @@ def _in_tree(points: FloatArray) -> Search:
     def search(asked: FloatArray, k: int) -> NDArray[np.integer]:
         # This takes a moment on one core, so other work on the machine should not wait for it.
         n_cores = -1 if len(asked) > _LOOKS_FOR_SEVERAL_CORES else 1
-        found: NDArray[np.integer] = tree.query(asked, k=k, workers=n_cores)[1]
-        return found
+        nearest: NDArray[np.integer] = tree.query(asked, k=k, workers=n_cores)[1]
+        return nearest
 
     return search
 
@@ -91,7 +91,7 @@ def _in_graph(points: FloatArray) -> Search:
 
     def search(asked: FloatArray, k: int) -> NDArray[np.integer]:
         index.hnsw.efSearch = max(_BREADTH, 2 * k)
-        found: NDArray[np.integer] = index.search(np.ascontiguousarray(asked, np.float32), k)[1]
-        return found
+        nearest: NDArray[np.integer] = index.search(np.ascontiguousarray(asked, np.float32), k)[1]
+        return nearest
 
     return search

@@ -38,8 +38,8 @@ def pixel_components(
         return np.zeros((1, 1))
     n_kept = min(n_components, *table.shape)
     with threadpool_limits(1):
-        found = PCA(n_kept, random_state=0).fit_transform(table)
-    return np.asarray(found, np.float64)
+        components = PCA(n_kept, random_state=0).fit_transform(table)
+    return np.asarray(components, np.float64)
 
 
 def _small(image: NDArray[np.uint8], side: int, colour: bool) -> NDArray[np.uint8]:

@@ -55,14 +55,16 @@ def agreement(known: ArrayLike, given: ArrayLike) -> Agreement | None:
     not, the agreement is 0.
     Raises ValueError if the lengths differ.
     """
-    one, other = _partition(known), _partition(given)
-    if len(one) != len(other):
-        raise ValueError(f"Groupings of {len(one)} and {len(other)} images cannot be compared.")
-    if _is_trivial(one):
+    reference, groups = _partition(known), _partition(given)
+    if len(reference) != len(groups):
+        raise ValueError(
+            f"Groupings of {len(reference)} and {len(groups)} images cannot be compared."
+        )
+    if _is_trivial(reference):
         return None
-    if _is_trivial(other):
+    if _is_trivial(groups):
         return Agreement(0.0, 0.0)
-    return Agreement(_adjusted_rand(one, other), _chance_deviation(one, other))
+    return Agreement(_adjusted_rand(reference, groups), _chance_deviation(reference, groups))
 
 
 def consistency(earlier: ArrayLike, later: ArrayLike) -> Agreement | None:
@@ -93,28 +95,30 @@ def _pairs(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return counts * (counts - 1) / 2
 
 
-def _adjusted_rand(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
-    together, expected, most = _rand_terms(one, other)
+def _adjusted_rand(reference: NDArray[np.int64], groups: NDArray[np.int64]) -> float:
+    together, expected, most = _rand_terms(reference, groups)
     return float((together - expected) / (most - expected))
 
 
-def _rand_terms(one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[float, float, float]:
+def _rand_terms(
+    reference: NDArray[np.int64], groups: NDArray[np.int64]
+) -> tuple[float, float, float]:
     """The number of pairs together in both, the number expected by chance, and the maximum."""
-    table = np.zeros((one.max() + 1, other.max() + 1), np.int64)
-    np.add.at(table, (one, other), 1)
+    table = np.zeros((reference.max() + 1, groups.max() + 1), np.int64)
+    np.add.at(table, (reference, groups), 1)
     a, b = _pairs(table.sum(1)).sum(), _pairs(table.sum(0)).sum()
-    expected = a * b / _pairs(np.array([len(one)]))[0]
+    expected = a * b / _pairs(np.array([len(reference)]))[0]
     return float(_pairs(table).sum()), float(expected), float((a + b) / 2)
 
 
-def _chance_deviation(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
-    """Standard deviation of the index over all permutations of `other`.
+def _chance_deviation(reference: NDArray[np.int64], groups: NDArray[np.int64]) -> float:
+    """Standard deviation of the index over all permutations of `groups`.
 
     It has a closed form: the variance of the number of pairs together in two random partitions of
     given sizes (Mantel 1967's permutation moments for 0/1 matrices).
     """
-    n = len(one)
-    degree = [np.bincount(part)[part] - 1.0 for part in (one, other)]
+    n = len(reference)
+    degree = [np.bincount(part)[part] - 1.0 for part in (reference, groups)]
     pairs = [row.sum() for row in degree]  # ordered pairs together
     paths = [(row * (row - 1)).sum() for row in degree]  # ordered pairs of pairs that share one
     apart = [m * m - 2 * m - 4 * p for m, p in zip(pairs, paths, strict=True)]
@@ -124,7 +128,7 @@ def _chance_deviation(one: NDArray[np.int64], other: NDArray[np.int64]) -> float
     if n > 3:
         square += apart[0] * apart[1] / (n * (n - 1) * (n - 2) * (n - 3))
     mean = pairs[0] * pairs[1] / (n * (n - 1))
-    _, expected, most = _rand_terms(one, other)
+    _, expected, most = _rand_terms(reference, groups)
     # Ordered pairs count each pair twice.
     return float(np.sqrt(max(0.0, square - mean * mean)) / 2 / (most - expected))
 
@@ -137,10 +141,10 @@ class Tally:
     values: float = 0.0
     squares: float = 0.0
 
-    def add(self, one: Agreement) -> None:
+    def add(self, check: Agreement) -> None:
         self.n += 1
-        self.values += one.value
-        self.squares += one.chance**2
+        self.values += check.value
+        self.squares += check.chance**2
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(self.n + other.n, self.values + other.values, self.squares + other.squares)
@@ -155,8 +159,8 @@ class Tally:
 def evidence(agreements: Iterable[Agreement]) -> Evidence | None:
     """The mean of several agreements with its chance band; None without agreements."""
     tally = Tally()
-    for one in agreements:
-        tally.add(one)
+    for result in agreements:
+        tally.add(result)
     return tally.evidence()
 
 
@@ -166,35 +170,35 @@ def is_one_group(groups: ArrayLike) -> bool:
     return bool(np.bincount(given + 1).max(initial=0) >= ONE_GROUP * len(given))
 
 
-def verdict(found: Evidence | None, n_answers: int, n_one_group: int) -> Verdict:
+def verdict(checks: Evidence | None, n_answers: int, n_one_group: int) -> Verdict:
     """The verdict on an annotator.
 
     `one_group`: hardly ever sorts. `chance`: agrees no better than random groups do.
     `good`: agrees better than they do. `unknown`: too little evidence.
     """
-    enough = found is not None and found.n >= ENOUGH_EVIDENCE
-    if found is not None and enough and found.mean > found.band:
+    enough = checks is not None and checks.n >= ENOUGH_EVIDENCE
+    if checks is not None and enough and checks.mean > checks.band:
         return "good"
     # This comes after the checks: if the images of most grids are similar, one group may be right.
     if n_answers >= ENOUGH_ANSWERS and n_one_group >= OFTEN * n_answers:
         return "one_group"
-    if found is None or not enough:
+    if checks is None or not enough:
         return "unknown"
-    return "chance" if found.mean <= found.band * LIKELY / BAND else "unknown"
+    return "chance" if checks.mean <= checks.band * LIKELY / BAND else "unknown"
 
 
 def deserves(
-    given: Verdict, found: Evidence | None, n_flat: int
+    given: Verdict, checks: Evidence | None, n_flat: int
 ) -> Literal["nothing", "warning", "stop"]:
     """The consequence of a verdict.
 
     n_flat: number of gold grids with several known groups that were answered as one; without any,
     one group may be right.
     """
-    if given == "chance" and found is not None:
-        if found.n >= ENOUGH_TO_STOP:
+    if given == "chance" and checks is not None:
+        if checks.n >= ENOUGH_TO_STOP:
             return "stop"
-        return "warning" if found.n >= ENOUGH_TO_WARN else "nothing"
+        return "warning" if checks.n >= ENOUGH_TO_WARN else "nothing"
     if given == "one_group" and n_flat > 0:
         return "stop" if n_flat >= ENOUGH_EVIDENCE else "warning"
     return "nothing"

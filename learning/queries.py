@@ -238,9 +238,9 @@ def grid_locality(grids: IntArray, embedding: FloatArray) -> float:
     first, second = np.triu_indices(grids.shape[1], 1)
     total, count = 0.0, 0
     for rows in np.array_split(grids, max(1, len(grids) // 1_000)):
-        one, other = rows[:, first], rows[:, second]
-        paired = (one >= 0) & (other >= 0)
-        gaps = embedding[one[paired]] - embedding[other[paired]]
+        left, right = rows[:, first], rows[:, second]
+        paired = (left >= 0) & (right >= 0)
+        gaps = embedding[left[paired]] - embedding[right[paired]]
         total += float(np.linalg.norm(gaps, axis=1).sum())
         count += int(paired.sum())
     if count == 0:

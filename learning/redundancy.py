@@ -20,9 +20,9 @@ def expected_error(
     probability: (n,) of yes now. Without a vote the result is min(p, 1 - p).
     """
     chance = np.asarray(probability, np.float64)[:, None]
-    said = np.arange(n_votes + 1)
-    shown = binom.pmf(said, n_votes, sensitivity)
-    hidden = binom.pmf(said, n_votes, 1 - specificity)
+    n_yes = np.arange(n_votes + 1)
+    shown = binom.pmf(n_yes, n_votes, sensitivity)
+    hidden = binom.pmf(n_yes, n_votes, 1 - specificity)
     error: FloatArray = np.minimum(chance * shown, (1 - chance) * hidden).sum(axis=1)
     return error
 

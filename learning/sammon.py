@@ -50,14 +50,14 @@ def sammon_projection(
         weight = np.concatenate([weight, epsilon * share / extra_target])
         target = np.concatenate([target, extra_target])
     stress = _SparseStress(start.shape, i, j, target, weight)
-    found = minimize(
+    result = minimize(
         stress,
         start.ravel(),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": n_iterations, "maxcor": 8},
     )
-    return unit_scale(found.x.reshape(start.shape))
+    return unit_scale(result.x.reshape(start.shape))
 
 
 class _SparseStress:

@@ -97,7 +97,7 @@ def uncertain_grids(
     return rng.permuted(grids, axis=1)
 
 
-def clusters_that_may_be_one(
+def mergeable_clusters(
     responsibilities: FloatArray, embedding: FloatArray, asked: AskedGrids
 ) -> list[tuple[int, int]]:
     """Pairs of clusters, those that are most likely one first.
@@ -138,7 +138,7 @@ def between_grids(
     least = min(2, grid_size // 2)
     pairs = [
         (a, b)
-        for a, b in clusters_that_may_be_one(responsibilities, embedding, asked)
+        for a, b in mergeable_clusters(responsibilities, embedding, asked)
         if min(inside[a], inside[b]) >= least
     ]
     pairs = pairs[: max(1, (len(pairs) + 1) // 2)] if pairs else []

@@ -72,9 +72,9 @@ def hear(
             np.log1p(-sensitivity[who]) - np.log(specificity[who]),
         )
         expected = scale[0] * odds + scale[1]
-        told = expit(expected + np.bincount(item, weight, len(given)))
-        moved = float(np.abs(told - probability).max(initial=0.0))
-        probability = told
+        updated = expit(expected + np.bincount(item, weight, len(given)))
+        moved = float(np.abs(updated - probability).max(initial=0.0))
+        probability = updated
         if moved < 1e-5:
             break
     expected = np.asarray(expit(scale[0] * odds + scale[1]), np.float64)
@@ -100,8 +100,8 @@ def _scale_to(
 
 def _smoothed_majority(n: int, item: np.ndarray, yes: np.ndarray, before: FloatArray) -> FloatArray:
     """The majority, with the prior as one more vote."""
-    said, cast = np.bincount(item, yes, n), np.bincount(item, minlength=n)
-    return np.asarray((said + before) / (cast + 1), np.float64)
+    n_yes, cast = np.bincount(item, yes, n), np.bincount(item, minlength=n)
+    return np.asarray((n_yes + before) / (cast + 1), np.float64)
 
 
 def _rates(

@@ -131,12 +131,12 @@ def _described_groups(
         shown = groupings.images[row] >= 0
         images, groups = groupings.images[row][shown], groupings.groups[row][shown]
         places = embedding[images]
-        made = np.unique(groups[groups >= 0])
-        means = np.array([places[groups == group].mean(axis=0) for group in made])
+        used_groups = np.unique(groups[groups >= 0])
+        means = np.array([places[groups == group].mean(axis=0) for group in used_groups])
         for group, text in enumerate(words):
-            if not text.strip() or group not in made:
+            if not text.strip() or group not in used_groups:
                 continue
-            mean = means[made == group][0]
+            mean = means[used_groups == group][0]
             offset = (mean - places.mean(axis=0)) / scale
             # The group must be between others, not just near the mean because it has most images.
             between = (means.min(axis=0) < mean) & (mean < means.max(axis=0))
@@ -146,8 +146,8 @@ def _described_groups(
             cells[2 * k :] = probability[row] * between * np.clip(1 - np.abs(offset), 0, 1)
             texts.append(text)
             weights.append(cells)
-    told = np.array(weights).reshape(-1, 3 * k)
-    return texts, told[:, : 2 * k], told[:, 2 * k :]
+    weight_table = np.array(weights).reshape(-1, 3 * k)
+    return texts, weight_table[:, : 2 * k], weight_table[:, 2 * k :]
 
 
 def _telling(cells: FloatArray, cell: int, vocabulary: list[str], n_words: int) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
 )
 ROOT = Path(__file__).parent.parent
-TOLD = (environment.NotRunning, environment.WeakKey)
+REFUSALS = (environment.NotRunning, environment.WeakKey)
 
 
 @cli.command()
@@ -156,7 +156,7 @@ def main() -> None:
 
     try:
         cli()
-    except (LikewiseError, *TOLD, CannotStart, ServerDidNotStart) as error:
+    except (LikewiseError, *REFUSALS, CannotStart, ServerDidNotStart) as error:
         print(f"likewise: {error}", file=sys.stderr)
         sys.exit(1)
 

@@ -116,13 +116,13 @@ class MarketPlay:
         with ThreadPoolExecutor(max_workers=self.at_once) as pool:
             numbers = range(first, first + len(workers))
             for finished in [
-                pool.submit(self._play_one, worker, number % self.crowd.n_annotators, character)
+                pool.submit(self._play_worker, worker, number % self.crowd.n_annotators, character)
                 for worker, number, character in zip(workers, numbers, characters, strict=True)
             ]:
                 # Reading the result raises the error of a worker here.
                 finished.result()
 
-    def _play_one(self, worker: str, person: int, character: WorkerProfile) -> None:
+    def _play_worker(self, worker: str, person: int, character: WorkerProfile) -> None:
         place = self._find(worker)
         for _ in range(self.looks - 1):
             if place is None:
@@ -135,13 +135,15 @@ class MarketPlay:
             self.log.append(stint)
         _Worker(self, person, character, stint).work()
         if character.greedy and stint.end == "handed_in":
-            self._play_one(worker, person, replace(character, greedy=False))
+            self._play_worker(worker, person, replace(character, greedy=False))
 
     def _find(self, worker: str) -> Place | None:
         """A place in a random available task; each task is tried once."""
         chance = Random(f"{self.seed}-{worker}")
         tried: set[str] = set()
-        while offers := [one for one in self.market.offers(worker) if one.posting not in tried]:
+        while offers := [
+            offer for offer in self.market.offers(worker) if offer.posting not in tried
+        ]:
             offer = chance.choice(offers)
             tried.add(offer.posting)
             self._look(worker, offer)
@@ -161,20 +163,22 @@ class MarketPlay:
 def characters_of(n: int, habits: WorkerBehaviour, chance: Random) -> list[WorkerProfile]:
     """The behaviour of n workers, with shares as exact as n allows, in random order."""
     n_returns, n_abandons = round(n * habits.returns), round(n * habits.abandons)
-    made = [WorkerProfile(leaves="returned", leaves_after=k % 2) for k in range(n_returns)]
-    made += [WorkerProfile(leaves="abandoned", leaves_after=1) for _ in range(n_abandons)]
-    made += [WorkerProfile(careless=True) for _ in range(round(n * habits.careless))]
-    made += [WorkerProfile() for _ in range(n - len(made))]
+    profiles = [WorkerProfile(leaves="returned", leaves_after=k % 2) for k in range(n_returns)]
+    profiles += [WorkerProfile(leaves="abandoned", leaves_after=1) for _ in range(n_abandons)]
+    profiles += [WorkerProfile(careless=True) for _ in range(round(n * habits.careless))]
+    profiles += [WorkerProfile() for _ in range(n - len(profiles))]
 
     def some(share: float) -> set[int]:
         return set(chance.sample(range(n), round(n * share)))
 
     twice, extras = some(habits.twice), some(habits.extras)
     greedy, unheard = some(habits.greedy), some(habits.unheard)
-    chance.shuffle(made)
+    chance.shuffle(profiles)
     return [
-        replace(one, twice=k in twice, extras=k in extras, greedy=k in greedy, unheard=k in unheard)
-        for k, one in enumerate(made)
+        replace(
+            profile, twice=k in twice, extras=k in extras, greedy=k in greedy, unheard=k in unheard
+        )
+        for k, profile in enumerate(profiles)
     ]
 
 
@@ -256,9 +260,9 @@ class _Worker(_Patient):
         time.sleep(play.pace)
         images = [shown["image"] for shown in lease["images"]]
         n_bins = play.max_groups if play.kind == "bins" else None
-        found = play.crowd.answer(self._person, images, play.kind, n_bins)
-        groups = [int(group) for group in found.groups]
-        self._twice(lambda: self.submit(lease, images, groups, found.descriptions))
+        answer = play.crowd.answer(self._person, images, play.kind, n_bins)
+        groups = [int(group) for group in answer.groups]
+        self._twice(lambda: self.submit(lease, images, groups, answer.descriptions))
         self._stint.grids += 1
         self._call("POST", "/api/v1/annotate/presence", json={"left": False})
 
@@ -274,8 +278,8 @@ class _Worker(_Patient):
             self._market.hand_in(self._place, how)
 
     def practise(self, images: list[int], truth: dict[int, int]) -> list[int]:
-        told = {} if self._character.careless else truth
-        return [told.get(image, 0) for image in images]
+        groups = {} if self._character.careless else truth
+        return [groups.get(image, 0) for image in images]
 
     def _leave(self) -> None:
         assert self._character.leaves

@@ -33,9 +33,9 @@ class Place:
         return urlsplit(self.address).path.rpartition("/")[2]
 
     @property
-    def told(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """The parameters that the platform added to the address."""
-        return {name: said[0] for name, said in parse_qs(urlsplit(self.address).query).items()}
+        return {name: values[0] for name, values in parse_qs(urlsplit(self.address).query).items()}
 
 
 class Market(Protocol):
@@ -90,13 +90,13 @@ class MTurkMarket:
         return str(reply.json()["frame_url"]) if reply.is_success else ""
 
     def entry(self, place: Place) -> dict[str, str]:
-        told = place.told
+        parameters = place.parameters
         return {
             "link": place.link,
-            "assignment_id": told["assignmentId"],
-            "hit_id": told["hitId"],
-            "worker_id": told["workerId"],
-            "turk_submit_to": told["turkSubmitTo"],
+            "assignment_id": parameters["assignmentId"],
+            "hit_id": parameters["hitId"],
+            "worker_id": parameters["workerId"],
+            "turk_submit_to": parameters["turkSubmitTo"],
         }
 
     def give_back(self, place: Place) -> None:
@@ -119,7 +119,7 @@ class ProlificMarket:
     def offers(self, worker: str) -> list[Offer]:
         params = {"participant": worker}
         studies = self._http.get("/market/studies", params=params).raise_for_status().json()
-        return [Offer(one["id"], int(one["reward"])) for one in studies]
+        return [Offer(study["id"], int(study["reward"])) for study in studies]
 
     def accept(self, worker: str, offer: Offer) -> Place | None:
         body = {"participant": worker}
@@ -134,13 +134,13 @@ class ProlificMarket:
         return ""
 
     def entry(self, place: Place) -> dict[str, str]:
-        told = place.told
+        parameters = place.parameters
         return {
             "link": place.link,
-            "participant": told["PROLIFIC_PID"],
-            "study": told["STUDY_ID"],
-            "session": told["SESSION_ID"],
-            "token": told.get("prolific_token", ""),
+            "participant": parameters["PROLIFIC_PID"],
+            "study": parameters["STUDY_ID"],
+            "session": parameters["SESSION_ID"],
+            "token": parameters.get("prolific_token", ""),
         }
 
     def give_back(self, place: Place) -> None:

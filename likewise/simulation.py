@@ -67,11 +67,11 @@ class CrowdRun:
         people = range(self.crowd.n_annotators)
         with ThreadPoolExecutor(max_workers=self.crowd.n_annotators) as pool:
             # Reading the results raises the error of an annotator here.
-            for finished in [pool.submit(self._play_one, person) for person in people]:
+            for finished in [pool.submit(self._play_annotator, person) for person in people]:
                 finished.result()
         self.seconds = time.monotonic() - started
 
-    def _play_one(self, person: int) -> None:
+    def _play_annotator(self, person: int) -> None:
         with httpx.Client(base_url=self.base_url, timeout=60) as http:
             key = f"simulated-{self.seed}-{person:05d}"
             annotator = SimulatedAnnotator(http, self.link, key, self.handouts)
@@ -115,10 +115,10 @@ class AnnotatorClient:
         while stage not in ("work", "screened_out"):
             if stage == "practice":
                 shown = self._call("GET", "/api/v1/annotate/practice")
-                images = [one["image"] for one in shown["images"]]
+                images = [item["image"] for item in shown["images"]]
                 groups = self.practise(images, truth)
-                told = {"number": shown["number"], "tries": shown["tries"]}
-                body = {"images": images, "groups": groups, **told}
+                attempt = {"number": shown["number"], "tries": shown["tries"]}
+                body = {"images": images, "groups": groups, **attempt}
                 tried = self._call("POST", "/api/v1/annotate/practice", json=body)
                 truth.update(zip(images, tried["truth"], strict=True))
                 reply = tried["state"]
@@ -149,10 +149,10 @@ class AnnotatorClient:
         options["headers"] = headers | options.get("headers", {})
         response = self.ask(method, path, **options)
         if response.is_error:
-            said = response.json()
+            problem = response.json()
             raise ServerRefused(
-                f"The server refused ({response.status_code}): {said.get('detail', said)}",
-                code=said.get("code"),
+                f"The server refused ({response.status_code}): {problem.get('detail', problem)}",
+                code=problem.get("code"),
             )
         body: dict[str, Any] = response.json() if response.content else {}
         return body

@@ -41,7 +41,7 @@ FAULTS = FaultSettings(
 
 def paid_work(emulator: Emulator, owner: Account, campaign: Campaign, people: int) -> Recruitment:
     """A recruitment in which so many people have done what is asked of them, and were paid."""
-    made = opened(
+    recruitment = opened(
         owner,
         campaign,
         places=people,
@@ -54,49 +54,53 @@ def paid_work(emulator: Emulator, owner: Account, campaign: Campaign, people: in
             market.accept(emulator.state, worker, hit)
             for worker in add_workers(emulator.state, NewWorkers(count=people))
         ]
-        for one in held:
-            market.submit(emulator.state, one, [("likewise", "done")])
-            market.approve(emulator.state, one, None, emulator.state.clock.now())
+        for turk_assignment in held:
+            market.submit(emulator.state, turk_assignment, [("likewise", "done")])
+            market.approve(emulator.state, turk_assignment, None, emulator.state.clock.now())
     with transaction() as session:
         posting = session.scalars(select(Posting)).one()
-        for position, one in enumerate(held):
+        for position, turk_assignment in enumerate(held):
             annotator = Annotator(campaign_id=campaign.id, position=position)
             session.add(annotator)
             session.flush()
-            hashed = person_hash(made, one.worker_id)
-            assignment = _assignment(campaign, made, posting, annotator, one)
+            hashed = person_hash(recruitment, turk_assignment.worker_id)
+            assignment = _assignment(campaign, recruitment, posting, annotator, turk_assignment)
             identity = AnnotatorIdentity(
                 annotator_id=annotator.id,
                 campaign_id=campaign.id,
                 channel="mturk",
                 key_hash=hashed,
-                external_id=one.worker_id,
+                external_id=turk_assignment.worker_id,
             )
             session.add_all([assignment, identity])
             session.flush()
             session.add(
                 Submission(
-                    recruitment_id=made.id,
+                    recruitment_id=recruitment.id,
                     posting_id=posting.id,
                     assignment_id=assignment.id,
-                    external_id=one.assignment_id,
+                    external_id=turk_assignment.assignment_id,
                     person_hash=hashed,
                     state="approved",
                 )
             )
-    return made
+    return recruitment
 
 
 def _assignment(
-    campaign: Campaign, made: Recruitment, posting: Posting, annotator: Annotator, one: Held
+    campaign: Campaign,
+    recruitment: Recruitment,
+    posting: Posting,
+    annotator: Annotator,
+    turk_assignment: Held,
 ) -> Assignment:
     return Assignment(
         campaign_id=campaign.id,
         annotator_id=annotator.id,
-        recruitment_id=made.id,
+        recruitment_id=recruitment.id,
         posting_id=posting.id,
         channel="mturk",
-        external_id=one.assignment_id,
+        external_id=turk_assignment.assignment_id,
         state="completed",
         target=2,
         n_answered=2,
@@ -109,7 +113,7 @@ def owe_bonuses(recruitment: Recruitment, each: int) -> dict[tuple[str, int], st
     differ, so that a payment to the wrong one would show."""
     owed: dict[tuple[str, int], str] = {}
     with transaction() as session:
-        found = locked(session, Recruitment, recruitment.id)
+        locked_recruitment = locked(session, Recruitment, recruitment.id)
         rows = session.scalars(select(Submission).order_by(Submission.id)).all()
         for number, row in enumerate(rows):
             for k in range(each):
@@ -117,7 +121,7 @@ def owe_bonuses(recruitment: Recruitment, each: int) -> dict[tuple[str, int], st
                 bonus = Owed("bonus", f"test:{k}", cents, f"Bonus {k}")
                 payment = ledger.owe(
                     session,
-                    found,
+                    locked_recruitment,
                     bonus,
                     assignment=session.get(Assignment, row.assignment_id),
                     submission=row,
@@ -138,12 +142,12 @@ def pay_all(threads: int = THREADS) -> None:
     with ThreadPoolExecutor(threads) as pool:
         working = [pool.submit(work) for _ in range(threads)]
         try:
-            while _hurry() and not any(one.done() for one in working):
+            while _hurry() and not any(future.done() for future in working):
                 over.wait(0.2)
         finally:
             over.set()
-        for one in working:
-            one.result()
+        for future in working:
+            future.result()
 
 
 def _hurry() -> int:
@@ -159,14 +163,16 @@ def _hurry() -> int:
 def paid_bonuses(emulator: Emulator) -> list[tuple[str, int, str]]:
     """Assignment, cents and token of each bonus in the emulator's journal."""
     return [
-        (one.assignment_id, int(one.amount * 100), one.token or "")
-        for one in emulator.state.journal
-        if one.kind == "bonus"
+        (entry.assignment_id, int(entry.amount * 100), entry.token or "")
+        for entry in emulator.state.journal
+        if entry.kind == "bonus"
     ]
 
 
 def total(emulator: Emulator, *kinds: str) -> Decimal:
-    return sum((one.amount for one in emulator.state.journal if one.kind in kinds), Decimal(0))
+    return sum(
+        (entry.amount for entry in emulator.state.journal if entry.kind in kinds), Decimal(0)
+    )
 
 
 def ledger_cents(campaign_id: UUID) -> int:

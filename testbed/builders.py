@@ -173,10 +173,10 @@ def a_submission(recruitment: Recruitment, **values: object) -> Submission:
 def a_payment(recruitment: Recruitment, submission: Submission) -> Payment:
     """A bonus that waits for the requester's word."""
     with transaction() as session:
-        found = session.get_one(Recruitment, recruitment.id)
+        recruitment_row = session.get_one(Recruitment, recruitment.id)
         owed = Owed("bonus", "test", 50, "For the test.", awaits_word=True)
         row = session.get_one(Submission, submission.id)
-        return owe(session, found, owed, assignment=None, submission=row)
+        return owe(session, recruitment_row, owed, assignment=None, submission=row)
 
 
 def a_personal_link(owner: Account, campaign: Campaign) -> tuple[Recruitment, Invitation]:

@@ -45,8 +45,8 @@ SHAPES = {
 def secrets_now() -> dict[str, str]:
     """What each secret is, by its text: of the settings in use, and of their database."""
     with transaction() as session:
-        found = [*_of_settings(), *_of_database(session)]
-    return {secret: what for what, secret in found if len(secret) >= SHORTEST}
+        secrets = [*_of_settings(), *_of_database(session)]
+    return {secret: what for what, secret in secrets if len(secret) >= SHORTEST}
 
 
 def _of_settings() -> Iterator[tuple[str, str]]:
@@ -83,10 +83,10 @@ def _of_database(session: Session) -> Iterator[tuple[str, str]]:
 def leaks_in(text: str, secrets: Mapping[str, str]) -> Iterator[str]:
     """A sentence for each line that tells something."""
     for number, line in enumerate(text.splitlines(), 1):
-        told = [what for secret, what in secrets.items() if secret in line]
-        told += [what for what, shape in SHAPES.items() if shape.search(line)]
-        if told:
-            yield f"line {number} tells {', '.join(told)}: {line[:1000]}"
+        leaked = [what for secret, what in secrets.items() if secret in line]
+        leaked += [what for what, shape in SHAPES.items() if shape.search(line)]
+        if leaked:
+            yield f"line {number} tells {', '.join(leaked)}: {line[:1000]}"
 
 
 def leaks_in_logs(folder: Path, secrets: Mapping[str, str]) -> list[str]:

@@ -47,7 +47,7 @@ def add_answers(campaign: Campaign, n: int) -> UUID:
     """Give a running campaign of nobody's so far `n` answers, to a grid each; returns its id."""
     events = ", ".join(f'[{1000 * k}, "put", [{k}], {k % 4}]' for k in range(N_EVENTS))
     # Images of a grid differ: the step has no divisor in common with their number.
-    step = next(one for one in (7, 11, 13, 17) if campaign.n_images % one)
+    step = next(prime for prime in (7, 11, 13, 17) if campaign.n_images % prime)
     values = {
         "campaign": campaign.id,
         "n": n,

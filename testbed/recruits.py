@@ -35,15 +35,15 @@ def opened(owner: Account, campaign: Campaign, **plan: Any) -> Recruitment:
     account = an_account_on(owner, "mturk", SECRET)
     values = {"places": 3, "reward_cents": 100, **plan}
     with transaction() as session:
-        made = plan_recruitment(
+        recruitment = plan_recruitment(
             session,
             owner,
             campaign.id,
             RecruitmentPlan("mturk", channel_account_id=account.id, **values),
         )
-        open_recruitment(session, owner, made.id)
+        open_recruitment(session, owner, recruitment.id)
     do_all_due()
-    return made
+    return recruitment
 
 
 def do_all_due() -> None:
@@ -94,12 +94,16 @@ class Recruit:
     @property
     def entry(self) -> dict[str, str]:
         """What MTurk puts into the address of the frame."""
-        state, one = self.emulator.state, self.held
+        state, assignment = self.emulator.state, self.held
         from emulators.mturk import question
 
         site = state.options.worker_site or self.emulator.endpoint_url
         url = question.frame_url(
-            one.hit.url, one.hit.hit_id, one.assignment_id, one.worker_id, site
+            assignment.hit.url,
+            assignment.hit.hit_id,
+            assignment.assignment_id,
+            assignment.worker_id,
+            site,
         )
         parts = urlsplit(url)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
@@ -129,7 +133,7 @@ class Recruit:
         """Group n grids; the last handout's reply."""
         for _ in range(n):
             lease = self.ask("POST", "/leases").json()["lease"]
-            images = [one["image"] for one in lease["images"]]
+            images = [item["image"] for item in lease["images"]]
             body = {"images": images, "groups": [k % 2 for k in range(len(images))]}
             key = {"Idempotency-Key": f"answer-{lease['id']}"}
             reply = self.ask("POST", f"/leases/{lease['id']}/answer", json=body, headers=key)

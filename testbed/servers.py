@@ -43,20 +43,20 @@ class Servers:
             url = self.new_database()
             with connect(url) as connection:
                 self.kept.append((url, shape(connection)))
-        url, made = self.kept.pop()
+        url, original = self.kept.pop()
         try:
             yield url
         finally:
-            if self._is_as_made(url, made):
-                self.kept.append((url, made))
+            if self._is_unchanged(url, original):
+                self.kept.append((url, original))
             else:
                 self.drop_database(url)
 
-    def _is_as_made(self, url: str, made: str) -> bool:
+    def _is_unchanged(self, url: str, original: str) -> bool:
         """Once emptied; never where somebody is still connected, or nobody can be."""
         try:
             with connect(url) as connection:
-                if others(connection)[0] or shape(connection) != made:
+                if others(connection)[0] or shape(connection) != original:
                     return False
                 connection.execute(EMPTY)
                 return True

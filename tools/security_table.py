@@ -48,7 +48,9 @@ def _chapter(rows: list[Row], number: str) -> list[str]:
 
 
 def _line(row: Row) -> str:
-    code, test = (" ".join(f"`{one}`" for one in row[name].split()) for name in ("code", "test"))
+    code, test = (
+        " ".join(f"`{reference}`" for reference in row[name].split()) for name in ("code", "test")
+    )
     item = f"{VERSION}-{row['item']}"
     return f"| {item} | {row['level']} | {row['state']} | {row['how']} | {code} | {test} |"
 

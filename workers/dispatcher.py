@@ -65,7 +65,7 @@ def relay_messages(limit: int = 100) -> int:
             waiting[message_id].refused = reason
             waiting[message_id].dispatched_at = func.clock_timestamp()
 
-        each_apart(session, waiting, lambda one: _send(waiting[one]), refuse, _waits)
+        each_apart(session, waiting, lambda key: _send(waiting[key]), refuse, _waits)
         return len(waiting)
 
 
@@ -84,21 +84,21 @@ def _send(message: OutboxMessage) -> None:
 
 def requeue(lost: Callable[[Session], int]) -> None:
     """Queue work again that has lost its worker or its message."""
-    queued = _one(lost)
+    queued = _in_transaction(lost)
     if queued:
         logger.info("queued %d lost items again", queued)
 
 
 def forget_people() -> None:
     """Delete the identities of annotators whose campaigns ended long ago."""
-    people = _one(forget_old)
+    people = _in_transaction(forget_old)
     if people:
         logger.info(
             "deleted the identities of %d annotators whose campaigns ended long ago", people
         )
 
 
-def _one(sweep: Callable[[Session], Swept]) -> Swept:
+def _in_transaction(sweep: Callable[[Session], Swept]) -> Swept:
     with transaction() as session:
         return sweep(session)
 
@@ -107,15 +107,15 @@ SWEEPS: dict[float, tuple[Callable[[], object], ...]] = {
     SWEEP_SECONDS: (
         partial(requeue, requeue_lost_jobs),
         partial(requeue, requeue_lost_imports),
-        partial(_one, forget_old_replies),
-        partial(_one, forget_old_deliveries),
-        partial(_one, request_removal),
+        partial(_in_transaction, forget_old_replies),
+        partial(_in_transaction, forget_old_deliveries),
+        partial(_in_transaction, request_removal),
     ),
-    CLOCK_SECONDS: (partial(_one, shorten_waits),),
+    CLOCK_SECONDS: (partial(_in_transaction, shorten_waits),),
     RETENTION_SECONDS: (
         forget_people,
-        partial(_one, forget_old_violations),
-        partial(_one, forget_old_sessions),
+        partial(_in_transaction, forget_old_violations),
+        partial(_in_transaction, forget_old_sessions),
     ),
 }
 

@@ -102,9 +102,11 @@ def renew_recovery_codes(session: Session, account: Account) -> list[str]:
         base64.b32encode(secrets.token_bytes(RECOVERY_BYTES)).decode()
         for _ in range(N_RECOVERY_CODES)
     ]
-    session.add_all(RecoveryCode(account_id=account.id, code_hash=hash_token(one)) for one in codes)
+    session.add_all(
+        RecoveryCode(account_id=account.id, code_hash=hash_token(code)) for code in codes
+    )
     session.flush()
-    return ["-".join(one[at : at + GROUP] for at in range(0, len(one), GROUP)) for one in codes]
+    return ["-".join(code[at : at + GROUP] for at in range(0, len(code), GROUP)) for code in codes]
 
 
 def n_recovery_codes(session: Session, account: Account) -> int:
@@ -187,9 +189,9 @@ def count_seals(session: Session) -> tuple[int, int, int]:
     """Count the second factors in use, those that the newest secret key alone cannot decrypt, and
     those that no key can."""
     query = select(Account.totp_secret).where(Account.totp_since.is_not(None))
-    sealed = [one for one in session.scalars(query) if one is not None]
-    old = [one for one in sealed if not is_encrypted_with_newest_key(SEAL, one)]
-    return len(sealed), len(old), sum(decrypt(SEAL, one) is None for one in old)
+    sealed = [secret for secret in session.scalars(query) if secret is not None]
+    old = [secret for secret in sealed if not is_encrypted_with_newest_key(SEAL, secret)]
+    return len(sealed), len(old), sum(decrypt(SEAL, secret) is None for secret in old)
 
 
 def _seed(account: Account) -> str | None:

@@ -41,7 +41,7 @@ def choose_password(
         raise
     except LikewiseError as error:
         return account_page_of(request, session, account, error=error)
-    shown = account_page_of(request, session, account, said="Your password has been set.")
+    shown = account_page_of(request, session, account, message="Your password has been set.")
     return keeping(shown, renewed)
 
 
@@ -49,7 +49,7 @@ def choose_password(
 def end_session(
     request: Request, session: DatabaseSession, account: SignedIn, session_id: UUID
 ) -> Response:
-    sessions.end_one(session, account, session_id)
+    sessions.end_session_by_id(session, account, session_id)
     service.record_audit(session, account.id, "account.session_ended", "account", account.id)
     return RedirectResponse("/account", status_code=303)
 
@@ -81,19 +81,19 @@ def change_factor(
 
 
 def _change_factor(
-    request: Request, session: Session, account: Account, deed: str, code: str
+    request: Request, session: Session, account: Account, action: str, code: str
 ) -> tuple[dict[str, Any], str | None]:
     """Return what the page shows next, and a new cookie if the old session ended."""
-    if deed == "begin":
+    if action == "begin":
         return {"seed": factors.begin(session, account)}, None
     cookie = cookie_of(request)
-    if deed == "finish":
+    if action == "finish":
         codes = factors.finish(session, account, code)
         return {"codes": codes}, service.factor_changed(session, account, cookie, "set")
-    if deed == "remove":
+    if action == "remove":
         factors.remove(session, account)
         kept = service.factor_changed(session, account, cookie, "removed")
-        return {"said": "Your second factor has been removed."}, kept
+        return {"message": "Your second factor has been removed."}, kept
     return {"codes": service.renew_recovery_codes(session, account)}, None
 
 
@@ -219,8 +219,8 @@ def _with_link(
         return _accounts_page(request, session, admin, link=link, link_for=account.email)
     text = f"This link signs you in once, within one day:\n\n{link}\n\nThen choose a password.\n"
     send_mail(account.email, subject, text)
-    said = f"A one-time link was sent to {account.email}."
-    return _accounts_page(request, session, admin, said=said)
+    message = f"A one-time link was sent to {account.email}."
+    return _accounts_page(request, session, admin, message=message)
 
 
 def _accounts_page(

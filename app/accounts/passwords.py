@@ -80,8 +80,8 @@ def is_guessable(password: str, own: tuple[str, ...] = ()) -> bool:
 def _score(password: str, words: list[str]) -> int:
     if not password:
         return 0
-    found = zxcvbn(password[:LONGEST_SCORED], user_inputs=[*words, *KEYBOARDS])
-    return int(found["score"])
+    estimate = zxcvbn(password[:LONGEST_SCORED], user_inputs=[*words, *KEYBOARDS])
+    return int(estimate["score"])
 
 
 def password_fits(stored: str | None, given: str) -> bool:

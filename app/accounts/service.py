@@ -286,10 +286,10 @@ def require_admin(account: Account) -> None:
 
 
 def get_account(session: Session, account_id: UUID) -> Account:
-    found = session.get(Account, account_id)
-    if found is None:
+    account = session.get(Account, account_id)
+    if account is None:
         raise NotFound("This account does not exist.")
-    return found
+    return account
 
 
 def set_disabled(session: Session, admin: Account, account: Account, disabled: bool) -> None:

@@ -71,11 +71,11 @@ def start_session(
 
 def kind_of(user_agent: str) -> str:
     """Return e.g. `Firefox, Linux`, which is enough to distinguish sessions, and no more."""
-    found = [
+    parts = [
         next((name for mark, name in names if re.search(mark, user_agent)), "")
         for names in (BROWSERS, SYSTEMS)
     ]
-    return ", ".join(part for part in found if part) or "another program"
+    return ", ".join(part for part in parts if part) or "another program"
 
 
 def session_of(session: Session, cookie: str | None) -> BrowserSession | None:
@@ -146,8 +146,8 @@ def renew(
     """
     _alone(session, account)
     # Another browser ended it while this request was in progress, so it must not be restored.
-    found = select(BrowserSession.id).where(BrowserSession.id == old.id).with_for_update()
-    if session.scalar(found) is None:
+    query = select(BrowserSession.id).where(BrowserSession.id == old.id).with_for_update()
+    if session.scalar(query) is None:
         raise SignInRequired("This session has ended. Sign in again.")
     cookie, now = new_token(), datetime.now(UTC)
     session.add(
@@ -188,13 +188,13 @@ def end_session(session: Session, cookie: str | None) -> None:
         session.execute(delete(BrowserSession).where(here))
 
 
-def end_one(session: Session, account: Account, session_id: UUID) -> None:
+def end_session_by_id(session: Session, account: Account, session_id: UUID) -> None:
     """Sign one of the account's browsers out; raises NotFound."""
     _alone(session, account)
-    found = session.get(BrowserSession, session_id)
-    if found is None or found.account_id != account.id:
+    browser_session = session.get(BrowserSession, session_id)
+    if browser_session is None or browser_session.account_id != account.id:
         raise NotFound("This session does not exist.")
-    session.delete(found)
+    session.delete(browser_session)
 
 
 def end_all(session: Session, account: Account, but: BrowserSession | None = None) -> None:

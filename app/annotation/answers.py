@@ -177,9 +177,9 @@ def _reported(session: Session, who: AnnotatorSession, lease_id: UUID) -> list[i
 
 def _check(session: Session, campaign: Campaign, grid: Grid, answer: Answer) -> None:
     """Score a gold grid or a repeat. It tells about the annotator and counts toward no round."""
-    found = compare(session, campaign, grid, answer)
-    if found is not None:
-        answer.agreement, answer.chance = found.value, found.chance
+    agreement = compare(session, campaign, grid, answer)
+    if agreement is not None:
+        answer.agreement, answer.chance = agreement.value, agreement.chance
     session.flush()
     annotator = locked(session, Annotator, answer.annotator_id)
     judge(session, campaign, annotator)
@@ -192,7 +192,7 @@ def _count(
     if answer.state == "surplus":
         campaign.n_surplus += 1
         return
-    _add_one(session, campaign, current, grid)
+    _count_answer(session, campaign, current, grid)
     round_is_full = current.n_answers == current.n_wanted
     if round_is_full:
         close_round(session, current)
@@ -202,7 +202,7 @@ def _count(
         request_job(session, campaign.id, campaign.n_answers)
 
 
-def _add_one(session: Session, campaign: Campaign, current: Round, grid: Grid) -> None:
+def _count_answer(session: Session, campaign: Campaign, current: Round, grid: Grid) -> None:
     """Count the answer in three rows with one statement, because others wait for these rows."""
     in_campaign = update(Campaign).where(Campaign.id == campaign.id)
     in_round = update(Round).where(Round.id == current.id)
@@ -214,5 +214,5 @@ def _add_one(session: Session, campaign: Campaign, current: Round, grid: Grid) -
         ),
         execution_options={"synchronize_session": False},
     )
-    for one in (campaign, current, grid):
-        set_committed_value(one, "n_answers", one.n_answers + 1)
+    for row in (campaign, current, grid):
+        set_committed_value(row, "n_answers", row.n_answers + 1)

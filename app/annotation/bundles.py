@@ -27,8 +27,8 @@ def images_at(session: Session, campaign: Campaign, positions: Sequence[int]) ->
             Image.collection_id == campaign.collection_id, Image.position.in_(positions)
         )
     )
-    found = {image.position: image for image in rows}
-    return [found[position] for position in positions]
+    by_position = {image.position: image for image in rows}
+    return [by_position[position] for position in positions]
 
 
 def bundle_of(images: Sequence[Image], size: str) -> bytes:

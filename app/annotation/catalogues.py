@@ -40,4 +40,4 @@ def _by_weight(accepted: str) -> list[str]:
         except ValueError:
             weight = 0.0
         weighted.append((-weight, tag.split("-")[0].lower()))
-    return [tag for weight, tag in sorted(weighted, key=lambda one: one[0]) if weight < 0]
+    return [tag for weight, tag in sorted(weighted, key=lambda pair: pair[0]) if weight < 0]

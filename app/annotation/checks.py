@@ -95,9 +95,9 @@ def _unseen_gold(session: Session, who: AnnotatorSession) -> Grid | None:
     )
     of_campaign = (Grid.campaign_id == who.campaign.id, Grid.role == "gold")
     query = select(Grid).where(*of_campaign, ~mine.exists()).order_by(Grid.number).limit(1)
-    found = session.scalar(query)
-    if found is not None:
-        return found
+    gold = session.scalar(query)
+    if gold is not None:
+        return gold
     last = session.scalar(select(func.max(Grid.number)).where(*of_campaign))
     return known_grid(session, who.campaign, "gold", 0 if last is None else last + 1)
 
@@ -127,13 +127,13 @@ def _repeat(session: Session, who: AnnotatorSession, index: int) -> Grid | None:
     if not earlier:
         return None
     rng = np.random.default_rng([who.campaign.seed, who.annotator_id.int % 2**32, index])
-    one = earlier[int(rng.integers(len(earlier)))]
+    original = earlier[int(rng.integers(len(earlier)))]
     grid = Grid(
         campaign_id=who.campaign.id,
         role="repeat",
-        repeats=one.id,
+        repeats=original.id,
         number=0,
-        images=[int(image) for image in rng.permutation(one.images)],
+        images=[int(image) for image in rng.permutation(original.images)],
         wanted=1,
     )
     session.add(grid)
@@ -166,4 +166,4 @@ def compare(session: Session, campaign: Campaign, grid: Grid, answer: Answer) ->
         if image not in unseen
     ]
     by = comparing(campaign).consistency
-    return by([one for one, _ in pairs], [other for _, other in pairs])
+    return by([group for group, _ in pairs], [other for _, other in pairs])

@@ -58,8 +58,8 @@ def held_by(session: Session, who: AnnotatorSession) -> Held:
     ).all()
     live = [lease for lease, lives in rows if lives]
     return Held(
-        live=next((one for one in live if not one.ahead), None),
-        ahead=next((one for one in live if one.ahead), None),
+        live=next((lease for lease in live if not lease.ahead), None),
+        ahead=next((lease for lease in live if lease.ahead), None),
         begun=next((lease for lease, _ in rows if lease.draft is not None), None),
     )
 

@@ -106,7 +106,9 @@ def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
     if is_last or not is_working or held.live is None:
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     n_leased = count_live_leases(session, who.campaign)
-    n_wanted = sum(one.n_wanted - one.n_answers for one in rounds_at_work(session, who.campaign))
+    n_wanted = sum(
+        round_.n_wanted - round_.n_answers for round_ in rounds_at_work(session, who.campaign)
+    )
     if n_wanted - n_leased < n_leased + SPARE_GRIDS:
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     return _claim(session, who, ahead=True)
@@ -163,8 +165,8 @@ def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> H
         return Handout("leased", _lease(session, who, check, ahead), check)
     if check is not None:
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
-    for one in at_work:
-        grid = _take_free_grid(session, who, one)
+    for round_ in at_work:
+        grid = _take_free_grid(session, who, round_)
         if grid is not None:
             return Handout("leased", _lease(session, who, grid, ahead), grid)
     if ahead:
@@ -202,11 +204,11 @@ def is_more_to_come(session: Session, who: AnnotatorSession) -> bool:
     last = at_work[-1]
     if last.number != who.campaign.rounds or awaits_grids(last):
         return True
-    unfilled = (select(Grid.id).where(_unfilled(who, one)).limit(1) for one in at_work)
+    unfilled = (select(Grid.id).where(_unfilled(who, round_)).limit(1) for round_ in at_work)
     return any(session.scalar(query) is not None for query in unfilled)
 
 
-def _unfilled(who: AnnotatorSession, one: Round) -> ColumnElement[bool]:
+def _unfilled(who: AnnotatorSession, round_: Round) -> ColumnElement[bool]:
     """SQL: grids of a round that need an answer and that this annotator has neither answered nor is
     working on."""
     answered_by_me = select(Answer.id).where(
@@ -214,17 +216,17 @@ def _unfilled(who: AnnotatorSession, one: Round) -> ColumnElement[bool]:
         Answer.annotator_id == who.annotator_id,
         or_(Answer.state != "leased", Answer.lease_expires_at > func.now()),
     )
-    return and_(Grid.round_id == one.id, Grid.n_answers < Grid.wanted, ~answered_by_me.exists())
+    return and_(Grid.round_id == round_.id, Grid.n_answers < Grid.wanted, ~answered_by_me.exists())
 
 
-def _take_free_grid(session: Session, who: AnnotatorSession, one: Round) -> Grid | None:
+def _take_free_grid(session: Session, who: AnnotatorSession, round_: Round) -> Grid | None:
     """Return a grid of the round that nobody is working on, with its row locked."""
     free = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
-    candidates = select(Grid).where(_unfilled(who, one), free)
+    candidates = select(Grid).where(_unfilled(who, round_), free)
     if KINDS[who.campaign.kind].votes:
         # Only the first grids are searched for one with most new images, because every claim would
         # otherwise read the whole round.
-        first = select(Grid.id).where(_unfilled(who, one), free).order_by(Grid.number)
+        first = select(Grid.id).where(_unfilled(who, round_), free).order_by(Grid.number)
         candidates = candidates.where(Grid.id.in_(first.limit(RANKED)))
     candidates = candidates.order_by(*_order(who)).limit(1)
     # The snapshot that chose the grid may be older than a lease committed just before the grid was

@@ -33,18 +33,18 @@ def try_practice(
     who: AnnotatorSession,
     images: list[int],
     groups: list[int],
-    told: tuple[int, int] | None = None,
+    page_state: tuple[int, int] | None = None,
 ) -> tuple[float, list[int]]:
     """Return the agreement with the known answer, and the known group of each image in the order
     sent.
 
-    `told` is the number of the grid and its earlier tries as the page knows them. A try that is
-    sent again because its response was lost is not counted again. Raises Conflict, UnknownImages,
-    BadGroups.
+    `page_state` is the number of the grid and its earlier tries as the page knows them. A try that
+    is sent again because its response was lost is not counted again. Raises Conflict,
+    UnknownImages, BadGroups.
     """
     session.refresh(who.annotator, with_for_update={"key_share": True})
-    if told is not None and told[1] < len(_tries(who, told[0])):
-        grid = practice_grid(session, who.campaign, told[0])
+    if page_state is not None and page_state[1] < len(_tries(who, page_state[0])):
+        grid = practice_grid(session, who.campaign, page_state[0])
         if grid is None:
             raise Conflict("There are no practice grids to do.", code="no_practice")
         return _compared(who, grid, images, groups)
@@ -69,5 +69,5 @@ def _compared(
         )
     known = dict(zip(grid.images, grid.truth or [], strict=True))
     truth = [known[image] for image in images]
-    found = comparing(who.campaign).agreement(truth, groups)
-    return (0.0 if found is None else found.value), truth
+    agreement = comparing(who.campaign).agreement(truth, groups)
+    return (0.0 if agreement is None else agreement.value), truth

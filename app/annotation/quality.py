@@ -83,11 +83,11 @@ def judge(session: Session, campaign: Campaign, annotator: Annotator) -> None:
     if annotator.warned_at is not None:
         # An annotator who was warned is judged by the work after the warning.
         since = annotator.warning_seen_at or annotator.warned_at
-        work = [one for one in work if one.submitted_at >= since]
+        work = [answer for answer in work if answer.submitted_at >= since]
     n_one_group = _n_flat(campaign, work)
-    n_flat = sum(one.role == "gold" and is_one_group(one.groups) for one in work)
-    found = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
-    due = deserves(verdict(found, len(work), n_one_group), found, n_flat)
+    n_flat = sum(answer.role == "gold" and is_one_group(answer.groups) for answer in work)
+    checks = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
+    due = deserves(verdict(checks, len(work), n_one_group), checks, n_flat)
     for measure in annotation_of(campaign.annotation).measures:
         if due == "stop" or (due == "warning" and measure == "warn"):
             annotator.decision_reason = _BY_RULE
@@ -97,13 +97,13 @@ def judge(session: Session, campaign: Campaign, annotator: Annotator) -> None:
 def verdict_of(session: Session, campaign: Campaign, annotator: Annotator) -> Verdict:
     """Return how an annotator's gold grids and repeats look, over all their work."""
     work = list(_work(session, campaign, annotator.id))
-    found = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
-    return verdict(found, len(work), _n_flat(campaign, work))
+    checks = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
+    return verdict(checks, len(work), _n_flat(campaign, work))
 
 
 def _n_flat(campaign: Campaign, work: Iterable[Work]) -> int:
     is_flat = comparing(campaign).is_flat
-    return sum(is_flat(one.groups) for one in work)
+    return sum(is_flat(answer.groups) for answer in work)
 
 
 @dataclass
@@ -118,16 +118,16 @@ class _Tallies:
     consensus: Tally = field(default_factory=Tally)
     times: "array[float]" = field(default_factory=lambda: array("d"))
 
-    def add(self, one: Work, is_flat: bool) -> None:
+    def add(self, answer: Work, is_flat: bool) -> None:
         self.n_answers += 1
-        self.n_one_group += is_one_group(one.groups)
+        self.n_one_group += is_one_group(answer.groups)
         self.n_flat += is_flat
-        if one.elapsed_ms:
-            self.times.append(one.elapsed_ms / 1000)
-        if one.agreement is not None and one.chance is not None:
+        if answer.elapsed_ms:
+            self.times.append(answer.elapsed_ms / 1000)
+        if answer.agreement is not None and answer.chance is not None:
             checks = {"gold": self.gold, "repeat": self.repeat}
-            if one.role in checks:
-                checks[one.role].add(Agreement(one.agreement, one.chance))
+            if answer.role in checks:
+                checks[answer.role].add(Agreement(answer.agreement, answer.chance))
 
     def seconds(self) -> float | None:
         return median(self.times) if self.times else None
@@ -139,16 +139,18 @@ def read_scores(session: Session, campaign: Campaign) -> list[Score]:
     tallies: dict[UUID, _Tallies] = defaultdict(_Tallies)
     # Answers are read grid by grid, because they are compared within a grid, so that millions of
     # them need no memory.
-    for _, answers in groupby(_work(session, campaign), lambda one: one.grid_id):
+    for _, answers in groupby(_work(session, campaign), lambda answer: answer.grid_id):
         work = list(answers)
-        for one in work:
-            tallies[one.annotator_id].add(one, by.is_flat(one.groups))
-            if one.role == "ask":
+        for answer in work:
+            tallies[answer.annotator_id].add(answer, by.is_flat(answer.groups))
+            if answer.role == "ask":
                 others = (
-                    by.agreement(other.groups, one.groups) for other in work if other is not one
+                    by.agreement(other.groups, answer.groups)
+                    for other in work
+                    if other is not answer
                 )
-                for found in filter(None, others):
-                    tallies[one.annotator_id].consensus.add(found)
+                for agreement in filter(None, others):
+                    tallies[answer.annotator_id].consensus.add(agreement)
     seconds = {who: tally.seconds() for who, tally in tallies.items()}
     known = [value for value in seconds.values() if value is not None]
     typical = median(known) if known else None
@@ -156,9 +158,9 @@ def read_scores(session: Session, campaign: Campaign) -> list[Score]:
         select(Annotator).where(Annotator.campaign_id == campaign.id).order_by(Annotator.position)
     )
     return [
-        _score(one, tallies[one.id], seconds[one.id], typical)
-        for one in people
-        if one.id in tallies
+        _score(annotator, tallies[annotator.id], seconds[annotator.id], typical)
+        for annotator in people
+        if annotator.id in tallies
     ]
 
 
@@ -268,7 +270,7 @@ def _work(session: Session, campaign: Campaign, annotator_id: UUID | None = None
 
 def _agreements(work: Iterable[Work], role: str) -> list[Agreement]:
     return [
-        Agreement(one.agreement, one.chance)
-        for one in work
-        if one.role == role and one.agreement is not None and one.chance is not None
+        Agreement(answer.agreement, answer.chance)
+        for answer in work
+        if answer.role == role and answer.agreement is not None and answer.chance is not None
     ]

@@ -121,10 +121,10 @@ def replay_of(session: Session, campaign: Campaign, answer: Answer, grid: Grid) 
 def answer_with_replay(session: Session, campaign: Campaign, answer_id: UUID) -> AnswerRecord:
     """Return one finished answer of this campaign. Raises NotFound."""
     query = answers_of(campaign).where(Answer.id == answer_id)
-    found = session.execute(query).one_or_none()
-    if found is None:
+    row = session.execute(query).one_or_none()
+    if row is None:
         raise NotFound("This campaign has no such answer.")
-    answer, grid, *_ = found
-    record = AnswerRecord.of(*found)
+    answer, grid, *_ = row
+    record = AnswerRecord.of(*row)
     record.replay = replay_of(session, campaign, answer, grid)
     return record

@@ -43,8 +43,8 @@ class EvidenceOut(BaseModel):
     n: int
 
     @classmethod
-    def of(cls, found: Evidence | None) -> "EvidenceOut | None":
-        return cls(mean=found.mean, band=found.band, n=found.n) if found else None
+    def of(cls, evidence: Evidence | None) -> "EvidenceOut | None":
+        return cls(mean=evidence.mean, band=evidence.band, n=evidence.n) if evidence else None
 
 
 class AnnotatorScore(BaseModel):
@@ -123,7 +123,7 @@ def list_annotators(
     """List everyone with a finished answer, and how well they agree with known answers, with
     themselves and with others."""
     campaign = get_campaign(session, account, campaign_id)
-    scores = paging.part(read_scores(session, campaign), lambda one: one.annotator.position)
+    scores = paging.part(read_scores(session, campaign), lambda score: score.annotator.position)
     return paging.page([AnnotatorScore.of(score) for score in scores])
 
 

@@ -72,10 +72,10 @@ def try_practice(
 ) -> PracticeFeedback:
     """Submit a try of a practice grid. The response contains the known answer."""
     who = session_of(session, assignment_id)
-    told = None
+    page_state = None
     if body.number is not None and body.tries is not None:
-        told = body.number, body.tries
-    value, truth = practice.try_practice(session, who, body.images, body.groups, told)
+        page_state = body.number, body.tries
+    value, truth = practice.try_practice(session, who, body.images, body.groups, page_state)
     passed = round(value, 4) >= who.settings.practice_pass
     return PracticeFeedback(agreement=value, passed=passed, truth=truth, state=stage_out(who))
 
@@ -120,9 +120,9 @@ def lease_images(
     if size not in SIZES:
         raise NotFound(f"There is no such size. Choose one of {', '.join(SIZES)}.")
     lease = held.own_lease(session, who, lease_id)
-    found = images_at(session, who.campaign, session.get_one(Grid, lease.grid_id).images)
+    images = images_at(session, who.campaign, session.get_one(Grid, lease.grid_id).images)
     headers = {"Cache-Control": "private, max-age=86400"}
-    return Response(bundle_of(found, size), media_type=BUNDLE_TYPE, headers=headers)
+    return Response(bundle_of(images, size), media_type=BUNDLE_TYPE, headers=headers)
 
 
 @api.put("/leases/{lease_id}/draft")

@@ -278,7 +278,9 @@ def seconds_spent(session: Session, assignment: Assignment) -> float:
 
 def seconds_spent_beside(session: Session, lease_id: UUID) -> float:
     """Return the time in seconds that the other answers of a lease's assignment took."""
-    one = aliased(Answer)
-    query = select(func.sum(Answer.elapsed_ms)).join(one, one.assignment_id == Answer.assignment_id)
-    query = query.where(one.id == lease_id, Answer.id != lease_id)
+    lease = aliased(Answer)
+    query = select(func.sum(Answer.elapsed_ms)).join(
+        lease, lease.assignment_id == Answer.assignment_id
+    )
+    query = query.where(lease.id == lease_id, Answer.id != lease_id)
     return float(session.scalar(query) or 0) / 1000

@@ -32,7 +32,7 @@ async def _sent(request: Request) -> dict[str, Any]:
     empty."""
     form = await request.form()
     values: dict[str, Any] = {name: str(value) for name, value in form.items()}
-    values["measures"] = [str(one) for one in form.getlist("measures")]
+    values["measures"] = [str(measure) for measure in form.getlist("measures")]
     values["show_instructions"] = "show_instructions" in form
     return values
 

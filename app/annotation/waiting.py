@@ -51,7 +51,7 @@ def _kept(turns_by_id: dict[UUID, float], now: float) -> dict[UUID, float]:
     """Remove times that have passed, once there are many."""
     if len(turns_by_id) <= KEPT:
         return turns_by_id
-    return {one: turn for one, turn in turns_by_id.items() if turn > now}
+    return {key: turn for key, turn in turns_by_id.items() if turn > now}
 
 
 turns = Turns()

@@ -100,39 +100,43 @@ RULES = {
 
 def check_rows(session: Session, campaign_id: UUID, collection_id: UUID) -> None:
     """Raise DamagedArchive with the first rule that is broken."""
-    for one in ARCHIVED:
+    for archived in ARCHIVED:
         # This comes first, because the rules rely on it.
-        _refuse_any(session, one, campaign_id, misshapen(one), "values of the wrong shape")
+        _refuse_any(
+            session, archived, campaign_id, misshapen(archived), "values of the wrong shape"
+        )
     values = {"campaign": campaign_id, "collection": collection_id}
     for sentence, query in RULES.items():
         if session.execute(text(f"{query} LIMIT 1"), values).first() is not None:
             raise DamagedArchive(f"The archive cannot be used. {sentence}")
-    for one in ARCHIVED:
-        _refuse_any(session, one, campaign_id, _strange_numbers(one), "invalid numbers")
-        _refuse_any(session, one, campaign_id, _strange_times(one), "invalid times")
-        unfinished = [not_(one.only(campaign_id))] if one.only is not None else []
-        _refuse_any(session, one, campaign_id, unfinished, "rows that do not belong in an archive")
+    for archived in ARCHIVED:
+        _refuse_any(session, archived, campaign_id, _strange_numbers(archived), "invalid numbers")
+        _refuse_any(session, archived, campaign_id, _strange_times(archived), "invalid times")
+        unfinished = [not_(archived.only(campaign_id))] if archived.only is not None else []
+        _refuse_any(
+            session, archived, campaign_id, unfinished, "rows that do not belong in an archive"
+        )
 
 
 def _refuse_any(
     session: Session,
-    one: Archived,
+    archived: Archived,
     campaign_id: UUID,
     conditions: list[ColumnElement[bool]],
     what: str,
 ) -> None:
-    here = select(literal(1)).select_from(one.table).where(belongs(one, campaign_id))
+    here = select(literal(1)).select_from(archived.table).where(belongs(archived, campaign_id))
     if conditions and session.scalar(here.where(or_(*conditions)).limit(1)):
-        raise DamagedArchive(f"The archive's {one.name} table contains {what}.")
+        raise DamagedArchive(f"The archive's {archived.name} table contains {what}.")
 
 
-def _strange_numbers(one: Archived) -> list[ColumnElement[bool]]:
-    numbers = [column for column in one.columns if _is_float(column.type)]
+def _strange_numbers(archived: Archived) -> list[ColumnElement[bool]]:
+    numbers = [column for column in archived.columns if _is_float(column.type)]
     return [sql_cast(column, SqlText).op("~")("NaN|Inf") for column in numbers]
 
 
-def _strange_times(one: Archived) -> list[ColumnElement[bool]]:
-    times = [column for column in one.columns if isinstance(column.type, DateTime)]
+def _strange_times(archived: Archived) -> list[ColumnElement[bool]]:
+    times = [column for column in archived.columns if isinstance(column.type, DateTime)]
     return [not_(column.between(FIRST_TIME, LAST_TIME)) for column in times]
 
 

@@ -85,8 +85,8 @@ class Container:
 
     def artifacts(self) -> list[tuple[int, str, str]]:
         """Return version, file, and member name of every file of a model."""
-        found = [ARTIFACT.fullmatch(name) for name in sorted(self.manifest.members)]
-        return [(int(one[1]), one[2], one[0]) for one in found if one]
+        matches = [ARTIFACT.fullmatch(name) for name in sorted(self.manifest.members)]
+        return [(int(match[1]), match[2], match[0]) for match in matches if match]
 
     def _unpacked(self, name: str) -> Iterator[bytes]:
         try:
@@ -118,14 +118,14 @@ class Container:
         return manifest
 
     def _check_names(self) -> None:
-        told = set(self.manifest.members)
+        listed = set(self.manifest.members)
         known = {CHECKSUMS, *(BY_NAME[name].file for name in self.manifest.tables)}
-        if strange := sorted(one for one in told - known if not ARTIFACT.fullmatch(one)):
+        if strange := sorted(name for name in listed - known if not ARTIFACT.fullmatch(name)):
             raise DamagedArchive(
                 f"The archive contains {strange[0][:60]!r}, which does not belong in an archive."
             )
         there = {name for name in self._entries if name != MANIFEST and not _is_image(name)}
-        if different := sorted(told.symmetric_difference(there) | (known - told)):
+        if different := sorted(listed.symmetric_difference(there) | (known - listed)):
             raise DamagedArchive(
                 f"manifest.json does not match the files in the archive: {different[0][:60]!r}."
             )

@@ -15,20 +15,20 @@ HASHED = ((1, 3), (4, 3), (7, 12))
 
 
 def read_table(
-    session: Session, one: Archived, campaign_id: object, secret: str
+    session: Session, archived: Archived, campaign_id: object, secret: str
 ) -> Iterator[bytes]:
     columns = [
         (
-            one.instead[column.key](campaign_id)
-            if column.key in one.instead
+            archived.instead[column.key](campaign_id)
+            if column.key in archived.instead
             else _as_json(column, secret)
         ).label(column.key)
-        for column in one.columns
+        for column in archived.columns
     ]
-    return json_lines(session, select(*columns).where(rows_of(one, campaign_id)))
+    return json_lines(session, select(*columns).where(rows_of(archived, campaign_id)))
 
 
-def made_anew(key: ColumnElement[Any], secret: str) -> ColumnElement[Any]:
+def replacement_id(key: ColumnElement[Any], secret: str) -> ColumnElement[Any]:
     """Return SQL for another UUID in place of a UUID, the same one each time while `secret` is the
     same.
 
@@ -43,7 +43,7 @@ def made_anew(key: ColumnElement[Any], secret: str) -> ColumnElement[Any]:
 
 def _as_json(column: Column[Any], secret: str) -> ColumnElement[Any]:
     if is_id(column):
-        return made_anew(column, secret)
+        return replacement_id(column, secret)
     if isinstance(column.type, VECTOR):
         return cast(column, ARRAY(REAL))
     return column

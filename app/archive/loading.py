@@ -23,9 +23,9 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.schema import ScalarElementColumnDefault
 
-from app.archive.copying import made_anew
+from app.archive.copying import replacement_id
 from app.archive.errors import DamagedArchive, TooNewArchive
-from app.archive.manifest import TableTold
+from app.archive.manifest import TableSummary
 from app.archive.shapes import unreadable
 from app.archive.tables import Archived, is_id, is_number, number_of
 from app.core.copying import as_text, raw
@@ -35,8 +35,8 @@ STAGED = "staged"
 
 def load_table(
     session: Session,
-    one: Archived,
-    told: TableTold,
+    archived: Archived,
+    summary: TableSummary,
     pieces: Iterator[bytes],
     given: dict[str, ColumnElement[Any]],
     secret: str,
@@ -45,26 +45,30 @@ def load_table(
 
     Raises DamagedArchive, TooNewArchive, and psycopg.Error if the database rejects a value.
     """
-    unknown = sorted(set(told.columns) - {known.key for known in one.columns} - one.former)
+    unknown = sorted(
+        set(summary.columns) - {known.key for known in archived.columns} - archived.former
+    )
     if unknown:
         raise TooNewArchive(
-            f"The archive's {one.name} table has an unknown column {unknown[0][:40]!r}."
+            f"The archive's {archived.name} table has an unknown column {unknown[0][:40]!r}."
         )
-    told = told.model_copy(update={"columns": sorted(set(told.columns) - one.former)})
-    _stage(session, one, told, pieces)
-    _number_anew(session, one)
-    record = _record(one, told)
+    summary = summary.model_copy(update={"columns": sorted(set(summary.columns) - archived.former)})
+    _stage(session, archived, summary, pieces)
+    _renumber(session, archived)
+    record = _record(archived, summary)
     values = {
         known: value
-        for known in one.table.columns
-        if (value := _value(known, told, record, given, secret)) is not None
+        for known in archived.table.columns
+        if (value := _value(known, summary, record, given, secret)) is not None
     }
     names = ", ".join(f'"{known.key}"' for known in values)
     query = as_text(select(*values.values()).select_from(table(STAGED), record))
-    _run(session, f'INSERT INTO "{one.name}" ({names}) OVERRIDING SYSTEM VALUE {query}')
+    _run(session, f'INSERT INTO "{archived.name}" ({names}) OVERRIDING SYSTEM VALUE {query}')
 
 
-def _stage(session: Session, one: Archived, told: TableTold, pieces: Iterator[bytes]) -> None:
+def _stage(
+    session: Session, archived: Archived, summary: TableSummary, pieces: Iterator[bytes]
+) -> None:
     """Stage each line as a row of a table that is dropped with the transaction."""
     _run(session, f"DROP TABLE IF EXISTS {STAGED}")
     _run(session, f"CREATE TEMPORARY TABLE {STAGED} (line jsonb) ON COMMIT DROP")
@@ -72,29 +76,29 @@ def _stage(session: Session, one: Archived, told: TableTold, pieces: Iterator[by
         with cursor.copy(f"COPY {STAGED} FROM STDIN") as copy:
             for piece in pieces:
                 copy.write(piece.replace(b"\\", b"\\\\"))
-        if cursor.rowcount != told.rows:
+        if cursor.rowcount != summary.rows:
             raise DamagedArchive(
-                f"The archive's {one.name} table should have {told.rows} rows, not "
+                f"The archive's {archived.name} table should have {summary.rows} rows, not "
                 f"{cursor.rowcount}."
             )
         # This is checked before anything reads a row.
-        query = unreadable(STAGED, one)
+        query = unreadable(STAGED, archived)
         if query and cursor.execute(sql.SQL(query)).fetchone():
             raise DamagedArchive(
-                f"The archive's {one.name} table contains JSON that cannot be read."
+                f"The archive's {archived.name} table contains JSON that cannot be read."
             )
 
 
-def _number_anew(session: Session, one: Archived) -> None:
+def _renumber(session: Session, archived: Archived) -> None:
     """Create a table of old and new numbers, for keys that the database generates by counting."""
-    for key in one.table.primary_key.columns:
+    for key in archived.table.primary_key.columns:
         if is_number(key):
             _run(
                 session,
                 f"CREATE TEMPORARY TABLE {number_of(key)} (old bigint PRIMARY KEY, new bigint) "
                 "ON COMMIT DROP",
             )
-            sequence = f"pg_get_serial_sequence('{one.name}', '{key.key}')"
+            sequence = f"pg_get_serial_sequence('{archived.name}', '{key.key}')"
             _run(
                 session,
                 # These are names of our own tables and columns.
@@ -103,12 +107,12 @@ def _number_anew(session: Session, one: Archived) -> None:
             )
 
 
-def _record(one: Archived, told: TableTold) -> TableValuedAlias:
+def _record(archived: Archived, summary: TableSummary) -> TableValuedAlias:
     """Return the staged lines as columns with types."""
-    known = [found for found in one.columns if found.key in told.columns]
+    known = [field for field in archived.columns if field.key in summary.columns]
     typed = [
-        column(found.key, ARRAY(REAL) if isinstance(found.type, VECTOR) else found.type)
-        for found in known
+        column(field.key, ARRAY(REAL) if isinstance(field.type, VECTOR) else field.type)
+        for field in known
     ]
     record = func.jsonb_to_record(literal_column(f"{STAGED}.line", JSONB))
     return record.table_valued(*typed).render_derived(name="r", with_types=True)
@@ -116,7 +120,7 @@ def _record(one: Archived, told: TableTold) -> TableValuedAlias:
 
 def _value(
     known: Column[Any],
-    told: TableTold,
+    summary: TableSummary,
     record: TableValuedAlias,
     given: dict[str, ColumnElement[Any]],
     secret: str,
@@ -124,7 +128,7 @@ def _value(
     """Return the source of a column's values; None leaves it to the database."""
     if known.key in given:
         return given[known.key]
-    if known.key in told.columns:
+    if known.key in summary.columns:
         return _of_record(known, record, secret)
     if isinstance(known.default, ScalarElementColumnDefault):
         return literal(known.default.arg, known.type)
@@ -134,17 +138,17 @@ def _value(
 
 
 def _of_record(known: Column[Any], record: TableValuedAlias, secret: str) -> ColumnElement[Any]:
-    found: ColumnElement[Any] = record.c[known.key]
+    value: ColumnElement[Any] = record.c[known.key]
     if is_id(known):
-        return made_anew(found, secret)
+        return replacement_id(value, secret)
     if is_number(known):
         numbers = table(number_of(known), column("old"), column("new"))
         return (
-            select(numbers.c.new).where(numbers.c.old == found).correlate(record).scalar_subquery()
+            select(numbers.c.new).where(numbers.c.old == value).correlate(record).scalar_subquery()
         )
     if isinstance(known.type, VECTOR):
-        return sql_cast(found, VECTOR())
-    return found
+        return sql_cast(value, VECTOR())
+    return value
 
 
 def _run(session: Session, statement: str) -> None:

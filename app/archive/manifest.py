@@ -24,12 +24,12 @@ Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0)]
 
 
-class TableTold(BaseModel):
+class TableSummary(BaseModel):
     rows: Count
     columns: list[str]
 
 
-class MemberTold(BaseModel):
+class MemberSummary(BaseModel):
     sha256: Hash
     size: Count
 
@@ -45,8 +45,8 @@ class Manifest(BaseModel):
     campaign: str
     learning: bool
     missing_images: Count
-    tables: dict[str, TableTold]
-    members: dict[str, MemberTold]
+    tables: dict[str, TableSummary]
+    members: dict[str, MemberSummary]
 
 
 def image_name(position: int, size: str) -> str:

@@ -73,7 +73,7 @@ def _check_clusterings(session: Session, campaign: Campaign, model: Model) -> No
 
 
 def _check_own_clusters(session: Session, campaign: Campaign, model: Model) -> None:
-    summary = own_clusters.all_told(model)
+    summary = own_clusters.cluster_insight(model)
     images = own_clusters.examples_of(session, campaign, summary)
     stored = own_clusters.stored_clusters(session, model)
     OwnClustersOut.of(model, summary, images, stored)
@@ -81,13 +81,13 @@ def _check_own_clusters(session: Session, campaign: Campaign, model: Model) -> N
 
 def _check_labels(session: Session, campaign: Campaign, model: Model) -> None:
     try:
-        found = labels.read_labels(campaign, model)
+        model_labels = labels.read_labels(campaign, model)
     except NotFound:
         # Pages report this, and show the rest.
         gold, n_images = labels.Gold(0, 0, None, None), campaign.n_images
     else:
-        gold, n_images = labels.read_gold(session, campaign, found), len(found)
-    LabelQualityOut.of(model, labels.all_told(model), n_images, gold)
+        gold, n_images = labels.read_gold(session, campaign, model_labels), len(model_labels)
+    LabelQualityOut.of(model, labels.vote_insight(model), n_images, gold)
 
 
 @contextmanager

@@ -57,15 +57,17 @@ class _Restoring:
     secret: str = field(default_factory=lambda: secrets.token_hex(32))
 
     def load_rows(self) -> Campaign:
-        told = self.archive.manifest.tables
+        tables = self.archive.manifest.tables
         for name in ("collection", "campaign"):
-            if name not in told or told[name].rows != 1:
+            if name not in tables or tables[name].rows != 1:
                 raise DamagedArchive(f"An archive must contain exactly one {name}.")
-        for one in ARCHIVED:
-            if one.name in told:
-                pieces = self.archive.pieces(one.file)
-                given = self.given(one.name)
-                load_table(self.session, one, told[one.name], pieces, given, self.secret)
+        for archived in ARCHIVED:
+            if archived.name in tables:
+                pieces = self.archive.pieces(archived.file)
+                given = self.given(archived.name)
+                load_table(
+                    self.session, archived, tables[archived.name], pieces, given, self.secret
+                )
         query = select(Campaign).where(Campaign.link_token == self.link_token)
         return self.session.scalars(query).one()
 
@@ -174,7 +176,7 @@ def _free_name(
     )
     marks = (f" (imported {number})" if number > 1 else " (imported)" for number in count(1))
     names = (name[: LONGEST_NAME - len(mark)] + mark for mark in chain([""], marks))
-    return next(one for one in names if one not in taken)
+    return next(candidate for candidate in names if candidate not in taken)
 
 
 @contextmanager

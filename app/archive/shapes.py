@@ -35,23 +35,23 @@ DEEPEST = 100
 UNREADABLE = (f"$.**{{{DEEPEST}}}", '$.** ? (@.type() == "number" && @.abs() > 1e300)')
 
 
-def unreadable(staged: str, one: Archived) -> str | None:
+def unreadable(staged: str, archived: Archived) -> str | None:
     """Return a query for a staged line of JSON that could be stored but never read again."""
-    columns = [column.key for column in one.columns if isinstance(column.type, JSONB)]
+    columns = [column.key for column in archived.columns if isinstance(column.type, JSONB)]
     line = literal_column(f"{staged}.line", JSONB)
-    found = [_has(line[name], path) for name in columns for path in UNREADABLE]
-    if not found:
+    conditions = [_has(line[name], path) for name in columns for path in UNREADABLE]
+    if not conditions:
         return None
-    return as_text(select(literal(1)).select_from(table(staged)).where(or_(*found)).limit(1))
+    return as_text(select(literal(1)).select_from(table(staged)).where(or_(*conditions)).limit(1))
 
 
-def misshapen(one: Archived) -> list[ColumnElement[bool]]:
+def misshapen(archived: Archived) -> list[ColumnElement[bool]]:
     """Return conditions, none of which may be true of a row of this table."""
-    declared = get_type_hints(one.model)
-    lists = [_is_no_list(column) for column in one.columns if isinstance(column.type, ARRAY)]
+    declared = get_type_hints(archived.model)
+    lists = [_is_no_list(column) for column in archived.columns if isinstance(column.type, ARRAY)]
     return lists + [
         _has(column, f'strict {path} ? (@.type() != "{kind}")')
-        for column in one.columns
+        for column in archived.columns
         if isinstance(column.type, JSONB)
         for path, kind in _parts(declared[column.key], "$")
     ]
@@ -69,7 +69,7 @@ def _is_no_list(column: Column[Any]) -> ColumnElement[bool]:
 
 def _parts(declared: Any, path: str) -> Iterator[tuple[str, str]]:
     """Yield the path and the type of each value in a column's JSON."""
-    inside = [one for one in get_args(declared) if one is not NoneType]
+    inside = [argument for argument in get_args(declared) if argument is not NoneType]
     kind = get_origin(declared) or declared
     if kind in KINDS:
         yield path, KINDS[kind]

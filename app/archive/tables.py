@@ -135,7 +135,7 @@ ARCHIVED = [
     Archived(EmbeddedImage),
     Archived(Clustering),
 ]
-BY_NAME = {one.name: one for one in ARCHIVED}
+BY_NAME = {archived.name: archived for archived in ARCHIVED}
 LEFT_OUT = {
     "annotator_identity": "annotators' identities on their platforms never leave the server",
     "collection_import": "image sources, which only the exporting server can use",
@@ -180,26 +180,26 @@ def number_of(column: Column[object]) -> str:
     return f"numbers_of_{table.name}"
 
 
-def rows_of(one: Archived, campaign_id: object) -> ColumnElement[bool]:
+def rows_of(archived: Archived, campaign_id: object) -> ColumnElement[bool]:
     """Return the condition that a row of this table is exported with the campaign."""
-    condition = belongs(one, campaign_id)
-    return condition if one.only is None else condition & one.only(campaign_id)
+    condition = belongs(archived, campaign_id)
+    return condition if archived.only is None else condition & archived.only(campaign_id)
 
 
-def belongs(one: Archived, campaign_id: object) -> ColumnElement[bool]:
+def belongs(archived: Archived, campaign_id: object) -> ColumnElement[bool]:
     """Return the condition that a row of this table belongs to the campaign, exported or not."""
-    columns = one.table.columns
+    columns = archived.table.columns
     campaign = BY_NAME["campaign"].table
-    if one.table is campaign:
+    if archived.table is campaign:
         return campaign.c.id == campaign_id
-    if one.name == "collection":
+    if archived.name == "collection":
         mine = select(campaign.c.collection_id).where(campaign.c.id == campaign_id)
         return columns.id == mine.scalar_subquery()
     if "campaign_id" in columns:
         return columns.campaign_id == campaign_id
     for column in columns:
         parent = parent_of(column)
-        if parent is not None and parent.table is not one.table:
+        if parent is not None and parent.table is not archived.table:
             [key] = column.foreign_keys
             return column.in_(select(key.column).where(belongs(parent, campaign_id)))
-    raise LookupError(f"No foreign key leads from {one.name} to a campaign.")
+    raise LookupError(f"No foreign key leads from {archived.name} to a campaign.")

@@ -19,8 +19,8 @@ from app.archive.manifest import (
     MANIFEST,
     SIZES,
     Manifest,
-    MemberTold,
-    TableTold,
+    MemberSummary,
+    TableSummary,
     artifact_name,
     image_name,
 )
@@ -44,24 +44,24 @@ class _Writer:
     session: Session
     campaign: Campaign
     zipped: ZipStream = field(default_factory=ZipStream)
-    tables: dict[str, TableTold] = field(default_factory=dict)
-    members: dict[str, MemberTold] = field(default_factory=dict)
+    tables: dict[str, TableSummary] = field(default_factory=dict)
+    members: dict[str, MemberSummary] = field(default_factory=dict)
     n_missing: int = 0
     # Keys are replaced in each archive, so nothing in it can be looked up in this database.
     secret: str = field(default_factory=lambda: secrets.token_hex(32))
 
-    def add_table(self, one: Archived) -> Zipped:
+    def add_table(self, archived: Archived) -> Zipped:
         n_rows = 0
 
         def counted() -> Iterator[bytes]:
             nonlocal n_rows
-            for line in read_table(self.session, one, self.campaign.id, self.secret):
+            for line in read_table(self.session, archived, self.campaign.id, self.secret):
                 n_rows += 1
                 yield line
 
-        self.note((yield from self.zipped.add(one.file, in_pieces(counted()))))
-        columns = [column.key for column in one.columns]
-        self.tables[one.name] = TableTold(rows=n_rows, columns=columns)
+        self.note((yield from self.zipped.add(archived.file, in_pieces(counted()))))
+        columns = [column.key for column in archived.columns]
+        self.tables[archived.name] = TableSummary(rows=n_rows, columns=columns)
 
     def add_artifacts(self) -> Zipped:
         """Yield the files of every model as they are stored: safetensors and JSON."""
@@ -113,7 +113,7 @@ class _Writer:
         yield from self.zipped.end()
 
     def note(self, member: Member) -> None:
-        self.members[member.name] = MemberTold(sha256=member.sha256, size=member.size)
+        self.members[member.name] = MemberSummary(sha256=member.sha256, size=member.size)
 
 
 @hooks.archive.answered_by
@@ -124,8 +124,8 @@ def archive_of(session: Session, campaign_id: UUID) -> Iterator[bytes]:
     The list of hashes comes last, so a file that was cut off is never taken for complete.
     """
     writer = _Writer(session, session.get_one(Campaign, campaign_id))
-    for one in ARCHIVED:
-        yield from writer.add_table(one)
+    for archived in ARCHIVED:
+        yield from writer.add_table(archived)
     yield from writer.add_artifacts()
     yield from writer.add_images()
     yield from writer.add_manifest()

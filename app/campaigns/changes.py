@@ -15,7 +15,7 @@ from app.campaigns import hooks, service
 from app.campaigns.models import IMPORTED_ROUND, Campaign, Grid, Round
 from app.campaigns.plan import CHANGEABLE, CampaignPlan, check_ranges
 from app.campaigns.plan_settings import checked_plan
-from app.campaigns.rounds import n_full_rounds, n_rounds_made
+from app.campaigns.rounds import n_existing_rounds, n_full_rounds
 from app.campaigns.service import BadState
 from app.campaigns.sharing import MayNotChange
 from app.core.errors import Conflict, InvalidInput
@@ -218,8 +218,8 @@ def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Ca
     Raises Conflict if no budget is left, or if the campaign would end again immediately.
     """
     campaign = service.in_state(session, account, campaign_id, "reopen", "finished")
-    all_made = n_rounds_made(session, campaign) == campaign.rounds
-    if all_made and n_full_rounds(session, campaign) == campaign.rounds:
+    all_exist = n_existing_rounds(session, campaign) == campaign.rounds
+    if all_exist and n_full_rounds(session, campaign) == campaign.rounds:
         raise Conflict(
             f"The campaign already has all {campaign.n_answers} answers of its budget. Raise the "
             "budget first.",

@@ -19,7 +19,9 @@ def require_campaign(session: Session, account: Account, campaign_id: UUID) -> N
 @hooks.campaigns.answered_by
 def campaigns_to_choose(session: Session, account: Account) -> list[hooks.Choice]:
     """The campaigns that this account sees in its list."""
-    return [hooks.Choice(one.id, one.name) for one in list_campaigns(session, account)]
+    return [
+        hooks.Choice(campaign.id, campaign.name) for campaign in list_campaigns(session, account)
+    ]
 
 
 @hooks.name_of_campaign.answered_by

@@ -119,16 +119,16 @@ def practice_grid(session: Session, campaign: Campaign, number: int) -> Grid | N
     query = select(Grid).where(
         Grid.campaign_id == campaign.id, Grid.role == "practice", Grid.number == number
     )
-    found = session.scalar(query) or known_grid(session, campaign, "practice", number)
-    if found is not None:
-        return found
+    grid = session.scalar(query) or known_grid(session, campaign, "practice", number)
+    if grid is not None:
+        return grid
     listed = _next_listed(session, campaign)
     # Another request may have reserved one while this one waited for its lock.
-    found = session.scalar(query)
-    if found is None and listed is not None:
+    grid = session.scalar(query)
+    if grid is None and listed is not None:
         # The grid is no longer a gold grid.
-        listed.role, listed.number, found = "practice", number, listed
-    return found
+        listed.role, listed.number, grid = "practice", number, listed
+    return grid
 
 
 def _next_listed(session: Session, campaign: Campaign) -> Grid | None:
@@ -151,11 +151,11 @@ def add_known_answers(session: Session, campaign: Campaign, table: bytes) -> int
         select(Image.filename, Image.position).where(Image.collection_id == collection.id)
     )
     position_of = {filename: position for filename, position in rows}
-    found = read_known(table, position_of, campaign)
+    grids = read_known(table, position_of, campaign)
     last = session.scalar(
         select(func.max(Grid.number)).where(Grid.campaign_id == campaign.id, Grid.role == "gold")
     )
     first = 0 if last is None else last + 1
-    for index, known in enumerate(found):
+    for index, known in enumerate(grids):
         _add(session, campaign, "gold", first + index, known)
-    return len(found)
+    return len(grids)

@@ -75,8 +75,8 @@ def _shares(available: list[int], size: int) -> list[int]:
         )
     shares = [0] * len(available)
     while sum(shares) < size:
-        open_ones = [k for k, n in enumerate(available) if shares[k] < n]
-        fewest = min(open_ones, key=lambda k: shares[k])
+        unfilled = [k for k, n in enumerate(available) if shares[k] < n]
+        fewest = min(unfilled, key=lambda k: shares[k])
         shares[fewest] += 1
     return shares
 
@@ -111,11 +111,11 @@ def read_known(table: bytes, position_of: dict[str, int], campaign: Campaign) ->
     image. For votes, the group is yes or no. Raises BadKnownAnswers with the line or grid that is
     wrong."""
     is_vote = KINDS[campaign.kind].votes
-    found = _read_table(table, position_of, is_vote)
-    for name, known in found.items():
+    grids = _read_table(table, position_of, is_vote)
+    for name, known in grids.items():
         _check_size(name, known, campaign)
         _check_votes(name, known) if is_vote else _check_groups(name, known, campaign)
-    return list(found.values())
+    return list(grids.values())
 
 
 def _read_table(table: bytes, position_of: dict[str, int], is_vote: bool) -> dict[str, KnownAnswer]:
@@ -127,7 +127,7 @@ def _read_table(table: bytes, position_of: dict[str, int], is_vote: bool) -> dic
                 f"The table needs the columns {', '.join(COLUMNS)}. It has "
                 f"{', '.join(names)[:200] or 'none'}."
             )
-        found: dict[str, KnownAnswer] = {}
+        grids: dict[str, KnownAnswer] = {}
         groups: dict[str, dict[str, int]] = defaultdict(dict)
         for line in lines:
             grid, filename, group = (str(line[name] or "").strip() for name in COLUMNS)
@@ -140,20 +140,20 @@ def _read_table(table: bytes, position_of: dict[str, int], is_vote: bool) -> dic
                 if is_vote
                 else groups[grid].setdefault(group, len(groups[grid]))
             )
-            known = found.setdefault(grid, KnownAnswer([], []))
+            known = grids.setdefault(grid, KnownAnswer([], []))
             known.images.append(position_of[filename])
             known.truth.append(number)
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadKnownAnswers(f"The table is not valid CSV in UTF-8: {error}.") from error
-    if not found:
+    if not grids:
         raise BadKnownAnswers("The table is empty.")
-    return found
+    return grids
 
 
-def _vote(said: str, line: int) -> int:
-    if said.lower() not in CHOICES[:2]:
-        raise BadKnownAnswers(f"Line {line}: The group must be yes or no, not {said[:200]!r}.")
-    return CHOICES.index(said.lower())
+def _vote(vote: str, line: int) -> int:
+    if vote.lower() not in CHOICES[:2]:
+        raise BadKnownAnswers(f"Line {line}: The group must be yes or no, not {vote[:200]!r}.")
+    return CHOICES.index(vote.lower())
 
 
 def _check_size(name: str, known: KnownAnswer, campaign: Campaign) -> None:

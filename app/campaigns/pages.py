@@ -74,7 +74,7 @@ def home(
         "archived": archived,
         "collections": list_collections(session, account),
         "campaigns": service.list_campaigns(session, account, archived=archived),
-        "strategies": {one.name: one.title for one in all_strategies()},
+        "strategies": {strategy.name: strategy.title for strategy in all_strategies()},
     }
     return templates.TemplateResponse(request, "home.html", context)
 
@@ -146,7 +146,7 @@ def section_page(
 def sections_of(campaign: Campaign) -> dict[str, Section]:
     """Return the pages of a campaign of its kind, apart from the monitor."""
     without = ("attributes", "clusters") if KINDS[campaign.kind].votes else ("labels",)
-    return {name: one for name, one in SECTIONS.items() if name not in without}
+    return {name: section for name, section in SECTIONS.items() if name not in without}
 
 
 def frame_context(

@@ -85,7 +85,7 @@ def batches_wanted(session: Session, campaign: Campaign) -> list[tuple[int, int]
     for the prepared part of the round after it."""
     basis = n_full_rounds(session, campaign)
     query = select(Round.number, Round.basis).where(Round.campaign_id == campaign.id)
-    known = {number: made_from for number, made_from in session.execute(query)}
+    known = {number: round_basis for number, round_basis in session.execute(query)}
     wanted = []
     for number in (basis + 1, basis + 2):
         if number > campaign.rounds or known.get(number, -1) >= basis:
@@ -106,7 +106,7 @@ def n_full_rounds(session: Session, campaign: Campaign) -> int:
     return next((number - 1 for number, is_full in full.items() if not is_full), len(full))
 
 
-def n_rounds_made(session: Session, campaign: Campaign) -> int:
+def n_existing_rounds(session: Session, campaign: Campaign) -> int:
     """Return how many rounds exist."""
     query = select(func.count()).select_from(Round)
     query = query.where(Round.campaign_id == campaign.id, Round.number != IMPORTED_ROUND)
@@ -130,33 +130,37 @@ def lay_out(session: Session, campaign: Campaign, batch: Batch) -> Round:
     whose grids come from a model that is at least as new.
     """
     query = select(Round).where(Round.campaign_id == campaign.id, Round.number == batch.number)
-    one = session.scalar(query.with_for_update(key_share=True))
+    round_ = session.scalar(query.with_for_update(key_share=True))
     wanted = campaign.answers_per_grid
-    if one is None:
+    if round_ is None:
         n_wanted = wanted * grids_in_round(campaign, batch.number)
-        one = Round(campaign_id=campaign.id, number=batch.number, n_wanted=n_wanted, state="ready")
-        session.add(one)
+        round_ = Round(
+            campaign_id=campaign.id, number=batch.number, n_wanted=n_wanted, state="ready"
+        )
+        session.add(round_)
         session.flush()
-    elif one.state == "closed" or one.basis >= batch.basis:
-        return one
-    n_kept = _drop_untouched(session, one)
-    grids = batch.grids.first(max(0, one.n_wanted // wanted - n_kept))
+    elif round_.state == "closed" or round_.basis >= batch.basis:
+        return round_
+    n_kept = _drop_untouched(session, round_)
+    grids = batch.grids.first(max(0, round_.n_wanted // wanted - n_kept))
     # If the budget grew in the meantime, there are too few grids, and the round waits for those of
     # a later job.
-    lacks = one.number == batch.basis + 1 and n_kept + len(grids.images) < one.n_wanted // wanted
-    one.basis = batch.basis - 1 if lacks else batch.basis
+    lacks = (
+        round_.number == batch.basis + 1 and n_kept + len(grids.images) < round_.n_wanted // wanted
+    )
+    round_.basis = batch.basis - 1 if lacks else batch.basis
     # If all grids of a round are started, it keeps their locality.
-    one.locality = batch.locality if len(grids.images) else one.locality
-    one.contents = {**grids.contents, "earlier": n_kept} if n_kept else grids.contents
-    _add_grids(session, one, grids, wanted)
+    round_.locality = batch.locality if len(grids.images) else round_.locality
+    round_.contents = {**grids.contents, "earlier": n_kept} if n_kept else grids.contents
+    _add_grids(session, round_, grids, wanted)
     campaign_changed(session, campaign.id)
-    return one
+    return round_
 
 
-def _drop_untouched(session: Session, one: Round) -> int:
+def _drop_untouched(session: Session, round_: Round) -> int:
     """Delete the grids of a round that nobody has started. Return how many are left."""
     begun = hooks.handed_out()
-    untouched = select(Grid.id).where(Grid.round_id == one.id, ~begun)
+    untouched = select(Grid.id).where(Grid.round_id == round_.id, ~begun)
     # A grid that was assigned in the meantime is locked, or has a lease that the second query sees.
     locked = session.scalars(untouched.with_for_update(of=Grid, skip_locked=True)).all()
     session.execute(
@@ -164,13 +168,13 @@ def _drop_untouched(session: Session, one: Round) -> int:
         .where(Grid.id == any_(literal(locked, ARRAY(BigInteger))), ~begun)
         .execution_options(synchronize_session=False)
     )
-    return session.scalar(select(func.count()).where(Grid.round_id == one.id)) or 0
+    return session.scalar(select(func.count()).where(Grid.round_id == round_.id)) or 0
 
 
-def _add_grids(session: Session, one: Round, grids: NextGrids, wanted: int) -> None:
+def _add_grids(session: Session, round_: Round, grids: NextGrids, wanted: int) -> None:
     if not len(grids.images):
         return
-    highest = session.scalar(select(func.max(Grid.number)).where(Grid.round_id == one.id))
+    highest = session.scalar(select(func.max(Grid.number)).where(Grid.round_id == round_.id))
     first = 0 if highest is None else highest + 1
     rows = [
         {"number": first + index, "images": images, "purpose": purpose, "attribute": attribute}
@@ -191,14 +195,14 @@ def _add_grids(session: Session, one: Round, grids: NextGrids, wanted: int) -> N
         .render_derived(name="new", with_types=True)
     )
     columns = {
-        Grid.round_id: literal(one.id),
-        Grid.campaign_id: literal(one.campaign_id),
+        Grid.round_id: literal(round_.id),
+        Grid.campaign_id: literal(round_.campaign_id),
         Grid.number: new.c.number,
         Grid.images: new.c.images,
         Grid.wanted: literal(wanted),
         Grid.purpose: new.c.purpose,
         Grid.attribute: new.c.attribute,
-        Grid.basis: literal(one.basis),
+        Grid.basis: literal(round_.basis),
     }
     session.execute(
         insert(Grid).from_select(list(columns), select(*columns.values()), include_defaults=True)
@@ -215,15 +219,15 @@ def imported_round(session: Session, campaign: Campaign) -> Round:
     """Return the round of imported answers, creating it if needed. The caller must hold the lock
     that imports wait for, because only imports change this round."""
     query = select(Round).where(Round.campaign_id == campaign.id, Round.number == IMPORTED_ROUND)
-    found = session.scalar(query.with_for_update(key_share=True))
-    if found is None:
-        found = Round(
+    round_ = session.scalar(query.with_for_update(key_share=True))
+    if round_ is None:
+        round_ = Round(
             campaign_id=campaign.id, number=IMPORTED_ROUND, state="closed", n_wanted=0, n_answers=0,
             closed_at=datetime.now(UTC),
         )  # fmt: skip
-        session.add(found)
+        session.add(round_)
         session.flush()
-    return found
+    return round_
 
 
 def close_round(session: Session, closing: Round) -> None:
@@ -258,6 +262,6 @@ def open_next(session: Session, campaign: Campaign) -> None:
         campaign_changed(session, campaign.id)
 
 
-def awaits_grids(one: Round) -> bool:
+def awaits_grids(round_: Round) -> bool:
     """Return whether the round will get more grids, from its own model."""
-    return one.basis < one.number - 1
+    return round_.basis < round_.number - 1

@@ -41,7 +41,7 @@ def list_campaigns(
     either the archived ones or the others."""
     query = service.campaigns_of(account, archived=archived)
     rows = paging.rows(session, query, Campaign.id, newest_first=True)
-    return paging.page([CampaignOut.of(found) for (found,) in rows])
+    return paging.page([CampaignOut.of(campaign) for (campaign,) in rows])
 
 
 @api.get("/{campaign_id}")

@@ -93,7 +93,11 @@ def _segments(key: str) -> tuple[str, ...]:
 
 def allowed_sources() -> list[Location]:
     """Return the prefixes that the settings allow; raises BadAddress if one is invalid."""
-    return [location_of(one) for one in re.split(r"[\s,]+", get_settings().import_sources) if one]
+    return [
+        location_of(address)
+        for address in re.split(r"[\s,]+", get_settings().import_sources)
+        if address
+    ]
 
 
 def checked_location(address: str) -> Location:
@@ -156,8 +160,8 @@ def list_below(prefix: Location) -> Iterator[tuple[str, int]]:
         return
     try:
         for page in obstore.list(_bucket(prefix.scheme, prefix.bucket), prefix.key or None):
-            for found in page:
-                yield str(Location(prefix.scheme, prefix.bucket, (found["path"],))), found["size"]
+            for entry in page:
+                yield str(Location(prefix.scheme, prefix.bucket, (entry["path"],))), entry["size"]
     except (BaseError, OSError, ValueError) as error:
         raise NotReadable(f"{prefix} cannot be listed: {_first_line(error)}") from error
 
@@ -178,9 +182,9 @@ def read_object(address: str, max_bytes: int) -> bytes:
     if location.scheme == "file":
         return _read_file(location, max_bytes)
     try:
-        found = obstore.get(_bucket(location.scheme, location.bucket), location.key)
-        _check_size(found.meta["size"], max_bytes)
-        return bytes(found.bytes())
+        stored = obstore.get(_bucket(location.scheme, location.bucket), location.key)
+        _check_size(stored.meta["size"], max_bytes)
+        return bytes(stored.bytes())
     except FileNotFoundError as error:
         raise NotReadable(f"{location} does not exist.", code="not_found") from error
     except (BaseError, OSError, ValueError) as error:
@@ -203,7 +207,11 @@ def _read_file(location: Location, max_bytes: int) -> bytes:
 def _real_path(location: Location) -> Path:
     """Return the path with links resolved, if it is still below an allowed folder."""
     path = Path("/", *location.parts).resolve()
-    folders = [Path("/", *one.parts).resolve() for one in allowed_sources() if one.scheme == "file"]
+    folders = [
+        Path("/", *source.parts).resolve()
+        for source in allowed_sources()
+        if source.scheme == "file"
+    ]
     if not any(path.is_relative_to(folder) for folder in folders):
         raise BadAddress(f"{location} points outside the allowed folder.", code="unsafe_name")
     return path

@@ -74,9 +74,9 @@ def decoded(data: bytes) -> str:
 
 def _check_columns(columns: list[str]) -> None:
     if "filename" not in columns:
-        found = ", ".join(columns[:8]) or "none"
+        listed = ", ".join(columns[:8]) or "none"
         raise BadAttributeTable(
-            f"The CSV needs a column 'filename' that names the image. Columns found: {found}."
+            f"The CSV needs a column 'filename' that names the image. Columns found: {listed}."
         )
     check_column_names(columns)
 

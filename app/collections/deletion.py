@@ -85,12 +85,13 @@ def use_of(session: Session, collection: Collection, chosen: Selection) -> Selec
     usages = hooks.usages(session, collection)
     condition = chosen.condition(collection)
     in_use = [
-        (one, _count(session, and_(condition, Image.position < one.n_images))) for one in usages
+        (usage, _count(session, and_(condition, Image.position < usage.n_images)))
+        for usage in usages
     ]
     return SelectionUse(
         n_chosen=_count(session, condition),
         n_in_use=max((n for _, n in in_use), default=0),
-        campaigns=[one for one, n in in_use if n],
+        campaigns=[usage for usage, n in in_use if n],
     )
 
 
@@ -121,7 +122,7 @@ def delete_images(
         )
     if use.n_in_use and not unused_only:
         raise ImagesInUse(use.sentence)
-    first_free = max((one.n_images for one in use.campaigns), default=0)
+    first_free = max((usage.n_images for usage in use.campaigns), default=0)
     condition = and_(chosen.condition(collection), Image.position >= first_free)
     hashes = list(session.scalars(delete(Image).where(condition).returning(Image.sha256)))
     if not hashes:
@@ -157,7 +158,7 @@ def delete_collection(
     campaigns = hooks.lock_campaigns(session, collection)
     session.get_one(Collection, collection.id, with_for_update=True, populate_existing=True)
     gone = hooks.dependents(session, collection)
-    if {one.id for one in gone.campaigns} != campaigns:
+    if {campaign.id for campaign in gone.campaigns} != campaigns:
         raise Conflict(
             "A campaign was created in the meantime. Check again before you delete the collection."
         )
@@ -171,8 +172,8 @@ def delete_collection(
         f"images/{collection.id}",
         f"features/{collection.id}",
         f"sheets/{collection.id}",
-        *(f"imports/{one}" for one in imports),
-        *(f"{kind}/{one}" for kind in ("models", "maps") for one in campaigns),
+        *(f"imports/{import_id}" for import_id in imports),
+        *(f"{kind}/{campaign_id}" for kind in ("models", "maps") for campaign_id in campaigns),
     )
     # Deleting millions of answers takes time.
     session.execute(text("SET LOCAL statement_timeout = '10min'"))
@@ -186,7 +187,7 @@ def delete_collection(
         collection.id,
         name=collection.name,
         images=gone.n_images,
-        campaigns=[one.name for one in gone.campaigns],
+        campaigns=[campaign.name for campaign in gone.campaigns],
         answers=gone.n_answers,
         models=gone.n_models,
     )

@@ -54,5 +54,5 @@ def counted(n: int, noun: str) -> str:
 
 def names(campaigns: list[DependentCampaign] | list[Usage]) -> str:
     """List the first few campaigns with their names and states."""
-    told = ", ".join(f"“{one.name}”, {one.state}" for one in campaigns[:5])
-    return told + (f" and {len(campaigns) - 5} more" if len(campaigns) > 5 else "")
+    listed = ", ".join(f"“{campaign.name}”, {campaign.state}" for campaign in campaigns[:5])
+    return listed + (f" and {len(campaigns) - 5} more" if len(campaigns) > 5 else "")

@@ -39,19 +39,19 @@ class Unreachable(NotReadable):
 
 def checked_addresses(host: str, port: int) -> list[str]:
     """Return the addresses to connect to; raises PrivateAddress, or OSError if there are none."""
-    found = addresses_of(host, port)
+    addresses = addresses_of(host, port)
     if get_settings().import_from_private:
-        return found
+        return addresses
     if port not in PORTS:
         raise PrivateAddress(
             f"Images cannot be imported from port {port}, only from {', '.join(map(str, PORTS))}."
         )
-    if not all(map(is_public, found)):
+    if not all(map(is_public, addresses)):
         raise PrivateAddress(
             f"{host} is a private network address. Images can be imported from public "
             "addresses only."
         )
-    return found
+    return addresses
 
 
 @lru_cache
@@ -71,10 +71,10 @@ def fetch(address: str, max_bytes: int) -> bytes:
     """
     with ending_within(FILE_SECONDS):
         for _ in range(MAX_REDIRECTS + 1):
-            found = _get(address, max_bytes)
-            if isinstance(found, bytes):
-                return found
-            address = _followed(address, found)
+            response = _get(address, max_bytes)
+            if isinstance(response, bytes):
+                return response
+            address = _followed(address, response)
     raise NotReadable(
         f"The address redirects more than {MAX_REDIRECTS} times.", code="too_many_redirects"
     )

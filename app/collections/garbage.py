@@ -116,8 +116,8 @@ def remove_discarded(session: Session) -> int:
 def _remove_images(session: Session, collection_id: UUID, notes: list[Discard]) -> int:
     hashes = [note.sha256 for note in notes]
     query = select(Image.sha256)
-    found = query.where(Image.collection_id == collection_id, Image.sha256.in_(hashes))
-    wanted = set(session.scalars(found))
+    used = query.where(Image.collection_id == collection_id, Image.sha256.in_(hashes))
+    wanted = set(session.scalars(used))
     for note in notes:
         if note.sha256 in wanted:
             session.delete(note)

@@ -55,11 +55,11 @@ def _check_png(data: bytes) -> None:
 def _check_jpeg(data: bytes) -> None:
     """Check a JPEG up to the end of the picture: phones append videos, which are never decoded."""
     place, parts, exif, scans = 2, 0, 0, 0
-    while (found := MARKER.search(data, place)) and found[1] != b"\xd9":
-        place = found.end()
+    while (marker := MARKER.search(data, place)) and marker[1] != b"\xd9":
+        place = marker.end()
         parts += 1
-        scans += found[1] == b"\xda"
-        exif += found[1] == b"\xe1" and data[place + 2 : place + 8] == b"Exif\0\0"
+        scans += marker[1] == b"\xda"
+        exif += marker[1] == b"\xe1" and data[place + 2 : place + 8] == b"Exif\0\0"
         _bound(parts, MOST_PARTS, "parts")
         _bound(scans, MOST_SCANS, "scans")
         _bound(exif, 1, "Exif blocks")
@@ -84,11 +84,11 @@ def _check_tiff(data: bytes) -> None:
     file."""
     order = "<" if data[:2] == b"II" else ">"
     is_large = struct.unpack_from(order + "H", data, 2)[0] == 43
-    at, one, sizes = (8, "HHQ8x", BYTES_OF_LARGE) if is_large else (4, "HHI4x", BYTES_OF)
+    at, entry_form, sizes = (8, "HHQ8x", BYTES_OF_LARGE) if is_large else (4, "HHI4x", BYTES_OF)
     (start,) = struct.unpack_from(order + ("Q" if is_large else "I"), data, at)
     (count,) = struct.unpack_from(order + ("Q" if is_large else "H"), data, start)
     _bound(count, MOST_TAGS, "tags")
-    entries = _entries(data, order + one, start + (8 if is_large else 2), count)
+    entries = _entries(data, order + entry_form, start + (8 if is_large else 2), count)
     values = sum(n * sizes.get(kind, 8) for _, kind, n in entries)
     _bound(values, len(data), "bytes in its tags")
 

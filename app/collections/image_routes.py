@@ -129,8 +129,8 @@ def list_attributes(
     """List the attributes of the images that match a search, with their most frequent values and
     counts."""
     collection = service.get_collection(session, account, collection_id)
-    found = search.attribute_values(session, collection, wanted)
-    return Page(items=[AttributeValuesOut.of(one) for one in found], next=None)
+    attributes = search.attribute_values(session, collection, wanted)
+    return Page(items=[AttributeValuesOut.of(attribute) for attribute in attributes], next=None)
 
 
 @api.get("/attributes.csv", response_class=Response)

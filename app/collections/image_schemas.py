@@ -66,13 +66,13 @@ class ImageDetails(ImageOut):
     campaigns: list[ShowingOut]
 
     @classmethod
-    def of_details(cls, found: Details) -> "ImageDetails":
-        features = found.image.features or []
+    def of_details(cls, details: Details) -> "ImageDetails":
+        features = details.image.features or []
         return cls(
-            **ImageOut.of(found.image, len(features)).model_dump(),
+            **ImageOut.of(details.image, len(features)).model_dump(),
             features=features,
-            added_at=found.image.created_at,
-            campaigns=[ShowingOut(**vars(one)) for one in found.campaigns],
+            added_at=details.image.created_at,
+            campaigns=[ShowingOut(**vars(showing)) for showing in details.campaigns],
         )
 
 
@@ -92,7 +92,7 @@ class SelectionIn(BaseModel):
     unused_only: StrictBool = False
 
     @model_validator(mode="after")
-    def _one_way(self) -> Self:
+    def _hashes_or_filter(self) -> Self:
         if bool(self.sha256) == (self.filter is not None):
             raise ValueError("Select images by sha256 or by a filter, not both.")
         if self.filter is not None and self.expected is None:
@@ -102,9 +102,11 @@ class SelectionIn(BaseModel):
         return self
 
     def selection(self) -> Selection:
-        one = self.filter
-        found = filter_of(one.search, one.attribute, one.missing) if one is not None else None
-        return Selection(hashes=self.sha256, filter=found, expected=self.expected)
+        given = self.filter
+        image_filter = (
+            filter_of(given.search, given.attribute, given.missing) if given is not None else None
+        )
+        return Selection(hashes=self.sha256, filter=image_filter, expected=self.expected)
 
 
 class UsageOut(BaseModel, from_attributes=True):
@@ -128,7 +130,7 @@ class SelectionUseOut(BaseModel):
             n_chosen=use.n_chosen,
             n_in_use=use.n_in_use,
             campaigns=[
-                UsageOut(id=one.id, name=one.name, state=one.state) for one in use.campaigns
+                UsageOut(id=usage.id, name=usage.name, state=usage.state) for usage in use.campaigns
             ],
             sentence=use.sentence,
         )
@@ -153,10 +155,10 @@ class AttributeValuesOut(BaseModel):
     values: list[ValueOut]
 
     @classmethod
-    def of(cls, one: AttributeValues) -> "AttributeValuesOut":
+    def of(cls, attribute: AttributeValues) -> "AttributeValuesOut":
         return cls(
-            name=one.name,
-            n_images=one.n_images,
-            n_values=one.n_values,
-            values=[ValueOut(value=value, n_images=n) for value, n in one.values],
+            name=attribute.name,
+            n_images=attribute.n_images,
+            n_values=attribute.n_values,
+            values=[ValueOut(value=value, n_images=n) for value, n in attribute.values],
         )

@@ -40,8 +40,8 @@ class ImportOut(BaseModel):
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, one: CollectionImport) -> "ImportOut":
-        return cls.model_validate(one, from_attributes=True)
+    def of(cls, collection_import: CollectionImport) -> "ImportOut":
+        return cls.model_validate(collection_import, from_attributes=True)
 
 
 class ProblemOut(BaseModel):
@@ -53,8 +53,8 @@ class ProblemOut(BaseModel):
     reason: str
 
     @classmethod
-    def of(cls, one: ImportProblem) -> "ProblemOut":
-        return cls.model_validate(one, from_attributes=True)
+    def of(cls, problem: ImportProblem) -> "ProblemOut":
+        return cls.model_validate(problem, from_attributes=True)
 
 
 @api.post("", status_code=201)
@@ -86,8 +86,8 @@ def list_imports(
 ) -> Page[ImportOut]:
     """List the last twenty imports, newest first."""
     collection = service.get_collection(session, account, collection_id)
-    found = imports.list_imports(session, collection)
-    return Page(items=[ImportOut.of(one) for one in found], next=None)
+    listed = imports.list_imports(session, collection)
+    return Page(items=[ImportOut.of(collection_import) for collection_import in listed], next=None)
 
 
 @api.get("/{import_id}")
@@ -95,7 +95,7 @@ def get_import(
     collection_id: UUID, import_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> ImportOut:
     """Return the progress of an import."""
-    return ImportOut.of(_found(session, account, collection_id, import_id)[1])
+    return ImportOut.of(_collection_and_import(session, account, collection_id, import_id)[1])
 
 
 @api.post("/{import_id}/cancel")
@@ -103,9 +103,9 @@ def cancel_import(
     collection_id: UUID, import_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> ImportOut:
     """Stop an import. The images it has added so far stay."""
-    _, one = _found(session, account, collection_id, import_id)
-    imports.cancel_import(session, account, one)
-    return ImportOut.of(one)
+    _, collection_import = _collection_and_import(session, account, collection_id, import_id)
+    imports.cancel_import(session, account, collection_import)
+    return ImportOut.of(collection_import)
 
 
 @api.post("/{import_id}/retry", status_code=201)
@@ -113,8 +113,10 @@ def retry_import(
     collection_id: UUID, import_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> ImportOut:
     """Import again the rows that could not be used and those that were not reached."""
-    collection, one = _found(session, account, collection_id, import_id)
-    begun = imports.retry_import(session, account, collection, one)
+    collection, collection_import = _collection_and_import(
+        session, account, collection_id, import_id
+    )
+    begun = imports.retry_import(session, account, collection, collection_import)
     session.refresh(begun)
     return ImportOut.of(begun)
 
@@ -128,8 +130,10 @@ def list_problems(
     paging: Paged,
 ) -> Page[ProblemOut]:
     """List the rows that could not be used, with the reasons."""
-    _, one = _found(session, account, collection_id, import_id)
-    rows = paging.slice(0, lambda start, limit: imports.problems_of(session, one, start, limit))
+    _, collection_import = _collection_and_import(session, account, collection_id, import_id)
+    rows = paging.slice(
+        0, lambda start, limit: imports.problems_of(session, collection_import, start, limit)
+    )
     return paging.page([ProblemOut.of(row) for row in rows])
 
 
@@ -139,8 +143,8 @@ def download_problems(
     collection_id: UUID, import_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
     """Download all rows that could not be used as CSV."""
-    _, one = _found(session, account, collection_id, import_id)
-    problems = imports.problems_of(session, one)
+    _, collection_import = _collection_and_import(session, account, collection_id, import_id)
+    problems = imports.problems_of(session, collection_import)
 
     def lines() -> Iterator[str]:
         yield csv_line(["row", "address", "code", "reason"])
@@ -151,7 +155,7 @@ def download_problems(
     return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-def _found(
+def _collection_and_import(
     session: DatabaseSession, account: SignedIn, collection_id: UUID, import_id: UUID
 ) -> tuple[Collection, CollectionImport]:
     collection = service.get_collection(session, account, collection_id)

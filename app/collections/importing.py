@@ -84,24 +84,24 @@ def run_import(import_id: UUID, stopping: Callable[[], bool]) -> None:
             give_back(session, import_id, epoch, f"{type(error).__name__}: {error}")
 
 
-def _work(one: CollectionImport, stopping: Callable[[], bool]) -> bool:
+def _work(collection_import: CollectionImport, stopping: Callable[[], bool]) -> bool:
     """Process the rows; False if the worker is stopped before all are done."""
-    if one.n_rows is None:
-        rows = _listed(one.source)
+    if collection_import.n_rows is None:
+        rows = _listed(collection_import.source)
         with transaction() as session:
-            list_rows(session, one.id, one.epoch, rows)
+            list_rows(session, collection_import.id, collection_import.epoch, rows)
     else:
-        rows = of_lines(get_object(rows_key(one.id)))
-    done = one.n_done
+        rows = of_lines(get_object(rows_key(collection_import.id)))
+    done = collection_import.n_done
     fetchers = ThreadPoolExecutor(FETCHERS, thread_name_prefix="fetch")
     try:
         while done < len(rows):
             batch = rows[done : done + ROWS_AT_A_TIME]
-            found = None if stopping() else _fetched(fetchers, batch, one, stopping)
-            if found is None:
+            fetched = None if stopping() else _fetched(fetchers, batch, collection_import, stopping)
+            if fetched is None:
                 return False
             with transaction() as session:
-                _write(session, one, batch, found)
+                _write(session, collection_import, batch, fetched)
             done += len(batch)
     finally:
         # Fetches in progress end on their own; the next worker need not wait for them.
@@ -138,7 +138,7 @@ def _listed(prefix: str) -> list[Row]:
 def _fetched(
     fetchers: ThreadPoolExecutor,
     batch: list[Row],
-    one: CollectionImport,
+    collection_import: CollectionImport,
     stopping: Callable[[], bool],
 ) -> list[bytes | LikewiseError] | None:
     """Return the files of a batch, or the errors of those that cannot be fetched, and renew the
@@ -153,7 +153,7 @@ def _fetched(
                 return None
             if time.monotonic() >= renewal:
                 with transaction() as session:
-                    held_import(session, one.id, one.epoch)
+                    held_import(session, collection_import.id, collection_import.epoch)
                 renewal = time.monotonic() + pause
     finally:
         abandoned.set()
@@ -178,12 +178,15 @@ def _fetch_row(row: Row, abandoned: Event) -> bytes | LikewiseError:
 
 
 def _write(
-    session: Session, one: CollectionImport, batch: list[Row], found: list[bytes | LikewiseError]
+    session: Session,
+    collection_import: CollectionImport,
+    batch: list[Row],
+    fetched: list[bytes | LikewiseError],
 ) -> None:
     """Write images, attributes, problems and counts of one batch. Raises LostLease."""
-    collection = session.get_one(Collection, one.collection_id)
+    collection = session.get_one(Collection, collection_import.collection_id)
     keep_objects(session, collection.id)
-    pairs = list(zip(batch, found, strict=True))
+    pairs = list(zip(batch, fetched, strict=True))
     problems = [(row, it) for row, it in pairs if not isinstance(it, bytes)]
     here = [(row, it) for row, it in pairs if isinstance(it, bytes)]
     stored = store_files(session, collection, [(name_of(row.filename), it) for row, it in here])
@@ -195,7 +198,7 @@ def _write(
             problems.append((row, outcome))
     # Decoding is done; locks are held from here on, in the same order as in deletion.
     locked(session, Collection, collection.id)
-    held = held_import(session, one.id, one.epoch)
+    held = held_import(session, collection_import.id, collection_import.epoch)
     outcomes = add_images(session, collection, [candidate for _, candidate in candidates])
     used = []
     for (row, candidate), result in zip(candidates, outcomes, strict=True):
@@ -211,7 +214,9 @@ def _write(
     # The next claim begins after these rows, so earlier attempts say nothing about it.
     held.attempts = 1
     if problems:
-        session.execute(insert(ImportProblem), [_noted(one.id, *problem) for problem in problems])
+        session.execute(
+            insert(ImportProblem), [_noted(collection_import.id, *problem) for problem in problems]
+        )
 
 
 def _noted(import_id: UUID, row: Row, error: LikewiseError) -> dict[str, object]:
@@ -245,7 +250,7 @@ def _set_attributes(
             features = None
         elif features is not None:
             lengths = [len(features)]
-        told = AttributeRow(row.filename, row.attributes, features)
-        updates.append(ImageUpdate(ids[candidate.sha256], told))
+        attribute_row = AttributeRow(row.filename, row.attributes, features)
+        updates.append(ImageUpdate(ids[candidate.sha256], attribute_row))
     update_images(session, updates)
     return list(problems)

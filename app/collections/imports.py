@@ -78,8 +78,10 @@ def rows_key(import_id: UUID) -> str:
     return f"imports/{import_id}/rows.jsonl"
 
 
-def _dispatch(session: Session, one: CollectionImport) -> None:
-    send_after_commit(session, IMPORT_TASK, {"import_id": str(one.id)}, job_id=one.id)
+def _dispatch(session: Session, collection_import: CollectionImport) -> None:
+    send_after_commit(
+        session, IMPORT_TASK, {"import_id": str(collection_import.id)}, job_id=collection_import.id
+    )
 
 
 def list_imports(session: Session, collection: Collection) -> list[CollectionImport]:
@@ -90,49 +92,61 @@ def list_imports(session: Session, collection: Collection) -> list[CollectionImp
 
 def get_import(session: Session, collection: Collection, import_id: UUID) -> CollectionImport:
     """Return an import of the collection; raises NotFound."""
-    found = session.get(CollectionImport, import_id)
-    if found is None or found.collection_id != collection.id:
+    collection_import = session.get(CollectionImport, import_id)
+    if collection_import is None or collection_import.collection_id != collection.id:
         raise NotFound("This import does not exist.")
-    return found
+    return collection_import
 
 
 def problems_of(
-    session: Session, one: CollectionImport, offset: int = 0, limit: int | None = None
+    session: Session, collection_import: CollectionImport, offset: int = 0, limit: int | None = None
 ) -> list[ImportProblem]:
     """List the rows that could not be used, in the order of the list."""
-    query = select(ImportProblem).where(ImportProblem.import_id == one.id)
+    query = select(ImportProblem).where(ImportProblem.import_id == collection_import.id)
     return list(session.scalars(query.order_by(ImportProblem.row).offset(offset).limit(limit)))
 
 
-def cancel_import(session: Session, owner: Account, one: CollectionImport) -> None:
+def cancel_import(session: Session, owner: Account, collection_import: CollectionImport) -> None:
     """Cancel an import; images added so far stay. Raises Conflict if it has already ended."""
     cancelled = session.execute(
         update(CollectionImport)
-        .where(CollectionImport.id == one.id, CollectionImport.state.in_(ACTIVE))
+        .where(CollectionImport.id == collection_import.id, CollectionImport.state.in_(ACTIVE))
         .values(state="cancelled", lease_until=None, finished_at=func.now())
         .returning(CollectionImport.id)
     ).scalar()
     if cancelled is None:
         raise Conflict("This import has already ended.", code="import_ended")
-    session.refresh(one)
-    record_audit(session, owner.id, "collection.import_cancelled", "collection", one.collection_id)
+    session.refresh(collection_import)
+    record_audit(
+        session,
+        owner.id,
+        "collection.import_cancelled",
+        "collection",
+        collection_import.collection_id,
+    )
 
 
 def retry_import(
-    session: Session, owner: Account, collection: Collection, one: CollectionImport
+    session: Session, owner: Account, collection: Collection, collection_import: CollectionImport
 ) -> CollectionImport:
     """Start a new import of the rows that could not be used or were not reached. Raises
     Conflict."""
-    if one.state in ACTIVE:
+    if collection_import.state in ACTIVE:
         raise Conflict("This import is still in progress.", code="import_active")
-    if one.n_rows is None:
-        return _begin(session, owner, collection, one.kind, one.source, None)
-    failed = {problem.row for problem in problems_of(session, one)}
-    rows = of_lines(get_object(rows_key(one.id)))
-    left = [row for row in rows[: one.n_done] if row.number in failed] + rows[one.n_done :]
+    if collection_import.n_rows is None:
+        return _begin(
+            session, owner, collection, collection_import.kind, collection_import.source, None
+        )
+    failed = {problem.row for problem in problems_of(session, collection_import)}
+    rows = of_lines(get_object(rows_key(collection_import.id)))
+    left = [row for row in rows[: collection_import.n_done] if row.number in failed] + rows[
+        collection_import.n_done :
+    ]
     if not left:
         raise Conflict("This import had no problems: every row was used.", code="nothing_to_retry")
-    return _begin(session, owner, collection, one.kind, one.source, left)
+    return _begin(
+        session, owner, collection, collection_import.kind, collection_import.source, left
+    )
 
 
 # --- the worker's side ---------------------------------------------------------------------------
@@ -147,23 +161,23 @@ def claim_import(session: Session, import_id: UUID) -> CollectionImport | None:
 def held_import(session: Session, import_id: UUID, epoch: int) -> CollectionImport:
     """Return the running import under its row lock, with its lease renewed; raises LostLease if it
     was cancelled or another worker has taken it over."""
-    one = leased.require_held(session, CollectionImport, import_id, epoch, lock=True)
-    one.lease_until = leased.lease_end()
-    return one
+    collection_import = leased.require_held(session, CollectionImport, import_id, epoch, lock=True)
+    collection_import.lease_until = leased.lease_end()
+    return collection_import
 
 
 def list_rows(session: Session, import_id: UUID, epoch: int, rows: list[Row]) -> None:
     """Store the rows found below a prefix. Raises LostLease."""
-    one = held_import(session, import_id, epoch)
+    collection_import = held_import(session, import_id, epoch)
     put_object(rows_key(import_id), as_lines(rows))
-    one.n_rows = len(rows)
+    collection_import.n_rows = len(rows)
 
 
 def end_import(session: Session, import_id: UUID, epoch: int, error: str | None = None) -> None:
     """Record that the import is done, or has failed for good. Raises LostLease."""
-    one = held_import(session, import_id, epoch)
-    leased.end(one, "failed" if error else "done")
-    one.error = error[-2000:] if error else None
+    collection_import = held_import(session, import_id, epoch)
+    leased.end(collection_import, "failed" if error else "done")
+    collection_import.error = error[-2000:] if error else None
 
 
 def give_back(session: Session, import_id: UUID, epoch: int, error: str | None = None) -> None:
@@ -171,25 +185,25 @@ def give_back(session: Session, import_id: UUID, epoch: int, error: str | None =
 
     Raises LostLease.
     """
-    one = held_import(session, import_id, epoch)
+    collection_import = held_import(session, import_id, epoch)
     if error is None:
-        leased.give_back(one)
-        _dispatch(session, one)
+        leased.give_back(collection_import)
+        _dispatch(session, collection_import)
     else:
-        _queue_again(session, one, error)
+        _queue_again(session, collection_import, error)
 
 
 def put_off(session: Session, import_id: UUID, epoch: int, reason: str) -> None:
     """Queue a held import for later, without counting an attempt. No message is sent, so it starts
     again when its last message counts as lost. Raises LostLease."""
-    one = held_import(session, import_id, epoch)
-    leased.give_back(one)
-    one.error = reason
+    collection_import = held_import(session, import_id, epoch)
+    leased.give_back(collection_import)
+    collection_import.error = reason
 
 
-def _queue_again(session: Session, one: CollectionImport, error: str) -> None:
-    if not leased.queue_again(session, one, _dispatch):
-        one.error = error[-2000:]
+def _queue_again(session: Session, collection_import: CollectionImport, error: str) -> None:
+    if not leased.queue_again(session, collection_import, _dispatch):
+        collection_import.error = error[-2000:]
 
 
 def requeue_lost_imports(session: Session) -> int:
@@ -197,14 +211,18 @@ def requeue_lost_imports(session: Session) -> int:
     return leased.requeue_lost(session, CollectionImport, _lose_worker, _dispatch)
 
 
-def _lose_worker(session: Session, one: CollectionImport) -> None:
-    _queue_again(session, one, f"The worker stopped {one.attempts} times at the same row.")
+def _lose_worker(session: Session, collection_import: CollectionImport) -> None:
+    _queue_again(
+        session,
+        collection_import,
+        f"The worker stopped {collection_import.attempts} times at the same row.",
+    )
 
 
 def sources() -> list[str]:
     """Return the prefixes that can be imported from, as text; none if the setting is invalid."""
     try:
-        return [str(one) for one in allowed_sources()]
+        return [str(prefix) for prefix in allowed_sources()]
     except InvalidInput as error:
         logger.warning("LIKEWISE_IMPORT_SOURCES: %s", error)
         return []

@@ -74,10 +74,10 @@ def _csv_lines(text: str) -> Iterator[tuple[int, Cells | str]]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     columns = [column.strip() for column in reader.fieldnames or []]
     if not set(columns) & set(ADDRESSES):
-        found = ", ".join(columns[:8]) or "none"
+        listed = ", ".join(columns[:8]) or "none"
         raise BadManifest(
             "The list needs a column 'url', 'path' or 'key' with the address of each image. "
-            f"Columns found: {found}. To upload a table of attributes for images that are "
+            f"Columns found: {listed}. To upload a table of attributes for images that are "
             "already here, use “Add images”."
         )
     check_column_names(columns)
@@ -105,13 +105,13 @@ def _json_lines(text: str) -> Iterator[tuple[int, Cells | str]]:
 
 def _cells_of_json(line: str) -> Cells | str:
     try:
-        found = json.loads(line)
+        record = json.loads(line)
     except (ValueError, RecursionError) as error:
         return f"The line is not valid JSON ({error})."
-    if not isinstance(found, dict):
+    if not isinstance(record, dict):
         return "The line is not a JSON object."
-    nested = found.pop("attributes", None)
-    flat = {**found, **(nested if isinstance(nested, dict) else {})}
+    nested = record.pop("attributes", None)
+    flat = {**record, **(nested if isinstance(nested, dict) else {})}
     features = flat.pop("features", None)
     if isinstance(features, list):
         flat |= {f"feature_{k}": value for k, value in enumerate(features)}

@@ -48,7 +48,7 @@ def list_collections(
     """List your collections, newest first."""
     query = service.collections_of(account)
     rows = paging.rows(session, query, Collection.id, newest_first=True)
-    return paging.page([CollectionOut.of(found) for (found,) in rows])
+    return paging.page([CollectionOut.of(collection) for (collection,) in rows])
 
 
 @api.get("/{collection_id}")

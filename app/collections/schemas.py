@@ -115,5 +115,5 @@ class DependentsOut(BaseModel):
     refusal: str | None
 
     @classmethod
-    def of(cls, found: Dependents) -> "DependentsOut":
-        return cls.model_validate(found, from_attributes=True)
+    def of(cls, dependents: Dependents) -> "DependentsOut":
+        return cls.model_validate(dependents, from_attributes=True)

@@ -84,7 +84,7 @@ def matches(collection_id: UUID, wanted: ImageFilter) -> ColumnElement[bool]:
         of_attribute[name].append(Image.attributes[name].astext == value)
     for name in wanted.missing:
         of_attribute[name].append(not_(Image.attributes.has_key(name)))
-    terms = [_term(*found.groups()) for found in _TERM.finditer(wanted.search)]
+    terms = [_term(*match.groups()) for match in _TERM.finditer(wanted.search)]
     return and_(
         Image.collection_id == collection_id,
         *(or_(*alternatives) for alternatives in of_attribute.values()),
@@ -209,8 +209,8 @@ def attribute_values(
     rows = session.execute(
         select(*ranked.c).where(ranked.c.rank <= VALUES_SHOWN).order_by(ranked.c.key, ranked.c.rank)
     )
-    found: dict[str, AttributeValues] = {}
+    by_name: dict[str, AttributeValues] = {}
     for row in rows:
         known = AttributeValues(row.key, int(row.n_images), row.n_values, [])
-        found.setdefault(row.key, known).values.append((row.value, row.n))
-    return list(found.values())
+        by_name.setdefault(row.key, known).values.append((row.value, row.n))
+    return list(by_name.values())

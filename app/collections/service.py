@@ -165,8 +165,10 @@ def add_files(
                 candidates.append(stored)
             else:
                 report.rejected.append((filename, stored))
-    for one, made in zip(candidates, add_images(session, collection, candidates), strict=True):
-        report.note(one.filename, made)
+    for candidate, result in zip(
+        candidates, add_images(session, collection, candidates), strict=True
+    ):
+        report.note(candidate.filename, result)
     for filename, data in tables:
         known_as = {**(aliases or {}), **dict(report.duplicates)}
         outcome = apply_table(session, collection, data, known_as)
@@ -270,21 +272,21 @@ def add_images(
     if not candidates:
         return []
     collection = locked(session, Collection, collection.id)
-    known = known_files(session, collection, [one.sha256 for one in candidates])
+    known = known_files(session, collection, [candidate.sha256 for candidate in candidates])
     rows: list[dict[str, object]] = []
     outcomes: list[Outcome] = []
     room, full = _room_of(session, collection)
-    for one in candidates:
+    for candidate in candidates:
         position = collection.n_images + len(rows)
-        if one.sha256 in known:
-            outcomes.append(Duplicate(known[one.sha256]))
+        if candidate.sha256 in known:
+            outcomes.append(Duplicate(known[candidate.sha256]))
         elif len(rows) >= room:
             outcomes.append(full)
-            discard_images(session, collection.id, [one.sha256])
+            discard_images(session, collection.id, [candidate.sha256])
         else:
-            known[one.sha256] = one.filename
+            known[candidate.sha256] = candidate.filename
             outcomes.append(Added(position))
-            rows.append({**vars(one), "collection_id": collection.id, "position": position})
+            rows.append({**vars(candidate), "collection_id": collection.id, "position": position})
     if rows:
         session.execute(insert(Image), rows)
         collection.n_images += len(rows)

@@ -85,7 +85,7 @@ def _matched(
     """Return the rows with their images, the file names without an image, and those with
     several."""
     names = [aliases.get(row.filename, row.filename) for row in rows]
-    found = session.execute(
+    matches = session.execute(
         select(Image.id, Image.sha256, Image.filename).where(
             Image.collection_id == collection.id,
             or_(
@@ -96,9 +96,9 @@ def _matched(
         )
     ).all()
     by_name: dict[str, list[UUID]] = defaultdict(list)
-    for image_id, _, filename in found:
+    for image_id, _, filename in matches:
         by_name[filename].append(image_id)
-    by_hash = {sha256: image_id for image_id, sha256, _ in found}
+    by_hash = {sha256: image_id for image_id, sha256, _ in matches}
     updates: list[ImageUpdate] = []
     unknown: list[str] = []
     ambiguous: list[str] = []
@@ -134,12 +134,12 @@ def update_images(session: Session, updates: list[ImageUpdate]) -> None:
     """Write the rows' attributes and features; the last of several rows about one image counts."""
     rows = [
         {
-            "id": str(one.image_id),
-            "attributes": one.row.attributes,
-            "emptied": one.row.emptied,
-            "features": one.row.features,
+            "id": str(update.image_id),
+            "attributes": update.row.attributes,
+            "emptied": update.row.emptied,
+            "features": update.row.features,
         }
-        for one in {one.image_id: one for one in updates}.values()
+        for update in {update.image_id: update for update in updates}.values()
     ]
     for start in range(0, len(rows), ROWS_AT_A_TIME):
         session.execute(_UPDATE, {"rows": json.dumps(rows[start : start + ROWS_AT_A_TIME])})

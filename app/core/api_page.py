@@ -54,37 +54,37 @@ def api_page(request: Request) -> Response:
 
 def operations_by_tag(schema: Schema) -> dict[str, list[Operation]]:
     """Return all operations of the document, in its order."""
-    found: dict[str, list[Operation]] = defaultdict(list)
+    by_tag: dict[str, list[Operation]] = defaultdict(list)
     for path, methods in schema["paths"].items():
         for method in METHODS:
             if method in methods:
                 for tag in methods[method].get("tags", ["other"]):
-                    found[tag].append(_operation(path, method, methods[method]))
-    return dict(found)
+                    by_tag[tag].append(_operation(path, method, methods[method]))
+    return dict(by_tag)
 
 
-def _operation(path: str, method: str, told: Schema) -> Operation:
+def _operation(path: str, method: str, operation: Schema) -> Operation:
     fields = [
         Field(
-            one["name"],
-            one["in"],
-            type_of(one["schema"]),
-            one.get("required", False),
-            one.get("description", ""),
+            parameter["name"],
+            parameter["in"],
+            type_of(parameter["schema"]),
+            parameter.get("required", False),
+            parameter.get("description", ""),
         )
-        for one in told.get("parameters", [])
+        for parameter in operation.get("parameters", [])
     ]
-    for content_type, content in told.get("requestBody", {}).get("content", {}).items():
-        required = told["requestBody"].get("required", False)
+    for content_type, content in operation.get("requestBody", {}).get("content", {}).items():
+        required = operation["requestBody"].get("required", False)
         fields.append(Field("body", content_type, type_of(content["schema"]), required, ""))
-    code = next(code for code in told["responses"] if code.startswith("2"))
-    content = told["responses"][code].get("content", {})
-    replies = [type_of(one["schema"]) for one in content.values() if one.get("schema")]
-    description = told.get("description", "").replace("\n", " ")
-    summary = told.get("summary", "")
+    code = next(code for code in operation["responses"] if code.startswith("2"))
+    content = operation["responses"][code].get("content", {})
+    replies = [type_of(media["schema"]) for media in content.values() if media.get("schema")]
+    description = operation.get("description", "").replace("\n", " ")
+    summary = operation.get("summary", "")
     rest = description.removeprefix(summary).lstrip(". ")
     return Operation(
-        told["operationId"], method.upper(), path, summary, rest, fields, code, replies
+        operation["operationId"], method.upper(), path, summary, rest, fields, code, replies
     )
 
 
@@ -98,7 +98,7 @@ def type_of(schema: Schema) -> str:
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(type_of(one) for one in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(type_of(choice) for choice in schema["anyOf"]))
     if "enum" in schema:
         return " | ".join(str(value) for value in schema["enum"])
     if "const" in schema:

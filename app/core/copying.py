@@ -15,8 +15,11 @@ PIECE_BYTES = 2**17
 def json_lines(session: Session, query: Select[*tuple[Any, ...]]) -> Iterator[bytes]:
     """Yield each row of `query` as a JSON object with its column names, ended by a newline."""
     rows = query.subquery("r")
-    told = select(func.row_to_json(literal_column("r"))).select_from(rows)
-    with raw(session).cursor() as cursor, cursor.copy(f"COPY ({as_text(told)}) TO STDOUT") as copy:
+    objects = select(func.row_to_json(literal_column("r"))).select_from(rows)
+    with (
+        raw(session).cursor() as cursor,
+        cursor.copy(f"COPY ({as_text(objects)}) TO STDOUT") as copy,
+    ):
         for line in copy:
             # COPY doubles every backslash; JSON has no other character that COPY escapes.
             yield bytes(line).replace(b"\\\\", b"\\")

@@ -33,7 +33,7 @@ def is_public(text: str) -> bool:
         return address.is_global and not address.is_multicast and not address.is_reserved
     inner = _embedded(address)
     if inner:
-        return all(is_public(str(one)) for one in inner)
+        return all(is_public(str(ipv4)) for ipv4 in inner)
     return address in _GIVEN_OUT and address.is_global
 
 
@@ -41,15 +41,15 @@ def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
     """Return the IPv4 addresses embedded in an IPv6 address: mapped, 6to4, Teredo, NAT64."""
     if address in _NAT64:
         return [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
-    found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-    return [one for one in found if one is not None]
+    candidates = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+    return [candidate for candidate in candidates if candidate is not None]
 
 
 def addresses_of(host: str, port: int) -> list[str]:
     """Return the IP addresses of a host name, each once; raises OSError if it cannot be
     resolved."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 _deadline: ContextVar[float] = ContextVar("deadline")

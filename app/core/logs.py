@@ -57,7 +57,7 @@ class JsonFormatter(logging.Formatter):
         self._process = process
 
     def format(self, record: logging.LogRecord) -> str:
-        told: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -65,11 +65,11 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
         }
         if request_id.get():
-            told["request_id"] = request_id.get()
-        told |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
+            entry["request_id"] = request_id.get()
+        entry |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
         if record.exc_text:
-            told["error"] = record.exc_text
-        return orjson.dumps(told, default=str).decode()
+            entry["error"] = record.exc_text
+        return orjson.dumps(entry, default=str).decode()
 
 
 class TextFormatter(logging.Formatter):
@@ -87,7 +87,7 @@ class TextFormatter(logging.Formatter):
 
 def _on_one_line(text: str) -> str:
     """Escape line ends as `\\n`, and other control characters likewise."""
-    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def begin_log(process: str) -> None:
@@ -97,7 +97,9 @@ def begin_log(process: str) -> None:
     handler.addFilter(RedactingFilter())
     handler.setFormatter(JsonFormatter(process) if as_json else TextFormatter())
     root = logging.getLogger()
-    root.handlers = [one for one in root.handlers if not _writes_to_terminal(one)] + [handler]
+    root.handlers = [
+        existing for existing in root.handlers if not _writes_to_terminal(existing)
+    ] + [handler]
     root.setLevel(logging.INFO)
     logging.captureWarnings(True)
     for name in OF_UVICORN:

@@ -82,8 +82,8 @@ class Paging:
             place = tuple_(*self._place(keys))
             query = query.where(tuple_(*keys) < place if newest_first else tuple_(*keys) > place)
         order = [key.desc() if newest_first else key for key in keys]
-        found = session.execute(query.order_by(*order).limit(self.limit + 1)).all()
-        return self._cut(found, lambda row: [getattr(row[0], key.key) for key in keys])
+        rows = session.execute(query.order_by(*order).limit(self.limit + 1)).all()
+        return self._cut(rows, lambda row: [getattr(row[0], key.key) for key in keys])
 
     def _place(self, keys: tuple[InstrumentedAttribute[Any], ...]) -> list[Any]:
         values = self._after or []

@@ -119,14 +119,14 @@ def _methods_at(request: Request) -> list[str]:
     """Return the methods that routes accept at an address; the framework only reports those of the
     first matching route. If one route has a fixed name where another has a parameter, only the
     first one counts."""
-    found: dict[int, set[str]] = {}
+    by_n_parameters: dict[int, set[str]] = {}
     for route in iter_route_contexts(request.app.routes):
         pattern = getattr(route, "path_regex", None)
         if pattern is not None and pattern.match(request.url.path):
             # Only static files are mounted.
             methods = route.methods or {"GET", "HEAD"}
-            found.setdefault(pattern.groups, set()).update(methods)
-    return sorted(found[min(found)])
+            by_n_parameters.setdefault(pattern.groups, set()).update(methods)
+    return sorted(by_n_parameters[min(by_n_parameters)])
 
 
 def _on_lost_client(request: Request, error: Exception) -> Response:

@@ -161,7 +161,9 @@ def _changeable(connection: Connection, table: str) -> str:
     if table not in FIXED:
         return ""
     columns = connection.scalars(_COLUMNS, {"table": table}).all()
-    return "({})".format(", ".join(f'"{one}"' for one in columns if one not in FIXED[table]))
+    return "({})".format(
+        ", ".join(f'"{column}"' for column in columns if column not in FIXED[table])
+    )
 
 
 def _schema(connection: Connection) -> str:
@@ -188,7 +190,7 @@ def _ensure_role(connection: Connection) -> None:
         raise NoWall(
             f"The database user {user} is not allowed to set up the role {ROLE}, which keeps "
             "requesters' data apart. Ask a PostgreSQL administrator to run this once, then "
-            "try again: " + "".join(f"{one}; " for one in missing).strip()
+            "try again: " + "".join(f"{statement}; " for statement in missing).strip()
         )
 
 
@@ -200,7 +202,7 @@ def _grant_the_usual(connection: Connection) -> None:
         raise NoWall(
             f"The database role {ROLE} lacks permissions that the application needs. Ask a "
             "PostgreSQL administrator to run this once, then try again: "
-            + " ".join(f"{one};" for one in missing)
+            + " ".join(f"{grant};" for grant in missing)
         )
 
 
@@ -213,7 +215,7 @@ def _done(connection: Connection, statement: str) -> bool:
         if isinstance(error.orig, InsufficientPrivilege):
             return False
         # Roles belong to the whole server: someone else created it at the same moment.
-        if not any(one in str(error.orig) for one in AT_ONCE):
+        if not any(phrase in str(error.orig) for phrase in AT_ONCE):
             raise
     return True
 
@@ -229,10 +231,10 @@ def row_security_problems(session: Session, metadata: MetaData) -> list[str]:
     powers = session.scalar(_POWERS, {"role": ROLE})
     if powers is None:
         return [f"there is no role {ROLE}"]
-    found = [f"the role {ROLE} bypasses row-level security"] if powers else []
+    problems = [f"the role {ROLE} bypasses row-level security"] if powers else []
     if not session.scalar(_MAY_TAKE_ON, {"role": ROLE}):
-        found.append(f"the database user is not allowed to switch to the role {ROLE}")
-    found += [f"missing: {one}" for one in session.scalars(_LACKING, {"role": ROLE})]
+        problems.append(f"the database user is not allowed to switch to the role {ROLE}")
+    problems += [f"missing: {grant}" for grant in session.scalars(_LACKING, {"role": ROLE})]
     rows = {name: (secured, policies) for name, secured, policies in session.execute(_TABLES)}
     for name in sorted(metadata.tables):
         walled = all(rows.get(name, (False, False)))
@@ -241,7 +243,7 @@ def row_security_problems(session: Session, metadata: MetaData) -> list[str]:
             {"role": ROLE, "name": name},
         )
         if name not in OUTSIDE and not walled:
-            found.append(f"{name} has no row-level security")
+            problems.append(f"{name} has no row-level security")
         if bool(reads) != (name not in OUTSIDE):
-            found.append(f"{name} can{'' if reads else 'not'} be read by {ROLE}")
-    return found
+            problems.append(f"{name} can{'' if reads else 'not'} be read by {ROLE}")
+    return problems

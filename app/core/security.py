@@ -82,8 +82,8 @@ def signature_fits(purpose: str, value: str, given: str) -> bool:
     fitting = (_keyed_hash(key, purpose, value)[:32] for key in _keys())
     # Compare bytes, because compare_digest does not accept text beyond ASCII. Text with unpaired
     # surrogates matches nothing.
-    told = given.encode(errors="surrogatepass")
-    return any([hmac.compare_digest(one.encode(), told) for one in fitting])
+    given_bytes = given.encode(errors="surrogatepass")
+    return any([hmac.compare_digest(candidate.encode(), given_bytes) for candidate in fitting])
 
 
 def _fernet(purpose: str, keys: list[str] | None = None) -> MultiFernet:

@@ -49,7 +49,7 @@ class _Spool:
         # is being closed.
         self._lock = threading.RLock()
         self._written = 0
-        self._made = self._left = False
+        self._complete = self._left = False
         self._error: BaseException | None = None
         threading.Thread(target=self._fill, name="download", daemon=True).start()
 
@@ -59,12 +59,12 @@ class _Spool:
         while True:
             # The order matters: once the file is complete, everything written before is all there
             # is.
-            made, known = self._made, self._written
+            complete, known = self._complete, self._written
             if known > place:
                 piece = os.pread(self._file.fileno(), min(PIECE_BYTES, known - place), place)
                 place, look = place + len(piece), SHORTEST_LOOK
                 yield piece
-            elif made:
+            elif complete:
                 if self._error is not None:
                     raise self._error
                 return
@@ -94,13 +94,13 @@ class _Spool:
             # The error is raised in the reader, so that the client gets it.
             self._error = error
         with self._lock:
-            self._made = True
+            self._complete = True
             self._end_when_over()
 
     def _end_when_over(self) -> None:
         """End the download once it is neither read nor generated any more. Otherwise someone who
         opens and closes downloads repeatedly could keep any number of threads waiting."""
-        if self._left and self._made:
+        if self._left and self._complete:
             self._file.close()
             _end(self._account_id)
 

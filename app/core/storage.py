@@ -52,18 +52,18 @@ def check_storage() -> None:
 def put_object(key: str, data: bytes) -> None:
     """Store `data` under `key`, replacing what was there; raises NoRoom when the disk is full, and
     StorageError or OSError when storage fails otherwise."""
-    with _told_of_full_disks():
+    with _raising_no_room():
         obstore.put(_store(), key, data)
 
 
 def put_pieces(key: str, pieces: Iterable[bytes]) -> None:
     """Store data like `put_object`, in pieces, if it is too large to hold in memory."""
-    with _told_of_full_disks():
+    with _raising_no_room():
         obstore.put(_store(), key, pieces)
 
 
 @contextmanager
-def _told_of_full_disks() -> Iterator[None]:
+def _raising_no_room() -> Iterator[None]:
     try:
         yield
     except (StorageError, OSError) as error:
@@ -106,21 +106,21 @@ def delete_objects(keys: list[str]) -> None:
 
 def list_objects(prefix: str) -> list[str]:
     """Return the keys of all objects in the folder `prefix`, sorted."""
-    found = obstore.list(_store(), prefix=prefix.rstrip("/") + "/")
-    return sorted(item["path"] for some in found for item in some)
+    pages = obstore.list(_store(), prefix=prefix.rstrip("/") + "/")
+    return sorted(item["path"] for some in pages for item in some)
 
 
 def all_keys() -> Iterator[str]:
     """Yield the keys of all objects in storage, unordered, a page at a time."""
     for page in obstore.list(_store()):
-        for found in page:
-            yield found["path"]
+        for item in page:
+            yield item["path"]
 
 
 def delete_everything() -> None:
     """Remove all objects."""
     for page in obstore.list(_store()):
-        obstore.delete(_store(), [found["path"] for found in page])
+        obstore.delete(_store(), [item["path"] for item in page])
 
 
 def delete_below(prefix: str) -> None:
@@ -131,4 +131,4 @@ def delete_below(prefix: str) -> None:
     if not prefix.strip("/. "):
         raise ValueError(f"{prefix!r} is not the name of a folder.")
     for page in obstore.list(_store(), prefix):
-        obstore.delete(_store(), [found["path"] for found in page])
+        obstore.delete(_store(), [item["path"] for item in page])

@@ -37,8 +37,8 @@ def is_passing(error: BaseException) -> bool:
 
 def reason_of(error: BaseException) -> str:
     """Describe an unexpected error in one line, for people who read why a row was set aside."""
-    said = " ".join(str(error).replace("\0", "").split())
-    return f"{type(error).__name__}: {said}"[:LONGEST_REASON].rstrip(": ")
+    message = " ".join(str(error).replace("\0", "").split())
+    return f"{type(error).__name__}: {message}"[:LONGEST_REASON].rstrip(": ")
 
 
 def apart(

@@ -141,7 +141,9 @@ class WorkQueue:
         for kind in random.sample(self._kinds, len(self._kinds)):
             # Only one thread claims at a time; two at once would both find room.
             with self._lock:
-                attempt = kind.claim([one for one, n in self._under_way.items() if n >= self._most])
+                attempt = kind.claim(
+                    [account_id for account_id, n in self._under_way.items() if n >= self._most]
+                )
                 if attempt is None:
                     continue
                 self._under_way[attempt.account_id] += 1

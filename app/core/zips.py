@@ -112,14 +112,14 @@ def _directory(file: IO[bytes]) -> tuple[int, int]:
         raise zipfile.BadZipFile("it has no list of files")
     end = length - len(tail) + at
     _, size = _END.unpack_from(tail, at)
-    found = end - _LOCATOR.size - _END64.size
-    if found >= 0:
-        file.seek(found)
+    large_end = end - _LOCATOR.size - _END64.size
+    if large_end >= 0:
+        file.seek(large_end)
         mark, large = _END64.unpack(file.read(_END64.size))
         if file.read(_LOCATOR.size)[:4] == _LOCATOR_MARK:
             if mark != _END64_MARK:
                 raise zipfile.BadZipFile("the end of its list of files is damaged")
-            end, size = found, large
+            end, size = large_end, large
     start = end - size
     if start < 0:
         raise zipfile.BadZipFile("its list of files begins before the file")

@@ -34,7 +34,7 @@ class CustomFeatures:
         """Compute (N, F) features; raises ValueError that says what is wrong with them."""
         counted = _Counted(images)
         try:
-            made = np.asarray(self.function(counted), np.float64)
+            features = np.asarray(self.function(counted), np.float64)
         except Exception as error:
             if counted.broken is not None:
                 raise counted.broken from None
@@ -49,19 +49,20 @@ class CustomFeatures:
             raise counted.broken
         # An image that the function never read has no features either.
         counted.n += sum(1 for _ in counted.rest)
-        self._check(made, counted.n)
-        return made
+        self._check(features, counted.n)
+        return features
 
-    def _check(self, made: NDArray[np.float64], n_images: int) -> None:
+    def _check(self, features: NDArray[np.float64], n_images: int) -> None:
         wrong = ""
-        if made.ndim != 2 or len(made) != n_images or not made.size:
+        if features.ndim != 2 or len(features) != n_images or not features.size:
             wrong = (
-                f"an array of shape {made.shape} for {n_images} images; the shape must be (N, F)"
+                f"an array of shape {features.shape} for {n_images} images; "
+                "the shape must be (N, F)"
             )
-        elif made.shape[1] > MOST_FEATURES:
-            wrong = f"{made.shape[1]} numbers per image; at most {MOST_FEATURES} are allowed"
-        elif not np.isfinite(made).all():
-            row = int(np.flatnonzero(~np.isfinite(made).all(axis=1))[0])
+        elif features.shape[1] > MOST_FEATURES:
+            wrong = f"{features.shape[1]} numbers per image; at most {MOST_FEATURES} are allowed"
+        elif not np.isfinite(features).all():
+            row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
             wrong = f"numbers that are not finite, first for image {row}"
         if wrong:
             raise ValueError(f"{SETTING}={self.address} returned {wrong}.")

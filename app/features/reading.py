@@ -79,10 +79,10 @@ def require_features(session: Session, campaign: TakingPart, name: str | None) -
         raise InvalidInput(_differently_many(lengths[0], lengths[-1]), code="no_features")
 
 
-def _differently_many(one: int, other: int) -> str:
+def _differently_many(length: int, other_length: int) -> str:
     return (
-        f"The images of this collection have different numbers of features ({one} and "
-        f"{other}). Upload one table with the features of all images."
+        f"The images of this collection have different numbers of features ({length} and "
+        f"{other_length}). Upload one table with the features of all images."
     )
 
 
@@ -129,12 +129,14 @@ def computed_features(collection_id: UUID, hashes: list[str], source: Source) ->
     key = f"features/{collection_id}/{source.name}-{digest}.safetensors"
     if has_object(key):
         return load(get_object(key))[NAME]
-    found = np.ascontiguousarray(source.compute(_pixels(collection_id, hashes)))
-    put_object(key, save({NAME: found}))
-    return found
+    features = np.ascontiguousarray(source.compute(_pixels(collection_id, hashes)))
+    put_object(key, save({NAME: features}))
+    return features
 
 
 def _pixels(collection_id: UUID, hashes: list[str]) -> Iterator[NDArray[np.uint8]]:
     for sha256 in hashes:
-        with Pillow.open(io.BytesIO(get_object(image_key(collection_id, sha256, "thumb")))) as one:
-            yield np.asarray(one.convert("RGB"))
+        with Pillow.open(
+            io.BytesIO(get_object(image_key(collection_id, sha256, "thumb")))
+        ) as picture:
+            yield np.asarray(picture.convert("RGB"))

@@ -46,10 +46,12 @@ def attribute_column(session: Session, campaign: Campaign, name: str) -> Column:
         Image.position < campaign.n_images,
         Image.attributes.has_key(name),
     )
-    told = {position: value for position, value in session.execute(query) if value is not None}
-    if not told:
+    by_position = {
+        position: value for position, value in session.execute(query) if value is not None
+    }
+    if not by_position:
         raise NotFound(f"No image of this campaign has the attribute {name!r}.")
-    return _column(campaign.n_images, told)
+    return _column(campaign.n_images, by_position)
 
 
 def busiest_annotators(session: Session, campaign: Campaign) -> list[tuple[int, int]]:
@@ -85,26 +87,26 @@ def annotator_column(session: Session, campaign: Campaign, position: int) -> Col
         .order_by(Answer.submitted_at, Answer.id)
     )
     named = list(CHOICES) if KINDS[campaign.kind].votes else []
-    told: dict[int, str] = {}
+    words: dict[int, str] = {}
     answers = session.execute(query).all()
     if not answers:
         raise NotFound(f"Annotator {position} has no submitted answer in this campaign.")
     for images, groups, descriptions, unseen in answers:
         for image, group in zip(images, groups or [], strict=True):
             if image not in unseen and image < campaign.n_images:
-                told[image] = _words(group, named or descriptions)
-    return _column(campaign.n_images, _one_spelling(told))
+                words[image] = _words(group, named or descriptions)
+    return _column(campaign.n_images, _unified_spelling(words))
 
 
-def label_column(told: Labels, by: LabelledBy) -> Column:
+def label_column(labels: Labels, by: LabelledBy) -> Column:
     """Return the label of every image, its probability, the classifier's own probability, or the
     number of votes."""
     if by == "label":
-        return Column(["yes", "no"], np.where(told.probability > 0.5, 0, 1).tolist())
+        return Column(["yes", "no"], np.where(labels.probability > 0.5, 0, 1).tolist())
     numbers = {
-        "probability": np.round(told.probability, 2),
-        "classifier": np.round(told.prior, 2),
-        "votes": told.n_votes,
+        "probability": np.round(labels.probability, 2),
+        "classifier": np.round(labels.prior, 2),
+        "votes": labels.n_votes,
     }[by]
     values, codes = np.unique(numbers, return_inverse=True)
     return Column([f"{value:g}" for value in values.tolist()], codes.tolist())
@@ -117,20 +119,20 @@ def _words(group: int, descriptions: list[str]) -> str:
     return " ".join(words.split()) or UNNAMED
 
 
-def _one_spelling(told: dict[int, str]) -> dict[int, str]:
+def _unified_spelling(words: dict[int, str]) -> dict[int, str]:
     """Replace descriptions that differ only in case by the most frequent of them."""
     best: dict[str, str] = {}
-    for word, _ in Counter(told.values()).most_common():
+    for word, _ in Counter(words.values()).most_common():
         best.setdefault(word.casefold(), word)
-    return {image: best[word.casefold()] for image, word in told.items()}
+    return {image: best[word.casefold()] for image, word in words.items()}
 
 
-def _column(n: int, told: dict[int, str]) -> Column:
+def _column(n: int, by_position: dict[int, str]) -> Column:
     """Order values by the number of images that have them."""
-    counts = Counter(told.values())
+    counts = Counter(by_position.values())
     values = sorted(counts, key=lambda value: (-counts[value], value))
     code = {value: number for number, value in enumerate(values)}
     codes = [-1] * n
-    for position, value in told.items():
+    for position, value in by_position.items():
         codes[position] = code[value]
     return Column(values, codes)

@@ -103,6 +103,6 @@ def _stored_places(session: Session, model: Model) -> NDArray[np.float64]:
     return np.clip(np.nan_to_num(np.array(rows, np.float64).reshape(-1, 2)), 0, 1)
 
 
-def _leveled(found: NDArray[np.float64]) -> Layout:
-    places = found.astype(np.float32)
+def _leveled(points: NDArray[np.float64]) -> Layout:
+    places = points.astype(np.float32)
     return Layout(places, picture_levels(places))

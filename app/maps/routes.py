@@ -189,10 +189,10 @@ def read_column(
     into."""
     campaign = get_campaign(session, account, campaign_id)
     if annotator is not None:
-        found = columns.annotator_column(session, campaign, annotator)
+        column = columns.annotator_column(session, campaign, annotator)
     else:
-        found = columns.attribute_column(session, campaign, attribute)
-    return ColumnOut(values=found.values, codes=found.codes)
+        column = columns.attribute_column(session, campaign, attribute)
+    return ColumnOut(values=column.values, codes=column.codes)
 
 
 @api.get("/models/{version}/map/labels")
@@ -207,6 +207,6 @@ def read_label_column(
     """Return for each image its label by votes, the label's probability, the classifier's own
     probability, or the number of votes."""
     campaign = get_campaign(session, account, campaign_id)
-    told = read_labels(campaign, get_model(session, campaign, version))
-    found = columns.label_column(told, by)
-    return ColumnOut(values=found.values, codes=found.codes)
+    labels = read_labels(campaign, get_model(session, campaign, version))
+    column = columns.label_column(labels, by)
+    return ColumnOut(values=column.values, codes=column.codes)

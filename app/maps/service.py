@@ -35,7 +35,7 @@ def find_images(session: Session, campaign: Campaign, text: str) -> list[Image]:
 
 def some_images(session: Session, campaign: Campaign, positions: Sequence[int]) -> list[Image]:
     """Return images in the order of `positions`; raises InvalidInput if one does not exist."""
-    unknown = [one for one in positions if not 0 <= one < campaign.n_images]
+    unknown = [position for position in positions if not 0 <= position < campaign.n_images]
     if unknown:
         raise InvalidInput(
             f"There is no image {unknown[0]}. Images of this campaign are numbered 0 to "
@@ -71,5 +71,5 @@ def selection_csv(
     for image in images:
         x, y = places[image.position].tolist()
         values = [image.attributes.get(name) for name in names]
-        told = ["" if value is None else neutral(str(value)) for value in values]
-        yield csv_line([image.position, neutral(image.filename), x, y, *told])
+        cells = ["" if value is None else neutral(str(value)) for value in values]
+        yield csv_line([image.position, neutral(image.filename), x, y, *cells])

@@ -49,24 +49,22 @@ def _shorten(session: Session, wait: Wait) -> int:
     table: Any = wait.time.class_
     end = func.now() + wait.longest
     # The holder of a locked row is alive and sets its time itself.
-    found = session.scalars(
+    ids = session.scalars(
         select(table.id)
         .where(wait.where, wait.time > end + AHEAD)
         .limit(ROWS_AT_ONCE)
         .with_for_update(skip_locked=True, key_share=True)
     ).all()
-    if found:
+    if ids:
         session.execute(
             update(table)
-            .where(table.id.in_(found))
+            .where(table.id.in_(ids))
             .values({wait.time.key: end})
             .execution_options(synchronize_session=False)
         )
         name = f"{table.__tablename__}.{wait.time.key}"
-        logger.warning(
-            "the clock was set back: %d times of %s were in the future", len(found), name
-        )
-    return len(found)
+        logger.warning("the clock was set back: %d times of %s were in the future", len(ids), name)
+    return len(ids)
 
 
 def _waits() -> Iterable[Wait]:

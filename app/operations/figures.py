@@ -45,14 +45,19 @@ class _Current(Collector):
         try:
             with transaction() as session:
                 session.execute(text("SET LOCAL statement_timeout = '5s'"))
-                found = [*_answers(session), _outbox(session), *_jobs(session), *_payments(session)]
-                found.append(_violations(session))
+                metrics = [
+                    *_answers(session),
+                    _outbox(session),
+                    *_jobs(session),
+                    *_payments(session),
+                ]
+                metrics.append(_violations(session))
             up.add_metric((), 1)
         except SQLAlchemyError as error:
             logger.warning("no metrics from the database: %s", error)
-            found = []
+            metrics = []
             up.add_metric((), 0)
-        yield from [up, *found]
+        yield from [up, *metrics]
 
 
 def _pool() -> list[Metric]:

@@ -37,7 +37,7 @@ class Readiness:
 
     @property
     def is_ready(self) -> bool:
-        return all(found == OK for found in self.checks.values())
+        return all(result == OK for result in self.checks.values())
 
 
 def _database() -> None:
@@ -82,7 +82,7 @@ def check_readiness() -> Readiness:
                 _running[name] = _begun(name, check)
         asked = dict(_running)
     wait(asked.values(), PATIENCE_SECONDS)
-    return Readiness({name: _found(name, future) for name, future in asked.items()})
+    return Readiness({name: _check_result(name, future) for name, future in asked.items()})
 
 
 def _begun(name: str, check: Callable[[], None]) -> Future[None]:
@@ -102,7 +102,7 @@ def _begun(name: str, check: Callable[[], None]) -> Future[None]:
     return future
 
 
-def _found(name: str, future: Future[None]) -> str:
+def _check_result(name: str, future: Future[None]) -> str:
     if not future.done():
         return f"no response within {PATIENCE_SECONDS:g} seconds"
     error = future.exception()

@@ -31,11 +31,11 @@ async def healthz() -> dict[str, str]:
 
 @router.get("/readyz")
 def readyz() -> Response:
-    found = check_readiness()
-    status = "ready" if found.is_ready else "not ready"
-    code = 200 if found.is_ready else 503
+    readiness = check_readiness()
+    status = "ready" if readiness.is_ready else "not ready"
+    code = 200 if readiness.is_ready else 503
     headers = {"Cache-Control": "no-store"}
-    return JSONResponse({"status": status, "checks": found.checks}, code, headers)
+    return JSONResponse({"status": status, "checks": readiness.checks}, code, headers)
 
 
 @router.get("/metrics")

@@ -84,29 +84,29 @@ def take_reports(
             f"The content type of a report must be {' or '.join(TYPES[:2])}.", code="bad_report"
         )
     try:
-        told = json.loads(body)
+        payload = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise InvalidInput("A report must be valid JSON.", code="bad_report") from error
-    record(session, violations_of(told))
+    record(session, violations_of(payload))
     return Response(status_code=204)
 
 
-def violations_of(told: Any) -> Counter[Violation]:
+def violations_of(payload: Any) -> Counter[Violation]:
     """Count the (directive, blocked, page) of the reports that concern our pages."""
-    reports = told if isinstance(told, list) else [told]
-    found: Counter[Violation] = Counter()
+    reports = payload if isinstance(payload, list) else [payload]
+    counts: Counter[Violation] = Counter()
     for report in reports[:AT_ONCE]:
         if not isinstance(report, dict):
             continue
         old = report.get("csp-report")
         if isinstance(old, dict):
             directive = old.get("effective-directive") or old.get("violated-directive")
-            found += _counted(directive, old.get("blocked-uri"), old.get("document-uri"))
+            counts += _counted(directive, old.get("blocked-uri"), old.get("document-uri"))
         elif report.get("type") == "csp-violation" and isinstance(report.get("body"), dict):
             new = report["body"]
             directive, blocked = new.get("effectiveDirective"), new.get("blockedURL")
-            found += _counted(directive, blocked, new.get("documentURL"))
-    return found
+            counts += _counted(directive, blocked, new.get("documentURL"))
+    return counts
 
 
 def _counted(directive: object, blocked: object, page: object) -> Counter[Violation]:
@@ -147,12 +147,12 @@ def _page_of(text: str) -> str | None:
     return "/" + "/".join(shown) if parts.path.strip("/") else "/"
 
 
-def record(session: Session, found: Counter[Violation]) -> None:
+def record(session: Session, counts: Counter[Violation]) -> None:
     """Add to the counts; above MOST_ROWS, new ones are counted as `other`."""
     is_full = (session.scalar(select(func.count()).select_from(CspViolation)) or 0) >= MOST_ROWS
     now = datetime.now(UTC)
     kept: Counter[Violation] = Counter()
-    for key, n in found.items():
+    for key, n in counts.items():
         is_new = is_full and session.get(CspViolation, key) is None
         kept[(key[0], OTHER, OTHER) if is_new else key] += n
     # Use a fixed order, so that two simultaneous requests do not wait for each other.

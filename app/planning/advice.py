@@ -20,58 +20,58 @@ def warnings_of(campaign: Campaign, plan: "Plan") -> list[str]:
 
 
 def _of_quality(campaign: Campaign, plan: "Plan") -> list[str]:
-    found = []
+    advice = []
     views = plan.effort.views_per_image
     if KINDS[campaign.kind].votes:
         if views < 1:
-            found.append(
+            advice.append(
                 f"The budget is enough to show only {views:.0%} of the images. The classifier "
                 "alone labels the others."
             )
     elif views < FEW_VIEWS:
-        found.append(
+        advice.append(
             f"Each image is shown only {views:.1f} times on average, which is too few to find its "
             "neighbours. Choose a larger budget or a smaller collection."
         )
     if plan.needed is not None and not plan.stale and plan.needed > 1.1 * campaign.budget:
-        found.append(
+        advice.append(
             f"According to the dry run, the target quality needs about {plan.needed:.0f} answers. "
             f"The budget is {campaign.budget}."
         )
     if plan.beyond and not plan.stale:
-        found.append(
+        advice.append(
             "The simulated crowd does not reach the target quality with any budget that was "
             "tried. Lower the target, or ask about something people agree on more."
         )
     settings = annotation_of(campaign.annotation)
     if not (settings.practice or settings.gold_share or settings.repeat_share):
-        found.append(
+        advice.append(
             "Nothing checks whether annotators work carefully. Add practice grids, gold grids or "
             "repeats."
         )
-    return found
+    return advice
 
 
 def _of_pay(campaign: Campaign, plan: "Plan") -> list[str]:
-    found = []
+    advice = []
     hourly = plan.costs.hourly_cents
     if plan.settings.platform != "link" and hourly is None:
-        found.append("No reward is set. Platforms require one.")
+        advice.append("No reward is set. Platforms require one.")
     if hourly is not None and campaign.currency == "USD":
         pay = f"{hourly / 100:.2f} USD an hour"
         if hourly < LEAST_HOURLY_CENTS:
-            found.append(
+            advice.append(
                 f"The reward amounts to {pay}. Prolific does not allow less than "
                 f"{LEAST_HOURLY_CENTS / 100:.0f}, and few people would accept it."
             )
         elif hourly < FAIR_HOURLY_CENTS:
-            found.append(
+            advice.append(
                 f"The reward amounts to {pay}. A fair reward is {FAIR_HOURLY_CENTS / 100:.0f} or "
                 "more."
             )
     if plan.effort.minutes_per_assignment > LONG_MINUTES:
-        found.append(
+        advice.append(
             f"An assignment takes about {plan.effort.minutes_per_assignment:.0f} minutes, and "
             "people get tired. Choose fewer grids per assignment to keep answers good."
         )
-    return found
+    return advice

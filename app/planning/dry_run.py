@@ -106,7 +106,9 @@ def play(
             words=[*data.words, *words],
             purposes=[*data.purposes, *np.repeat(purposes, design.answers_per_grid).tolist()],
             n_full=number,
-            begun=np.concatenate([one.images for one in [*data.rounds, answers]]),
+            begun=np.concatenate(
+                [round_answers.images for round_answers in [*data.rounds, answers]]
+            ),
         )
         learned = strategy.learn(data, design.settings, lambda _: None)
         points.append(_point(data, learned, right_of(learned)))
@@ -159,12 +161,12 @@ def _measure(crowd: Crowd) -> Callable[[Learned], NDArray[np.float64]]:
 
 
 def _point(data: LearningData, learned: Learned, right: NDArray[np.float64]) -> Point:
-    told = [learned.metrics.get(name) for name in ("agreement", "held_out_auc")]
+    scores = [learned.metrics.get(name) for name in ("agreement", "held_out_auc")]
     return Point(
-        answers=sum(len(one) for one in data.rounds),
+        answers=sum(len(round_answers) for round_answers in data.rounds),
         right=float(right.mean()),
         error=float(right.std() / sqrt(len(right))),
-        foretold=next((value for value in told if value is not None), None),
+        foretold=next((value for value in scores if value is not None), None),
     )
 
 

@@ -32,14 +32,14 @@ def read_options(account: SignedIn) -> OptionsOut:
         kinds={name: KindOut(**asdict(kind)) for name, kind in KINDS.items()},
         strategies=[
             StrategyOut(
-                name=one.name,
-                title=one.title,
-                summary=one.summary,
-                kinds=list(one.kinds),
-                default_rounds=one.default_rounds,
-                settings=one.settings_model.model_json_schema(),
+                name=strategy.name,
+                title=strategy.title,
+                summary=strategy.summary,
+                kinds=list(strategy.kinds),
+                default_rounds=strategy.default_rounds,
+                settings=strategy.settings_model.model_json_schema(),
             )
-            for one in all_strategies()
+            for strategy in all_strategies()
         ],
         campaign=form_schema(),
         annotation=AnnotationSettings.model_json_schema(),
@@ -57,12 +57,12 @@ def read_plan(campaign_id: UUID, session: DatabaseSession, account: SignedIn) ->
 @api.get("/campaigns/{campaign_id}/groupings")
 def read_groupings(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> GroupingsOut:
     """Return what a simulated crowd could group the campaign's images by."""
-    found = crowd.read_groupings(session, get_campaign(session, account, campaign_id))
+    groupings = crowd.read_groupings(session, get_campaign(session, account, campaign_id))
     return GroupingsOut(
-        attributes=found.attributes,
-        known=found.known,
-        features=found.features,
-        usual=found.usual,
+        attributes=groupings.attributes,
+        known=groupings.known,
+        features=groupings.features,
+        usual=groupings.usual,
     )
 
 

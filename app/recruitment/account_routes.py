@@ -38,7 +38,7 @@ def list_channel_accounts(
     """List your platform accounts, the newest first."""
     query = select(ChannelAccount).where(ChannelAccount.account_id == account.id)
     rows = paging.rows(session, query, ChannelAccount.id, newest_first=True)
-    return paging.page([ChannelAccountOut.of(found) for (found,) in rows])
+    return paging.page([ChannelAccountOut.of(channel_account) for (channel_account,) in rows])
 
 
 @api.get("/{channel_account_id}")

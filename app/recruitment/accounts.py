@@ -107,10 +107,10 @@ def list_accounts(session: Session, account: Account) -> list[ChannelAccount]:
 
 def get_account(session: Session, account: Account, channel_account_id: UUID) -> ChannelAccount:
     """Return the requester's own account. Raises NotFound for anyone else's."""
-    found = session.get(ChannelAccount, channel_account_id)
-    if found is None or found.account_id != account.id:
+    channel_account = session.get(ChannelAccount, channel_account_id)
+    if channel_account is None or channel_account.account_id != account.id:
         raise NotFound("You have no such platform account.")
-    return found
+    return channel_account
 
 
 class NotYourMoney(LikewiseError):
@@ -136,8 +136,10 @@ def require_payer(session: Session, account: Account, recruitment: Recruitment) 
 
 def remove_account(session: Session, account: Account, channel_account_id: UUID) -> None:
     """Delete credentials. Raises Conflict if a recruitment refers to the account."""
-    found = get_account(session, account, channel_account_id)
-    query = select(Recruitment.id).where(Recruitment.channel_account_id == found.id).limit(1)
+    channel_account = get_account(session, account, channel_account_id)
+    query = (
+        select(Recruitment.id).where(Recruitment.channel_account_id == channel_account.id).limit(1)
+    )
     # This includes campaigns that are no longer shared with the account.
     with bypass_row_security(session):
         used = session.scalar(query)
@@ -147,28 +149,36 @@ def remove_account(session: Session, account: Account, channel_account_id: UUID)
             "credentials for it instead.",
             code="channel_account_in_use",
         )
-    record_audit(session, account.id, "channel_account.removed", "channel_account", found.id)
-    session.delete(found)
+    record_audit(
+        session, account.id, "channel_account.removed", "channel_account", channel_account.id
+    )
+    session.delete(channel_account)
 
 
 def renew_secret(
     session: Session, account: Account, channel_account_id: UUID, secret: dict[str, str]
 ) -> ChannelAccount:
     """Replace the credentials of an account. Raises BadAccount."""
-    found = get_account(session, account, channel_account_id)
-    _require_sound(account, found.channel, found.environment, secret)
-    found.source, found.profile, found.secret = "stored", "", _sealed(found.channel, secret)
-    found.checked = found.checked_at = None
+    channel_account = get_account(session, account, channel_account_id)
+    _require_sound(account, channel_account.channel, channel_account.environment, secret)
+    channel_account.source, channel_account.profile, channel_account.secret = (
+        "stored",
+        "",
+        _sealed(channel_account.channel, secret),
+    )
+    channel_account.checked = channel_account.checked_at = None
     # This includes campaigns that are no longer shared, because money may still be owed there.
     with bypass_row_security(session):
-        _try_again(session, found)
-    record_audit(session, account.id, "channel_account.renewed", "channel_account", found.id)
-    return found
+        _try_again(session, channel_account)
+    record_audit(
+        session, account.id, "channel_account.renewed", "channel_account", channel_account.id
+    )
+    return channel_account
 
 
-def _try_again(session: Session, found: ChannelAccount) -> None:
+def _try_again(session: Session, channel_account: ChannelAccount) -> None:
     """Make everything that was waiting for working credentials due now."""
-    mine = select(Recruitment.id).where(Recruitment.channel_account_id == found.id)
+    mine = select(Recruitment.id).where(Recruitment.channel_account_id == channel_account.id)
     now = datetime.now(UTC)
     for table in (ChannelCall, Payment):
         session.execute(
@@ -183,17 +193,17 @@ def _try_again(session: Session, found: ChannelAccount) -> None:
     )
 
 
-def credentials_of(found: ChannelAccount) -> Credentials:
+def credentials_of(channel_account: ChannelAccount) -> Credentials:
     """Return the credentials that the channel needs. Raises SealedElsewhere."""
-    if found.secret is None:
-        return Credentials(found.environment, None, found.profile)
-    opened = decrypt(SEAL, found.secret)
+    if channel_account.secret is None:
+        return Credentials(channel_account.environment, None, channel_account.profile)
+    opened = decrypt(SEAL, channel_account.secret)
     if opened is None:
         raise SealedElsewhere(
-            f"The credentials of “{found.name}” were encrypted with another LIKEWISE_SECRET_KEY. "
-            "Enter them again."
+            f"The credentials of “{channel_account.name}” were encrypted with another "
+            "LIKEWISE_SECRET_KEY. Enter them again."
         )
-    return Credentials(found.environment, json.loads(opened))
+    return Credentials(channel_account.environment, json.loads(opened))
 
 
 def check_account(account_id: UUID, channel_account_id: UUID) -> dict[str, Any]:
@@ -204,14 +214,16 @@ def check_account(account_id: UUID, channel_account_id: UUID) -> dict[str, Any]:
     with transaction() as session:
         account = session.get_one(Account, account_id)
         scope_to_account(session, account_id)
-        found = get_account(session, account, channel_account_id)
-        channel, credentials = found.channel, credentials_of(found)
+        channel_account = get_account(session, account, channel_account_id)
+        channel, credentials = channel_account.channel, credentials_of(channel_account)
     try:
-        said = open_channel(channel, credentials).check()
+        result = open_channel(channel, credentials).check()
     except ChannelError as error:
-        said = Checked(None, "", "", problems=(str(error),))
+        result = Checked(None, "", "", problems=(str(error),))
     with transaction() as session:
         scope_to_account(session, account_id)
-        found = get_account(session, session.get_one(Account, account_id), channel_account_id)
-        found.checked, found.checked_at = asdict(said), datetime.now(UTC)
-        return found.checked
+        channel_account = get_account(
+            session, session.get_one(Account, account_id), channel_account_id
+        )
+        channel_account.checked, channel_account.checked_at = asdict(result), datetime.now(UTC)
+        return channel_account.checked

@@ -19,7 +19,7 @@ from app.recruitment.channel import (
     Channel,
     ChannelError,
     ChannelUnavailable,
-    said_by,
+    redacted_message,
 )
 from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruitment
 from app.recruitment.registry import Credentials, open_channel
@@ -142,7 +142,7 @@ def put_off(
 
 def again(payment: Payment, error: ChannelError, seconds: float | None = None) -> None:
     wait = BACKOFF.seconds(payment.attempts) if seconds is None else seconds
-    payment.state, payment.why = "due", said_by(error)
+    payment.state, payment.why = "due", redacted_message(error)
     payment.due_at = datetime.now(UTC) + timedelta(seconds=wait)
 
 
@@ -152,6 +152,6 @@ def with_entry(
     entry = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "attempt": number,
-        "said": "done" if error is None else said_by(error)[:500],
+        "said": "done" if error is None else redacted_message(error)[:500],
     }
     return [*history[-(KEPT_HISTORY - 1) :], entry]

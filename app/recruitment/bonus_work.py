@@ -33,7 +33,7 @@ from app.recruitment.channel import (
     ChannelError,
     ChannelRefused,
     OutcomeUnknown,
-    said_by,
+    redacted_message,
 )
 from app.recruitment.models import Payment, Recruitment
 from app.recruitment.models import Submission as Row
@@ -96,7 +96,7 @@ def _begin_bonuses(session: Session, payment_id: UUID) -> BonusAttempt | None:
             order = apart(session, other_id, begin_other, partial(put_off, Payment, session))
             orders += [order] if order is not None else []
     ids = [UUID(hex=order.token) for order in orders]
-    numbers = {one: session.get_one(Payment, one).attempts for one in ids}
+    numbers = {bonus_id: session.get_one(Payment, bonus_id).attempts for bonus_id in ids}
     return BonusAttempt(payment_id, client, numbers, orders, look)
 
 
@@ -166,12 +166,12 @@ def _look(channel: Channel, orders: list[BonusOrder]) -> list[BonusOutcome]:
     """Return outcomes of bonuses that were paid, or that could not be checked."""
     outcomes = []
     for order in orders:
-        found = reply_or_error(partial(channel.find_bonus, order))
-        if isinstance(found, ChannelError):
-            unseen = OutcomeUnknown(f"It is not known yet whether this was paid: {found}")
+        reply = reply_or_error(partial(channel.find_bonus, order))
+        if isinstance(reply, ChannelError):
+            unseen = OutcomeUnknown(f"It is not known yet whether this was paid: {reply}")
             outcomes.append(BonusOutcome(order.token, error=unseen))
-        elif found is not None:
-            outcomes.append(BonusOutcome(order.token, found))
+        elif reply is not None:
+            outcomes.append(BonusOutcome(order.token, reply))
     return outcomes
 
 
@@ -204,7 +204,7 @@ def _record_bonus(
     if error is None:
         ledger.mark_paid(payment, outcome.external_id)
     elif isinstance(error, ChannelRefused):
-        payment.state, payment.unsure, payment.why = "failed", False, said_by(error)
+        payment.state, payment.unsure, payment.why = "failed", False, redacted_message(error)
     elif isinstance(error, NotListed):
         _look_again(payment, error)
     elif isinstance(error, OutcomeUnknown):

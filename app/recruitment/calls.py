@@ -31,7 +31,7 @@ from app.recruitment.models import ChannelAccount, ChannelCall, Posting, Recruit
 from app.recruitment.people import checker, person_of, posting_ref, submission_ref
 from app.recruitment.settings import SETTINGS, Paid
 
-Deed = Literal[
+Action = Literal[
     "publish",
     "extend",
     "pause",
@@ -50,7 +50,7 @@ HOOK_SEAL = "channel-hooks"
 class Request:
     """Everything that a call needs, so that performing it needs no database."""
 
-    deed: str
+    action: str
     token: str
     order: PostingOrder | None = None
     compensation: Compensation | None = None
@@ -63,7 +63,7 @@ class Request:
 def ask(
     session: Session,
     recruitment: Recruitment,
-    deed: Deed,
+    action: Action,
     *,
     posting: Posting | None = None,
     submission: Submission | None = None,
@@ -75,7 +75,7 @@ def ask(
         recruitment_id=recruitment.id,
         posting_id=posting.id if posting else None,
         submission_id=submission.id if submission else None,
-        deed=deed,
+        deed=action,
         arguments=arguments,
     )
     session.add(call)
@@ -193,36 +193,36 @@ def former_people(session: Session, recruitment: Recruitment) -> tuple[str, ...]
 
 def perform(channel: Channel, request: Request) -> dict[str, Any]:
     """Send the request to the platform and return its response as JSON. Raises ChannelError."""
-    if request.deed == "publish":
+    if request.action == "publish":
         assert request.order is not None
         external_id, details = channel.publish(request.order)
         return {"external_id": external_id, "details": details}
-    if request.deed == "compensate":
+    if request.action == "compensate":
         assert request.compensation is not None
         if not can_compensate(channel):
             raise ChannelRefused("This platform can pay for lost work only by a bonus.")
         external_id, details = channel.compensate(request.compensation)
         return {"external_id": external_id, "details": details}
-    if request.deed == "notify":
+    if request.action == "notify":
         if not can_notify(channel):
             raise ChannelRefused("This platform sends no notifications.")
         return {"secret": channel.ensure_hooks(request.arguments["url"])}
     if request.submission is not None:
-        told = request.arguments
+        arguments = request.arguments
         ref = _known_person(channel, request)
-        channel.reject(ref, Rejection(told["category"], told["message"]))
+        channel.reject(ref, Rejection(arguments["category"], arguments["message"]))
         return {}
     assert request.posting is not None
-    deeds: dict[str, Callable[[PostingRef], None]] = {
+    actions: dict[str, Callable[[PostingRef], None]] = {
         "pause": channel.pause,
         "resume": channel.resume,
         "stop": channel.stop,
-        "extend": lambda one: channel.extend(
-            one, request.arguments["places"], request.token, request.arguments["total"]
+        "extend": lambda posting: channel.extend(
+            posting, request.arguments["places"], request.token, request.arguments["total"]
         ),
-        "exclude": lambda one: channel.exclude(one, request.arguments["people"]),
+        "exclude": lambda posting: channel.exclude(posting, request.arguments["people"]),
     }
-    deeds[request.deed](request.posting)
+    actions[request.action](request.posting)
     return {}
 
 
@@ -338,7 +338,7 @@ def newest_failure(session: Session, recruitment_id: UUID) -> ChannelCall | None
     """Return the last refused call about postings, unless a later call of the same kind succeeded.
     Refused decisions about submissions are flagged on the submission instead."""
     later = aliased(ChannelCall)
-    made_good = (
+    later_success = (
         select(later.id)
         .where(
             later.recruitment_id == recruitment_id,
@@ -354,7 +354,7 @@ def newest_failure(session: Session, recruitment_id: UUID) -> ChannelCall | None
             ChannelCall.recruitment_id == recruitment_id,
             ChannelCall.submission_id.is_(None),
             ChannelCall.state == "failed",
-            ~made_good,
+            ~later_success,
         )
         .order_by(ChannelCall.id.desc())
         .limit(1)

@@ -29,7 +29,7 @@ class ChannelError(Exception):
 _IDS = re.compile(r"\b(?:[0-9a-f]{24}|A[A-Z0-9]{9,20})\b")
 
 
-def said_by(error: ChannelError) -> str:
+def redacted_message(error: ChannelError) -> str:
     """Return the message of an error to store and show, without people's ids that platforms name in
     it."""
     return _IDS.sub("…", str(error))

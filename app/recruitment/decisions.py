@@ -33,11 +33,11 @@ def get_submission(
     """Return the recruitment and the submission with their rows locked. Raises NotFound if the
     account has no access."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
-    found = session.get(Submission, submission_id)
-    if found is not None:
-        recruitment = locked(session, Recruitment, found.recruitment_id)
+    submission = session.get(Submission, submission_id)
+    if submission is not None:
+        recruitment = locked(session, Recruitment, submission.recruitment_id)
         if recruitment.campaign_id == campaign.id:
-            return recruitment, locked(session, Submission, found.id)
+            return recruitment, locked(session, Submission, submission.id)
     raise NotFound("This campaign has no such submission.")
 
 
@@ -199,21 +199,25 @@ def compensate(
     Raises InvalidInput, Conflict or OverLimit; then nothing is owed.
     """
     campaign = get_campaign(session, account, campaign_id, edit=True)
-    found = session.get(Assignment, assignment_id)
-    if found is None or found.campaign_id != campaign.id or found.recruitment_id is None:
+    assignment = session.get(Assignment, assignment_id)
+    if (
+        assignment is None
+        or assignment.campaign_id != campaign.id
+        or assignment.recruitment_id is None
+    ):
         raise NotFound("This campaign has no such assignment.")
-    recruitment = locked(session, Recruitment, found.recruitment_id)
+    recruitment = locked(session, Recruitment, assignment.recruitment_id)
     require_payer(session, account, recruitment)
     text = _sound(recruitment, amount_cents, reason)
     if recruitment.channel != "mturk":
         raise Conflict("On this platform, pay a bonus on the person's submission instead.")
-    _require_uncompensated(session, found)
+    _require_uncompensated(session, assignment)
     last = select(func.max(Posting.number)).where(Posting.recruitment_id == recruitment.id)
     posting = Posting(
         recruitment_id=recruitment.id,
         number=(session.scalar(last) or 0) + 1,
         places=1,
-        compensates=found.id,
+        compensates=assignment.id,
         amount_cents=amount_cents,
     )
     session.add(posting)
@@ -223,12 +227,12 @@ def compensate(
     calls.ask(session, recruitment, "compensate", posting=posting, reason=text)
     for row in session.scalars(
         select(Submission)
-        .where(Submission.assignment_id == found.id, Submission.flag == "broken_off")
+        .where(Submission.assignment_id == assignment.id, Submission.flag == "broken_off")
         .with_for_update()
     ):
         row.flag, row.reason = "", text
     record_audit(
-        session, account.id, "assignment.compensated", "assignment", found.id,
+        session, account.id, "assignment.compensated", "assignment", assignment.id,
         campaign=str(campaign.id), amount_cents=amount_cents, reason=text,
     )  # fmt: skip
     campaign_changed(session, campaign.id)
@@ -271,10 +275,10 @@ def dismiss(
 def get_payment(session: Session, account: Account, campaign_id: UUID, payment_id: UUID) -> Payment:
     """Return a payment of the campaign. Raises NotFound if the account has no access."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
-    found = session.get(Payment, payment_id)
-    if found is None or found.campaign_id != campaign.id:
+    payment = session.get(Payment, payment_id)
+    if payment is None or payment.campaign_id != campaign.id:
         raise NotFound("This campaign has no such payment.")
-    return found
+    return payment
 
 
 def decide_payment(
@@ -287,14 +291,14 @@ def decide_payment(
 ) -> Payment:
     """Apply a decision: release (a held or failed payment), cancel, paid or unpaid (a parked
     payment, or one that the requester makes)."""
-    found = get_payment(session, account, campaign_id, payment_id)
+    existing = get_payment(session, account, campaign_id, payment_id)
     if decision == "release":
-        require_payer(session, account, session.get_one(Recruitment, found.recruitment_id))
-        payment = ledger.release(session, found.id)
+        require_payer(session, account, session.get_one(Recruitment, existing.recruitment_id))
+        payment = ledger.release(session, existing.id)
     elif decision == "cancel":
-        payment = ledger.cancel(session, found.id, reason)
+        payment = ledger.cancel(session, existing.id, reason)
     else:
-        payment = ledger.settle(session, found.id, paid=decision == "paid", why=reason)
+        payment = ledger.settle(session, existing.id, paid=decision == "paid", why=reason)
     record_audit(
         session, account.id, f"payment.{decision}", "payment", payment.id,
         campaign=str(campaign_id), reason=reason.strip(),

@@ -72,7 +72,7 @@ class Arrival:
 def recruitment_of_link(session: Session, link: str, channel: str) -> Recruitment:
     """Return the recruitment of a link. Raises UnknownRecruitment."""
     token = unsign(LINK, link)
-    found = (
+    recruitment = (
         session.scalar(
             select(Recruitment).where(
                 Recruitment.link_token == token, Recruitment.channel == channel
@@ -81,11 +81,11 @@ def recruitment_of_link(session: Session, link: str, channel: str) -> Recruitmen
         if isinstance(token, str)
         else None
     )
-    if found is None or found.state == "draft":
+    if recruitment is None or recruitment.state == "draft":
         raise UnknownRecruitment(
             "This link doesn't lead to an open study. Check that you copied the whole link."
         )
-    return found
+    return recruitment
 
 
 def posting_of_arrival(session: Session, recruitment: Recruitment, arrival: Arrival) -> Posting:

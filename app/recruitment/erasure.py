@@ -46,7 +46,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Found:
+class IdentityRecord:
     """An annotator of a campaign to whom a platform id belongs."""
 
     campaign_id: UUID
@@ -89,7 +89,7 @@ def forget_person(
     return _forget(session, campaign, account.id, people)
 
 
-def forget_everywhere(session: Session, platform_id: str) -> list[Found]:
+def forget_everywhere(session: Session, platform_id: str) -> list[IdentityRecord]:
     """Delete one person's identity in all campaigns where everything is settled, and return where
     they were known."""
     identities = session.scalars(
@@ -97,13 +97,13 @@ def forget_everywhere(session: Session, platform_id: str) -> list[Found]:
         .where(AnnotatorIdentity.external_id == platform_id)
         .order_by(AnnotatorIdentity.campaign_id)
     ).all()
-    found = []
+    records = []
     for identity in identities:
         campaign = locked(session, Campaign, identity.campaign_id)
         forgotten = _forget(session, campaign, None, [identity.annotator_id])
         number = session.get_one(Annotator, identity.annotator_id).position
-        found.append(Found(campaign.id, campaign.name, number, forgotten.people == 1))
-    return found
+        records.append(IdentityRecord(campaign.id, campaign.name, number, forgotten.people == 1))
+    return records
 
 
 def forget_old(session: Session) -> int:
@@ -121,7 +121,10 @@ def forget_old(session: Session) -> int:
         .limit(AT_ONCE)
     )
     campaigns = session.scalars(query).all()
-    return sum(_forget(session, locked(session, Campaign, one), None).people for one in campaigns)
+    return sum(
+        _forget(session, locked(session, Campaign, campaign_id), None).people
+        for campaign_id in campaigns
+    )
 
 
 def _forget(
@@ -130,8 +133,8 @@ def _forget(
     """Delete the identities of these annotators, or of all. The caller must hold the campaign's row
     lock, which payments take as well."""
     asked = _known(session, campaign) if people is None else people
-    open_ones = _unsettled(session, asked)
-    settled = [one for one in asked if one not in open_ones]
+    unsettled = _unsettled(session, asked)
+    settled = [annotator_id for annotator_id in asked if annotator_id not in unsettled]
     session.execute(
         update(AnnotatorIdentity)
         .where(AnnotatorIdentity.annotator_id.in_(settled))
@@ -147,9 +150,9 @@ def _forget(
     if settled:
         record_audit(
             session, account_id, "campaign.people_forgotten", "campaign", campaign.id,
-            people=len(settled), kept=len(open_ones),
+            people=len(settled), kept=len(unsettled),
         )  # fmt: skip
-    return Forgotten(len(settled), len(open_ones))
+    return Forgotten(len(settled), len(unsettled))
 
 
 def _known(session: Session, campaign: Campaign) -> list[UUID]:
@@ -188,7 +191,11 @@ def _unsettled(session: Session, people: list[UUID]) -> set[UUID]:
         .join(Recruitment, Assignment.recruitment_id == Recruitment.id)
         .where(Assignment.annotator_id.in_(people), Recruitment.poll_at.is_not(None))
     )
-    return {one for one in session.scalars(paying.union(at_work)) if one is not None}
+    return {
+        annotator_id
+        for annotator_id in session.scalars(paying.union(at_work))
+        if annotator_id is not None
+    }
 
 
 def _has_identity() -> ColumnElement[bool]:

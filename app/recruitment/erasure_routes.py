@@ -50,7 +50,7 @@ def forget_people(
 ) -> ForgottenOut:
     """Delete the identity of one person or of everyone. Answers and models stay as they are."""
     if body.platform_id is None:
-        found = erasure.forget_people(session, account, campaign_id)
+        forgotten = erasure.forget_people(session, account, campaign_id)
     else:
-        found = erasure.forget_person(session, account, campaign_id, body.platform_id)
-    return ForgottenOut(forgotten=found.people, kept=found.kept)
+        forgotten = erasure.forget_person(session, account, campaign_id, body.platform_id)
+    return ForgottenOut(forgotten=forgotten.people, kept=forgotten.kept)

@@ -47,12 +47,12 @@ def estimate_of(recruitment: Recruitment) -> Estimate:
     costs = [
         posting_cost(recruitment.channel, recruitment.reward_cents, places) for places in sizes
     ]
-    places_cents = sum(one.total_cents for one in costs)
+    places_cents = sum(cost.total_cents for cost in costs)
     each = paid_settings(recruitment).most_bonuses_cents
     bonus_fees = sum(bonus_fee(recruitment.channel, cents) for cents in each)
     return Estimate(
-        rewards_cents=sum(one.reward_cents for one in costs),
-        fees_cents=sum(one.fee_cents for one in costs),
+        rewards_cents=sum(cost.reward_cents for cost in costs),
+        fees_cents=sum(cost.fee_cents for cost in costs),
         screen_outs_cents=cost_of_places(recruitment, sizes) - places_cents,
         bonuses_cents=sum(each) * recruitment.places,
         bonus_fees_cents=bonus_fees * recruitment.places,

@@ -37,7 +37,7 @@ def payments_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
     yield csv_line(PAYMENT_COLUMNS).encode()
     for row in _payments(session, campaign):
         cells = [plain(row[name]) if name in TEXTS else row[name] for name in PAYMENT_COLUMNS]
-        yield csv_line("" if one is None else one for one in cells).encode()
+        yield csv_line("" if cell is None else cell for cell in cells).encode()
 
 
 def payments_jsonl(session: Session, campaign: Campaign) -> Iterator[bytes]:

@@ -119,8 +119,11 @@ def screen_out_if_failed(session: Session, who: AnnotatorSession) -> None:
     if any(tries and tries[-1] >= settings.practice_pass for tries in who.annotator.practice):
         return
     recruitment = session.get_one(Recruitment, assignment.recruitment_id)
-    found = SETTINGS[recruitment.channel].model_validate(recruitment.settings)
-    if isinstance(found, ProlificSettings) and found.screen_out_cents is not None:
+    channel_settings = SETTINGS[recruitment.channel].model_validate(recruitment.settings)
+    if (
+        isinstance(channel_settings, ProlificSettings)
+        and channel_settings.screen_out_cents is not None
+    ):
         assignment.screened_out_at = datetime.now(UTC)
 
 

@@ -80,7 +80,7 @@ def _confirm(channel: Prolific, body: OpenProlificSession, recruitment: Recruitm
     it tells whether the submission is still active."""
     if body.token:
         claims = channel.token_claims(body.token, page_address(recruitment))
-        said = (claims.session_id, claims.participant, claims.study)
-        if said != (body.session, body.participant, body.study):
+        claimed = (claims.session_id, claims.participant, claims.study)
+        if claimed != (body.session, body.participant, body.study):
             raise ChannelRefused("the signed token belongs to someone else", "another_person")
     channel.confirm_person(body.session, body.participant, body.study)

@@ -66,9 +66,9 @@ def invite_people(
             Invitation.recruitment_id == link.id, Invitation.revoked_at.is_(None)
         )
     )
-    found = read_people(table, {sameness(label) for label in labels if label})
-    made = _make(session, account, link, found.people)
-    return made, found.bad_lines
+    listed = read_people(table, {sameness(label) for label in labels if label})
+    addresses = _make(session, account, link, listed.people)
+    return addresses, listed.bad_lines
 
 
 def make_addresses(
@@ -141,17 +141,17 @@ def revoke(
     # The link's row is not locked here, because people who arrive lock the address before the link.
     campaign = get_campaign(session, account, campaign_id, edit=True)
     link = get_link(session, account, campaign.id, link_id)
-    found = session.get(Invitation, invitation_id)
-    if found is None or found.recruitment_id != link.id:
+    invitation = session.get(Invitation, invitation_id)
+    if invitation is None or invitation.recruitment_id != link.id:
         raise NotFound("This link has no such address.")
-    found = locked(session, Invitation, found.id)
-    if found.revoked_at is not None:
+    invitation = locked(session, Invitation, invitation.id)
+    if invitation.revoked_at is not None:
         raise Conflict("This address has already been withdrawn.")
-    found.revoked_at = datetime.now(UTC)
+    invitation.revoked_at = datetime.now(UTC)
     at_work = session.scalars(
         select(Assignment)
         .where(
-            Assignment.annotator_id == found.annotator_id,
+            Assignment.annotator_id == invitation.annotator_id,
             Assignment.recruitment_id == link.id,
             Assignment.state == "open",
         )
@@ -161,15 +161,17 @@ def revoke(
         complete_assignment(session, assignment)
     record_audit(
         session, account.id, "link.revoked", "recruitment", link.id,
-        campaign=str(campaign_id), number=found.number,
+        campaign=str(campaign_id), number=invitation.number,
     )  # fmt: skip
     campaign_changed(session, link.campaign_id)
-    return found
+    return invitation
 
 
 def invited(session: Session, invitations: Sequence[Invitation]) -> list[Invited]:
     """Return the progress of these addresses, in the same order."""
-    people = [one.annotator_id for one in invitations if one.annotator_id is not None]
+    people = [
+        invitation.annotator_id for invitation in invitations if invitation.annotator_id is not None
+    ]
     rows = session.execute(
         select(
             Annotator.id,
@@ -183,8 +185,8 @@ def invited(session: Session, invitations: Sequence[Invitation]) -> list[Invited
     )
     known = {who: (position, int(done), finished) for who, position, done, finished in rows}
     return [
-        Invited(one, *known[one.annotator_id])
-        if one.annotator_id in known
-        else Invited(one, None, 0, 0)
-        for one in invitations
+        Invited(invitation, *known[invitation.annotator_id])
+        if invitation.annotator_id in known
+        else Invited(invitation, None, 0, 0)
+        for invitation in invitations
     ]

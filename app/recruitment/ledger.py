@@ -125,15 +125,17 @@ def _places_cents(session: Session, recruitment: Recruitment) -> int:
     payable = dict(session.execute(to_pay).all())
     screened = dict(session.execute(by_posting.where(_is_owed("screen_out"))).all())
     cents = 0
-    for one in postings:
+    for posting in postings:
         # No new people come to a closed posting, so only the places that are taken are paid.
-        places = one.taken if one.state == "closed" else one.places
-        n = max(places, payable.get(one.id, 0))
-        reward = reward_of(recruitment, one)
-        cents += n * (reward + reward_fee(recruitment.channel, reward, one.places))
-        if one.compensates is not None:
+        places = posting.taken if posting.state == "closed" else posting.places
+        n = max(places, payable.get(posting.id, 0))
+        reward = reward_of(recruitment, posting)
+        cents += n * (reward + reward_fee(recruitment.channel, reward, posting.places))
+        if posting.compensates is not None:
             continue
-        cents += _screen_outs_cents(recruitment, one.places, screened.get(one.id, 0), one.state)
+        cents += _screen_outs_cents(
+            recruitment, posting.places, screened.get(posting.id, 0), posting.state
+        )
     return cents
 
 
@@ -277,7 +279,7 @@ def _earlier(
         (Payment.submission_id, submission),
     ):
         if row is not None:
-            found = session.scalar(
+            payment = session.scalar(
                 select(Payment).where(
                     column == row.id,
                     Payment.rule == rule,
@@ -285,8 +287,8 @@ def _earlier(
                     or_(Payment.state != "cancelled", Payment.kind == "bonus"),
                 )
             )
-            if found is not None:
-                return found
+            if payment is not None:
+                return payment
     return None
 
 
@@ -298,10 +300,10 @@ def _make_due(session: Session, recruitment: Recruitment, payment: Payment) -> N
     """Change a payment from held to due if the limit allows it."""
     payment.state, payment.due_at, payment.why = "due", datetime.now(UTC), ""
     session.flush()
-    found = commitments(session, recruitment)
+    committed = commitments(session, recruitment)
     # Finished work is paid before what others may still do.
-    ahead = found.at_work_cents if payment.kind in ("reward", "screen_out") else 0
-    if found.left_cents is not None and found.left_cents + ahead < 0:
+    ahead = committed.at_work_cents if payment.kind in ("reward", "screen_out") else 0
+    if committed.left_cents is not None and committed.left_cents + ahead < 0:
         payment.state, payment.why = "held", OVER_LIMIT
         session.flush()
 
@@ -376,8 +378,8 @@ def mark_paid(payment: Payment, external_id: str) -> None:
 def _with_recruitment(session: Session, payment_id: UUID) -> tuple[Payment, Recruitment]:
     """Return both with their rows locked. The recruitment is locked first because its limit may be
     checked."""
-    found = session.get_one(Payment, payment_id)
-    recruitment = locked(session, Recruitment, found.recruitment_id)
+    payment = session.get_one(Payment, payment_id)
+    recruitment = locked(session, Recruitment, payment.recruitment_id)
     return locked(session, Payment, payment_id), recruitment
 
 
@@ -396,7 +398,7 @@ def in_money(cents: int, currency: str) -> str:
 def cost_of_places(recruitment: Recruitment, places: list[int]) -> int:
     """Return what postings of these sizes cost together with fees, in cents."""
     return sum(
-        posting_cost(recruitment.channel, recruitment.reward_cents, one).total_cents
-        + _screen_outs_cents(recruitment, one, 0, "open")
-        for one in places
+        posting_cost(recruitment.channel, recruitment.reward_cents, size).total_cents
+        + _screen_outs_cents(recruitment, size, 0, "open")
+        for size in places
     )

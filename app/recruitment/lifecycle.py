@@ -12,14 +12,14 @@ from app.core.database import locked
 from app.recruitment import calls
 from app.recruitment.models import ChannelAccount, ChannelCall, Posting, Recruitment
 
-Deed = Literal["pause", "resume", "stop"]
+Action = Literal["pause", "resume", "stop"]
 
 
-def move(session: Session, recruitment: Recruitment, deed: Deed) -> None:
+def move(session: Session, recruitment: Recruitment, action: Action) -> None:
     """Have all postings paused, resumed or stopped. The caller must hold the recruitment's row
     lock."""
-    recruitment.state = {"pause": "paused", "resume": "open", "stop": "stopped"}[deed]
-    if deed == "stop":
+    recruitment.state = {"pause": "paused", "resume": "open", "stop": "stopped"}[action]
+    if action == "stop":
         recruitment.stopped_at = datetime.now(UTC)
     for posting in session.scalars(
         select(Posting).where(
@@ -29,9 +29,9 @@ def move(session: Session, recruitment: Recruitment, deed: Deed) -> None:
             Posting.compensates.is_(None),
         )
     ):
-        if deed == "stop" and _withdrawn(session, posting):
+        if action == "stop" and _withdrawn(session, posting):
             continue
-        calls.ask(session, recruitment, deed, posting=posting)
+        calls.ask(session, recruitment, action, posting=posting)
 
 
 def _withdrawn(session: Session, posting: Posting) -> bool:
@@ -57,8 +57,8 @@ def pause_all(session: Session, campaign_id: UUID) -> None:
         Recruitment.channel != "link",
         Recruitment.state == "open",
     )
-    for found in session.scalars(query).all():
-        recruitment = locked(session, Recruitment, found)
+    for recruitment_id in session.scalars(query).all():
+        recruitment = locked(session, Recruitment, recruitment_id)
         if recruitment.state == "open":
             move(session, recruitment, "pause")
 
@@ -82,7 +82,7 @@ def stop_paid_by(session: Session, campaign_id: UUID, account_id: UUID) -> None:
 
 def _stop(session: Session, chosen: Select[UUID]) -> None:
     live = chosen.where(Recruitment.channel != "link", Recruitment.state.in_(("open", "paused")))
-    for found in session.scalars(live).all():
-        recruitment = locked(session, Recruitment, found)
+    for recruitment_id in session.scalars(live).all():
+        recruitment = locked(session, Recruitment, recruitment_id)
         if recruitment.state in ("open", "paused"):
             move(session, recruitment, "stop")

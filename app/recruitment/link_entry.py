@@ -209,8 +209,8 @@ def _with_code(session: Session, campaign_id: UUID, sentence: str, code: str) ->
     """Add the completion code, because someone who returns after the end may have lost the page
     that showed it."""
     campaign = session.get_one(Campaign, campaign_id)
-    told = annotation_of(campaign.annotation).completion == "code"
-    return f"{sentence} Your completion code is {code}." if told else sentence
+    shows_code = annotation_of(campaign.annotation).completion == "code"
+    return f"{sentence} Your completion code is {code}." if shows_code else sentence
 
 
 def _require_place_again(session: Session, link: Recruitment, assignment: Assignment) -> None:

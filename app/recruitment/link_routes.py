@@ -61,9 +61,9 @@ def make_link(
         places=body.places,
         reward_cents=body.reward_cents,
     )
-    made = links.make_link(session, account, campaign_id, plan)
-    response.headers["Location"] = f"/api/v1/campaigns/{campaign_id}/links/{made.id}"
-    return _link_out(session, made)
+    link = links.make_link(session, account, campaign_id, plan)
+    response.headers["Location"] = f"/api/v1/campaigns/{campaign_id}/links/{link.id}"
+    return _link_out(session, link)
 
 
 @api.get("/links")
@@ -75,9 +75,9 @@ def list_links(
     query = select(Recruitment).where(
         Recruitment.campaign_id == campaign.id, Recruitment.channel == "link"
     )
-    found = [link for (link,) in paging.rows(session, query, Recruitment.id)]
-    work = links.work_of(session, found)
-    return paging.page([LinkOut.of(link, campaign, work[link.id]) for link in found])
+    rows = [link for (link,) in paging.rows(session, query, Recruitment.id)]
+    work = links.work_of(session, rows)
+    return paging.page([LinkOut.of(link, campaign, work[link.id]) for link in rows])
 
 
 @api.get("/links/{link_id}")
@@ -114,12 +114,16 @@ def make_invitations(
     """Make personal addresses: one for each person on a list, or a number of single-use ones. This
     response is the only one that contains the addresses."""
     if body.number is not None:
-        made = invitations.make_addresses(session, account, campaign_id, link_id, body.number)
-        return InvitationsMade(addresses=[NewAddressOut.of(one) for one in made], bad_lines=[])
-    made, bad = invitations.invite_people(session, account, campaign_id, link_id, body.people or "")
+        addresses = invitations.make_addresses(session, account, campaign_id, link_id, body.number)
+        return InvitationsMade(
+            addresses=[NewAddressOut.of(address) for address in addresses], bad_lines=[]
+        )
+    addresses, bad = invitations.invite_people(
+        session, account, campaign_id, link_id, body.people or ""
+    )
     return InvitationsMade(
-        addresses=[NewAddressOut.of(one) for one in made],
-        bad_lines=[BadLineOut.of(one) for one in bad],
+        addresses=[NewAddressOut.of(address) for address in addresses],
+        bad_lines=[BadLineOut.of(line) for line in bad],
     )
 
 
@@ -134,8 +138,10 @@ def list_invitations(
     """List a link's personal addresses and how far their people have got."""
     link = links.get_link(session, account, campaign_id, link_id)
     query = select(Invitation).where(Invitation.recruitment_id == link.id)
-    found = [one for (one,) in paging.rows(session, query, Invitation.number)]
-    return paging.page([InvitationOut.of(one) for one in invitations.invited(session, found)])
+    rows = [invitation for (invitation,) in paging.rows(session, query, Invitation.number)]
+    return paging.page(
+        [InvitationOut.of(invited) for invited in invitations.invited(session, rows)]
+    )
 
 
 @api.post("/links/{link_id}/invitations/{invitation_id}/revoke")
@@ -148,9 +154,9 @@ def revoke_invitation(
 ) -> InvitationOut:
     """Withdraw an address so that it can no longer be used. Work that was started ends, and its
     completed part is owed."""
-    found = invitations.revoke(session, account, campaign_id, link_id, invitation_id)
+    invitation = invitations.revoke(session, account, campaign_id, link_id, invitation_id)
     session.flush()
-    [shown] = invitations.invited(session, [found])
+    [shown] = invitations.invited(session, [invitation])
     return InvitationOut.of(shown)
 
 

@@ -123,7 +123,7 @@ class NewInvitations(BaseModel, extra="forbid"):
     number: StrictInt | None = None
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> "NewInvitations":
+    def _people_or_number(self) -> "NewInvitations":
         if (self.people is None) == (self.number is None):
             raise ValueError("give either people or a number of addresses")
         return self
@@ -135,8 +135,8 @@ class NewAddressOut(BaseModel):
     address: str
 
     @classmethod
-    def of(cls, made: NewAddress) -> "NewAddressOut":
-        return cls(**vars(made))
+    def of(cls, address: NewAddress) -> "NewAddressOut":
+        return cls(**vars(address))
 
 
 class BadLineOut(BaseModel):
@@ -145,8 +145,8 @@ class BadLineOut(BaseModel):
     why: str
 
     @classmethod
-    def of(cls, found: BadLine) -> "BadLineOut":
-        return cls(**vars(found))
+    def of(cls, line: BadLine) -> "BadLineOut":
+        return cls(**vars(line))
 
 
 class InvitationsMade(BaseModel):
@@ -175,20 +175,20 @@ class InvitationOut(BaseModel):
     created_at: datetime
 
     @classmethod
-    def of(cls, found: Invited) -> "InvitationOut":
-        one = found.invitation
+    def of(cls, invited: Invited) -> "InvitationOut":
+        invitation = invited.invitation
         return cls.model_validate(
             {
-                "id": one.id,
-                "number": one.number,
-                "person": one.label,
-                "state": found.state,
-                "annotator": found.annotator,
-                "n_answered": found.n_answered,
-                "n_finished": found.n_finished,
-                "used_at": one.used_at,
-                "revoked_at": one.revoked_at,
-                "created_at": one.created_at,
+                "id": invitation.id,
+                "number": invitation.number,
+                "person": invitation.label,
+                "state": invited.state,
+                "annotator": invited.annotator,
+                "n_answered": invited.n_answered,
+                "n_finished": invited.n_finished,
+                "used_at": invitation.used_at,
+                "revoked_at": invitation.revoked_at,
+                "created_at": invitation.created_at,
             }
         )
 

@@ -25,8 +25,8 @@ from app.recruitment.settings import PERSONAL, checked_settings, link_settings
 
 MOST_PLACES = 1_000_000
 MOST_REWARD_CENTS = 10_000_000
-Deed = Literal["pause", "resume", "stop"]
-FROM: dict[Deed, tuple[str, ...]] = {
+Action = Literal["pause", "resume", "stop"]
+FROM: dict[Action, tuple[str, ...]] = {
     "pause": ("open",),
     "resume": ("paused", "stopped"),
     "stop": ("open", "paused"),
@@ -90,7 +90,7 @@ def make_link(session: Session, account: Account, campaign_id: UUID, plan: LinkP
     )
     session.add(link)
     session.flush()
-    return _told(session, account, link, "made", access=settings["access"])
+    return _record_change(session, account, link, "made", access=settings["access"])
 
 
 def change_link(
@@ -125,20 +125,20 @@ def change_link(
         raise InvalidInput("Choose a password for the link.", code="bad_password")
     elif access != "password":
         link.password_hash = None
-    return _told(session, account, link, "changed", fields=sorted(values))
+    return _record_change(session, account, link, "changed", fields=sorted(values))
 
 
 def act_on_link(
-    session: Session, account: Account, campaign_id: UUID, link_id: UUID, deed: Deed
+    session: Session, account: Account, campaign_id: UUID, link_id: UUID, action: Action
 ) -> Recruitment:
     """Pause, stop or reopen a link. While it is closed, no new people can start, and people at work
     continue. Raises Conflict."""
     link = get_link(session, account, campaign_id, link_id, edit=True)
-    if link.state not in FROM[deed]:
-        raise Conflict(f"You can't {deed} this link because it is {link.state}.")
-    link.state = {"pause": "paused", "resume": "open", "stop": "stopped"}[deed]
-    link.stopped_at = datetime.now(UTC) if deed == "stop" else None
-    return _told(session, account, link, deed)
+    if link.state not in FROM[action]:
+        raise Conflict(f"You can't {action} this link because it is {link.state}.")
+    link.state = {"pause": "paused", "resume": "open", "stop": "stopped"}[action]
+    link.stopped_at = datetime.now(UTC) if action == "stop" else None
+    return _record_change(session, account, link, action)
 
 
 def get_link(
@@ -147,10 +147,10 @@ def get_link(
     """Return a link of a campaign that the account can see, with its row locked if `edit` is set.
     Raises NotFound."""
     campaign = get_campaign(session, account, campaign_id, edit=edit)
-    found = session.get(Recruitment, link_id)
-    if found is None or found.channel != "link" or found.campaign_id != campaign.id:
+    link = session.get(Recruitment, link_id)
+    if link is None or link.channel != "link" or link.campaign_id != campaign.id:
         raise NotFound("This campaign has no such link.")
-    return locked(session, Recruitment, found.id) if edit else found
+    return locked(session, Recruitment, link.id) if edit else link
 
 
 def work_of(session: Session, links: Sequence[Recruitment]) -> dict[UUID, LinkWork]:
@@ -185,17 +185,17 @@ def work_of(session: Session, links: Sequence[Recruitment]) -> dict[UUID, LinkWo
         .where(Invitation.recruitment_id.in_(ids))
         .group_by(Invitation.recruitment_id)
     )
-    did = {one: counts for one, *counts in people}
-    cents = {one: sums for one, *sums in money}
-    asked = {one: counts for one, *counts in invitations}
-    found = {}
-    for one in ids:
-        finished, at_work, left = did.get(one, (0, 0, 0))
-        committed, paid = cents.get(one, (0, 0))
-        invited, used = asked.get(one, (0, 0))
+    did = {link_id: counts for link_id, *counts in people}
+    cents = {link_id: sums for link_id, *sums in money}
+    asked = {link_id: counts for link_id, *counts in invitations}
+    work = {}
+    for link_id in ids:
+        finished, at_work, left = did.get(link_id, (0, 0, 0))
+        committed, paid = cents.get(link_id, (0, 0))
+        invited, used = asked.get(link_id, (0, 0))
         owed = (committed or 0) - (paid or 0)
-        found[one] = LinkWork(finished, at_work, left, owed, paid or 0, invited, used)
-    return found
+        work[link_id] = LinkWork(finished, at_work, left, owed, paid or 0, invited, used)
+    return work
 
 
 def _name(text: str) -> str:
@@ -216,7 +216,7 @@ def _reward(cents: int) -> int:
     return cents
 
 
-def _told(
+def _record_change(
     session: Session, account: Account, link: Recruitment, event: str, **details: Any
 ) -> Recruitment:
     record_audit(

@@ -95,7 +95,7 @@ def renew_secret(
     secret_access_key: Key = "",
     token: Key = "",
 ) -> Response:
-    found = accounts.get_account(session, account, channel_account_id)
+    channel_account = accounts.get_account(session, account, channel_account_id)
     sent = {
         "access_key_id": access_key_id,
         "secret_access_key": secret_access_key,
@@ -103,7 +103,9 @@ def renew_secret(
     }
     try:
         with session.begin_nested():
-            accounts.renew_secret(session, account, found.id, _secret(found.channel, sent))
+            accounts.renew_secret(
+                session, account, channel_account.id, _secret(channel_account.channel, sent)
+            )
     except LikewiseError as error:
         return _page(request, session, account, error)
     return RedirectResponse(ADDRESS, status_code=303)
@@ -113,10 +115,10 @@ def renew_secret(
 def remove_account(
     request: Request, session: DatabaseSession, account: Paying, channel_account_id: UUID
 ) -> Response:
-    found = accounts.get_account(session, account, channel_account_id)
+    channel_account = accounts.get_account(session, account, channel_account_id)
     try:
         with session.begin_nested():
-            accounts.remove_account(session, account, found.id)
+            accounts.remove_account(session, account, channel_account.id)
     except LikewiseError as error:
         return _page(request, session, account, error)
     return RedirectResponse(ADDRESS, status_code=303)
@@ -128,8 +130,8 @@ def check_account(
 ) -> Response:
     """Check the account on the platform. The result is stored with the account and shown on the
     page."""
-    found = accounts.get_account(session, account, channel_account_id)
-    account_id, channel_account_id = account.id, found.id
+    channel_account = accounts.get_account(session, account, channel_account_id)
+    account_id, channel_account_id = account.id, channel_account.id
     # No transaction stays open while the platform is asked.
     session.commit()
     accounts.check_account(account_id, channel_account_id)

@@ -96,8 +96,8 @@ def owed_csv(session: Session, campaign: Campaign, state: str | None) -> Iterato
     query = owed_query(campaign).order_by(Payment.id).execution_options(yield_per=ROWS)
     if state is not None:
         query = query.where(Payment.state == state)
-    for found in session.execute(query):
-        row = owed_row(campaign, *found)
+    for record in session.execute(query):
+        row = owed_row(campaign, *record)
         cents = row.payment.amount_cents
         yield csv_line(
             [
@@ -121,7 +121,7 @@ def mark_paid(
     """Mark payments as paid by the requester: either all of them or none. Return how many were
     marked. Payments that are already paid stay as they are. Raises NotFound, Conflict."""
     campaign = get_campaign(session, account, campaign_id, edit=True)
-    found = session.scalars(
+    payments = session.scalars(
         select(Payment)
         .where(
             Payment.id.in_(payment_ids),
@@ -131,12 +131,12 @@ def mark_paid(
         .order_by(Payment.id)
         .with_for_update()
     ).all()
-    if len(found) != len(set(payment_ids)):
+    if len(payments) != len(set(payment_ids)):
         raise NotFound("Some of these are not payments that you make for this campaign yourself.")
-    given_up = [one for one in found if one.state not in ("due", "paid")]
+    given_up = [payment for payment in payments if payment.state not in ("due", "paid")]
     if given_up:
         raise Conflict(f"You can't mark a payment as paid when it is {given_up[0].state}.")
-    due = [one for one in found if one.state == "due"]
+    due = [payment for payment in payments if payment.state == "due"]
     for payment in due:
         ledger.mark_paid(payment, "")
         payment.why = note.strip() or "Paid by you."

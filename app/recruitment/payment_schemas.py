@@ -167,8 +167,8 @@ class DifferenceOut(BaseModel):
     earned_cents: int | None
 
     @classmethod
-    def of(cls, found: Difference) -> "DifferenceOut":
-        return cls(**vars(found))
+    def of(cls, difference: Difference) -> "DifferenceOut":
+        return cls(**vars(difference))
 
 
 class ReconciliationOut(BaseModel):
@@ -183,12 +183,12 @@ class ReconciliationOut(BaseModel):
     differences: list[DifferenceOut]
 
     @classmethod
-    def of(cls, found: Reconciliation, recruitment: Recruitment) -> "ReconciliationOut":
+    def of(cls, reconciliation: Reconciliation, recruitment: Recruitment) -> "ReconciliationOut":
         return cls(
-            recruitment_id=found.recruitment_id,
+            recruitment_id=reconciliation.recruitment_id,
             polled_at=recruitment.polled_at,
-            submissions=found.submissions,
-            payments=found.payments,
-            money=MoneyOut.of(found.commitments),
-            differences=[DifferenceOut.of(one) for one in found.differences],
+            submissions=reconciliation.submissions,
+            payments=reconciliation.payments,
+            money=MoneyOut.of(reconciliation.commitments),
+            differences=[DifferenceOut.of(difference) for difference in reconciliation.differences],
         )

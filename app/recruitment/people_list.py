@@ -68,7 +68,7 @@ def _fault(cells: list[str], seen: set[str], known: set[str]) -> str:
         return "no person in this line"
     if len(person) > LONGEST:
         return f"more than {LONGEST} characters"
-    if any(unicodedata.category(one) in ("Cc", "Cs") for one in person):
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in person):
         return "contains characters that can't be displayed"
     if sameness(person) in known:
         return "already has an address"
@@ -80,7 +80,7 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
     the person."""
     text = text.removeprefix("\ufeff")
     first = text.lstrip().partition("\n")[0]
-    delimiter = next((one for one in ",;\t" if one in first), ",")
+    delimiter = next((separator for separator in ",;\t" if separator in first), ",")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: list[str] | None = None
     is_first = True

@@ -55,7 +55,7 @@ def recruitment_out(session: Session, recruitment: Recruitment) -> RecruitmentOu
         currency=recruitment.currency,
         settings=recruitment.settings,
         money=MoneyOut.of(ledger.commitments(session, recruitment)),
-        postings=[PostingOut.of(one) for one in postings],
+        postings=[PostingOut.of(posting) for posting in postings],
         submissions=dict(session.execute(counts).all()),
         n_flagged=session.scalar(flagged) or 0,
         polled_at=recruitment.polled_at,
@@ -106,7 +106,7 @@ def _requests(session: Session, recruitment: Recruitment) -> list[PlannedRequest
     refuse."""
     order = calls.order_of(session, recruitment, sizes_of(recruitment)[0], "0" * 32, 1)
     planned = channel_client(session, recruitment).open().planned(order)
-    return [PlannedRequestOut(name=one.name, body=one.body) for one in planned]
+    return [PlannedRequestOut(name=request.name, body=request.body) for request in planned]
 
 
 def _planned(recruitment: Recruitment) -> list[PlannedPosting]:

@@ -32,7 +32,7 @@ from app.recruitment.channel import (
     PlatformSubmission,
     PostingRef,
     PostingStatus,
-    said_by,
+    redacted_message,
 )
 from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, Submission
 from app.recruitment.settling import settle
@@ -86,12 +86,12 @@ def _begin_poll(session: Session, recruitment_id: UUID) -> PollAttempt | None:
         )
         .order_by(Posting.number)
     )
-    refs = [(one.id, people.posting_ref(recruitment, one)) for one in postings]
+    refs = [(posting.id, people.posting_ref(recruitment, posting)) for posting in postings]
     try:
         client = channel_client(session, recruitment)
         return PollAttempt(recruitment.id, client, refs, datetime.now(UTC))
     except ChannelError as error:
-        recruitment.poll_error = said_by(error)
+        recruitment.poll_error = redacted_message(error)
         recruitment.poll_failures += 1
         return None
 
@@ -118,7 +118,7 @@ def _do_poll(attempt: PollAttempt) -> list[str]:
         try:
             _check_posting(attempt, posting_id, ref)
         except ChannelError as error:
-            problems.append(said_by(error))
+            problems.append(redacted_message(error))
     return problems
 
 
@@ -137,9 +137,9 @@ def _check_posting(attempt: PollAttempt, posting_id: UUID, ref: PostingRef) -> N
         # Checking hundreds of postings takes longer than one claim lasts.
         session.get_one(Recruitment, attempt.row_id).poll_at = claimed_until()
         unsure = bonuses_to_compare(session, posting_id)
-    found = attempt.client.open().bonuses(ref, list(unsure)) if unsure else {}
+    bonuses = attempt.client.open().bonuses(ref, list(unsure)) if unsure else {}
     with transaction() as session:
-        for external_id, cents in found.items():
+        for external_id, cents in bonuses.items():
             session.get_one(Submission, unsure[external_id]).bonus_cents = cents
 
 
@@ -237,23 +237,23 @@ def take_in(session: Session, recruitment_id: UUID, seen: Seen) -> None:
         for row in session.scalars(select(Submission).where(Submission.posting_id == posting.id))
     }
     changed, handed_in = False, []
-    for told in seen.submissions:
-        hashed = people.person_hash(recruitment, told.person)
-        row = known.get((told.external_id, hashed))
+    for submission in seen.submissions:
+        hashed = people.person_hash(recruitment, submission.person)
+        row = known.get((submission.external_id, hashed))
         is_new = row is None
         if row is None:
             row = Submission(
                 recruitment_id=recruitment.id,
                 posting_id=posting.id,
-                external_id=told.external_id,
+                external_id=submission.external_id,
                 person_hash=hashed,
-                state=told.state,
+                state=submission.state,
             )
             session.add(row)
-            handed_in += [row] if told.state in HANDED_IN else []
-        elif row.state not in HANDED_IN and told.state in HANDED_IN:
+            handed_in += [row] if submission.state in HANDED_IN else []
+        elif row.state not in HANDED_IN and submission.state in HANDED_IN:
             handed_in.append(row)
-        is_new = _bring_up_to_date(session, recruitment, row, told) or is_new
+        is_new = _bring_up_to_date(session, recruitment, row, submission) or is_new
         changed |= is_new
         session.flush()
         # Decisions are final, but a submission that waits for something is looked at again.
@@ -287,7 +287,7 @@ def _follow(session: Session, recruitment: Recruitment, posting: Posting, seen: 
     decided on, and a study that was full when we stopped it is stopped again.
     """
     if seen.status.state == "closed" and posting.state == "open":
-        final = sum(one.state == "approved" for one in seen.submissions)
+        final = sum(submission.state == "approved" for submission in seen.submissions)
         full = recruitment.channel == "prolific" and recruitment.state != "stopped"
         if not full or final >= posting.places:
             posting.state, posting.closed_at = "closed", datetime.now(UTC)
@@ -302,14 +302,14 @@ def _follow(session: Session, recruitment: Recruitment, posting: Posting, seen: 
 
 
 def _bring_up_to_date(
-    session: Session, recruitment: Recruitment, row: Submission, told: PlatformSubmission
+    session: Session, recruitment: Recruitment, row: Submission, submission: PlatformSubmission
 ) -> bool:
     before = (row.state, row.assignment_id)
     if row.state not in _FINAL:
-        row.state = told.state
-    row.code, row.seen_at = told.code, datetime.now(UTC)
-    row.accepted_at, row.submitted_at = told.accepted_at, told.submitted_at
-    row.auto_approved_at = told.auto_approved_at
+        row.state = submission.state
+    row.code, row.seen_at = submission.code, datetime.now(UTC)
+    row.accepted_at, row.submitted_at = submission.accepted_at, submission.submitted_at
+    row.auto_approved_at = submission.auto_approved_at
     if row.assignment_id is None:
         posting = session.get_one(Posting, row.posting_id)
         assignment = (

@@ -159,7 +159,7 @@ def _of_bonuses(session: Session, recruitment: Recruitment) -> Iterator[Differen
     for row, cents, paid_at, position in rows:
         seen = row.bonus_cents or 0
         if seen > cents or (seen < cents and paid_at < late):
-            has, says = (ledger.in_money(one, recruitment.currency) for one in (cents, seen))
+            has, says = (ledger.in_money(amount, recruitment.currency) for amount in (cents, seen))
             sentence = f"Bonuses in the ledger: {has}. On the platform: {says}."
             yield Difference("bonus", sentence, row.id, annotator=position)
 

@@ -32,10 +32,10 @@ api = api_router("/campaigns/{campaign_id}/recruitments", "recruitment")
 def _of_campaign(
     session: Session, account: SignedIn, campaign_id: UUID, recruitment_id: UUID
 ) -> Recruitment:
-    found = service.get_recruitment(session, account, recruitment_id)
-    if found.campaign_id != campaign_id:
+    recruitment = service.get_recruitment(session, account, recruitment_id)
+    if recruitment.campaign_id != campaign_id:
         raise NotFound("This campaign has no such recruitment.")
-    return found
+    return recruitment
 
 
 @api.post("", status_code=201)
@@ -64,7 +64,7 @@ def list_recruitments(
         Recruitment.campaign_id == campaign.id, Recruitment.channel != "link"
     )
     rows = paging.rows(session, query, Recruitment.id, newest_first=True)
-    return paging.page([recruitment_out(session, found) for (found,) in rows])
+    return paging.page([recruitment_out(session, recruitment) for (recruitment,) in rows])
 
 
 @api.get("/{recruitment_id}")
@@ -72,8 +72,8 @@ def get_recruitment(
     campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> RecruitmentOut:
     """Return one recruitment with its postings and its money."""
-    found = _of_campaign(session, account, campaign_id, recruitment_id)
-    return recruitment_out(session, found)
+    recruitment = _of_campaign(session, account, campaign_id, recruitment_id)
+    return recruitment_out(session, recruitment)
 
 
 @api.put("/{recruitment_id}")
@@ -106,8 +106,8 @@ def dry_run_recruitment(
 ) -> RecruitmentDryRunOut:
     """Show what opening a draft would publish on the platform, what it would cost, and what
     prevents it."""
-    found = _of_campaign(session, account, campaign_id, recruitment_id)
-    return dry_run_out(session, found)
+    recruitment = _of_campaign(session, account, campaign_id, recruitment_id)
+    return dry_run_out(session, recruitment)
 
 
 @api.post("/{recruitment_id}/open")
@@ -152,8 +152,8 @@ def reconciliation(
     campaign_id: UUID, recruitment_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> ReconciliationOut:
     """Compare the ledger with the platform."""
-    found = _of_campaign(session, account, campaign_id, recruitment_id)
-    return ReconciliationOut.of(report.reconcile(session, found), found)
+    recruitment = _of_campaign(session, account, campaign_id, recruitment_id)
+    return ReconciliationOut.of(report.reconcile(session, recruitment), recruitment)
 
 
 @api.post("/{recruitment_id}/poll", status_code=204)

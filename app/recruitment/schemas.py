@@ -55,16 +55,18 @@ class ChannelAccountOut(BaseModel):
     created_at: datetime
 
     @classmethod
-    def of(cls, found: ChannelAccount) -> "ChannelAccountOut":
+    def of(cls, channel_account: ChannelAccount) -> "ChannelAccountOut":
         return cls(
-            id=found.id,
-            channel=found.channel,
-            name=found.name,
-            environment=found.environment,
-            source=found.source,
-            checked=CheckedOut.model_validate(found.checked) if found.checked else None,
-            checked_at=found.checked_at,
-            created_at=found.created_at,
+            id=channel_account.id,
+            channel=channel_account.channel,
+            name=channel_account.name,
+            environment=channel_account.environment,
+            source=channel_account.source,
+            checked=CheckedOut.model_validate(channel_account.checked)
+            if channel_account.checked
+            else None,
+            checked_at=channel_account.checked_at,
+            created_at=channel_account.created_at,
         )
 
 
@@ -134,13 +136,13 @@ class MoneyOut(BaseModel):
     left_cents: int | None
 
     @classmethod
-    def of(cls, found: Commitments) -> "MoneyOut":
+    def of(cls, commitments: Commitments) -> "MoneyOut":
         return cls(
-            limit_cents=found.limit_cents,
-            committed_cents=found.committed_cents,
-            paid_cents=found.paid_cents,
-            held_cents=found.held_cents,
-            left_cents=found.left_cents,
+            limit_cents=commitments.limit_cents,
+            committed_cents=commitments.committed_cents,
+            paid_cents=commitments.paid_cents,
+            held_cents=commitments.held_cents,
+            left_cents=commitments.left_cents,
         )
 
 
@@ -213,15 +215,15 @@ class EstimateOut(BaseModel):
     currency: str
 
     @classmethod
-    def of(cls, found: Estimate, postings: int, currency: str) -> "EstimateOut":
+    def of(cls, estimate: Estimate, postings: int, currency: str) -> "EstimateOut":
         return cls(
             postings=postings,
-            rewards_cents=found.rewards_cents,
-            fees_cents=found.fees_cents,
-            screen_outs_cents=found.screen_outs_cents,
-            bonuses_cents=found.bonuses_cents,
-            bonus_fees_cents=found.bonus_fees_cents,
-            total_cents=found.total_cents,
+            rewards_cents=estimate.rewards_cents,
+            fees_cents=estimate.fees_cents,
+            screen_outs_cents=estimate.screen_outs_cents,
+            bonuses_cents=estimate.bonuses_cents,
+            bonus_fees_cents=estimate.bonus_fees_cents,
+            total_cents=estimate.total_cents,
             currency=currency,
         )
 

@@ -21,7 +21,7 @@ from app.recruitment import calls, ledger
 from app.recruitment.accounts import get_account, require_payer
 from app.recruitment.estimate import estimate_of, sizes_of
 from app.recruitment.ledger import in_money
-from app.recruitment.lifecycle import Deed, move
+from app.recruitment.lifecycle import Action, move
 from app.recruitment.models import ChannelAccount, Posting, Recruitment
 from app.recruitment.settings import SETTINGS, checked_settings
 
@@ -144,27 +144,27 @@ def open_recruitment(session: Session, account: Account, recruitment_id: UUID) -
         base = get_settings().base_url.rstrip("/")
         url = f"{base}/hooks/prolific/{recruitment.channel_account_id}"
         calls.ask(session, recruitment, "notify", url=url)
-    return _told(session, account, recruitment, "opened", places=recruitment.places)
+    return _record_change(session, account, recruitment, "opened", places=recruitment.places)
 
 
 def problems_before_opening(session: Session, recruitment: Recruitment) -> list[str]:
     """Return what must be fixed before people can be recruited, in plain sentences."""
-    found = []
+    problems = []
     campaign = session.get_one(Campaign, recruitment.campaign_id)
     if campaign.state != "running":
-        found.append(f"The campaign is {campaign.state}. It must be running to recruit people.")
+        problems.append(f"The campaign is {campaign.state}. It must be running to recruit people.")
     is_custom = _environment(session, recruitment) == "custom"
     if not get_settings().base_url.startswith("https://") and not is_custom:
-        found.append(
+        problems.append(
             "Platforms send people only to HTTPS pages. Set LIKEWISE_BASE_URL to this server's "
             "https:// address (docs/operations.md)."
         )
     if recruitment.channel == "prolific" and is_custom and not get_settings().prolific_site:
-        found.append(
+        problems.append(
             "LIKEWISE_PROLIFIC_SITE is not set, so people could not be sent back to the platform. "
             "The operator must set it."
         )
-    return found
+    return problems
 
 
 def _require_ready(session: Session, recruitment: Recruitment) -> None:
@@ -209,7 +209,7 @@ def ask_for_more(
     else:
         _put_up(session, recruitment, places)
     recruitment.places += places
-    return _told(session, account, recruitment, "extended", places=places)
+    return _record_change(session, account, recruitment, "extended", places=places)
 
 
 def _extend(session: Session, recruitment: Recruitment, places: int) -> None:
@@ -247,22 +247,22 @@ def set_limit(
     recruitment.spend_limit_cents = limit_cents
     session.flush()
     ledger.release_within_limit(session, recruitment)
-    return _told(session, account, recruitment, "limit", limit_cents=limit_cents)
+    return _record_change(session, account, recruitment, "limit", limit_cents=limit_cents)
 
 
-def act(session: Session, account: Account, recruitment_id: UUID, deed: Deed) -> Recruitment:
+def act(session: Session, account: Account, recruitment_id: UUID, action: Action) -> Recruitment:
     """Pause, resume or stop. While recruiting is paused or stopped, no new people can take part,
     and people at work can submit and are paid."""
     recruitment = _under_lock(session, account, recruitment_id)
-    if deed == "resume":
+    if action == "resume":
         require_payer(session, account, recruitment)
         _require_ready(session, recruitment)
     # It can be stopped again in case the platform refused the first time.
     allowed = {"pause": ("open",), "resume": ("paused",), "stop": ("open", "paused", "stopped")}
-    if recruitment.state in allowed[deed]:
-        move(session, recruitment, deed)
-        return _told(session, account, recruitment, deed)
-    raise Conflict(f"You can't {deed} this recruitment because it is {recruitment.state}.")
+    if recruitment.state in allowed[action]:
+        move(session, recruitment, action)
+        return _record_change(session, account, recruitment, action)
+    raise Conflict(f"You can't {action} this recruitment because it is {recruitment.state}.")
 
 
 def poll_now(session: Session, account: Account, recruitment_id: UUID) -> None:
@@ -286,11 +286,11 @@ def get_recruitment(
 ) -> Recruitment:
     """Return a recruitment on a platform of a campaign that the account can see, or change if
     `edit` is set. Raises NotFound."""
-    found = session.get(Recruitment, recruitment_id)
-    if found is None or found.channel == "link":
+    recruitment = session.get(Recruitment, recruitment_id)
+    if recruitment is None or recruitment.channel == "link":
         raise NotFound("There is no such recruitment.")
-    get_campaign(session, account, found.campaign_id, edit=edit)
-    return found
+    get_campaign(session, account, recruitment.campaign_id, edit=edit)
+    return recruitment
 
 
 def list_recruitments(session: Session, campaign: Campaign) -> list[Recruitment]:
@@ -301,11 +301,11 @@ def list_recruitments(session: Session, campaign: Campaign) -> list[Recruitment]
 
 
 def _under_lock(session: Session, account: Account, recruitment_id: UUID) -> Recruitment:
-    found = get_recruitment(session, account, recruitment_id, edit=True)
-    return locked(session, Recruitment, found.id)
+    recruitment = get_recruitment(session, account, recruitment_id, edit=True)
+    return locked(session, Recruitment, recruitment.id)
 
 
-def _told(
+def _record_change(
     session: Session, account: Account, recruitment: Recruitment, event: str, **details: Any
 ) -> Recruitment:
     record_audit(

@@ -11,13 +11,13 @@ ChannelName = Literal["link", "mturk", "prolific"]
 COUNTRY = r"^[A-Z]{2}(-[A-Z0-9]{1,3})?$"
 
 
-def _country(found: object) -> object:
+def _country(value: object) -> object:
     """Return a country code as platforms write it. Raises ValueError with examples."""
-    if not isinstance(found, str):
-        return found
-    written = found.strip().upper()
+    if not isinstance(value, str):
+        return value
+    written = value.strip().upper()
     if not re.match(COUNTRY, written):
-        raise ValueError(f"“{found}” is not a country code such as US, GB or US-CA")
+        raise ValueError(f"“{value}” is not a country code such as US, GB or US-CA")
     return written
 
 

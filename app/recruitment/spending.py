@@ -27,20 +27,25 @@ def spending_of(session: Session, campaign: Campaign) -> Spending | None:
     """Return the spending, or None before the campaign's start. Amounts in different currencies
     cannot be added: the campaign's own currency is used if anything is spent in it, otherwise the
     one with the largest amount."""
-    found = session.scalars(
+    recruitments = session.scalars(
         select(Recruitment)
         .where(Recruitment.campaign_id == campaign.id, Recruitment.state != "draft")
         .order_by(Recruitment.id)
     ).all()
-    if not found:
+    if not recruitments:
         return None
     owed = _owed(session, campaign)
     committed = dict.fromkeys([campaign.currency, *owed], 0)
-    for one in found:
-        cents = ledger.commitments(session, one).committed_cents
-        committed[one.currency] = committed.get(one.currency, 0) + cents
-    each = [Spending(one, owed.get(one, 0), cents) for one, cents in committed.items()]
-    own, most = each[0], max(each, key=lambda one: (one.committed_cents, one.owed_cents))
+    for recruitment in recruitments:
+        cents = ledger.commitments(session, recruitment).committed_cents
+        committed[recruitment.currency] = committed.get(recruitment.currency, 0) + cents
+    each = [
+        Spending(currency, owed.get(currency, 0), cents) for currency, cents in committed.items()
+    ]
+    own, most = (
+        each[0],
+        max(each, key=lambda spending: (spending.committed_cents, spending.owed_cents)),
+    )
     return own if own.owed_cents or own.committed_cents else most
 
 

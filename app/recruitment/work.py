@@ -40,7 +40,7 @@ from app.recruitment.channel import (
     ChannelRefused,
     ChannelUnavailable,
     SubmissionRef,
-    said_by,
+    redacted_message,
 )
 from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment
 from app.recruitment.models import Submission as Row
@@ -102,7 +102,7 @@ def _begin_call(session: Session, call_id: UUID) -> CallAttempt | None:
         # `_record_call` records this, because the recruitment would be locked after the call here.
         request = error
     except ChannelError as error:
-        call.state, call.why = "due", said_by(error)
+        call.state, call.why = "due", redacted_message(error)
         call.due_at = datetime.now(UTC) + timedelta(seconds=WRONG_KEYS_SECONDS)
         return None
     return CallAttempt(call.id, client, recruitment.id, call.attempts, request)
@@ -130,9 +130,9 @@ def _record_call(
     if not isinstance(reply, ChannelError):
         calls.finish(session, call, reply)
     elif isinstance(reply, ChannelRefused):
-        calls.fail(session, call, said_by(reply))
+        calls.fail(session, call, redacted_message(reply))
     else:
-        call.state, call.why = "due", said_by(reply)
+        call.state, call.why = "due", redacted_message(reply)
         call.due_at = datetime.now(UTC) + timedelta(seconds=BACKOFF.seconds(attempt.number))
 
 
@@ -195,7 +195,11 @@ def _record_reward(session: Session, attempt: RewardAttempt, error: ChannelError
         if payment.kind == "reward" and posting.compensates is None:
             owe_bonuses(session, recruitment, submission)
     elif isinstance(error, ChannelRefused):
-        payment.state, payment.why, submission.flag = "failed", said_by(error), "payment_failed"
+        payment.state, payment.why, submission.flag = (
+            "failed",
+            redacted_message(error),
+            "payment_failed",
+        )
     else:
         again(payment, error)
     campaign_changed(session, payment.campaign_id)

@@ -68,8 +68,8 @@ class AttributeColumns:
     """The columns `attribute` and `attribute_probability` of exported answers."""
 
     def __init__(self, session: Session, campaign: Campaign) -> None:
-        found = newest_attributes(session, campaign)
-        self._attributes = None if found is None else found[1]
+        newest = newest_attributes(session, campaign)
+        self._attributes = None if newest is None else newest[1]
 
     def of(self, rows: Sequence[AnswerRow]) -> list[Attribute]:
         """Return a pair for each answer; both values are None for one that the model did not learn
@@ -80,8 +80,10 @@ class AttributeColumns:
         # The model did not learn from this answer, although it learned from an equal one of another
         # annotator.
         return [
-            UNKNOWN if found is None or row.left_out else (found.attribute, found.probability)
-            for row, found in zip(rows, self._attributes.find(keys), strict=True)
+            UNKNOWN
+            if attribute is None or row.left_out
+            else (attribute.attribute, attribute.probability)
+            for row, attribute in zip(rows, self._attributes.find(keys), strict=True)
         ]
 
 
@@ -105,14 +107,14 @@ def read_answer_attribute(
     if newest is None or annotator.left_out_at is not None:
         return None
     model, attributes = newest
-    [found] = attributes.find([_key(annotator.position, images, groups or [], unseen)])
-    return None if found is None else _reading(model, found)
+    [attribute] = attributes.find([_key(annotator.position, images, groups or [], unseen)])
+    return None if attribute is None else _reading(model, attribute)
 
 
-def _reading(model: Model, found: AnswerAttribute) -> AttributeReading:
+def _reading(model: Model, learned: AnswerAttribute) -> AttributeReading:
     by_number = {each["index"]: each for each in (model.insight or {})["attributes"]}
-    attribute = None if found.attribute is None else by_number.get(found.attribute)
-    return AttributeReading(model, attribute, found.probability)
+    attribute = None if learned.attribute is None else by_number.get(learned.attribute)
+    return AttributeReading(model, attribute, learned.probability)
 
 
 def _key(

@@ -80,13 +80,13 @@ class KnownColumnsOut(BaseModel):
     attributes: list[AttributeAgreementOut]
 
     @classmethod
-    def of(cls, found: KnownColumns) -> "KnownColumnsOut":
-        overall = (found.model.insight or {}).get("structure") == "pooled"
+    def of(cls, comparison: KnownColumns) -> "KnownColumnsOut":
+        overall = (comparison.model.insight or {}).get("structure") == "pooled"
         return cls(
-            version=found.model.version,
-            n_images=found.n_images,
-            names=found.names,
-            columns=[ComparedColumnOut(**vars(column)) for column in found.columns],
+            version=comparison.model.version,
+            n_images=comparison.n_images,
+            names=comparison.names,
+            columns=[ComparedColumnOut(**vars(column)) for column in comparison.columns],
             attributes=[
                 AttributeAgreementOut(
                     attribute=(row.attribute or {}).get("index"),
@@ -99,10 +99,10 @@ class KnownColumnsOut(BaseModel):
                             balanced_accuracy=cell.balanced_accuracy,
                             chance=1 / column.n_values if column.kind == "categories" else None,
                         )
-                        for cell, column in zip(row.cells, found.columns, strict=True)
+                        for cell, column in zip(row.cells, comparison.columns, strict=True)
                     ],
                 )
-                for row in found.rows
+                for row in comparison.rows
             ],
         )
 

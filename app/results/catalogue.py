@@ -281,8 +281,8 @@ def make(
     if export.of_answers is not None:
         return in_pieces(export.of_answers(session, campaign, options))
     assert export.of_model is not None
-    made = export.of_model(session, campaign, get_model(session, campaign, version))
-    whole = made if isinstance(made, bytes) else b"".join(map(_encoded, made))
+    content = export.of_model(session, campaign, get_model(session, campaign, version))
+    whole = content if isinstance(content, bytes) else b"".join(map(_encoded, content))
     return iter([whole])
 
 

@@ -32,7 +32,7 @@ from app.results.service import get_model
 api = api_router("/campaigns/{campaign_id}/models/{version}", "clusters")
 
 
-def _found(
+def _campaign_and_model(
     session: Session, account: Account, campaign_id: UUID, version: int, *, edit: bool = False
 ) -> tuple[Campaign, Model]:
     campaign = get_campaign(session, account, campaign_id)
@@ -44,7 +44,7 @@ def _found(
 
 
 def _whole(session: Session, campaign: Campaign, clustering: Clustering) -> ClusteringOut:
-    wanted = [position for one in clustering.clusters for position in one["images"]]
+    wanted = [position for cluster in clustering.clusters for position in cluster["images"]]
     images = {image.position: image for image in images_at(session, campaign, wanted)}
     return ClusteringOut.whole(clustering, images)
 
@@ -55,9 +55,9 @@ def list_clusterings(
     campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
 ) -> Page[ClusteringSummary]:
     """List all clusterings of the model, newest first."""
-    _, model = _found(session, account, campaign_id, version)
-    found = clusterings.list_clusterings(session, model)
-    return Page(items=[ClusteringSummary.of(one) for one in found], next=None)
+    _, model = _campaign_and_model(session, account, campaign_id, version)
+    listed = clusterings.list_clusterings(session, model)
+    return Page(items=[ClusteringSummary.of(clustering) for clustering in listed], next=None)
 
 
 @api.post("/clusterings", status_code=201)
@@ -70,11 +70,11 @@ def make_clustering(
     account: SignedIn,
 ) -> ClusteringOut:
     """Cluster the images by their positions in the model."""
-    campaign, model = _found(session, account, campaign_id, version, edit=True)
-    made = clusterings.make_clustering(
+    campaign, model = _campaign_and_model(session, account, campaign_id, version, edit=True)
+    clustering = clusterings.make_clustering(
         session, account, campaign, model, body.algorithm, body.n_clusters, body.name
     )
-    return _whole(session, campaign, made)
+    return _whole(session, campaign, clustering)
 
 
 @api.get("/cluster-suggestion")
@@ -87,7 +87,7 @@ def suggest_clusters(
     algorithm: Algorithm = "k-means",
 ) -> SuggestionOut:
     """Suggest the number of clusters, 2 to 20, that has the largest mean silhouette."""
-    campaign, model = _found(session, account, campaign_id, version)
+    campaign, model = _campaign_and_model(session, account, campaign_id, version)
     return SuggestionOut.of(clusterings.suggest(session, campaign, model, algorithm))
 
 
@@ -102,9 +102,9 @@ def read_clustering(
 ) -> ClusteringOut:
     """Return one clustering: the cluster of every image, and statistics and descriptions of each
     cluster."""
-    campaign, model = _found(session, account, campaign_id, version)
-    found = clusterings.get_clustering(session, model, clustering_id)
-    return _whole(session, campaign, found)
+    campaign, model = _campaign_and_model(session, account, campaign_id, version)
+    clustering = clusterings.get_clustering(session, model, clustering_id)
+    return _whole(session, campaign, clustering)
 
 
 @api.patch("/clusterings/{clustering_id}")
@@ -118,10 +118,10 @@ def rename_clustering(
     account: SignedIn,
 ) -> ClusteringOut:
     """Rename the clustering or some of its clusters."""
-    campaign, model = _found(session, account, campaign_id, version, edit=True)
-    found = clusterings.get_clustering(session, model, clustering_id, edit=True)
-    clusterings.rename(found, body.name, body.names)
-    return _whole(session, campaign, found)
+    campaign, model = _campaign_and_model(session, account, campaign_id, version, edit=True)
+    clustering = clusterings.get_clustering(session, model, clustering_id, edit=True)
+    clusterings.rename(clustering, body.name, body.names)
+    return _whole(session, campaign, clustering)
 
 
 @api.post("/clusterings/{clustering_id}/merge", status_code=201)
@@ -135,12 +135,12 @@ def merge_clusters(
     account: SignedIn,
 ) -> ClusteringOut:
     """Create a clustering in which these clusters are merged into one. The original is kept."""
-    campaign, model = _found(session, account, campaign_id, version, edit=True)
-    found = clusterings.get_clustering(session, model, clustering_id)
-    made = clusterings.merge_clusters(
-        session, account, campaign, model, found, body.clusters, body.name
+    campaign, model = _campaign_and_model(session, account, campaign_id, version, edit=True)
+    clustering = clusterings.get_clustering(session, model, clustering_id)
+    merged = clusterings.merge_clusters(
+        session, account, campaign, model, clustering, body.clusters, body.name
     )
-    return _whole(session, campaign, made)
+    return _whole(session, campaign, merged)
 
 
 @api.delete("/clusterings/{clustering_id}", status_code=204)
@@ -153,9 +153,9 @@ def delete_clustering(
     account: SignedIn,
 ) -> None:
     """Delete a clustering and the names given in it."""
-    campaign, model = _found(session, account, campaign_id, version, edit=True)
-    found = clusterings.get_clustering(session, model, clustering_id, edit=True)
-    clusterings.delete_clustering(session, account, campaign, found)
+    campaign, model = _campaign_and_model(session, account, campaign_id, version, edit=True)
+    clustering = clusterings.get_clustering(session, model, clustering_id, edit=True)
+    clusterings.delete_clustering(session, account, campaign, clustering)
 
 
 @api.get("/clusterings/{clustering_id}/clusters.csv", response_class=Response)
@@ -168,8 +168,8 @@ def export_clusters(
     account: SignedIn,
 ) -> Response:
     """Download one line per image: image, filename, cluster, cluster_name, silhouette."""
-    campaign, model = _found(session, account, campaign_id, version)
-    found = clusterings.get_clustering(session, model, clustering_id)
-    lines = "".join(clusterings.clusters_csv(session, campaign, found))
+    campaign, model = _campaign_and_model(session, account, campaign_id, version)
+    clustering = clusterings.get_clustering(session, model, clustering_id)
+    lines = "".join(clusterings.clusters_csv(session, campaign, clustering))
     headers = {"Content-Disposition": 'attachment; filename="clusters.csv"'}
     return Response(lines.encode(), media_type="text/csv", headers=headers)

@@ -53,10 +53,10 @@ def get_clustering(
     query = select(Clustering).where(
         Clustering.id == clustering_id, Clustering.model_id == model.id
     )
-    found = session.scalar(query.with_for_update() if edit else query)
-    if found is None:
+    clustering = session.scalar(query.with_for_update() if edit else query)
+    if clustering is None:
         raise NotFound("This clustering does not exist in this model.")
-    return found
+    return clustering
 
 
 def make_clustering(
@@ -80,7 +80,7 @@ def make_clustering(
             labels = ImageClusters(n_clusters, algorithm, campaign.seed).fit_predict(vectors)
         except ValueError as error:
             raise InvalidInput(_as_sentence(error), code="cannot_cluster") from error
-        clusters, silhouettes = _told(session, campaign, vectors, labels)
+        clusters, silhouettes = _described(session, campaign, vectors, labels)
     clustering = Clustering(
         model_id=model.id,
         name=name.strip()
@@ -137,14 +137,14 @@ def merge_clusters(
     labels = merged(before, chosen)
     with one_at_a_time():
         vectors = read_vectors(session, model)
-        clusters, silhouettes = _told(session, campaign, vectors, labels)
+        clusters, silhouettes = _described(session, campaign, vectors, labels)
     for index, old in enumerate(clustering.clusters):
         if index not in chosen:
             clusters[int(labels[before == index][0])]["name"] = old["name"]
     names = [clustering.clusters[index]["name"] for index in chosen]
-    joined = name.strip() or ", ".join(dict.fromkeys(one for one in names if one))
+    joined = name.strip() or ", ".join(dict.fromkeys(given for given in names if given))
     clusters[int(labels[before == chosen[0]][0])]["name"] = joined[:MOST_NAME]
-    made = Clustering(
+    merger = Clustering(
         model_id=model.id,
         merged_from=clustering.id,
         name=_unused_name(session, model, _merged_name(clustering.name, len(clusters))),
@@ -154,7 +154,7 @@ def merge_clusters(
         silhouettes=silhouettes,
         clusters=clusters,
     )
-    return _added(session, account, campaign, made, "clustering.merged")
+    return _added(session, account, campaign, merger, "clustering.merged")
 
 
 def rename(clustering: Clustering, name: str | None, names: Mapping[int, str]) -> None:
@@ -162,7 +162,7 @@ def rename(clustering: Clustering, name: str | None, names: Mapping[int, str]) -
     InvalidInput."""
     if name is not None:
         clustering.name = _checked(name) or clustering.name
-    clusters = [dict(one) for one in clustering.clusters]
+    clusters = [dict(cluster) for cluster in clustering.clusters]
     for index, given in names.items():
         if not 0 <= index < len(clusters):
             raise InvalidInput(
@@ -206,11 +206,15 @@ def clusters_csv(session: Session, campaign: Campaign, clustering: Clustering) -
 
 def newest_clusters_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
     """Yield the same for the model's newest clustering; only the header if there is none."""
-    found = list_clusterings(session, model)
-    return clusters_csv(session, campaign, found[0]) if found else iter([csv_line(COLUMNS)])
+    clusterings = list_clusterings(session, model)
+    return (
+        clusters_csv(session, campaign, clusterings[0])
+        if clusterings
+        else iter([csv_line(COLUMNS)])
+    )
 
 
-def _told(
+def _described(
     session: Session, campaign: Campaign, vectors: NDArray[np.float64], labels: NDArray[np.int64]
 ) -> tuple[list[dict[str, Any]], list[float]]:
     """Return what is stored of each cluster, and the silhouette of each image."""
@@ -237,7 +241,7 @@ def described_clusters(
         }
         for index, size in enumerate(figures.sizes)
     ]
-    return clusters, [round(float(one), 6) for one in figures.silhouette]
+    return clusters, [round(float(value), 6) for value in figures.silhouette]
 
 
 def described_answers(
@@ -288,9 +292,9 @@ def _added(
 
 def _unused_name(session: Session, model: Model, name: str) -> str:
     """Return `name`, or "NAME (2)" … if other clusterings of the model have it."""
-    taken = {one.name for one in list_clusterings(session, model)}
+    taken = {clustering.name for clustering in list_clusterings(session, model)}
     names = (f"{name} ({number})" if number > 1 else name for number in count(1))
-    return next(one for one in names if one not in taken)
+    return next(candidate for candidate in names if candidate not in taken)
 
 
 def _merged_name(name: str, n_clusters: int) -> str:

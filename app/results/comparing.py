@@ -59,21 +59,21 @@ def compare_models(
                 code="too_few_in_common",
             )
         try:
-            found = compare(
+            comparison = compare(
                 vectors[rows[known]], others[other_rows[known]], min(k, len(images) - 2)
             )
         except ValueError as error:
             raise InvalidInput(
                 f"These models cannot be compared: {error}.", code="no_comparison"
             ) from None
-        return ComparedModels(len(images), matched_by, found, _placed(images, found))
+        return ComparedModels(len(images), matched_by, comparison, _placed(images, comparison))
 
 
-def _placed(images: list[Image], found: Comparison) -> list[ComparedImage]:
-    alignment = found.alignment
+def _placed(images: list[Image], comparison: Comparison) -> list[ComparedImage]:
+    alignment = comparison.alignment
     axes = np.linalg.svd(alignment.reference, full_matrices=False)[2][:2]
     maps = [_flat(points @ axes.T) for points in (alignment.reference, alignment.aligned)]
-    scale = max(float(np.abs(one).max()) for one in maps)
+    scale = max(float(np.abs(flat).max()) for flat in maps)
     order = np.argsort(-alignment.moved, kind="stable")
     if len(order) > MOST_POINTS:
         # Those that moved most, and a random sample of the others.

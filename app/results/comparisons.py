@@ -26,16 +26,16 @@ def pairs_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
     """Yield one line per informative pair: `same` is 1 for images in one group and 0 for others.
     Two leftovers are not a pair."""
     yield csv_line(PAIR_COLUMNS).encode()
-    for rows in _told(session, campaign):
+    for rows in _answers_by_size(session, campaign):
         images, groups = _arrays(rows)
-        one, other = np.triu_indices(images.shape[1], 1)
-        known = (groups[:, one] >= 0) | (groups[:, other] >= 0)
-        known &= (images[:, one] >= 0) & (images[:, other] >= 0)
-        same = (groups[:, one] == groups[:, other])[known].astype(np.int8)
+        first, second = np.triu_indices(images.shape[1], 1)
+        known = (groups[:, first] >= 0) | (groups[:, second] >= 0)
+        known &= (images[:, first] >= 0) & (images[:, second] >= 0)
+        same = (groups[:, first] == groups[:, second])[known].astype(np.int8)
         answer = np.nonzero(known)[0]
         annotators = np.array([row.annotator for row in rows])[answer]
         grids = np.array([row.grid for row in rows])[answer]
-        yield _csv([annotators, grids, images[:, one][known], images[:, other][known], same])
+        yield _csv([annotators, grids, images[:, first][known], images[:, second][known], same])
 
 
 def triplets_csv(session: Session, campaign: Campaign, per_answer: int) -> Iterator[bytes]:
@@ -45,7 +45,7 @@ def triplets_csv(session: Session, campaign: Campaign, per_answer: int) -> Itera
     answer, drawn at random but the same every time, because one grid of 24 has about 2,000.
     """
     yield csv_line(TRIPLET_COLUMNS).encode()
-    for rows in _told(session, campaign):
+    for rows in _answers_by_size(session, campaign):
         images, groups = _arrays(rows)
         # These values are part of an archive, so that a restored campaign gives the same triplets.
         seeds = [[campaign.seed, row.annotator, *row.images] for row in rows]
@@ -86,7 +86,7 @@ def _drawn(total: int, most: int, seed: list[int]) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(seed).choice(total, most, replace=False))
 
 
-def _told(session: Session, campaign: Campaign) -> Iterator[Sequence[AnswerRow]]:
+def _answers_by_size(session: Session, campaign: Campaign) -> Iterator[Sequence[AnswerRow]]:
     """Yield answers of annotators who are not left out, with those of one size together."""
     for rows in read_answers(session, campaign, left_out=False):
         for start in range(0, len(rows), ANSWERS_AT_ONCE):

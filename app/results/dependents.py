@@ -38,22 +38,22 @@ def dependents_of(session: Session, collection: Collection) -> Dependents:
     )
     return Dependents(
         n_images=collection.n_images,
-        n_answers=sum(one.n_answers for one in campaigns),
+        n_answers=sum(campaign.n_answers for campaign in campaigns),
         n_annotators=n_annotators or 0,
-        n_models=sum(one.n_models for one in campaigns),
+        n_models=sum(campaign.n_models for campaign in campaigns),
         campaigns=campaigns,
         refusal=_refusal(campaigns),
     )
 
 
 def _refusal(campaigns: list[DependentCampaign]) -> str | None:
-    going_on = [one for one in campaigns if one.state in ("running", "paused")]
+    going_on = [campaign for campaign in campaigns if campaign.state in ("running", "paused")]
     if going_on:
         return (
             "This collection cannot be deleted while people may be answering its campaigns: "
             f"{names(going_on)}. Finish the campaign first."
         )
-    learning = [one for one in campaigns if one.is_learning]
+    learning = [campaign for campaign in campaigns if campaign.is_learning]
     if learning:
         return (
             "This collection cannot be deleted while a model is being trained on it: "

@@ -74,7 +74,7 @@ class ExportsOut(BaseModel):
 def list_exports(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> ExportsOut:
     """List the exports that are available for the campaign, and what each needs."""
     campaign = get_campaign(session, account, campaign_id)
-    files = [ExportOut.of(one, campaign) for one in exports_of(campaign)]
+    files = [ExportOut.of(export, campaign) for export in exports_of(campaign)]
     return ExportsOut(version=EXPORT_VERSION, files=files)
 
 

@@ -83,7 +83,7 @@ def count_evidence(
         .join(Annotator, Answer.annotator_id == Annotator.id)
         .join(shown, literal(True))
         .where(
-            _told(campaign, [image]),
+            _showed_all(campaign, [image]),
             shown.c.image.in_(others),
             _was_seen(shown.c.image),
         )
@@ -107,7 +107,7 @@ def read_evidence(session: Session, campaign: Campaign, image: int, other: int) 
             )
     if image == other:
         raise InvalidInput("Choose two different images.", code="same_image")
-    found = count_evidence(session, campaign, image, [other])
+    counts = count_evidence(session, campaign, image, [other])
     first, second = images_at(session, campaign, [image, other])
     votes = CHOICES if KINDS[campaign.kind].votes else ()
     # As above.
@@ -115,7 +115,7 @@ def read_evidence(session: Session, campaign: Campaign, image: int, other: int) 
         newest = session.execute(_newest(campaign, image, other)).all()
     return Evidence(
         images=(first, second),
-        counts=found.get(other, Counts()),
+        counts=counts.get(other, Counts()),
         answers=[_shared(votes, *row) for row in newest],
     )
 
@@ -136,7 +136,7 @@ def _newest(campaign: Campaign, image: int, other: int) -> Select[Any]:
         .join(Grid, Answer.grid_id == Grid.id)
         .join(Round, Grid.round_id == Round.id)
         .join(Annotator, Answer.annotator_id == Annotator.id)
-        .where(_told(campaign, [image, other]), together | apart)
+        .where(_showed_all(campaign, [image, other]), together | apart)
         .order_by(Answer.submitted_at.desc(), Answer.id)
         .limit(NEWEST)
     )
@@ -154,14 +154,14 @@ def _shared(
 ) -> SharedAnswer:
     names = votes or words
 
-    def said(group: int) -> str:
+    def group_name(group: int) -> str:
         return names[group] if 0 <= group < len(names) else ""
 
     verdict: Literal["together", "apart"] = "together" if own == its else "apart"
-    return SharedAnswer(answer, number, annotator, at, verdict, (said(own), said(its)))
+    return SharedAnswer(answer, number, annotator, at, verdict, (group_name(own), group_name(its)))
 
 
-def _told(campaign: Campaign, images: list[int]) -> ColumnElement[bool]:
+def _showed_all(campaign: Campaign, images: list[int]) -> ColumnElement[bool]:
     """Select answers that models learn from, to grids with these images, all of them seen."""
     return and_(
         Grid.campaign_id == campaign.id,
@@ -181,14 +181,14 @@ def _group_of(image: int) -> ColumnElement[Any]:
     """Return SQL for the group in which an answer put the image. PostgreSQL counts array elements
     from 1, and so does array_position."""
     groups: Any = Answer.groups
-    found: ColumnElement[Any] = groups[func.array_position(Grid.images, image)]
-    return found
+    group: ColumnElement[Any] = groups[func.array_position(Grid.images, image)]
+    return group
 
 
 def _verdicts(
     campaign: Campaign, own: ColumnElement[Any], its: ColumnElement[Any]
 ) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     if KINDS[campaign.kind].votes:
-        told = and_(own.in_((YES, NO)), its.in_((YES, NO)))
-        return and_(own == its, told), and_(own != its, told)
+        decided = and_(own.in_((YES, NO)), its.in_((YES, NO)))
+        return and_(own == its, decided), and_(own != its, decided)
     return and_(own == its, own >= 0), own != its

@@ -56,8 +56,8 @@ def read_answer_attribute(
     """Return the attribute that an answer is about, by the newest model, and its probability. It is
     null if the model does not assign attributes to answers, or did not learn from this one."""
     campaign = get_campaign(session, account, campaign_id)
-    found = answer_attributes.read_answer_attribute(session, campaign, answer_id)
-    return None if found is None else AnswerAttributeOut.of(found)
+    reading = answer_attributes.read_answer_attribute(session, campaign, answer_id)
+    return None if reading is None else AnswerAttributeOut.of(reading)
 
 
 @api.get("/models/{version}/known-columns")
@@ -93,5 +93,5 @@ def compare_models(
     other = get_campaign(session, account, other_campaign or campaign_id)
     model = service.get_model(session, campaign, version)
     other_model = service.get_model(session, other, other_version)
-    found = comparing.compare_models(session, campaign, model, other, other_model, k)
-    return ComparisonOut.of(found)
+    comparison = comparing.compare_models(session, campaign, model, other, other_model, k)
+    return ComparisonOut.of(comparison)

@@ -68,9 +68,9 @@ class AxisOut(BaseModel):
 
     @classmethod
     def of(cls, axis: Axis) -> "AxisOut":
-        told = {name: value for name, value in vars(axis).items() if name != "images"}
+        fields = {name: value for name, value in vars(axis).items() if name != "images"}
         placed = [PlacedImage(**_shown(image), place=place) for image, place in axis.images]
-        return cls(**told, images=placed)
+        return cls(**fields, images=placed)
 
 
 class SharedAnswerOut(BaseModel):
@@ -97,17 +97,17 @@ class PairEvidenceOut(BaseModel):
 
     @classmethod
     def of(cls, evidence: Evidence) -> "PairEvidenceOut":
-        image, other = (ShownImage.of(one) for one in evidence.images)
+        image, other = (ShownImage.of(shown) for shown in evidence.images)
         answers = [
             SharedAnswerOut(
-                id=one.id,
-                round=one.round_number,
-                annotator=one.annotator,
-                submitted_at=one.submitted_at,
-                verdict=one.verdict,
-                words=one.words,
+                id=answer.id,
+                round=answer.round_number,
+                annotator=answer.annotator,
+                submitted_at=answer.submitted_at,
+                verdict=answer.verdict,
+                words=answer.words,
             )
-            for one in evidence.answers
+            for answer in evidence.answers
         ]
         return cls(image=image, other=other, answers=answers, **vars(evidence.counts))
 
@@ -157,26 +157,26 @@ class ComparisonOut(BaseModel):
 
     @classmethod
     def of(cls, compared: ComparedModels) -> "ComparisonOut":
-        found = compared.comparison
+        comparison = compared.comparison
         return cls(
             n_images=compared.n_images,
             matched_by=compared.matched_by,
-            k=found.k,
-            disparity=FigureOut.of(found.disparity),
-            overlap=FigureOut.of(found.overlap),
-            rank_correlation=FigureOut.of(found.rank_correlation),
+            k=comparison.k,
+            disparity=FigureOut.of(comparison.disparity),
+            overlap=FigureOut.of(comparison.overlap),
+            rank_correlation=FigureOut.of(comparison.rank_correlation),
             points=[
                 ComparedPoint(
-                    image=one.image.position,
-                    url=image_url(one.image),
-                    filename=one.image.filename,
-                    x=one.place[0],
-                    y=one.place[1],
-                    other_x=one.other_place[0],
-                    other_y=one.other_place[1],
-                    moved=one.moved,
+                    image=point.image.position,
+                    url=image_url(point.image),
+                    filename=point.image.filename,
+                    x=point.place[0],
+                    y=point.place[1],
+                    other_x=point.other_place[0],
+                    other_y=point.other_place[1],
+                    moved=point.moved,
                 )
-                for one in compared.images
+                for point in compared.images
             ],
         )
 
@@ -268,10 +268,10 @@ class ClusteringOut(ClusteringSummary):
         """Build the body; `images` holds at least the typical images, by position."""
         clusters = [
             ClusterOut(
-                **{name: value for name, value in one.items() if name != "images"},
+                **{name: value for name, value in cluster.items() if name != "images"},
                 index=index,
-                images=[ShownImage.of(images[position]) for position in one["images"]],
+                images=[ShownImage.of(images[position]) for position in cluster["images"]],
             )
-            for index, one in enumerate(clustering.clusters)
+            for index, cluster in enumerate(clustering.clusters)
         ]
         return cls(**_summary(clustering), labels=clustering.labels, clusters=clusters)

@@ -83,8 +83,8 @@ def answers_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
     attributes = AttributeColumns(session, campaign)
     yield csv_line(ANSWER_COLUMNS).encode()
     for rows in read_answers(session, campaign):
-        found = zip(rows, attributes.of(rows), strict=True)
-        yield "".join(_lines(row, names, attribute) for row, attribute in found).encode()
+        answers = zip(rows, attributes.of(rows), strict=True)
+        yield "".join(_lines(row, names, attribute) for row, attribute in answers).encode()
 
 
 def _lines(row: AnswerRow, names: dict[int, str], attribute: Attribute) -> str:
@@ -108,9 +108,11 @@ def answers_jsonl(session: Session, campaign: Campaign) -> Iterator[bytes]:
     names = filenames(session, campaign)
     attributes = AttributeColumns(session, campaign)
     for rows in read_answers(session, campaign):
-        found = zip(rows, attributes.of(rows), strict=True)
-        records = (_record(row, names, attribute) for row, attribute in found)
-        yield b"".join([orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE) for one in records])
+        answers = zip(rows, attributes.of(rows), strict=True)
+        records = (_record(row, names, attribute) for row, attribute in answers)
+        yield b"".join(
+            [orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE) for record in records]
+        )
 
 
 def _record(row: AnswerRow, names: dict[int, str], attribute: Attribute) -> dict[str, Any]:
@@ -143,7 +145,7 @@ def answers_parquet(session: Session, campaign: Campaign) -> Iterator[bytes]:
         waiting: list[pa.RecordBatch] = []
         for rows in read_answers(session, campaign):
             waiting.append(_batch(rows, names, attributes.of(rows)))
-            if sum(one.num_rows for one in waiting) >= ROW_GROUP:
+            if sum(batch.num_rows for batch in waiting) >= ROW_GROUP:
                 writer.write_table(pa.Table.from_batches(waiting))
                 waiting.clear()
                 yield drain.taken()
@@ -192,8 +194,8 @@ def quality_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
     for score in read_scores(session, campaign):
         cells: list[Any] = []
         for kind in KINDS:
-            found = getattr(score, kind)
-            cells += [found.mean, found.band, found.n] if found else ["", "", 0]
+            figures = getattr(score, kind)
+            cells += [figures.mean, figures.band, figures.n] if figures else ["", "", 0]
         times = [getattr(score.annotator, name) for name in MEASURES]
         head = [score.annotator.position, score.n_answers, score.verdict]
         tail = [score.n_one_group, score.seconds, score.hasty]

@@ -56,21 +56,21 @@ class Insight:
 
 def read_insight(session: Session, campaign: Campaign, model: Model) -> Insight:
     """Return the insight of `model`; raises NotFound if its strategy has none."""
-    told = _told(model)
-    annotators = sorted(told["annotators"], key=lambda one: -one["n_answers"])
+    insight = _required_insight(model)
+    annotators = sorted(insight["annotators"], key=lambda annotator: -annotator["n_answers"])
     return Insight(
         model=model,
         focus=campaign.settings.get("focus"),
-        insight=told,
+        insight=insight,
         annotators=annotators[:MAX_ANNOTATORS],
         n_annotators=len(annotators),
-        examples=_examples(session, campaign, model, told["attributes"]),
+        examples=_examples(session, campaign, model, insight["attributes"]),
     )
 
 
-def all_told(model: Model) -> dict[str, Any]:
+def full_insight(model: Model) -> dict[str, Any]:
     """Return the whole insight of a model; raises NotFound if its strategy has none."""
-    return _told(model)
+    return _required_insight(model)
 
 
 def set_focus(session: Session, campaign: Campaign, attribute: int | None) -> None:
@@ -82,7 +82,10 @@ def set_focus(session: Session, campaign: Campaign, attribute: int | None) -> No
     campaign = locked(session, Campaign, campaign.id)
     if campaign.state == "finished":
         raise Conflict("This campaign is finished, so there are no more rounds to change.")
-    known = [one["index"] for one in _told(get_model(session, campaign))["attributes"]]
+    known = [
+        known_attribute["index"]
+        for known_attribute in _required_insight(get_model(session, campaign))["attributes"]
+    ]
     if attribute is not None and attribute not in known:
         listed = ", ".join(str(index) for index in known) or "none yet"
         raise InvalidInput(
@@ -131,7 +134,7 @@ def finds_no_agreement(model: Model) -> bool:
     return insight.get("structure") == "none" and bool(insight.get("held_out_answers"))
 
 
-def _told(model: Model) -> dict[str, Any]:
+def _required_insight(model: Model) -> dict[str, Any]:
     if not tells_attributes(model):
         raise NotFound(f"Model {model.version} has no information about attributes or annotators.")
     assert model.insight is not None

@@ -156,7 +156,7 @@ class FocusIn(BaseModel, extra="forbid"):
     images: list[StrictInt] | None = None
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> "FocusIn":
+    def _requires_exactly_one(self) -> "FocusIn":
         if len(self.model_fields_set) != 1:
             raise ValueError("set either attribute or images, not both")
         return self

@@ -104,8 +104,10 @@ def _texts(
     query = select(Image.position, Image.attributes).where(
         Image.collection_id == campaign.collection_id, Image.position.in_(positions.tolist())
     )
-    found = {position: attributes for position, attributes in session.execute(query)}
-    values = {name: [found.get(at, {}).get(name) for at in positions.tolist()] for name in names}
+    by_position = {position: attributes for position, attributes in session.execute(query)}
+    values = {
+        name: [by_position.get(at, {}).get(name) for at in positions.tolist()] for name in names
+    }
     return {
         name: [None if value is None else str(value) for value in column]
         for name, column in values.items()
@@ -116,13 +118,13 @@ def _attributes(model: Model, d: int) -> list[tuple[dict[str, Any] | None, list[
     """Return the attributes with their columns of the embedding, the largest share first, and last
     the whole embedding, unless it is one overall attribute."""
     insight = model.insight or {}
-    attributes = sorted(insight.get("attributes", []), key=lambda one: -one["share"])
-    found: list[tuple[dict[str, Any] | None, list[int]]] = [
+    attributes = sorted(insight.get("attributes", []), key=lambda attribute: -attribute["share"])
+    pairs: list[tuple[dict[str, Any] | None, list[int]]] = [
         (attribute, attribute.get("columns", [attribute["index"]])) for attribute in attributes
     ]
-    if insight.get("structure") != "pooled" or not found:
-        found.append((None, list(range(d))))
-    return found
+    if insight.get("structure") != "pooled" or not pairs:
+        pairs.append((None, list(range(d))))
+    return pairs
 
 
 def _agreement(

@@ -12,7 +12,7 @@ from app.campaigns.models import Campaign
 from app.collections.models import Image
 from app.core.cells import csv_line
 from app.core.spreadsheets import neutral
-from app.results.labels import all_told, labelled, read_labels, tells_labels
+from app.results.labels import labelled, read_labels, tells_labels, vote_insight
 from app.results.models import Model
 from learning.aggregation import METHODS
 
@@ -42,27 +42,27 @@ def labels_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[s
     yield csv_line(LABEL_COLUMNS)
     if not tells_labels(model):
         return
-    told = read_labels(campaign, model)
+    labels = read_labels(campaign, model)
     query = (
         select(Image)
-        .where(Image.collection_id == campaign.collection_id, Image.position < len(told))
+        .where(Image.collection_id == campaign.collection_id, Image.position < len(labels))
         .order_by(Image.position)
         .execution_options(yield_per=1000)
     )
     for image in session.scalars(query):
-        one = labelled(told, image)
-        by = ["" if (value := getattr(one, name)) is None else value for name in METHODS]
+        labelled_image = labelled(labels, image)
+        by = ["" if (value := getattr(labelled_image, name)) is None else value for name in METHODS]
         yield csv_line(
             [
                 image.position,
                 neutral(image.filename),
-                one.label,
-                one.probability,
-                one.prior,
+                labelled_image.label,
+                labelled_image.probability,
+                labelled_image.prior,
                 *by,
-                one.yes,
-                one.no,
-                one.unsure,
+                labelled_image.yes,
+                labelled_image.no,
+                labelled_image.unsure,
             ]
         )
 
@@ -73,7 +73,7 @@ def voters_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[s
     yield csv_line(VOTER_COLUMNS)
     if not tells_labels(model):
         return
-    for one in all_told(model)["jury"]:
-        quality = {f"quality_{name}": value for name, value in one["quality"].items()}
-        told = {**one, **quality}
-        yield csv_line([told[column] for column in VOTER_COLUMNS])
+    for voter in vote_insight(model)["jury"]:
+        quality = {f"quality_{name}": value for name, value in voter["quality"].items()}
+        values = {**voter, **quality}
+        yield csv_line([values[column] for column in VOTER_COLUMNS])

@@ -54,11 +54,11 @@ def list_labels(
     """List every image of a select campaign with its label, the label's probability, and its votes.
     The export labels.csv has all of them in one file."""
     campaign = get_campaign(session, account, campaign_id)
-    told = labels.read_labels(campaign, get_model(session, campaign, version))
-    positions = labels.chosen_positions(told, order, label, asked, contested)
+    model_labels = labels.read_labels(campaign, get_model(session, campaign, version))
+    positions = labels.chosen_positions(model_labels, order, label, asked, contested)
     part = paging.slice(0, lambda start, n: positions[start : start + n].tolist())
-    found = labels.labelled_at(session, campaign, told, part)
-    return paging.page([LabelOut.of_labelled(one) for one in found])
+    labelled = labels.labelled_at(session, campaign, model_labels, part)
+    return paging.page([LabelOut.of_labelled(image) for image in labelled])
 
 
 @api.get("/label-quality")
@@ -70,7 +70,7 @@ def read_label_quality(
     calibrated, how both do on known answers, and how well each annotator votes."""
     campaign = get_campaign(session, account, campaign_id)
     model = get_model(session, campaign, version)
-    told = labels.all_told(model)
-    found = labels.read_labels(campaign, model)
-    gold = labels.read_gold(session, campaign, found)
-    return LabelQualityOut.of(model, told, len(found), gold)
+    insight = labels.vote_insight(model)
+    model_labels = labels.read_labels(campaign, model)
+    gold = labels.read_gold(session, campaign, model_labels)
+    return LabelQualityOut.of(model, insight, len(model_labels), gold)

@@ -27,9 +27,9 @@ class LabelOut(ShownImage):
     unsure: int
 
     @classmethod
-    def of_labelled(cls, one: Labelled) -> "LabelOut":
-        told = {name: value for name, value in vars(one).items() if name != "image"}
-        return cls(**ShownImage.of(one.image).model_dump(), label=one.label, **told)
+    def of_labelled(cls, labelled: Labelled) -> "LabelOut":
+        fields = {name: value for name, value in vars(labelled).items() if name != "image"}
+        return cls(**ShownImage.of(labelled.image).model_dump(), label=labelled.label, **fields)
 
 
 class JurorOut(BaseModel):
@@ -105,13 +105,13 @@ class LabelQualityOut(BaseModel):
 
     @classmethod
     def of(
-        cls, model: Model, told: Mapping[str, Any], n_images: int, gold: Gold
+        cls, model: Model, insight: Mapping[str, Any], n_images: int, gold: Gold
     ) -> "LabelQualityOut":
         metrics = model.metrics
         return cls(
             version=model.version,
-            features=told["features"],
-            has_classifier=told["has_classifier"],
+            features=insight["features"],
+            has_classifier=insight["has_classifier"],
             n_images=n_images,
             n_yes=round(metrics["yes_share"] * n_images),
             n_contested=round(metrics["contested"]),
@@ -119,13 +119,13 @@ class LabelQualityOut(BaseModel):
             expected_right=metrics["expected_right"],
             expected_balanced=metrics["expected_balanced"],
             gain_of_next_grid=metrics["gain_of_next_grid"],
-            enough=told["enough"],
-            reliability=[ReliabilityBin(**one) for one in told["reliability"]],
+            enough=insight["enough"],
+            reliability=[ReliabilityBin(**figures) for figures in insight["reliability"]],
             gold=GoldOut(
                 n_yes=gold.n_yes,
                 n_no=gold.n_no,
                 labels=ScoresOut.of(gold.labels),
                 classifier=ScoresOut.of(gold.classifier),
             ),
-            annotators=[JurorOut(**one) for one in told["jury"]],
+            annotators=[JurorOut(**voter) for voter in insight["jury"]],
         )

@@ -60,7 +60,7 @@ def tells_labels(model: Model) -> bool:
     return model.insight is not None and "jury" in model.insight
 
 
-def all_told(model: Model) -> dict[str, Any]:
+def vote_insight(model: Model) -> dict[str, Any]:
     """Return what a model says about votes and voters; raises NotFound if it has no labels."""
     if not tells_labels(model):
         raise NotFound(f"Model {model.version} has no labels.")
@@ -77,12 +77,12 @@ def _stored(artifact_key: str, model_id: UUID) -> Labels:
 def read_labels(campaign: Campaign, model: Model) -> Labels:
     """Read the labels; raises NotFound if the model has none, or its file is missing or does not
     match the images."""
-    all_told(model)
+    vote_insight(model)
     try:
-        found = _stored(model.artifact_key, model.id)
-        if len(found) > campaign.n_images:
-            raise ValueError(f"labels of {len(found)} images, not {campaign.n_images}")
-        return found
+        labels = _stored(model.artifact_key, model.id)
+        if len(labels) > campaign.n_images:
+            raise ValueError(f"labels of {len(labels)} images, not {campaign.n_images}")
+        return labels
     except (FileNotFoundError, ValueError) as error:
         raise NotFound(
             f"The labels of the images in model {model.version} are no longer in storage."
@@ -90,7 +90,7 @@ def read_labels(campaign: Campaign, model: Model) -> Labels:
 
 
 def chosen_positions(
-    told: Labels,
+    labels: Labels,
     order: Order,
     label: str | None = None,
     asked: bool | None = None,
@@ -99,22 +99,22 @@ def chosen_positions(
     """Return positions in the requested order, filtered by label ("yes", "no"), by having votes,
     and by being contested."""
     orders = {
-        "likeliest": told.likeliest_first,
-        "unlikeliest": told.unlikeliest_first,
-        "contested": told.contested_first,
+        "likeliest": labels.likeliest_first,
+        "unlikeliest": labels.unlikeliest_first,
+        "contested": labels.contested_first,
     }
-    positions = orders[order]() if order in orders else np.arange(len(told))
+    positions = orders[order]() if order in orders else np.arange(len(labels))
     if label is not None:
-        positions = positions[(told.probability[positions] > 0.5) == (label == "yes")]
+        positions = positions[(labels.probability[positions] > 0.5) == (label == "yes")]
     if asked is not None:
-        positions = positions[(told.n_votes[positions] > 0) == asked]
+        positions = positions[(labels.n_votes[positions] > 0) == asked]
     if contested is not None:
-        positions = positions[(told.sureness[positions] < SURE) == contested]
+        positions = positions[(labels.sureness[positions] < SURE) == contested]
     return positions
 
 
 def labelled_at(
-    session: Session, campaign: Campaign, told: Labels, positions: Sequence[int]
+    session: Session, campaign: Campaign, labels: Labels, positions: Sequence[int]
 ) -> list[Labelled]:
     """Return the images at these positions, in this order; deleted ones are omitted."""
     query = select(Image).where(
@@ -122,20 +122,20 @@ def labelled_at(
     )
     by_position = {image.position: image for image in session.scalars(query)}
     return [
-        labelled(told, by_position[position]) for position in positions if position in by_position
+        labelled(labels, by_position[position]) for position in positions if position in by_position
     ]
 
 
-def labelled(told: Labels, image: Image) -> Labelled:
+def labelled(labels: Labels, image: Image) -> Labelled:
     at = image.position
-    by = {name: _or_none(getattr(told, name)[at]) for name in ("majority", "dawid_skene", "glad")}
+    by = {name: _or_none(getattr(labels, name)[at]) for name in ("majority", "dawid_skene", "glad")}
     return Labelled(
         image=image,
-        probability=round(float(told.probability[at]), 6),
-        prior=round(float(told.prior[at]), 6),
-        yes=int(told.yes[at]),
-        no=int(told.no[at]),
-        unsure=int(told.unsure[at]),
+        probability=round(float(labels.probability[at]), 6),
+        prior=round(float(labels.prior[at]), 6),
+        yes=int(labels.yes[at]),
+        no=int(labels.no[at]),
+        unsure=int(labels.unsure[at]),
         **by,
     )
 
@@ -144,10 +144,10 @@ def _or_none(value: float) -> float | None:
     return None if np.isnan(value) else round(float(value), 6)
 
 
-def read_gold(session: Session, campaign: Campaign, told: Labels) -> Gold:
+def read_gold(session: Session, campaign: Campaign, labels: Labels) -> Gold:
     """Return how good the labels are on images of gold and practice grids. Models do not learn from
     answers to these grids, but the images may be in other grids as well."""
-    known = _known_votes(session, campaign, len(told))
+    known = _known_votes(session, campaign, len(labels))
     positions = np.array(sorted(known), np.int64)
     truth = np.array([known[position] for position in positions.tolist()], np.bool_)
     n_yes, n_no = int(truth.sum()), int((~truth).sum())
@@ -156,8 +156,8 @@ def read_gold(session: Session, campaign: Campaign, told: Labels) -> Gold:
     return Gold(
         n_yes,
         n_no,
-        binary_scores(truth, told.probability[positions]),
-        binary_scores(truth, told.prior[positions]),
+        binary_scores(truth, labels.probability[positions]),
+        binary_scores(truth, labels.prior[positions]),
     )
 
 

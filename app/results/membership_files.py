@@ -14,7 +14,7 @@ from app.core.cells import csv_line
 from app.core.spreadsheets import neutral
 from app.results.models import Model
 from app.results.own_clusters import (
-    all_told,
+    cluster_insight,
     member_of,
     read_memberships,
     stored_clusters,
@@ -51,28 +51,28 @@ def memberships_csv(session: Session, campaign: Campaign, model: Model) -> Itera
     yield csv_line(MEMBERSHIP_COLUMNS)
     if not tells_clusters(model):
         return
-    told = read_memberships(campaign, model)
+    memberships = read_memberships(campaign, model)
     stored = stored_clusters(session, model)
     query = (
         select(Image)
-        .where(Image.collection_id == campaign.collection_id, Image.position < len(told))
+        .where(Image.collection_id == campaign.collection_id, Image.position < len(memberships))
         .order_by(Image.position)
         .execution_options(yield_per=1000)
     )
     for image in session.scalars(query):
-        one = member_of(told, image)
-        name = stored[one.cluster]["name"] if one.cluster < len(stored) else ""
-        second = "" if one.second_cluster is None else one.second_cluster
+        member = member_of(memberships, image)
+        name = stored[member.cluster]["name"] if member.cluster < len(stored) else ""
+        second = "" if member.second_cluster is None else member.second_cluster
         yield csv_line(
             [
                 image.position,
                 neutral(image.filename),
-                one.cluster,
+                member.cluster,
                 neutral(name),
-                one.probability,
+                member.probability,
                 second,
-                one.second_probability,
-                one.asked,
+                member.second_probability,
+                member.asked,
             ]
         )
 
@@ -83,11 +83,13 @@ def reliability_csv(session: Session, campaign: Campaign, model: Model) -> Itera
     yield csv_line(RELIABILITY_COLUMNS)
     if not tells_clusters(model):
         return
-    for one in all_told(model)["reliability"]:
+    for annotator in cluster_insight(model)["reliability"]:
         ends = {
             f"{name}_{end}": value
             for name in ("sensitivity", "specificity")
-            for end, value in zip(("low", "high"), one[f"{name}_interval"] or ("", ""), strict=True)
+            for end, value in zip(
+                ("low", "high"), annotator[f"{name}_interval"] or ("", ""), strict=True
+            )
         }
-        told = {**one, **ends}
-        yield csv_line([told[column] for column in RELIABILITY_COLUMNS])
+        values = {**annotator, **ends}
+        yield csv_line([values[column] for column in RELIABILITY_COLUMNS])

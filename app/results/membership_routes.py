@@ -36,9 +36,9 @@ def read_own_clusters(
     annotator."""
     campaign = get_campaign(session, account, campaign_id)
     model = get_model(session, campaign, version)
-    told = own_clusters.all_told(model)
-    images = own_clusters.examples_of(session, campaign, told)
-    return OwnClustersOut.of(model, told, images, own_clusters.stored_clusters(session, model))
+    insight = own_clusters.cluster_insight(model)
+    images = own_clusters.examples_of(session, campaign, insight)
+    return OwnClustersOut.of(model, insight, images, own_clusters.stored_clusters(session, model))
 
 
 @api.get("/memberships")
@@ -56,8 +56,8 @@ def list_memberships(
     """List every image of the campaign with its cluster in the model, and the probability of that.
     The export memberships.csv has all of them in one file."""
     campaign = get_campaign(session, account, campaign_id)
-    told = own_clusters.read_memberships(campaign, get_model(session, campaign, version))
-    positions = own_clusters.chosen_positions(told, order, cluster, asked)
+    memberships = own_clusters.read_memberships(campaign, get_model(session, campaign, version))
+    positions = own_clusters.chosen_positions(memberships, order, cluster, asked)
     part = paging.slice(0, lambda start, n: positions[start : start + n].tolist())
-    members = own_clusters.members_at(session, campaign, told, part)
-    return paging.page([MembershipOut.of_member(one) for one in members])
+    members = own_clusters.members_at(session, campaign, memberships, part)
+    return paging.page([MembershipOut.of_member(member) for member in members])

@@ -26,8 +26,8 @@ class MembershipOut(ShownImage):
 
     @classmethod
     def of_member(cls, member: Member) -> "MembershipOut":
-        told = {name: value for name, value in vars(member).items() if name != "image"}
-        return cls(**ShownImage.of(member.image).model_dump(), **told)
+        fields = {name: value for name, value in vars(member).items() if name != "image"}
+        return cls(**ShownImage.of(member.image).model_dump(), **fields)
 
 
 class OwnClusterOut(BaseModel):
@@ -75,7 +75,7 @@ class OwnClustersOut(BaseModel):
     def of(
         cls,
         model: Model,
-        told: Mapping[str, Any],
+        insight: Mapping[str, Any],
         images: Mapping[int, Image],
         stored: Sequence[Mapping[str, Any]],
     ) -> "OwnClustersOut":
@@ -84,22 +84,24 @@ class OwnClustersOut(BaseModel):
         images: by position, at least the typical ones of the clusters; stored: names and words of
         the clusters, by number, as far as there are any."""
         blank = {"name": "", "words": []}
-        named = [*stored, *([blank] * len(told["clusters"]))]
+        named = [*stored, *([blank] * len(insight["clusters"]))]
         return cls(
             version=model.version,
-            n_clusters=told["n_clusters"],
-            features=told["features"],
+            n_clusters=insight["n_clusters"],
+            features=insight["features"],
             clusters=[
                 OwnClusterOut(
-                    index=one["index"],
-                    name=named[one["index"]]["name"],
-                    words=named[one["index"]]["words"],
-                    proportion=one["proportion"],
-                    size=one["size"],
-                    certain=[ShownImage.of(images[position]) for position in one["certain"]],
-                    uncertain=[ShownImage.of(images[position]) for position in one["uncertain"]],
+                    index=cluster["index"],
+                    name=named[cluster["index"]]["name"],
+                    words=named[cluster["index"]]["words"],
+                    proportion=cluster["proportion"],
+                    size=cluster["size"],
+                    certain=[ShownImage.of(images[position]) for position in cluster["certain"]],
+                    uncertain=[
+                        ShownImage.of(images[position]) for position in cluster["uncertain"]
+                    ],
                 )
-                for one in told["clusters"]
+                for cluster in insight["clusters"]
             ],
-            annotators=[ReliabilityOut(**one) for one in told["reliability"]],
+            annotators=[ReliabilityOut(**annotator) for annotator in insight["reliability"]],
         )

@@ -22,7 +22,7 @@ from app.core.errors import InvalidInput, NotFound
 from app.core.spreadsheets import neutral
 from app.core.storage import list_objects, stream_object
 from app.core.zips import ZipStream
-from app.results.insight import all_told
+from app.results.insight import full_insight
 from app.results.models import Model
 from app.results.service import read_map
 from learning.neighbors import nearest_neighbors
@@ -163,7 +163,7 @@ def attributes_csv(session: Session, campaign: Campaign, model: Model) -> Iterat
     """Return one line per attribute in use: its share of the answers, its certainty, its columns,
     and words."""
     yield csv_line(ATTRIBUTE_COLUMNS)
-    for attribute in all_told(model)["attributes"]:
+    for attribute in full_insight(model)["attributes"]:
         low, high = (neutral("; ".join(attribute[side])) for side in ("low", "high"))
         columns = " ".join(map(str, attribute.get("columns", [attribute["index"]])))
         clusters = " | ".join("; ".join(each["words"]) for each in attribute.get("clusters", []))
@@ -175,17 +175,17 @@ def attributes_csv(session: Session, campaign: Campaign, model: Model) -> Iterat
 def annotators_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
     """Return one line per annotator: counts, measures, and for each attribute how often it is
     expected to decide and how often it did."""
-    annotators = all_told(model)["annotators"]
+    annotators = full_insight(model)["annotators"]
     n_attributes = len(annotators[0]["preference"]) if annotators else 0
     each = ("preference", "used", "used_error")
     numbered = [f"{name}{k}" for name in each for k in range(n_attributes)]
     yield csv_line([*ANNOTATOR_COLUMNS, *numbered])
     for annotator in annotators:
-        told = {**annotator, "n_learned": annotator["n_answers"]}
+        values = {**annotator, "n_learned": annotator["n_answers"]}
         # Models of earlier versions do not say how often attributes were used.
         lists = (annotator.get(name) or [None] * n_attributes for name in each)
         numbers = itertools.chain.from_iterable(lists)
-        yield csv_line([*(told[column] for column in ANNOTATOR_COLUMNS), *numbers])
+        yield csv_line([*(values[column] for column in ANNOTATOR_COLUMNS), *numbers])
 
 
 def model_zip(session: Session, campaign: Campaign, model: Model) -> Iterator[bytes]:

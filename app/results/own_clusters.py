@@ -57,31 +57,31 @@ def read_described(session: Session, campaign: Campaign) -> Described:
         .order_by(Model.version.desc())
         .limit(1)
     )
-    found = session.scalar(newest)
-    names = None if found is None else [one["name"] for one in found.clusters]
-    before = None if found is None or names is None else (found.labels, names)
+    clustering = session.scalar(newest)
+    names = None if clustering is None else [cluster["name"] for cluster in clustering.clusters]
+    before = None if clustering is None or names is None else (clustering.labels, names)
     return Described(described_answers(session, campaign, campaign.n_images), before)
 
 
 def own_clusters(
-    told: Memberships, vectors: NDArray[np.float64], described: Described, seed: int
+    memberships: Memberships, vectors: NDArray[np.float64], described: Described, seed: int
 ) -> OwnClusters:
     """Return the model's clusters with statistics and descriptions. Names of the previous model's
     clusters go to those that contain most of the same images. This needs no session, because it
     takes seconds."""
-    words = cluster_words(told.cluster, *described.answers)
-    clusters, silhouettes = described_clusters(vectors, told.cluster, words, seed)
+    words = cluster_words(memberships.cluster, *described.answers)
+    clusters, silhouettes = described_clusters(vectors, memberships.cluster, words, seed)
     kept = None
     if described.before is not None:
         labels, names = described.before
-        n = min(len(labels), len(told))
-        now, earlier = told.cluster[:n], np.array(labels[:n], np.int64)
+        n = min(len(labels), len(memberships))
+        now, earlier = memberships.cluster[:n], np.array(labels[:n], np.int64)
         same = matched(now, earlier)
-        for one, other in same.items():
-            clusters[one]["name"] = names[other]
-        before = np.array([same.get(one, -1) for one in range(told.n_clusters)])
+        for cluster, other in same.items():
+            clusters[cluster]["name"] = names[other]
+        before = np.array([same.get(cluster, -1) for cluster in range(memberships.n_clusters)])
         kept = float((before[now] == earlier).mean())
-    return OwnClusters(told.cluster.tolist(), silhouettes, clusters, kept)
+    return OwnClusters(memberships.cluster.tolist(), silhouettes, clusters, kept)
 
 
 def store_own_clusters(session: Session, model: Model, own: OwnClusters) -> None:
@@ -111,11 +111,11 @@ def own_clustering(session: Session, model: Model) -> Clustering | None:
 def stored_clusters(session: Session, model: Model) -> list[dict[str, Any]]:
     """Return names and descriptions of the model's own clusters, by number; none if they were
     deleted."""
-    found = own_clustering(session, model)
-    return [] if found is None else found.clusters
+    clustering = own_clustering(session, model)
+    return [] if clustering is None else clustering.clusters
 
 
-def all_told(model: Model) -> dict[str, Any]:
+def cluster_insight(model: Model) -> dict[str, Any]:
     """Return what a model says about its own clusters; raises NotFound if it has none."""
     if not tells_clusters(model):
         raise NotFound(f"Model {model.version} has no clusters of its own.")
@@ -136,12 +136,12 @@ def _stored(artifact_key: str, model_id: UUID) -> Memberships:
 def read_memberships(campaign: Campaign, model: Model) -> Memberships:
     """Read the memberships; raises NotFound if the model has none, or its file is missing or does
     not match the images."""
-    all_told(model)
+    cluster_insight(model)
     try:
-        found = _stored(model.artifact_key, model.id)
-        if len(found) > campaign.n_images:
-            raise ValueError(f"memberships of {len(found)} images, not {campaign.n_images}")
-        return found
+        memberships = _stored(model.artifact_key, model.id)
+        if len(memberships) > campaign.n_images:
+            raise ValueError(f"memberships of {len(memberships)} images, not {campaign.n_images}")
+        return memberships
     except (FileNotFoundError, ValueError) as error:
         raise NotFound(
             f"The clusters of the images in model {model.version} are no longer in storage."
@@ -162,49 +162,54 @@ class Member:
 
 
 def chosen_positions(
-    told: Memberships, order: str, cluster: int | None, asked: bool | None
+    memberships: Memberships, order: str, cluster: int | None, asked: bool | None
 ) -> NDArray[np.int64]:
     """Return positions in the requested order ("position" or "uncertain"), filtered by cluster and
     by occurring in answers. Raises InvalidInput for a cluster that does not exist."""
-    if cluster is not None and not 0 <= cluster < told.n_clusters:
+    if cluster is not None and not 0 <= cluster < memberships.n_clusters:
         raise InvalidInput(
-            f"Clusters are numbered 0 to {told.n_clusters - 1}; there is no cluster {cluster}.",
+            f"Clusters are numbered 0 to {memberships.n_clusters - 1}; "
+            f"there is no cluster {cluster}.",
             code="unknown_cluster",
         )
-    positions = told.uncertain_first() if order == "uncertain" else np.arange(len(told))
+    positions = (
+        memberships.uncertain_first() if order == "uncertain" else np.arange(len(memberships))
+    )
     if cluster is not None:
-        positions = positions[told.cluster[positions] == cluster]
+        positions = positions[memberships.cluster[positions] == cluster]
     if asked is not None:
-        positions = positions[told.asked[positions] == asked]
+        positions = positions[memberships.asked[positions] == asked]
     return positions
 
 
 def members_at(
-    session: Session, campaign: Campaign, told: Memberships, positions: Sequence[int]
+    session: Session, campaign: Campaign, memberships: Memberships, positions: Sequence[int]
 ) -> list[Member]:
     images = images_at(session, campaign, positions)
-    return [member_of(told, image) for image in images]
+    return [member_of(memberships, image) for image in images]
 
 
-def member_of(told: Memberships, image: Image) -> Member:
+def member_of(memberships: Memberships, image: Image) -> Member:
     place = image.position
-    second = int(told.second[place])
+    second = int(memberships.second[place])
     return Member(
         image=image,
-        cluster=int(told.cluster[place]),
-        probability=round(float(told.probability[place]), 6),
+        cluster=int(memberships.cluster[place]),
+        probability=round(float(memberships.probability[place]), 6),
         second_cluster=second if second >= 0 else None,
-        second_probability=round(float(told.second_probability[place]), 6),
-        asked=bool(told.asked[place]),
+        second_probability=round(float(memberships.second_probability[place]), 6),
+        asked=bool(memberships.asked[place]),
     )
 
 
-def examples_of(session: Session, campaign: Campaign, told: Mapping[str, Any]) -> dict[int, Image]:
+def examples_of(
+    session: Session, campaign: Campaign, insight: Mapping[str, Any]
+) -> dict[int, Image]:
     """Return the images that are certain and uncertain examples of the clusters, by position."""
     wanted = {
         position
-        for one in told["clusters"]
+        for cluster in insight["clusters"]
         for side in ("certain", "uncertain")
-        for position in one[side]
+        for position in cluster[side]
     }
     return {image.position: image for image in images_at(session, campaign, sorted(wanted))}

@@ -91,10 +91,10 @@ def nearest_neighbours(
     """Find the nearest neighbours of an image in one model, by its position."""
     campaign = get_campaign(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
-    found = neighbours.nearest_neighbours(session, campaign, model, image, k)
-    near = [one.position for one, _ in found]
+    nearest = neighbours.nearest_neighbours(session, campaign, model, image, k)
+    near = [neighbour.position for neighbour, _ in nearest]
     evidence = count_evidence(session, campaign, image, near)
-    return NeighboursOut.of(model, image, found, evidence)
+    return NeighboursOut.of(model, image, nearest, evidence)
 
 
 @api.get("/neighbours")
@@ -121,10 +121,10 @@ def find_neighbours(
     campaign = get_campaign(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
     position = neighbours.position_of(session, campaign, image, sha256, filename)
-    found = neighbours.nearest_neighbours(session, campaign, model, position, k)
-    near = [one.position for one, _ in found]
+    nearest = neighbours.nearest_neighbours(session, campaign, model, position, k)
+    near = [neighbour.position for neighbour, _ in nearest]
     evidence = count_evidence(session, campaign, position, near)
-    return NeighboursOut.of(model, position, found, evidence)
+    return NeighboursOut.of(model, position, nearest, evidence)
 
 
 @api.get("/models/{version}/insight")

@@ -189,14 +189,14 @@ class ProgressOut(BaseModel):
             rounds=campaign.rounds,
             rounds_detail=[
                 RoundOut(
-                    number=one.number,
-                    state=one.state,
-                    answers=one.n_answers,
-                    wanted=one.n_wanted,
-                    locality=one.locality,
-                    contents=one.contents,
+                    number=round_.number,
+                    state=round_.state,
+                    answers=round_.n_answers,
+                    wanted=round_.n_wanted,
+                    locality=round_.locality,
+                    contents=round_.contents,
                 )
-                for one in progress.rounds
+                for round_ in progress.rounds
             ],
             leases=progress.live_leases,
             job=None if job is None else JobOut.of(job),
@@ -275,7 +275,7 @@ class NeighboursOut(BaseModel):
         cls,
         model: Model,
         image: int,
-        found: list[tuple[Image, float]],
+        nearest: list[tuple[Image, float]],
         evidence: Mapping[int, Counts],
     ) -> "NeighboursOut":
         return cls(
@@ -290,6 +290,6 @@ class NeighboursOut(BaseModel):
                     filename=near.filename,
                     **vars(evidence.get(near.position, Counts())),
                 )
-                for near, distance in found
+                for near, distance in nearest
             ],
         )

@@ -52,7 +52,9 @@ def read_progress(session: Session, campaign: Campaign) -> Progress:
         models=models,
         n_annotators=session.scalar(people) or 0,
         n_new_images=collection.n_images - campaign.n_images if campaign.started_at else 0,
-        outlook=outlook([Known(one.n_answers, one.metrics) for one in last_of_round.values()]),
+        outlook=outlook(
+            [Known(model.n_answers, model.metrics) for model in last_of_round.values()]
+        ),
         job=job,
         live_leases=count_live_leases(session, campaign),
         monitor=read_monitor(session, campaign, job, datetime.now(UTC)),
@@ -98,5 +100,5 @@ def reason_to_end(session: Session, campaign: Campaign) -> str | None:
     not."""
     query = select(Model.insight["enough"].astext, Model.settings)
     newest = query.where(Model.campaign_id == campaign.id).order_by(Model.version.desc()).limit(1)
-    found = session.execute(newest).first()
-    return found[0] if found is not None and found[1] == campaign.settings else None
+    row = session.execute(newest).first()
+    return row[0] if row is not None and row[1] == campaign.settings else None

@@ -49,8 +49,8 @@ def neighbour_stability(before: NDArray[np.float64], now: NDArray[np.float64]) -
     k = min(NEIGHBOURS, n - 1)
     if k < 1 or n < 3:
         return {}
-    one, other = nearest_neighbors(before[:n], k), nearest_neighbors(now[:n], k)
-    shared = (one[:, :, None] == other[:, None, :]).any(axis=2).mean(axis=1)
+    earlier, later = nearest_neighbors(before[:n], k), nearest_neighbors(now[:n], k)
+    shared = (earlier[:, :, None] == later[:, None, :]).any(axis=2).mean(axis=1)
     return {
         "neighbour_stability": float(shared.mean()),
         "neighbour_stability_error": float(shared.std(ddof=1) / sqrt(n)),
@@ -70,9 +70,9 @@ def _agreement_to_come(known: Sequence[Known]) -> tuple[float | None, float | No
     """
     for name in ("control_agreement", "agreement"):
         points = [
-            (one.n_answers, one.metrics[name], one.metrics[f"{name}_error"])
-            for one in known
-            if one.metrics.get(f"{name}_error", 0.0) > 0
+            (model.n_answers, model.metrics[name], model.metrics[f"{name}_error"])
+            for model in known
+            if model.metrics.get(f"{name}_error", 0.0) > 0
         ]
         if len(points) >= 3 and len({n for n, _, _ in points}) > 1:
             n, share, error = np.array(points).T

@@ -70,7 +70,7 @@ def _axis(
     session: Session,
     campaign: Campaign,
     kind: Literal["attribute", "direction"],
-    told: dict[str, Any],
+    summary: dict[str, Any],
     places: NDArray[np.float64],
 ) -> Axis:
     order = np.argsort(places, kind="stable")
@@ -80,11 +80,11 @@ def _axis(
     counts, _ = np.histogram(places, bins=N_BINS)
     return Axis(
         kind=kind,
-        index=told["index"],
-        share=told["share"],
-        low=told.get("low", []),
-        middle=told.get("middle", []),
-        high=told.get("high", []),
+        index=summary["index"],
+        share=summary["share"],
+        low=summary.get("low", []),
+        middle=summary.get("middle", []),
+        high=summary.get("high", []),
         ends=(float(places.min()), float(places.max())),
         counts=counts.tolist(),
         images=list(zip(images, places[chosen].tolist(), strict=True)),

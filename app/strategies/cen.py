@@ -113,7 +113,7 @@ class CenStrategy(StartsAtRandom):
         model, notes = _fit(_network(chosen, data.seed), answers, data, progress)
         metrics = _scores(model, answers, data.seed, progress)
         insight = insight_of(model, answers, data.words)
-        known = {one["index"]: one for one in insight["attributes"]}
+        known = {attribute["index"]: attribute for attribute in insight["attributes"]}
         if chosen.focus is not None and chosen.focus not in known:
             notes["focus_not_in_use"] = chosen.focus
         return Learned(

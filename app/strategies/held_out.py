@@ -59,9 +59,9 @@ def held_out_scores(
         rows = asked[grids]
         return pair_scores(labels[grids][rows] == 1, same[grids][rows], distance[grids][rows])
 
-    told = np.flatnonzero(asked.any(axis=1))
-    found = {**scores(told), **_errors(scores, told, seed)}
-    return {f"held_out_{name}": value for name, value in found.items() if np.isfinite(value)}
+    grids_asked = np.flatnonzero(asked.any(axis=1))
+    metrics = {**scores(grids_asked), **_errors(scores, grids_asked, seed)}
+    return {f"held_out_{name}": value for name, value in metrics.items() if np.isfinite(value)}
 
 
 def _errors(

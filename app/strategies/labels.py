@@ -60,22 +60,24 @@ class Labels:
         return np.lexsort((np.arange(len(self)), -self.n_votes, -doubt))
 
     def to_bytes(self) -> bytes:
-        return save({one.name: np.ascontiguousarray(getattr(self, one.name)) for one in COLUMNS})
+        return save(
+            {column.name: np.ascontiguousarray(getattr(self, column.name)) for column in COLUMNS}
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Read what `to_bytes` wrote. Raises ValueError for anything else."""
         try:
             arrays = load(data)
-            told = cls(**{one.name: arrays[one.name] for one in COLUMNS})
+            labels = cls(**{column.name: arrays[column.name] for column in COLUMNS})
         except (SafetensorError, KeyError) as error:
             raise ValueError(f"not a file of labels: {error}") from error
-        for one in COLUMNS:
-            array = getattr(told, one.name)
-            kind = "i" if one.name in ("yes", "no", "unsure") else "f"
-            if array.shape != (len(told),) or array.dtype.kind != kind:
-                raise ValueError(f"{one.name} is {array.dtype} of shape {array.shape}")
-        return told
+        for column in COLUMNS:
+            array = getattr(labels, column.name)
+            kind = "i" if column.name in ("yes", "no", "unsure") else "f"
+            if array.shape != (len(labels),) or array.dtype.kind != kind:
+                raise ValueError(f"{column.name} is {array.dtype} of shape {array.shape}")
+        return labels
 
 
 COLUMNS = fields(Labels)

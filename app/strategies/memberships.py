@@ -40,25 +40,27 @@ class Memberships:
         return np.lexsort((np.arange(len(self)), self.probability))
 
     def to_bytes(self) -> bytes:
-        return save({one.name: np.ascontiguousarray(getattr(self, one.name)) for one in COLUMNS})
+        return save(
+            {column.name: np.ascontiguousarray(getattr(self, column.name)) for column in COLUMNS}
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Read what `to_bytes` wrote. Raises ValueError for anything else."""
         try:
             arrays = load(data)
-            told = cls(**{one.name: arrays[one.name] for one in COLUMNS})
+            memberships = cls(**{column.name: arrays[column.name] for column in COLUMNS})
         except (SafetensorError, KeyError) as error:
             raise ValueError(f"not a file of memberships: {error}") from error
-        told._check()
-        return told
+        memberships._check()
+        return memberships
 
     def _check(self) -> None:
         kinds = {"cluster": "i", "second": "i", "asked": "b"}
-        for one in COLUMNS:
-            array = getattr(self, one.name)
-            if array.shape != (len(self),) or array.dtype.kind != kinds.get(one.name, "f"):
-                raise ValueError(f"{one.name} is {array.dtype} of shape {array.shape}")
+        for column in COLUMNS:
+            array = getattr(self, column.name)
+            if array.shape != (len(self),) or array.dtype.kind != kinds.get(column.name, "f"):
+                raise ValueError(f"{column.name} is {array.dtype} of shape {array.shape}")
         if len(self) and (self.cluster.min() < 0 or not np.isfinite(self.probability).all()):
             raise ValueError("clusters must be numbered from 0 and probabilities be finite")
 
@@ -85,8 +87,8 @@ def memberships_of(
         rest[row, cluster] = -1.0
         second = rest.argmax(axis=1)
         second_probability = among[row, second]
-    told = Memberships(
+    memberships = Memberships(
         cluster, among[row, cluster].astype(np.float64), second,
         second_probability.astype(np.float64), asked,
     )  # fmt: skip
-    return told, components
+    return memberships, components

@@ -70,8 +70,8 @@ class NeuCrowdStrategy:
         features = np.asarray(data.features, np.float64).reshape(data.n_images, -1)
         model = CrowdLabels(classifier=_EFFORTS[chosen.effort], random_state=data.seed)
         model.fit(features, votes, progress=lambda done, total, _: progress(0.9 * done / total))
-        told = {method: aggregate(votes, method) for method in METHODS}
-        labels = _labels(model, told, votes, counts_of(data.all_answers))
+        aggregated = {method: aggregate(votes, method) for method in METHODS}
+        labels = _labels(model, aggregated, votes, counts_of(data.all_answers))
         gain = _gain(model, labels, chosen)
         metrics = metrics_of(model, labels, gain, data.grid_size)
         enough = _enough(model, labels, metrics, chosen)
@@ -80,7 +80,7 @@ class NeuCrowdStrategy:
             metrics=metrics,
             select_grids=_selecting(gain, chosen, data),
             save=model.save,
-            insight=insight_of(model, labels, votes, told)
+            insight=insight_of(model, labels, votes, aggregated)
             | {
                 "features": chosen.features,
                 "enough": enough,
@@ -92,12 +92,14 @@ class NeuCrowdStrategy:
 
 def _labels(
     model: "CrowdLabels",
-    told: "Mapping[str, Aggregated]",
+    aggregated: "Mapping[str, Aggregated]",
     votes: "Votes",
     counts: "tuple[IntArray, IntArray, IntArray]",
 ) -> Labels:
     asked = (votes >= 0).any(axis=1)
-    by = {method: np.where(asked, one.probability, np.nan) for method, one in told.items()}
+    by = {
+        method: np.where(asked, result.probability, np.nan) for method, result in aggregated.items()
+    }
     yes, no, unsure = counts
     return Labels(
         probability=model.probability_, prior=model.prior_, yes=yes, no=no, unsure=unsure, **by

@@ -82,10 +82,10 @@ class ScdcStrategy:
         )
         asked = np.zeros(data.n_images, np.bool_)
         asked[answers.images[answers.images >= 0]] = True
-        told, components = memberships_of(model.responsibilities_, asked)
+        memberships, components = memberships_of(model.responsibilities_, asked)
         metrics |= {
-            "clusters": effective_clusters(model, told),
-            "certain_share": float((told.probability >= CERTAIN).mean()),
+            "clusters": effective_clusters(model, memberships),
+            "certain_share": float((memberships.probability >= CERTAIN).mean()),
         }
         n_answers = np.bincount(answers.annotators, minlength=answers.n_annotators)
         return Learned(
@@ -94,10 +94,10 @@ class ScdcStrategy:
             select_grids=lambda n, number: _next_grids(model, chosen, data, n, number),
             save=model.save,
             insight={
-                **insight_of(model, components, told, answers.pairs(), n_answers),
+                **insight_of(model, components, memberships, answers.pairs(), n_answers),
                 "features": chosen.features,
             },
-            memberships=told,
+            memberships=memberships,
         )
 
 

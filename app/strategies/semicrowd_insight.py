@@ -18,7 +18,7 @@ _EDGE = 1e-3
 def insight_of(
     model: Any,
     components: NDArray[np.int64],
-    told: Memberships,
+    memberships: Memberships,
     pairs: Pairs,
     n_answers: NDArray[np.int64],
 ) -> dict[str, Any]:
@@ -29,29 +29,29 @@ def insight_of(
     """
     proportions = np.asarray(model.proportions_, np.float64)[components]
     return {
-        "n_clusters": effective_clusters(model, told),
+        "n_clusters": effective_clusters(model, memberships),
         "clusters": [
             {
                 "index": index,
                 "proportion": round(float(proportions[index]), 6),
-                **_shown(told, np.asarray(model.embedding_, np.float64), index),
+                **_shown(memberships, np.asarray(model.embedding_, np.float64), index),
             }
-            for index in range(told.n_clusters)
+            for index in range(memberships.n_clusters)
         ],
         "reliability": _reliability(model, pairs, n_answers),
     }
 
 
-def effective_clusters(model: Any, told: Memberships) -> float:
+def effective_clusters(model: Any, memberships: Memberships) -> float:
     """Return the number of clusters as the model counts them, or the number of clusters that have
     images."""
-    return float(getattr(model, "n_clusters_", told.n_clusters))
+    return float(getattr(model, "n_clusters_", memberships.n_clusters))
 
 
-def _shown(told: Memberships, embedding: NDArray[np.float64], index: int) -> dict[str, Any]:
+def _shown(memberships: Memberships, embedding: NDArray[np.float64], index: int) -> dict[str, Any]:
     """Return the number of images, and positions of the most and the least certain ones."""
-    mine = np.flatnonzero(told.cluster == index)
-    sure = told.probability[mine]
+    mine = np.flatnonzero(memberships.cluster == index)
+    sure = memberships.probability[mine]
     centre = np.average(embedding[mine], axis=0, weights=np.maximum(sure, _EDGE))
     far = np.linalg.norm(embedding[mine] - centre, axis=1)
     # If many images are almost certain, those nearest the centre represent the cluster.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 # If votes tell less than this about the truth, their errors cannot be removed.
-LEAST_TOLD = 0.1
+LEAST_INFORMEDNESS = 0.1
 
 
 def metrics_of(
@@ -44,9 +44,9 @@ def metrics_of(
 
 def _balanced(probability: NDArray[np.float64]) -> float:
     shown = probability > 0.5
-    found = probability[shown].sum() / probability.sum()
-    spared = (1 - probability[~shown]).sum() / (1 - probability).sum()
-    return float((found + spared) / 2)
+    sensitivity = probability[shown].sum() / probability.sum()
+    specificity = (1 - probability[~shown]).sum() / (1 - probability).sum()
+    return float((sensitivity + specificity) / 2)
 
 
 def _classifier_scores(model: "CrowdLabels", labels: Labels) -> dict[str, float]:
@@ -60,7 +60,7 @@ def _classifier_scores(model: "CrowdLabels", labels: Labels) -> dict[str, float]
 
 
 def insight_of(
-    model: "CrowdLabels", labels: Labels, votes: "Votes", told: Mapping[str, "Aggregated"]
+    model: "CrowdLabels", labels: Labels, votes: "Votes", aggregated: Mapping[str, "Aggregated"]
 ) -> dict[str, Any]:
     """Return `jury` (everyone who voted, with their `quality` according to the votes alone) and
     `reliability` (of the classifier's probabilities, in tenths)."""
@@ -73,7 +73,9 @@ def insight_of(
                 "yes_share": _rounded((votes[:, who] == 1).sum() / cast[who]),
                 "sensitivity": _rounded(model.sensitivity_[who]),
                 "specificity": _rounded(model.specificity_[who]),
-                "quality": {name: _rounded(one.quality[who]) for name, one in told.items()},
+                "quality": {
+                    name: _rounded(result.quality[who]) for name, result in aggregated.items()
+                },
             }
             for who in np.flatnonzero(cast).tolist()
         ],
@@ -94,17 +96,17 @@ def reliability(labels: Labels, sensitivity: float, specificity: float) -> list[
     The errors of an average annotator are removed from the share of yes votes (Rogan and Gladen
     1978), if the votes contain more than errors.
     """
-    told = sensitivity + specificity - 1
+    informedness = sensitivity + specificity - 1
     asked = labels.n_votes > 0
-    said = labels.prior[asked]
+    prior = labels.prior[asked]
     share = labels.yes[asked] / labels.n_votes[asked]
-    bins = np.minimum((said * 10).astype(int), 9)
+    bins = np.minimum((prior * 10).astype(int), 9)
     return [
         {
-            "probability": round(float(said[bins == place].mean()), 6),
+            "probability": round(float(prior[bins == place].mean()), 6),
             "yes_share": _rounded(
-                np.clip((share[bins == place].mean() - 1 + specificity) / told, 0, 1)
-                if told > LEAST_TOLD
+                np.clip((share[bins == place].mean() - 1 + specificity) / informedness, 0, 1)
+                if informedness > LEAST_INFORMEDNESS
                 else share[bins == place].mean()
             ),
             "n_images": int((bins == place).sum()),

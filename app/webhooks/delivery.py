@@ -60,11 +60,11 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of an attempt. `status`: the HTTP status, None without a response; `said`: the
+    """The result of an attempt. `status`: the HTTP status, None without a response; `message`: the
     beginning of the response, or the error."""
 
     status: int | None
-    said: str
+    message: str
     seconds: float
 
     @property
@@ -105,19 +105,19 @@ def send(attempt: Attempt) -> Outcome:
     wrong."""
     started = time.monotonic()
     try:
-        status, said = _post(attempt)
+        status, message = _post(attempt)
     except (httpcore.TimeoutException, TimeoutError):
-        status, said = None, f"The receiver did not respond within {TIMEOUT_SECONDS:g} seconds."
+        status, message = None, f"The receiver did not respond within {TIMEOUT_SECONDS:g} seconds."
     except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
-        status, said = None, f"{type(error).__name__}: {error}"
+        status, message = None, f"{type(error).__name__}: {error}"
     except (LikewiseError, ValueError) as error:
-        status, said = None, str(error)
+        status, message = None, str(error)
     except Exception as error:
         # The error concerns one receiver only, so it counts as an attempt, and attempts are
         # limited.
         logger.exception("a webhook could not be sent")
-        status, said = None, reason_of(error)
-    return Outcome(status, said[:SHOWN_BYTES].replace("\0", ""), time.monotonic() - started)
+        status, message = None, reason_of(error)
+    return Outcome(status, message[:SHOWN_BYTES].replace("\0", ""), time.monotonic() - started)
 
 
 def _post(attempt: Attempt) -> tuple[int, str]:
@@ -172,7 +172,7 @@ def record(session: Session, attempt: Attempt, outcome: Outcome) -> None:
     entry = {
         "at": now.isoformat(timespec="seconds"),
         "status": outcome.status,
-        "said": outcome.said,
+        "said": outcome.message,
         "seconds": round(outcome.seconds, 3),
     }
     delivery.history = [*delivery.history, entry]

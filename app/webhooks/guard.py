@@ -15,10 +15,10 @@ class ForbiddenAddress(InvalidInput):
 def checked_addresses(host: str, port: int) -> list[str]:
     """Return the addresses of a host; raises ForbiddenAddress unless all are public or private ones
     are allowed, and OSError if the name cannot be resolved."""
-    found = addresses_of(host, port)
-    if not get_settings().webhooks_to_private and not all(map(is_public, found)):
+    addresses = addresses_of(host, port)
+    if not get_settings().webhooks_to_private and not all(map(is_public, addresses)):
         raise ForbiddenAddress(
             f"{host} is in a private network, and webhooks are not sent there. An "
             "administrator can allow it with LIKEWISE_WEBHOOKS_TO_PRIVATE=1."
         )
-    return found
+    return addresses

@@ -20,7 +20,7 @@ from app.webhooks.service import Change
 pages = APIRouter(include_in_schema=False)
 ADDRESS = "/account/webhooks"
 SHOWN = 20
-Deed = Literal["ping", "enable", "disable", "secret", "delete"]
+Action = Literal["ping", "enable", "disable", "secret", "delete"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def add_webhook(
 
 @pages.post(ADDRESS + "/{webhook_id}/{deed}", response_class=HTMLResponse)
 def act_on_webhook(
-    request: Request, session: DatabaseSession, account: SignedIn, webhook_id: UUID, deed: Deed
+    request: Request, session: DatabaseSession, account: SignedIn, webhook_id: UUID, deed: Action
 ) -> Response:
     webhook = service.get_webhook(session, account, webhook_id)
     if deed == "secret":

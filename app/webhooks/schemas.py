@@ -11,7 +11,7 @@ from app.core.fields import StrictBool
 from app.webhooks.events import EVENTS, PING, Event
 from app.webhooks.models import Delivery, Webhook
 
-told = APIRouter()
+event_router = APIRouter()
 URL = "https://example.org/likewise"
 
 
@@ -116,9 +116,11 @@ class EventOut(BaseModel):
     data: dict[str, Any]
 
 
-def _told(body: EventOut) -> None:
+def _receive_event(body: EventOut) -> None:
     """Likewise sends this event, signed as described under webhooks."""
 
 
 for _event in (*EVENTS, PING):
-    told.add_api_route(_event, _told, methods=["POST"], tags=["webhooks"], name=f"on_{_event}")
+    event_router.add_api_route(
+        _event, _receive_event, methods=["POST"], tags=["webhooks"], name=f"on_{_event}"
+    )

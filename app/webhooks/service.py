@@ -86,7 +86,11 @@ def checked_url(text: str) -> str:
             "with at most 2,000 characters.",
             code="bad_url",
         )
-    if parts.username is not None or parts.fragment or any(one.isspace() for one in text):
+    if (
+        parts.username is not None
+        or parts.fragment
+        or any(character.isspace() for character in text)
+    ):
         raise InvalidInput(
             "The address cannot contain a user name, a password, # or spaces.", code="bad_url"
         )

@@ -20,7 +20,7 @@ from learning.cen import ContextEmbeddingNetwork
 from learning.groupings import Groupings
 
 DEFAULT = "latent attribute, mixture (default)"
-TOLD = "CSN, attribute known"
+KNOWN_ATTRIBUTE = "CSN, attribute known"
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _baseline(kind: Any, **parameters: Any) -> Method:
     return run
 
 
-def _told(task: Task) -> Predicted:
+def _known_attribute(task: Task) -> Predicted:
     model = ConditionalSimilarity(random_state=task.seed)
     model.fit(task.train, task.train_attributes)
     distance = model.pair_distance(task.test, task.test_attributes)
@@ -87,7 +87,7 @@ METHODS: dict[str, Method] = {
     "latent attribute, annotator": _network(variant="annotator"),
     "latent attribute, context": _network(variant="context"),
     DEFAULT: _network(variant="mixture"),
-    TOLD: _told,
+    KNOWN_ATTRIBUTE: _known_attribute,
 }
 
 
@@ -98,7 +98,7 @@ def methods_named(only: str) -> dict[str, Method]:
 
 def uses_attributes(method: str) -> bool:
     """Whether a method gets the attribute of each answer."""
-    return method == TOLD
+    return method == KNOWN_ATTRIBUTE
 
 
 def split_with(

@@ -40,10 +40,10 @@ def prediction(scene_name: str, seed: int, only: str) -> Iterator[Row]:
     """Paper 4.3, 4.5 and supplements D and F: the named methods by training size."""
     scene = SCENES[scene_name](seed)
     for fraction in FRACTIONS:
-        train, test, told, told_test = split_with(
+        train, test, train_attributes, test_attributes = split_with(
             scene.groupings, scene.choices.attribute, seed, fraction
         )
-        task = Task(train, test, told, told_test, DIMENSIONS[scene_name], seed)
+        task = Task(train, test, train_attributes, test_attributes, DIMENSIONS[scene_name], seed)
         start = {"scene": scene_name, "seed": seed, "fraction": fraction, "grids": len(train)}
         if fraction == 1.0 and not only:
             yield from _oracles(scene, task, start)
@@ -89,12 +89,14 @@ def _beyond(scene: Scene, task: Task, name: str, model: Any) -> Row:
 def dimensions(seed: int, only: str) -> Iterator[Row]:
     """Supplement E: more dimensions than attributes."""
     scene = SCENES["retina"](seed)
-    train, test, told, told_test = split_with(scene.groupings, scene.choices.attribute, seed, 1.0)
+    train, test, train_attributes, test_attributes = split_with(
+        scene.groupings, scene.choices.attribute, seed, 1.0
+    )
     for k in (4, 10, 20, 30):
         for name, method in methods_named(only).items():
             if name not in (DEFAULT, "paper's CEN, mixture"):
                 continue
-            predicted = method(Task(train, test, told, told_test, k, seed))
+            predicted = method(Task(train, test, train_attributes, test_attributes, k, seed))
             share = np.sort(predicted.model.activation(train).mean(axis=0))[::-1]
             yield {
                 "k": k,
@@ -145,10 +147,10 @@ def reliability(seed: int) -> Iterator[Row]:
     row: Row = {"seed": seed, "seconds": seconds, **retrieval_scores(table)}
     if seed < 5:
         plain = celeba_like(seed, salience=0.0)
-        train, test, told, told_test = split_with(
+        train, test, train_attributes, test_attributes = split_with(
             plain.groupings, plain.choices.attribute, seed, 1.0
         )
-        task = Task(train, test, told, told_test, 4, seed)
+        task = Task(train, test, train_attributes, test_attributes, 4, seed)
         for name in (DEFAULT, "latent attribute, annotator"):
             row[f"no context: {name}"] = prediction_scores(test, METHODS[name](task))["accuracy"]
     yield row

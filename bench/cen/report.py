@@ -129,7 +129,7 @@ def _species(rows: list[Row]) -> list[str]:
 
 
 def _reliability(rows: list[Row], _: Path) -> list[str]:
-    found = sum(row["retrieval_weakest"] >= 0.9 for row in rows)
+    n_right = sum(row["retrieval_weakest"] >= 0.9 for row in rows)
     with_plain = [row for row in rows if f"no context: {DEFAULT}" in row]
     gap = mean(
         row[f"no context: {DEFAULT}"] - row["no context: latent attribute, annotator"]
@@ -138,7 +138,7 @@ def _reliability(rows: list[Row], _: Path) -> list[str]:
     return [
         "## Reliability",
         "",
-        f"CELEBA-like, all answers: every attribute retrieved at 0.90 or better on {found} of "
+        f"CELEBA-like, all answers: every attribute retrieved at 0.90 or better on {n_right} of "
         f"{len(rows)} seeds (mean {mean(values(rows, 'retrieval')):.3f}, weakest "
         f"{min(values(rows, 'retrieval_weakest')):.3f}); 620 grids fitted in "
         f"{mean(values(rows, 'seconds')):.1f} s on one core.",

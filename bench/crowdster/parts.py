@@ -74,11 +74,11 @@ def budget(name: str, seed: int, n_images: int = 1_000, n_answers: int = 1_200) 
             rows.append({"space": name, "seed": seed, "method": method, **row})
     rng = np.random.default_rng(seed)
     answers = crowd.answer(random_grids(n_answers, 20, n_images, rng), rng)
-    found = _bayesian(answers, crowd.features, seed)
+    overlap = _bayesian(answers, crowd.features, seed)
     method = "Bayesian crowd clustering, random grids"
     return [
         *rows,
-        {"space": name, "seed": seed, "method": method, "answers": n_answers, "found": found},
+        {"space": name, "seed": seed, "method": method, "answers": n_answers, "found": overlap},
     ]
 
 
@@ -182,9 +182,9 @@ def _fonts_row(
     method: str, seed: int, number: int, places: FloatArray, true: IntArray, start: int
 ) -> Row:
     n = int(true.max()) + 1
-    found = KMeans(n, n_init=20, random_state=start).fit_predict(places)
+    clusters = KMeans(n, n_init=20, random_state=start).fit_predict(places)
     table = np.zeros((n, n))
-    np.add.at(table, (true, found), 1)
+    np.add.at(table, (true, clusters), 1)
     right = table[linear_sum_assignment(-table)].sum()
     return {"method": method, "seed": seed, "round": number, "wrong": 1 - float(right) / len(true)}
 
@@ -195,14 +195,14 @@ def by_triplets(seed: int) -> list[Row]:
     true = nearest_neighbors(features, K)
     rows = []
     for n in (5_000, 10_000, 20_000, 30_000, 42_000, 60_000, 84_000):
-        told = triplets.true_triplets(features, n, np.random.default_rng(seed))
+        answered = triplets.true_triplets(features, n, np.random.default_rng(seed))
         for method in ("soe", "t-ste"):
-            places = triplets.embed(told, 1_000, 3, method, seed)
-            found = neighbor_overlap(true, nearest_neighbors(places, K))
-            rows.append({"seed": seed, "method": method, "triplets": n, "found": found})
+            places = triplets.embed(answered, 1_000, 3, method, seed)
+            overlap = neighbor_overlap(true, nearest_neighbors(places, K))
+            rows.append({"seed": seed, "method": method, "triplets": n, "found": overlap})
         places = triplets.active(features, n, 3, seed)
-        found = neighbor_overlap(true, nearest_neighbors(places, K))
-        rows.append({"seed": seed, "method": "active (SOE)", "triplets": n, "found": found})
+        overlap = neighbor_overlap(true, nearest_neighbors(places, K))
+        rows.append({"seed": seed, "method": "active (SOE)", "triplets": n, "found": overlap})
     return rows
 
 

@@ -58,7 +58,7 @@ def write_report(results: Results, folder: Path) -> None:
     (folder / "crowdster.md").write_text("\n".join(lines).rstrip() + "\n")
 
 
-def _found(rows: list[Row], **wanted: object) -> str:
+def _overlap(rows: list[Row], **wanted: object) -> str:
     return mean_sd(of(rows, **wanted), "found", 2)
 
 
@@ -86,7 +86,7 @@ def _by_answers(rows: list[Row]) -> tuple[list[int], list[str]]:
     """The numbers of answers, and a table of what each method found with them."""
     counts = sorted(distinct(rows, "answers"))
     body = [
-        [_bold(method), *(_found(rows, method=method, answers=n) for n in counts)]
+        [_bold(method), *(_overlap(rows, method=method, answers=n) for n in counts)]
         for method in distinct(rows, "method")
     ]
     return counts, table(["answers", *(f"{n:,}" for n in counts)], body)
@@ -100,7 +100,7 @@ def _half(rows: list[Row]) -> list[str]:
     body = []
     for space in distinct(rows, "space"):
         cells = [
-            _found(rows, space=space, method=method) for method in (DEFAULT, "paper's CrowdSter")
+            _overlap(rows, space=space, method=method) for method in (DEFAULT, "paper's CrowdSter")
         ]
         body.append([TITLES[space], *cells])
     return [
@@ -113,7 +113,7 @@ def _half(rows: list[Row]) -> list[str]:
 def _small(rows: list[Row]) -> list[str]:
     last = of(rows, answers=235)
     lines = ["## 300 colours, 235 answers (paper fig. 5)", ""]
-    body = [[_bold(m), _found(last, method=m)] for m in distinct(last, "method")]
+    body = [[_bold(m), _overlap(last, method=m)] for m in distinct(last, "method")]
     lines += [*table(["method", "found"], body), ""]
     pairs = (
         (DEFAULT, "default, random grids"),
@@ -121,16 +121,18 @@ def _small(rows: list[Row]) -> list[str]:
         (DEFAULT, "Bayesian crowd clustering, random grids"),
         ("paper's CrowdSter", "paper's, random grids"),
     )
-    for one, other in pairs:
-        found = (values(of(last, method=method), "found") for method in (one, other))
-        ratio, low = _more(*found)
-        lines.append(f"- {one} over {other}: **{ratio:+.0%}** (95 % lower bound {low:+.0%})")
+    for contender, baseline in pairs:
+        overlaps = (values(of(last, method=method), "found") for method in (contender, baseline))
+        ratio, low = _more(*overlaps)
+        lines.append(
+            f"- {contender} over {baseline}: **{ratio:+.0%}** (95 % lower bound {low:+.0%})"
+        )
     return lines
 
 
-def _more(one: list[float], other: list[float]) -> tuple[float, float]:
+def _more(scores: list[float], baseline: list[float]) -> tuple[float, float]:
     """The relative gain, and the lower bound of a bootstrap over seeds."""
-    a, b = np.array(one), np.array(other)
+    a, b = np.array(scores), np.array(baseline)
     rng = np.random.default_rng(0)
     drawn = rng.integers(0, len(a), (2_000, len(a)))
     return float(a.mean() / b.mean() - 1), float(
@@ -141,7 +143,7 @@ def _more(one: list[float], other: list[float]) -> tuple[float, float]:
 def _grid(rows: list[Row], over: str, head: str) -> list[str]:
     places = sorted(distinct(rows, over))
     body = [
-        [_bold(method), *(_found(rows, method=method, **{over: place}) for place in places)]
+        [_bold(method), *(_overlap(rows, method=method, **{over: place}) for place in places)]
         for method in distinct(rows, "method")
     ]
     return table([head, *map(str, places)], body)
@@ -160,7 +162,7 @@ def _noise(rows: list[Row]) -> list[str]:
 def _locality(rows: list[Row]) -> list[str]:
     starts, ends = (sorted(distinct(rows, name)) for name in ("start", "end"))
     body = [
-        [f"{start:g}", *(_found(rows, start=start, end=end) for end in ends)] for start in starts
+        [f"{start:g}", *(_overlap(rows, start=start, end=end) for end in ends)] for start in starts
     ]
     return [
         "## Locality: 1,000 colours, 1,200 answers",
@@ -177,7 +179,7 @@ def _fonts(rows: list[Row]) -> list[str]:
     for method in distinct(rows, "method"):
         own = of(rows, method=method)
         wrong = [values(of(own, round=r), "wrong") for r in sorted(distinct(own, "round"))]
-        last, course = wrong[-1], " → ".join(f"{median(one):.1%}" for one in wrong)
+        last, course = wrong[-1], " → ".join(f"{median(shares):.1%}" for shares in wrong)
         body.append([_bold(method), course, f"{mean(last):.1%}", f"{max(last):.1%}"])
     return [
         "## Fonts: 180 letters of 12 fonts, 123 answers (paper fig. 6)",
@@ -199,9 +201,9 @@ def _triplets(rows: list[Row], budget: list[Row]) -> list[str]:
     counts = sorted(distinct(budget, "answers"))
     body = []
     for n in counts:
-        found = mean(values(of(budget, answers=n), "found"))
-        cells = [_triplets_for(rows, method, found) for method in distinct(rows, "method")]
-        body.append([f"{n:,}", f"{found:.2f}", *cells])
+        overlap = mean(values(of(budget, answers=n), "found"))
+        cells = [_triplets_for(rows, method, overlap) for method in distinct(rows, "method")]
+        body.append([f"{n:,}", f"{overlap:.2f}", *cells])
     head = [
         "answers of the default",
         "found",
@@ -210,14 +212,14 @@ def _triplets(rows: list[Row], budget: list[Row]) -> list[str]:
     return [*lines, "The number of triplets that find as many:", "", *table(head, body)]
 
 
-def _triplets_for(rows: list[Row], method: str, found: float) -> str:
+def _triplets_for(rows: list[Row], method: str, overlap: float) -> str:
     counts = sorted(distinct(rows, "triplets"))
     reached = [mean(values(of(rows, method=method, triplets=n), "found")) for n in counts]
-    if found > max(reached):
+    if overlap > max(reached):
         return f"more than {counts[-1]:,}"
-    if found < reached[0]:
+    if overlap < reached[0]:
         return f"fewer than {counts[0]:,}"
-    return f"{round(float(np.interp(found, reached, counts)), -2):,.0f}"
+    return f"{round(float(np.interp(overlap, reached, counts)), -2):,.0f}"
 
 
 def _together(rows: list[Row]) -> list[str]:

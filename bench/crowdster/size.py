@@ -54,11 +54,13 @@ def main(n_images: int, name: str) -> None:
     print(json.dumps(row))
 
 
-def _overlap(true: FloatArray, found: FloatArray, k: int, rng: np.random.Generator) -> float:
+def _overlap(true: FloatArray, embedding: FloatArray, k: int, rng: np.random.Generator) -> float:
     """Share of the k nearest in common, over a sample of images; an image is its own neighbour."""
     sample = rng.permutation(len(true))[:_SAMPLE]
-    one, other = (nearest_points(places, k + 1, places[sample]) for places in (true, found))
-    shared = [len(np.intersect1d(a, b)) - 1 for a, b in zip(one, other, strict=True)]
+    true_near, near = (
+        nearest_points(places, k + 1, places[sample]) for places in (true, embedding)
+    )
+    shared = [len(np.intersect1d(a, b)) - 1 for a, b in zip(true_near, near, strict=True)]
     return float(np.mean(shared)) / k
 
 

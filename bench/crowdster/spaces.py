@@ -63,9 +63,9 @@ class Crowd:
         best = np.full(len(grids), np.inf)
         bins = np.zeros(grids.shape, np.int64)
         for _ in range(_STARTS):
-            found, inertia = _lloyd(shown, _spread_starts(shown, self.n_bins, rng))
+            groups, inertia = _lloyd(shown, _spread_starts(shown, self.n_bins, rng))
             better = inertia < best
-            bins[better], best[better] = found[better], inertia[better]
+            bins[better], best[better] = groups[better], inertia[better]
         return bins
 
 
@@ -156,7 +156,7 @@ def letters() -> tuple[FloatArray, FloatArray, IntArray]:
     returns (180, 11), (180, P), (180,)
     """
     folder = Path(mpl.get_data_path()) / "fonts" / "ttf"
-    pixels = np.stack([[_rendered(folder / font, one) for one in LETTERS] for font in FONTS])
+    pixels = np.stack([[_rendered(folder / font, letter) for letter in LETTERS] for font in FONTS])
     style = pixels - pixels.mean(axis=0)
     common = style.mean(axis=1)
     seen = PCA(len(FONTS) - 1).fit(common)

@@ -26,8 +26,8 @@ def true_triplets(features: FloatArray, n: int, rng: np.random.Generator) -> Int
 
 def ordered(features: FloatArray, triplets: IntArray) -> IntArray:
     """The same triplets with the image nearer to the anchor before the other."""
-    anchor, one, other = features[triplets.T]
-    swap = ((anchor - one) ** 2).sum(axis=1) > ((anchor - other) ** 2).sum(axis=1)
+    anchor, second, third = features[triplets.T]
+    swap = ((anchor - second) ** 2).sum(axis=1) > ((anchor - third) ** 2).sum(axis=1)
     answered = triplets.copy()
     answered[swap] = triplets[swap][:, [0, 2, 1]]
     return answered
@@ -39,14 +39,14 @@ def embed(triplets: IntArray, n: int, d: int, method: str, seed: int) -> FloatAr
     generator = torch.Generator().manual_seed(seed)
     places = (0.3 * torch.randn((n, d), generator=generator)).requires_grad_()
     loss_of = {"soe": _soe, "t-ste": _t_ste}[method]
-    told = torch.as_tensor(triplets)
-    n_steps = _EPOCHS * -(-len(told) // _BATCH)
+    answered = torch.as_tensor(triplets)
+    n_steps = _EPOCHS * -(-len(answered) // _BATCH)
     adam = torch.optim.Adam([places], lr=0.1)
     schedule = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.01, n_steps)
     for _ in range(_EPOCHS):
-        for rows in torch.split(torch.randperm(len(told), generator=generator), _BATCH):
+        for rows in torch.split(torch.randperm(len(answered), generator=generator), _BATCH):
             adam.zero_grad()
-            loss = loss_of(functional.embedding(told[rows], places))
+            loss = loss_of(functional.embedding(answered[rows], places))
             loss.backward()
             adam.step()
             schedule.step()
@@ -71,12 +71,12 @@ def active(features: FloatArray, n: int, d: int, seed: int) -> FloatArray:
     A sixth of the n triplets is random, the rest comes in rounds from the embedding so far.
     """
     rng = np.random.default_rng(seed)
-    told = true_triplets(features, n // _ROUNDS, rng)
-    places = embed(told, len(features), d, "soe", seed)
+    triplets = true_triplets(features, n // _ROUNDS, rng)
+    places = embed(triplets, len(features), d, "soe", seed)
     for _ in range(_ROUNDS - 1):
         chosen = _doubtful(places, n // _ROUNDS, rng)
-        told = np.concatenate([told, ordered(features, chosen)])
-        places = embed(told, len(features), d, "soe", seed)
+        triplets = np.concatenate([triplets, ordered(features, chosen)])
+        places = embed(triplets, len(features), d, "soe", seed)
     return places
 
 

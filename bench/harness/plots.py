@@ -17,8 +17,8 @@ plt.rcParams["svg.hashsalt"] = "likewise"
 
 def mean_line(panel: Any, figures: Mapping[float, Sequence[float]], **style: Any) -> None:
     """Mean and standard deviation of the figures at each place; a gap where there are none."""
-    middles = [mean(one) if one else float("nan") for one in figures.values()]
-    errors = [stdev(one) if len(one) > 1 else 0.0 for one in figures.values()]
+    middles = [mean(values) if values else float("nan") for values in figures.values()]
+    errors = [stdev(values) if len(values) > 1 else 0.0 for values in figures.values()]
     panel.errorbar(list(figures), middles, errors, **style)
 
 

@@ -61,7 +61,7 @@ def seeds(rows: Iterable[Row]) -> str:
 def goals_table(measured: str, goals: Iterable[Goal]) -> list[str]:
     """Targets and results; measured: the title of what was measured."""
     body = [
-        [what, target, found, "yes" if reached else "**no**"]
-        for what, target, found, reached in goals
+        [what, target, result, "yes" if reached else "**no**"]
+        for what, target, result, reached in goals
     ]
     return table(["", "target", measured, "reached"], body)

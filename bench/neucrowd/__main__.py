@@ -26,17 +26,17 @@ TUNED_FROM = 100
 
 def parts(folder: Path | None) -> dict[str, Callable[[int], Question]]:
     """The question of each part, by seed."""
-    made: dict[str, Callable[[int], Question]] = {
+    questions: dict[str, Callable[[int], Question]] = {
         "syn1": partial(data.synthetic, 7),
         "syn2": partial(data.synthetic, 11),
         "few": partial(data.synthetic, 7, n_informative=2),
     }
     if folder is not None:
-        made["hotel"] = lambda _: data.hotel(folder)
-        made["hotel_anew"] = partial(data.hotel_anew, folder)
+        questions["hotel"] = lambda _: data.hotel(folder)
+        questions["hotel_anew"] = partial(data.hotel_anew, folder)
         for number, name in enumerate(data.SCENES, start=1):
-            made[f"scenes{number}"] = partial(_scenes, folder, name)
-    return made
+            questions[f"scenes{number}"] = partial(_scenes, folder, name)
+    return questions
 
 
 def _scenes(folder: Path, name: str, _: int) -> Question:

@@ -52,8 +52,8 @@ class SemiHard(nn.Module):
         self.miner = miners.TripletMarginMiner(margin=0.2, type_of_triplets="semihard")
 
     def forward(self, places: Tensor, label: Tensor) -> Tensor:
-        found: Tensor = self.loss(places, label, self.miner(places, label))
-        return found
+        loss: Tensor = self.loss(places, label, self.miner(places, label))
+        return loss
 
 
 LOSSES: dict[str, Callable[[], Any]] = {
@@ -66,7 +66,7 @@ LOSSES: dict[str, Callable[[], Any]] = {
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Trained:
     """places: positions of all items; strength: of the regression; steps: when it was kept."""
 
     loss: float
@@ -84,8 +84,8 @@ def embedded(name: str, labelling: Labelling, question: Question, seed: int) -> 
     The labels of Dawid and Skene are often the majority's, so the same fit is not repeated.
     """
     labelled = labelling(question)
-    told = (labelled.share, labelled.weight, question.features, question.unseen)
-    key = (name, seed, *(hash(one.tobytes()) for one in told))
+    arrays = (labelled.share, labelled.weight, question.features, question.unseen)
+    key = (name, seed, *(hash(array.tobytes()) for array in arrays))
     if key not in _done:
         _done[key] = _embedded(name, labelled, question, seed)
     return _done[key]
@@ -95,7 +95,7 @@ def _embedded(name: str, labelled: Labelled, question: Question, seed: int) -> F
     features, unseen = standardised(question)
     held_out = labelled.held_out(seed)
     items = torch.as_tensor(features).float()
-    trials = [_trial(name, items, labelled, held_out, one, seed) for one in PENALTIES]
+    trials = [_trial(name, items, labelled, held_out, penalty, seed) for penalty in PENALTIES]
     best = min(trials, key=lambda trial: trial.loss)
     everything = labelled.weight > 0
     *_, (network, _) = _training(name, items, labelled, everything, best.penalty, seed, best.steps)
@@ -106,7 +106,7 @@ def _embedded(name: str, labelled: Labelled, question: Question, seed: int) -> F
 
 def _trial(
     name: str, items: Tensor, labelled: Labelled, held_out: BoolArray, penalty: float, seed: int
-) -> _Found:
+) -> _Trained:
     """Train until the loss of held-out items has not fallen for some checks."""
     rows = (labelled.weight > 0) & ~held_out
     best, best_loss, best_steps, waited = None, float("inf"), _STEPS, 0
@@ -133,7 +133,7 @@ def _trial(
         for c in STRENGTHS
     ]
     least, strength = min(scores)
-    return _Found(least, strength, best_steps, penalty)
+    return _Trained(least, strength, best_steps, penalty)
 
 
 def _training(
@@ -155,9 +155,9 @@ def _training(
     for step in range(1, n_steps + 1):
         network.train()
         batch = some[torch.randperm(len(some))[: _BATCHES.get(name, _BATCH)]]
-        found = loss(_unit(network(items[batch])), label[batch])
+        batch_loss = loss(_unit(network(items[batch])), label[batch])
         optimizer.zero_grad()
-        (found + penalty * network.weight_decay()).backward()
+        (batch_loss + penalty * network.weight_decay()).backward()
         optimizer.step()
         if step % _EVERY == 0:
             network.eval()

@@ -42,8 +42,8 @@ class Labelled:
         weight = np.concatenate([1 - self.share[items], self.share[items]])
         weight *= np.tile(self.weight[items], 2)
         label = np.repeat([0, 1], len(items))
-        told = weight > 0
-        return np.tile(items, 2)[told], label[told], weight[told]
+        weighted = weight > 0
+        return np.tile(items, 2)[weighted], label[weighted], weight[weighted]
 
 
 def all_votes(question: Question) -> Labelled:

@@ -35,8 +35,8 @@ def regression_on_products(labelling: Labelling, question: Question, seed: int) 
     """Regression on the inputs of `NeuCrowd(products=...)`."""
     features, unseen = standardised(question)
     products = Products.of(features, 300, np.random.default_rng(seed))
-    told, new = (products(items).astype(np.float64) for items in (features, unseen))
-    return fitted(told, new, labelling(question), seed)
+    known, new = (products(items).astype(np.float64) for items in (features, unseen))
+    return fitted(known, new, labelling(question), seed)
 
 
 def standardised(question: Question) -> tuple[FloatArray, FloatArray]:

@@ -22,9 +22,9 @@ Margin = Callable[[Question, int], FloatArray]
 OURS = "NeuCrowd"
 ALONE = "NeuCrowd, without our additions"
 PRINTED = "NeuCrowd as printed"
-ONE = "NeuCrowd, one network, without our additions"
+ONE_NETWORK = "NeuCrowd, one network, without our additions"
 ABLATIONS: dict[str, dict[str, Any]] = {
-    ONE: {},
+    ONE_NETWORK: {},
     "NeuCrowd−SA": {"safe_sampling": False},
     "NeuCrowd−SA−RA": {"safe_sampling": False, "robust_anchors": False},
     "NeuCrowd−SA−RA−SN": {
@@ -88,10 +88,10 @@ def _neucrowd(name: str, question: Question, seed: int) -> Iterator[Row]:
     elif name == PRINTED:
         yield _fitted(name, question, seed, AS_PRINTED, [{}], n_networks=1, regression=False)
     else:
-        found = _fitted(name, question, seed, {}, WITHOUT_ADDITIONS, regression=False)
-        yield found
+        row = _fitted(name, question, seed, {}, WITHOUT_ADDITIONS, regression=False)
+        yield row
         for variant, without in ABLATIONS.items():
-            chosen = [found["chosen"]]
+            chosen = [row["chosen"]]
             yield _fitted(variant, question, seed, without, chosen, n_networks=1, regression=False)
 
 
@@ -104,8 +104,8 @@ def _fitted(
     **options: Any,
 ) -> Row:
     began = time.process_time()
-    told = {"device": "cpu", **parameters}
-    model = NeuCrowdClassifier(told, candidates, random_state=seed, **options)
+    settings = {"device": "cpu", **parameters}
+    model = NeuCrowdClassifier(settings, candidates, random_state=seed, **options)
     model.fit(question.features, question.votes)
     seconds = time.process_time() - began
     chance = np.clip(model.predict_proba(question.unseen)[:, 1], 1e-9, 1 - 1e-9)
@@ -113,17 +113,17 @@ def _fitted(
     row |= {"chosen": dict(model.chosen_), "held_out": list(model.losses_)}
     row["share"] = model.share_
     if name in ABLATIONS:
-        row["history"] = [one["loss"] for one in model.representations_[0].history_]
+        row["history"] = [epoch["loss"] for epoch in model.representations_[0].history_]
     return row
 
 
 def _row(name: str, seed: int, question: Question, margin: FloatArray, seconds: float) -> Row:
-    said: IntArray = (margin > 0).astype(np.int64)
+    predicted: IntArray = (margin > 0).astype(np.int64)
     return {
         "method": name,
         "seed": seed,
-        "accuracy": float((said == question.truth).mean()),
-        "balanced": float(balanced_accuracy_score(question.truth, said)),
+        "accuracy": float((predicted == question.truth).mean()),
+        "balanced": float(balanced_accuracy_score(question.truth, predicted)),
         "auc": float(roc_auc_score(question.truth, margin)),
         "majority_rate": float(max(question.truth.mean(), 1 - question.truth.mean())),
         "unseen": len(question.truth),

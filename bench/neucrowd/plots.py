@@ -35,11 +35,11 @@ def _methods(results: Results, shown: list[str]) -> Any:
     height = {method: -place for place, method in enumerate(order)}
     for panel, part in zip(panels[0], shown, strict=True):
         for method in present(results[part], order):
-            found = values(of(results[part], method=method), "auc")
-            error = stdev(found) if len(found) > 1 else 0.0
+            scores = values(of(results[part], method=method), "auc")
+            error = stdev(scores) if len(scores) > 1 else 0.0
             colour = "tab:red" if method.startswith(OURS) else "tab:blue"
             panel.errorbar(
-                mean(found), height[method], xerr=error, fmt="o", color=colour, capsize=2, ms=4
+                mean(scores), height[method], xerr=error, fmt="o", color=colour, capsize=2, ms=4
             )
             if part in TABLES.get(method, {}):
                 panel.plot(TABLES[method][part][1], height[method], "kx", ms=5)
@@ -56,7 +56,7 @@ def _losses(rows: list[Row]) -> Any:
         histories = [row["history"] for row in of(rows, method=method) if "history" in row]
         if histories:
             length = min(map(len, histories))
-            middle = np.mean([one[:length] for one in histories], axis=0)
+            middle = np.mean([history[:length] for history in histories], axis=0)
             panel.plot(np.arange(1, length + 1), middle, label=method)
     panel.set(xlabel="epoch of ten steps", ylabel="training loss", title="Hotel", ylim=(0, None))
     panel.legend(fontsize=8)

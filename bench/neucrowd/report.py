@@ -8,7 +8,7 @@ from statistics import mean
 from bench.harness.tables import Results, Row, mean_sd, of, present, table, values
 from bench.neucrowd import plots
 from bench.neucrowd.data import SCENES
-from bench.neucrowd.methods import ABLATIONS, ALONE, EXTRAS, METHODS, ONE, OURS, PRINTED
+from bench.neucrowd.methods import ABLATIONS, ALONE, EXTRAS, METHODS, ONE_NETWORK, OURS, PRINTED
 from bench.neucrowd.paper import TABLES
 from bench.neucrowd.wanted import lower_than_paper, wanted
 
@@ -110,7 +110,7 @@ def _table(part: str, rows: list[Row], methods: list[str], published: bool) -> l
         accuracy, auc = mean_sd(own, "accuracy"), mean_sd(own, "auc")
         cells = [accuracy, auc]
         if published:
-            known = TABLES.get(OURS if method == ONE else method, {}).get(part)
+            known = TABLES.get(OURS if method == ONE_NETWORK else method, {}).get(part)
             theirs = [f"{figure:.3f}" for figure in known] if known else ["", ""]
             cells = [accuracy, theirs[0], auc, theirs[1]]
         name = f"**{method}**" if method == OURS else method
@@ -121,9 +121,11 @@ def _table(part: str, rows: list[Row], methods: list[str], published: bool) -> l
 
 
 def _chosen(rows: list[Row]) -> str:
-    told = [", ".join(f"{name} {value:g}" for name, value in row["chosen"].items()) for row in rows]
-    counts = {one: told.count(one) for one in dict.fromkeys(told)}
-    times = [f"{one} ({count} of {len(told)})" for one, count in counts.items()]
+    choices = [
+        ", ".join(f"{name} {value:g}" for name, value in row["chosen"].items()) for row in rows
+    ]
+    counts = {choice: choices.count(choice) for choice in dict.fromkeys(choices)}
+    times = [f"{choice} ({count} of {len(choices)})" for choice, count in counts.items()]
     if not times:
         return ""
     shares = [row["share"] for row in rows if "share" in row]
@@ -168,7 +170,7 @@ def _speed(rows: list[Row]) -> list[str]:
 def _below(results: Results) -> list[str]:
     below = lower_than_paper(results)
     lines = ["## Where our figures are lower than the paper's", ""]
-    lines += [f"- {one}" for one in below] or ["Nowhere in these measurements."]
+    lines += [f"- {line}" for line in below] or ["Nowhere in these measurements."]
     return [
         *lines,
         "",

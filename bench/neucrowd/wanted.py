@@ -38,30 +38,32 @@ def _goals(results: Results) -> Iterator[Goal]:
 def _as_paper(part: str, name: str, own: list[Row]) -> Goal:
     accuracy, auc = mean(values(own, "accuracy")), mean(values(own, "auc"))
     asked = TABLES[OURS][part]
-    found = f"{accuracy:.3f} / {auc:.3f}, {seeds(own)}"
+    result = f"{accuracy:.3f} / {auc:.3f}, {seeds(own)}"
     reached = accuracy >= asked[0] and auc >= asked[1]
-    return f"{name}: accuracy / AUC", f"{asked[0]:.3f} / {asked[1]:.3f} (paper)", found, reached
+    return f"{name}: accuracy / AUC", f"{asked[0]:.3f} / {asked[1]:.3f} (paper)", result, reached
 
 
 def _ahead(name: str, rows: list[Row], method: str) -> Iterator[Goal]:
     baselines, own = present(rows, BASELINES), of(rows, method=method)
     if not baselines or not own:
         return
-    for figure, told in (("accuracy", "accuracy"), ("auc", "AUC")):
-        best = max(baselines, key=lambda one: mean(values(of(rows, method=one), figure)))
-        most, ours = (mean(values(of(rows, method=one), figure)) for one in (best, method))
-        found = f"{ours:.3f} against {most:.3f} ({best})"
-        yield f"{name}: {told} of {method}", "above all baselines", found, ours > most
+    for figure, label in (("accuracy", "accuracy"), ("auc", "AUC")):
+        best = max(baselines, key=lambda baseline: mean(values(of(rows, method=baseline), figure)))
+        most, ours = (
+            mean(values(of(rows, method=compared), figure)) for compared in (best, method)
+        )
+        result = f"{ours:.3f} against {most:.3f} ({best})"
+        yield f"{name}: {label} of {method}", "above all baselines", result, ours > most
 
 
 def _ordered(name: str, rows: list[Row]) -> Iterator[Goal]:
     """Table 3: removing each part makes it worse."""
     order = present(rows, ABLATIONS)
     if len(order) > 1:
-        means = [mean(values(of(rows, method=one), "auc")) for one in order]
-        falls = all(one >= other for one, other in pairwise(means))
-        found = ", ".join(f"{one:.3f}" for one in means)
-        yield f"{name}: AUC whole, −SA, −SA−RA, −SA−RA−SN", "falls (paper)", found, falls
+        means = [mean(values(of(rows, method=ablation), "auc")) for ablation in order]
+        falls = all(auc >= other for auc, other in pairwise(means))
+        result = ", ".join(f"{auc:.3f}" for auc in means)
+        yield f"{name}: AUC whole, −SA, −SA−RA, −SA−RA−SN", "falls (paper)", result, falls
 
 
 def _quick(rows: list[Row]) -> Iterator[Goal]:
@@ -71,13 +73,13 @@ def _quick(rows: list[Row]) -> Iterator[Goal]:
             ("predict", "100,000 predictions, 2 cores", _PREDICT),
         ):
             seconds = values(rows, f"{name}_seconds")
-            found = f"{max(seconds):.1f} s at most in {len(seconds)} runs"
-            yield what, f"{most} s", found, max(seconds) <= most
+            result = f"{max(seconds):.1f} s at most in {len(seconds)} runs"
+            yield what, f"{most} s", result, max(seconds) <= most
 
 
 def lower_than_paper(results: Results) -> list[str]:
     """Each of our figures that is below the published one."""
-    told = []
+    lower = []
     for part, name in _NAMES.items():
         rows = results.get(part, [])
         for method in present(rows, TABLES):
@@ -86,5 +88,5 @@ def lower_than_paper(results: Results) -> list[str]:
                 ours, theirs = mean(values(own, figure)), TABLES[method][part][place]
                 if ours < theirs:
                     what = "AUC" if figure == "auc" else figure
-                    told.append(f"{name}, {method}: {what} {ours:.3f} ({theirs:.3f})")
-    return told
+                    lower.append(f"{name}, {method}: {what} {ours:.3f} ({theirs:.3f})")
+    return lower

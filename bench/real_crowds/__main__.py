@@ -104,8 +104,10 @@ def _measure_all(wanted: list[Job], store: RowFile, options: argparse.Namespace)
 def _summary(row: Row) -> str:
     names = ("accuracy", "auc", "ami", "purity", "mcc", "attributes", "seconds")
     # The foreign simulator has a value for every column.
-    found = [(name, np.atleast_1d(row[name])) for name in names if name in row]
-    figures = [f"{name} " + " ".join(f"{one:.3f}" for one in several) for name, several in found]
+    scores = [(name, np.atleast_1d(row[name])) for name in names if name in row]
+    figures = [
+        f"{name} " + " ".join(f"{score:.3f}" for score in several) for name, several in scores
+    ]
     about = f"{row['part']} {row['data']} {row['split']} {row['fraction']:g} {row['seed']}"
     return f"{about} {row['method']}: {', '.join(figures)}"
 

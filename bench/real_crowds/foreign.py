@@ -89,8 +89,8 @@ def _agreement(
     """MCC and AMI of K-means with the values of a column (N,), over the answered images."""
     # In random order, because the order of images at one place must not give them away.
     rows = np.random.default_rng(seed).permutation(np.flatnonzero(answered))
-    values_found, value = np.unique(column[rows], return_inverse=True)
-    kmeans = KMeans(len(values_found), n_init=10, random_state=seed)
+    distinct_values, value = np.unique(column[rows], return_inverse=True)
+    kmeans = KMeans(len(distinct_values), n_init=10, random_state=seed)
     clusters = kmeans.fit_predict(places[rows]).astype(np.int64)
     ami = clustering_scores(value, clusters)["ami"]
     return round(matched_mcc(value, clusters), _DIGITS), round(ami, _DIGITS)
@@ -115,9 +115,13 @@ def scene_table(rows: list[Row]) -> list[str]:
             numbers = [mean_sd(own, name) for name in ("auc", "accuracy", "majority_rate")]
             columns = [_column_means(own, name) for name in ("mcc", "ami")]
             classes = f"{mean(values(own, 'class_mcc')):.2f}"
-            found = [f"{row['structure']} {row['attributes']}" for row in own if "structure" in row]
+            structures = [
+                f"{row['structure']} {row['attributes']}" for row in own if "structure" in row
+            ]
             seconds = f"{mean(values(own, 'seconds')):.1f}"
-            body.append([scene, method, *numbers, *columns, classes, "; ".join(found), seconds])
+            body.append(
+                [scene, method, *numbers, *columns, classes, "; ".join(structures), seconds]
+            )
     head = ["scene", "method", "AUC", "accuracy", "majority", "MCC by column", "AMI by column"]
     return table([*head, "MCC of classes", "structure, attributes", "CPU s"], body)
 
@@ -134,9 +138,9 @@ def noise_table(rows: list[Row]) -> list[str]:
         own = of(rows, data=kind)
         if own:
             structures = [row["structure"] for row in own]
-            found = {name: structures.count(name) for name in ("none", "pooled", "attributes")}
+            counts = {name: structures.count(name) for name in ("none", "pooled", "attributes")}
             shown = sum(row["attributes"] > 0 for row in own)
-            cells = [*map(str, found.values()), f"{shown} of {len(own)}"]
+            cells = [*map(str, counts.values()), f"{shown} of {len(own)}"]
             body.append([kind, *cells, f"{mean(values(own, 'seconds')):.1f}"])
     head = ["noise", "none", "pooled", "attributes", "crowds that show an attribute", "CPU s"]
     return table(head, body)

@@ -38,10 +38,10 @@ def gap(rows: list[Row], method: str, measure: str) -> Gap | None:
     """
     own = _by_case(of(rows, method=method), measure)
     others = {name: _by_case(of(rows, method=name), measure) for name in BASELINES}
-    complete = {name: found for name, found in others.items() if own.keys() <= found.keys()}
+    complete = {name: scores for name, scores in others.items() if own.keys() <= scores.keys()}
     if not own or not complete:
         return None
-    means = {name: mean(found[case] for case in own) for name, found in complete.items()}
+    means = {name: mean(scores[case] for case in own) for name, scores in complete.items()}
     best = max(means, key=lambda name: means[name])
     differences = [own[case] - complete[best][case] for case in own]
     n = len(differences)

@@ -30,28 +30,30 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="run the short forms of the tests")
     options = parser.parse_args()
     known = statements()
-    unknown = set(options.only) - {one.name for one in known}
+    unknown = set(options.only) - {statement.name for statement in known}
     if unknown:
         parser.error(f"unknown statement {', '.join(sorted(unknown))}")
     folder: Path = options.results.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    chosen = [one for one in known if not options.only or one.name in options.only]
+    chosen = [
+        statement for statement in known if not options.only or statement.name in options.only
+    ]
     worst, done = 0, set[str]()
-    for one in [] if options.report else chosen:
-        worst = max(worst, run(one, done, folder, full=not options.short))
+    for statement in [] if options.report else chosen:
+        worst = max(worst, run(statement, done, folder, full=not options.short))
     REPORT.write_text(report(known, Kept.read()))
     print(f"==> {REPORT.relative_to(ROOT)}")
     return worst
 
 
-def run(one: Statement, done: set[str], folder: Path, full: bool) -> int:
+def run(statement: Statement, done: set[str], folder: Path, full: bool) -> int:
     """Run the tests of one statement that have not run yet. Returns pytest's exit status, or 1 if a
     test was skipped completely, because then nothing was checked."""
-    tests = [test for test in one.tests if test not in done]
+    tests = [test for test in statement.tests if test not in done]
     if not tests:
         return 0
     done.update(tests)
-    print(f"==> {one.name}: {one.text}", flush=True)
+    print(f"==> {statement.name}: {statement.text}", flush=True)
     environment = {
         **os.environ,
         "LIKEWISE_FULL_TESTS": "1" if full else "0",
@@ -59,10 +61,10 @@ def run(one: Statement, done: set[str], folder: Path, full: bool) -> int:
     }
     for name in FIGURES:
         (folder / f"{name}.json").unlink(missing_ok=True)
-    file = folder / f"{one.name}.xml"
+    file = folder / f"{statement.name}.xml"
     file.unlink(missing_ok=True)
     kept, now = Kept.read(), datetime.now(UTC).date().isoformat()
-    kept.begin(one.name, Run("full" if full else "short", commit(), now), tests)
+    kept.begin(statement.name, Run("full" if full else "short", commit(), now), tests)
     command = [sys.executable, "-m", "pytest", *tests, f"--junitxml={file}"]
     status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     # Written after each, so that hours are not lost with the last.

@@ -62,28 +62,28 @@ class Kept:
     def read(cls, file: Path = FILE) -> "Kept":
         if not file.exists():
             return cls()
-        told = json.loads(file.read_text())
+        stored = json.loads(file.read_text())
         ended = {
-            name: Outcome(Counter(one["ends"]), one["seconds"], set(one["reasons"]))
-            for name, one in told["ended"].items()
+            name: Outcome(Counter(outcome["ends"]), outcome["seconds"], set(outcome["reasons"]))
+            for name, outcome in stored["ended"].items()
         }
-        runs = {name: Run(**one) for name, one in told["runs"].items()}
-        return cls(ended, told["figures"], runs)
+        runs = {name: Run(**run) for name, run in stored["runs"].items()}
+        return cls(ended, stored["figures"], runs)
 
     def write(self, file: Path = FILE) -> None:
-        told = {
-            "runs": {name: asdict(one) for name, one in sorted(self.runs.items())},
+        document = {
+            "runs": {name: asdict(run) for name, run in sorted(self.runs.items())},
             "ended": {
                 name: {
-                    "ends": dict(one.ends),
-                    "seconds": round(one.seconds, 1),
-                    "reasons": sorted(one.reasons),
+                    "ends": dict(outcome.ends),
+                    "seconds": round(outcome.seconds, 1),
+                    "reasons": sorted(outcome.reasons),
                 }
-                for name, one in sorted(self.ended.items())
+                for name, outcome in sorted(self.ended.items())
             },
             "figures": dict(sorted(self.figures.items())),
         }
-        file.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
     def begin(self, statement: str, run: Run, tests: Collection[str]) -> None:
         """Delete earlier results, so that an interrupted run does not show them as its own."""

@@ -28,23 +28,23 @@ class Outcome:
 
 def outcomes(files: Iterable[Path]) -> dict[str, Outcome]:
     """Outcomes by `path::name`; if a test is in several files, its newest run counts."""
-    found: dict[str, Outcome] = {}
-    for file in sorted(files, key=lambda one: one.stat().st_mtime):
+    newest: dict[str, Outcome] = {}
+    for file in sorted(files, key=lambda xml: xml.stat().st_mtime):
         run: dict[str, Outcome] = {}
         for case in parse(file).iter("testcase"):
             path = str(case.get("classname")).replace(".", "/") + ".py"
             name = f"{path}::{str(case.get('name')).partition('[')[0]}"
-            one = run.setdefault(name, Outcome())
-            one.seconds += float(case.get("time") or 0)
+            outcome = run.setdefault(name, Outcome())
+            outcome.seconds += float(case.get("time") or 0)
             kinds = {child.tag for child in case}
             if kinds & {"failure", "error"}:
-                one.ends["failed"] += 1
+                outcome.ends["failed"] += 1
             elif "skipped" in kinds:
-                one.ends["skipped"] += 1
-                one.reasons.update(
+                outcome.ends["skipped"] += 1
+                outcome.reasons.update(
                     str(child.get("message")) for child in case if child.tag == "skipped"
                 )
             else:
-                one.ends["passed"] += 1
-        found.update(run)
-    return found
+                outcome.ends["passed"] += 1
+        newest.update(run)
+    return newest

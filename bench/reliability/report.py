@@ -33,7 +33,7 @@ def report(statements: list[Statement], kept: Kept) -> str:
         "",
         "| # | statement | tests | form | outcome | s | ran | lacking |",
         "|---|---|---|---|---|---|---|---|",
-        *(_row(one, kept) for one in statements),
+        *(_row(statement, kept) for statement in statements),
         "",
         "## Figures",
         "",
@@ -44,33 +44,33 @@ def report(statements: list[Statement], kept: Kept) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _row(one: Statement, kept: Kept) -> str:
-    ended, run = kept.ended, kept.runs.get(one.name, Run(""))
-    tests = [ended[test] for test in one.tests if test in ended]
+def _row(statement: Statement, kept: Kept) -> str:
+    ended, run = kept.ended, kept.runs.get(statement.name, Run(""))
+    tests = [ended[test] for test in statement.tests if test in ended]
     seconds = f"{sum(test.seconds for test in tests):.0f}" if tests else ""
-    told = _outcome(one, ended)
+    outcome = _outcome(statement, ended)
     ran = f"{run.date}, {run.commit}" if run.date else ""
     return (
-        f"| {one.name} | {one.text} | {len(one.tests)} | {run.form} | {told} | {seconds} | {ran} "
-        f"| {LINK.sub('](../', one.lacking)} |"
+        f"| {statement.name} | {statement.text} | {len(statement.tests)} | {run.form} | {outcome} "
+        f"| {seconds} | {ran} | {LINK.sub('](../', statement.lacking)} |"
     )
 
 
-def _outcome(one: Statement, ended: Mapping[str, Outcome]) -> str:
+def _outcome(statement: Statement, ended: Mapping[str, Outcome]) -> str:
     """“held” only if every named test ran and none of its cases failed."""
-    if not one.tests:
+    if not statement.tests:
         return "no test"
-    absent = [test for test in one.tests if test not in ended]
-    failed = [test for test in one.tests if test in ended and ended[test].ends["failed"]]
+    absent = [test for test in statement.tests if test not in ended]
+    failed = [test for test in statement.tests if test in ended and ended[test].ends["failed"]]
     if failed:
         return "**FAILED**: " + ", ".join(f"`{test.partition('::')[2]}`" for test in failed)
     if absent:
-        return f"{len(absent)} of {len(one.tests)} tests not run"
-    empty = [test for test in one.tests if not ended[test].passed]
+        return f"{len(absent)} of {len(statement.tests)} tests not run"
+    empty = [test for test in statement.tests if not ended[test].passed]
     if empty:
         return "skipped: " + "; ".join(sorted(set().union(*(ended[t].reasons for t in empty))))
-    skipped = sum(ended[test].ends["skipped"] for test in one.tests)
-    why = "; ".join(sorted({ended[test].why_skipped for test in one.tests} - {""}))
+    skipped = sum(ended[test].ends["skipped"] for test in statement.tests)
+    why = "; ".join(sorted({ended[test].why_skipped for test in statement.tests} - {""}))
     return "held" + (f" ({skipped} cases skipped: {why})" if skipped else "")
 
 
@@ -81,10 +81,10 @@ def _table(figures: Any) -> list[str]:
 
 def _value(value: Any) -> str:
     if isinstance(value, dict):
-        named = (f"{name.replace('_', ' ')} {_value(one)}" for name, one in value.items())
+        named = (f"{name.replace('_', ' ')} {_value(item)}" for name, item in value.items())
         return ", ".join(named) or "none"
     if isinstance(value, list):
-        return "; ".join(_value(one) for one in value) or "none"
+        return "; ".join(_value(item) for item in value) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int | float) else str(value)

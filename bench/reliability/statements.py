@@ -28,6 +28,6 @@ def statements(table: str = "") -> list[Statement]:
     """All rows in order, by default those of the document."""
     rows = ROW.findall(table or TABLE.read_text())
     return [
-        Statement(name, text, tuple(TEST.findall(tests)), *(one.strip() for one in rest))
+        Statement(name, text, tuple(TEST.findall(tests)), *(cell.strip() for cell in rest))
         for name, text, tests, *rest in rows
     ]

@@ -87,13 +87,13 @@ class ConstrainedKMeans:
         before = np.random.get_state()
         np.random.seed(self.random_state)
         try:
-            found = [
+            results = [
                 constrained_k_means(points, self.n_clusters, must, cannot, self.metric)
                 for _ in range(_STARTS)
             ]
         finally:
             np.random.set_state(before)
-        whole = [labels for labels in found if labels is not None]
+        whole = [labels for labels in results if labels is not None]
         if not whole:
             raise ValueError(f"all {_STARTS} starts ended with an empty cluster; use fewer")
         self.labels_ = min(whole, key=lambda labels: _cost(points, labels, must, cannot))
@@ -113,11 +113,11 @@ class MetricKMeans:
 
     def fit(self, X: ArrayLike, pairs: Pairs | None = None) -> Self:
         points = scaled(X)
-        told = _needed(pairs)
-        apart = np.flatnonzero((points[told.i] != points[told.j]).any(axis=1))
+        labelled = _needed(pairs)
+        apart = np.flatnonzero((points[labelled.i] != points[labelled.j]).any(axis=1))
         rows = np.random.default_rng(self.random_state).permutation(apart)[: self.n_pairs]
-        both = np.stack([points[told.i[rows]], points[told.j[rows]]], axis=1)
-        turn = metric_of_pairs(both, told.same[rows], _ITML_PASSES, self.random_state)
+        both = np.stack([points[labelled.i[rows]], points[labelled.j[rows]]], axis=1)
+        turn = metric_of_pairs(both, labelled.same[rows], _ITML_PASSES, self.random_state)
         means = KMeans(self.n_clusters, n_init=10, random_state=self.random_state)
         self.labels_ = means.fit_predict(points @ turn.T).astype(np.int64)
         return self
@@ -133,18 +133,18 @@ class CrowdThenNeighbours:
 
     def fit(self, X: ArrayLike, pairs: Pairs | None = None) -> Self:
         points = scaled(X)
-        said = dawid_skene(_needed(pairs))
-        images = said.images()
-        known = self._spectral(said, images)
+        consensus = dawid_skene(_needed(pairs))
+        images = consensus.images()
+        known = self._spectral(consensus, images)
         classifier = KNeighborsClassifier(min(_NEIGHBOURS, len(images)), weights="distance")
         self.labels_ = classifier.fit(points[images], known).predict(points).astype(np.int64)
         self.labels_[images] = known
         return self
 
-    def _spectral(self, said: Consensus, images: IntArray) -> IntArray:
+    def _spectral(self, consensus: Consensus, images: IntArray) -> IntArray:
         similarity = np.zeros((len(images), len(images)))
-        i, j = np.searchsorted(images, said.i), np.searchsorted(images, said.j)
-        similarity[i, j] = similarity[j, i] = 2.0 * said.same - 1.0
+        i, j = np.searchsorted(images, consensus.i), np.searchsorted(images, consensus.j)
+        similarity[i, j] = similarity[j, i] = 2.0 * consensus.same - 1.0
         degree = np.maximum(np.abs(similarity).sum(axis=1), 1e-12)
         similarity /= np.sqrt(degree[:, None] * degree)
         vectors = np.linalg.eigh(similarity)[1][:, -self.n_clusters :]

@@ -49,9 +49,11 @@ def dawid_skene(pairs: Pairs, n_iter: int = 100) -> Consensus:
     with warnings.catch_warnings():
         # crowd-kit uses parts of pandas that a later version drops.
         warnings.simplefilter("ignore", DeprecationWarning)
-        said = DawidSkene(n_iter=n_iter).fit_predict_proba(table).reindex(range(len(first)))
+        probabilities = (
+            DawidSkene(n_iter=n_iter).fit_predict_proba(table).reindex(range(len(first)))
+        )
     # If all workers gave all pairs the same label, there is no other column.
-    chance = said[1].to_numpy(np.float64) if 1 in said else np.zeros(len(first))
+    chance = probabilities[1].to_numpy(np.float64) if 1 in probabilities else np.zeros(len(first))
     return Consensus(first, second, chance)
 
 

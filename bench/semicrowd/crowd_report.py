@@ -29,15 +29,15 @@ def weights(rows: list[Row]) -> list[str]:
     if not here:
         return []
     most = max(row["budget"] for row in here)
-    body = [["true", "", *(f"{one:.2f}" for one in true_weights())]]
+    body = [["true", "", *(f"{weight:.2f}" for weight in true_weights())]]
     for method in (BAYES, SCDC):
         for budget in sorted({row["budget"] for row in here}):
             own = of(here, method=method, budget=budget)
             if own and budget in (min(row["budget"] for row in here), most):
-                found = np.array([worker_weights(row) for row in own])
-                cells = [spread(column.tolist(), 2) for column in found.T]
+                estimated = np.array([worker_weights(row) for row in own])
+                cells = [spread(column.tolist(), 2) for column in estimated.T]
                 body.append([method, f"{budget:,}", *cells])
-    head = ["weights of the workers", "pairs", *(f"α = β = {one}" for one in FACE_WORKERS)]
+    head = ["weights of the workers", "pairs", *(f"α = β = {worker}" for worker in FACE_WORKERS)]
     return [
         "Weights log α/(1−α) + log β/(1−β), all faces annotated (fig. 3c):",
         "",
@@ -75,9 +75,9 @@ def recovered(rows: list[Row]) -> tuple[FloatArray, list[bool]]:
     the right order)."""
     n = len(FACE_WORKERS)
     true = np.array([[row["alpha"][:n], row["beta"][:n]] for row in rows])
-    found = np.array([[row["sensitivity"][:n], row["specificity"][:n]] for row in rows])
+    estimated = np.array([[row["sensitivity"][:n], row["specificity"][:n]] for row in rows])
     ordered = [bool((np.diff(worker_weights(row)[:n]) < 0).all()) for row in rows]
-    return found - true, ordered
+    return estimated - true, ordered
 
 
 def _recovered(rows: list[Row]) -> list[str]:

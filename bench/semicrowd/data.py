@@ -116,8 +116,8 @@ def two_coin_pairs(
     counts: IntArray = np.broadcast_to(np.asarray(n_each, np.int64), sensitivity.shape)
     images = np.arange(len(classes)) if among is None else among
     first, second = np.triu_indices(len(images), 1)
-    one, other = images[first], images[second]
-    together = classes[one] == classes[other]
+    first_image, second_image = images[first], images[second]
+    together = classes[first_image] == classes[second_image]
     kinds = [np.flatnonzero(together), np.flatnonzero(~together)]
     chosen, workers = [], []
     for worker, count in enumerate(counts.tolist()):
@@ -127,15 +127,15 @@ def two_coin_pairs(
                 [rng.choice(kind, n, replace=False) for kind, n in zip(kinds, halves, strict=True)]
             )
         else:
-            rows = rng.choice(len(one), count, replace=False)
+            rows = rng.choice(len(first_image), count, replace=False)
         chosen.append(rng.permutation(rows))
         workers.append(np.full(count, worker))
     pair, who = np.concatenate(chosen), np.concatenate(workers)
     right = rng.random(len(pair)) < np.where(together[pair], sensitivity[who], specificity[who])
     return Pairs(
         annotator=who.astype(np.int64),
-        i=one[pair],
-        j=other[pair],
+        i=first_image[pair],
+        j=second_image[pair],
         same=np.where(right, together[pair], ~together[pair]),
         n_images=len(classes),
         n_annotators=len(sensitivity),

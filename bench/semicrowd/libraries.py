@@ -131,7 +131,9 @@ class QuickMPCKMeans(MPCKMeans):  # type: ignore[misc, unused-ignore]
 
 def _ends(links: Graph) -> tuple[IntArray, IntArray]:
     """Both ends of every link, each twice."""
-    return np.repeat(np.arange(len(links)), [len(one) for one in links]), np.concatenate(links)
+    return np.repeat(
+        np.arange(len(links)), [len(neighbours) for neighbours in links]
+    ), np.concatenate(links)
 
 
 def _known(

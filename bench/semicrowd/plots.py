@@ -56,8 +56,8 @@ def _faces(rows: list[Row]) -> Any:
                 middle = mean(values(own, "nmi"))
                 panel.axhline(middle, color=colour, ls=":", lw=width, label=method)
                 continue
-            found = {budget: values(of(own, budget=budget), "nmi") for budget in budgets}
-            mean_line(panel, found, color=colour, lw=width, label=method, capsize=2)
+            scores = {budget: values(of(own, budget=budget), "nmi") for budget in budgets}
+            mean_line(panel, scores, color=colour, lw=width, label=method, capsize=2)
         panel.set(
             title="all faces annotated" if annotated is None else "100 faces annotated",
             xlabel="pairs of each of five workers",
@@ -78,11 +78,13 @@ def _weights(rows: list[Row]) -> Any:
     for method, colour in ((BAYES, "red"), (SCDC, "orange")):
         own = of(here, method=method, budget=most)
         if own:
-            found = np.array([worker_weights(row) for row in own])
-            error = found.std(axis=0, ddof=min(1, len(own) - 1))
-            panel.errorbar(place, found.mean(axis=0), error, color=colour, label=method, capsize=3)
+            weights = np.array([worker_weights(row) for row in own])
+            error = weights.std(axis=0, ddof=min(1, len(own) - 1))
+            panel.errorbar(
+                place, weights.mean(axis=0), error, color=colour, label=method, capsize=3
+            )
     panel.set(xlabel="worker", ylabel="weight", title=f"{most:,} pairs each")
-    panel.set_xticks(place, [f"{one}" for one in FACE_WORKERS])
+    panel.set_xticks(place, [f"{worker}" for worker in FACE_WORKERS])
     panel.legend(fontsize=8)
     return figure
 

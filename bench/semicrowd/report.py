@@ -112,16 +112,16 @@ def _faces(rows: list[Row]) -> list[str]:
         if annotated is not None:
             lines += ["", *_rest(here, budgets)]
     lines += ["", "![NMI against pairs](semicrowd_faces.svg)"]
-    told = weights(rows)
-    return [*lines, "", *told] if told else lines
+    section = weights(rows)
+    return [*lines, "", *section] if section else lines
 
 
 def _seeds_of(rows: list[Row]) -> str:
     """The numbers of seeds; the two variants take long and may have fewer."""
     own = [row for row in rows if row["method"] in (BAYES, SCDC)]
     others = [row for row in rows if row not in own]
-    told = [f"{BAYES} and {SCDC}: {seeds(own)}"] if own else []
-    return "; ".join([*told, f"the others: {seeds(others)}"] if others else told)
+    parts = [f"{BAYES} and {SCDC}: {seeds(own)}"] if own else []
+    return "; ".join([*parts, f"the others: {seeds(others)}"] if others else parts)
 
 
 def _rest(rows: list[Row], budgets: list[int]) -> list[str]:
@@ -129,10 +129,10 @@ def _rest(rows: list[Row], budgets: list[int]) -> list[str]:
     for method in present(rows, METHODS):
         own = [row for row in of(rows, method=method) if row["budget"] in budgets]
         if len({row["budget"] for row in own}) > 1:
-            told = [
+            cells = [
                 spread([row["rest"]["nmi"] for row in of(own, budget=budget)]) for budget in budgets
             ]
-            body.append([_bold(method), *told])
+            body.append([_bold(method), *cells])
     head = ["pairs of each worker", *(f"{budget:,}" for budget in budgets)]
     return ["NMI over the faces without a labelled pair:", "", *table(head, body)]
 

@@ -76,12 +76,14 @@ class _Network(nn.Module):
         decoded = self.decoder(codes)
         if self.binary:
             seen = torch.bernoulli(points)
-            told = nn.functional.binary_cross_entropy_with_logits(decoded, seen, reduction="sum")
+            reconstruction = nn.functional.binary_cross_entropy_with_logits(
+                decoded, seen, reduction="sum"
+            )
         else:
             far = (points - decoded) ** 2 / self.log_variance.exp() + self.log_variance
-            told = far.sum() / 2
+            reconstruction = far.sum() / 2
         apart = (mean**2 + log_variance.exp() - 1 - log_variance).sum() / 2
-        return (told + apart) / len(points)
+        return (reconstruction + apart) / len(points)
 
 
 def _layers(n_in: int, n_out: int) -> nn.Sequential:

@@ -77,12 +77,12 @@ def _mnist(rows: list[Row]) -> Iterator[Goal]:
         for method, accuracy, nmi in goals:
             own = of(rows, images=n, method=method)
             if own:
-                found = mean(values(own, "accuracy")), mean(values(own, "nmi"))
+                scores = mean(values(own, "accuracy")), mean(values(own, "nmi"))
                 yield (
                     f"MNIST with its crowd, {n:,} digits, {method}",
                     f"{accuracy:.1%} / NMI {nmi} (paper, {ALL_DIGITS:,} digits)",
-                    f"{found[0]:.1%} / {found[1]:.3f}, {seeds(own)}",
-                    found[0] >= accuracy and found[1] >= nmi,
+                    f"{scores[0]:.1%} / {scores[1]:.3f}, {seeds(own)}",
+                    scores[0] >= accuracy and scores[1] >= nmi,
                 )
 
 

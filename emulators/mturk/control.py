@@ -32,9 +32,9 @@ def add_workers(state: State, wanted: NewWorkers) -> list[Worker]:
     ids = (
         [wanted.worker_id] if wanted.worker_id else [state.worker_id() for _ in range(wanted.count)]
     )
-    made = [Worker(identifier, **traits) for identifier in ids]
-    state.workers.update({worker.worker_id: worker for worker in made})
-    return made
+    workers = [Worker(identifier, **traits) for identifier in ids]
+    state.workers.update({worker.worker_id: worker for worker in workers})
+    return workers
 
 
 def hit_dump(state: State, hit: Hit) -> Document:
@@ -51,19 +51,19 @@ def hit_dump(state: State, hit: Hit) -> Document:
         "submitted": count(hit, "Submitted"),
         "approved": count(hit, "Approved"),
         "rejected": count(hit, "Rejected"),
-        "assignments": [assignment_dump(one) for one in hit.assignments],
+        "assignments": [assignment_dump(assignment) for assignment in hit.assignments],
     }
 
 
-def assignment_dump(one: Assignment) -> Document:
+def assignment_dump(assignment: Assignment) -> Document:
     return {
-        "assignment_id": one.assignment_id,
-        "worker_id": one.worker_id,
-        "state": one.state,
-        "accepted": one.accepted,
-        "deadline": one.deadline,
-        "submitted": one.submitted,
-        "visible": one.visible,
+        "assignment_id": assignment.assignment_id,
+        "worker_id": assignment.worker_id,
+        "state": assignment.state,
+        "accepted": assignment.accepted,
+        "deadline": assignment.deadline,
+        "submitted": assignment.submitted,
+        "visible": assignment.visible,
     }
 
 
@@ -88,12 +88,12 @@ def state_dump(state: State) -> Document:
         "now": state.clock.now(),
         "requesters": [
             {
-                "customer_id": one.customer_id,
+                "customer_id": requester.customer_id,
                 "available": str(money.available(state, key)),
                 "held": str(money.held(state, key)),
-                "blocks": one.blocks,
+                "blocks": requester.blocks,
             }
-            for key, one in state.requesters.items()
+            for key, requester in state.requesters.items()
         ],
         "workers": [asdict(worker) for worker in state.workers.values()],
         "hits": [hit_dump(state, hit) for hit in state.hits.values()],
@@ -125,7 +125,7 @@ def router(state: State) -> APIRouter:
     @api.get("/calls")
     def read_calls(operation: Annotated[str | None, Query()] = None) -> list[Document]:
         with state.lock:
-            return [one for one in state.calls if operation in (None, one["operation"])]
+            return [call for call in state.calls if operation in (None, call["operation"])]
 
     @api.get("/letters")
     def read_letters() -> list[Document]:

@@ -25,7 +25,7 @@ class NotPossible(Exception):
 
 
 def count(hit: Hit, *states: str) -> int:
-    return sum(one.state in states for one in hit.assignments)
+    return sum(assignment.state in states for assignment in hit.assignments)
 
 
 def places_left(hit: Hit) -> int:
@@ -59,18 +59,26 @@ def settle(state: State) -> None:
         elif what == "disposal":
             _dispose_old(state.hits[identifier], due)
         else:
-            one = state.assignments.get(identifier)
-            if one and what == "deadline" and one.state == "Accepted" and one.deadline <= due:
-                _leave(state, one, "Abandoned", due)
-            elif (
-                one and what == "approval" and one.state == "Submitted" and one.auto_approves == due
+            assignment = state.assignments.get(identifier)
+            if (
+                assignment
+                and what == "deadline"
+                and assignment.state == "Accepted"
+                and assignment.deadline <= due
             ):
-                approve(state, one, None, due)
+                _leave(state, assignment, "Abandoned", due)
+            elif (
+                assignment
+                and what == "approval"
+                and assignment.state == "Submitted"
+                and assignment.auto_approves == due
+            ):
+                approve(state, assignment, None, due)
 
 
 def _expire(state: State, hit: Hit, due: datetime) -> None:
-    if hit.expires <= due and not hit.told_expired and not hit.disposed:
-        hit.told_expired = True
+    if hit.expires <= due and not hit.expiry_notified and not hit.disposed:
+        hit.expiry_notified = True
         notices.tell(state, "HITExpired", hit, at=due)
         look_whether_reviewable(state, hit, due)
 
@@ -94,7 +102,7 @@ def look_whether_reviewable(state: State, hit: Hit, at: datetime) -> None:
 
 def set_expiry(state: State, hit: Hit, expires: datetime) -> None:
     hit.expires = expires
-    hit.told_expired = False
+    hit.expiry_notified = False
     state.plan(max(expires, state.clock.now()), "expiry", hit.hit_id)
     settle(state)
     look_whether_reviewable(state, hit, state.clock.now())
@@ -113,7 +121,10 @@ def open_to(state: State, worker: Worker) -> list[Hit]:
 
 
 def _holds(hit: Hit, worker: Worker) -> bool:
-    return any(one.worker_id == worker.worker_id and one.state in _HELD for one in hit.assignments)
+    return any(
+        assignment.worker_id == worker.worker_id and assignment.state in _HELD
+        for assignment in hit.assignments
+    )
 
 
 def check_may(state: State, worker: Worker, hit: Hit, action: str) -> None:
@@ -133,51 +144,63 @@ def accept(state: State, worker: Worker, hit: Hit) -> Assignment:
     check_may(state, worker, hit, "accept")
     now = state.clock.now()
     identifier = hit.free_ids.pop(0) if hit.free_ids else state.new_id()
-    one = Assignment(identifier, hit, worker.worker_id, now, now + hit.hit_type.duration)
-    hit.assignments.append(one)
-    state.assignments[identifier] = one
-    state.plan(one.deadline, "deadline", identifier)
-    notices.tell(state, "AssignmentAccepted", hit, one)
-    return one
+    assignment = Assignment(identifier, hit, worker.worker_id, now, now + hit.hit_type.duration)
+    hit.assignments.append(assignment)
+    state.assignments[identifier] = assignment
+    state.plan(assignment.deadline, "deadline", identifier)
+    notices.tell(state, "AssignmentAccepted", hit, assignment)
+    return assignment
 
 
-def give_back(state: State, one: Assignment) -> None:
-    if one.state != "Accepted":
-        raise NotPossible(f"This assignment is {one.state.lower()}.", 409)
-    _leave(state, one, "Returned", state.clock.now())
+def give_back(state: State, assignment: Assignment) -> None:
+    if assignment.state != "Accepted":
+        raise NotPossible(f"This assignment is {assignment.state.lower()}.", 409)
+    _leave(state, assignment, "Returned", state.clock.now())
 
 
-def _leave(state: State, one: Assignment, how: str, at: datetime) -> None:
+def _leave(state: State, assignment: Assignment, how: str, at: datetime) -> None:
     """Free the place and its assignment id, which the next worker gets."""
-    one.state = "Returned" if how == "Returned" else "Abandoned"
-    one.hit.free_ids.append(one.assignment_id)
-    notices.tell(state, f"Assignment{how}", one.hit, one, at)
-    look_whether_reviewable(state, one.hit, at)
+    assignment.state = "Returned" if how == "Returned" else "Abandoned"
+    assignment.hit.free_ids.append(assignment.assignment_id)
+    notices.tell(state, f"Assignment{how}", assignment.hit, assignment, at)
+    look_whether_reviewable(state, assignment.hit, at)
 
 
-def submit(state: State, one: Assignment, form: list[tuple[str, str]]) -> None:
+def submit(state: State, assignment: Assignment, form: list[tuple[str, str]]) -> None:
     fields = [(name, value) for name, value in form if name not in _RESERVED]
     if not fields:
         raise NotPossible("A submission needs at least one field besides assignmentId.", 400)
-    if one.state != "Accepted":
-        raise NotPossible(f"This assignment is {one.state.lower()}, not accepted.", 409)
+    if assignment.state != "Accepted":
+        raise NotPossible(f"This assignment is {assignment.state.lower()}, not accepted.", 409)
     now = state.clock.now()
-    one.state, one.submitted, one.answer = "Submitted", now, answers_xml(fields)
-    one.visible = now + timedelta(seconds=state.faults.lateness())
-    one.auto_approves = now + one.hit.hit_type.auto_approval
-    state.plan(one.auto_approves, "approval", one.assignment_id)
-    notices.tell(state, "AssignmentSubmitted", one.hit, one)
-    look_whether_reviewable(state, one.hit, now)
+    assignment.state, assignment.submitted, assignment.answer = (
+        "Submitted",
+        now,
+        answers_xml(fields),
+    )
+    assignment.visible = now + timedelta(seconds=state.faults.lateness())
+    assignment.auto_approves = now + assignment.hit.hit_type.auto_approval
+    state.plan(assignment.auto_approves, "approval", assignment.assignment_id)
+    notices.tell(state, "AssignmentSubmitted", assignment.hit, assignment)
+    look_whether_reviewable(state, assignment.hit, now)
 
 
-def approve(state: State, one: Assignment, feedback: str | None, at: datetime) -> None:
-    one.state, one.approved, one.feedback = "Approved", at, feedback or one.feedback
-    worker = state.workers[one.worker_id]
+def approve(state: State, assignment: Assignment, feedback: str | None, at: datetime) -> None:
+    assignment.state, assignment.approved, assignment.feedback = (
+        "Approved",
+        at,
+        feedback or assignment.feedback,
+    )
+    worker = state.workers[assignment.worker_id]
     worker.number_approved += 1
-    money.pay_reward(state, one, at)
-    notices.tell(state, "AssignmentApproved", one.hit, one, at)
+    money.pay_reward(state, assignment, at)
+    notices.tell(state, "AssignmentApproved", assignment.hit, assignment, at)
 
 
-def reject(state: State, one: Assignment, feedback: str) -> None:
-    one.state, one.rejected, one.feedback = "Rejected", state.clock.now(), feedback
-    notices.tell(state, "AssignmentRejected", one.hit, one)
+def reject(state: State, assignment: Assignment, feedback: str) -> None:
+    assignment.state, assignment.rejected, assignment.feedback = (
+        "Rejected",
+        state.clock.now(),
+        feedback,
+    )
+    notices.tell(state, "AssignmentRejected", assignment.hit, assignment)

@@ -34,10 +34,10 @@ def hit_of(state: State, hit_id: str) -> Hit:
 def assignment_of(state: State, assignment_id: str, worker_id: str) -> Assignment:
     """A worker's newest assignment with this id; several workers can have the same id in turn."""
     held = [
-        one
+        assignment
         for hit in state.hits.values()
-        for one in hit.assignments
-        if one.assignment_id == assignment_id and one.worker_id == worker_id
+        for assignment in hit.assignments
+        if assignment.assignment_id == assignment_id and assignment.worker_id == worker_id
     ]
     if not held:
         raise NotPossible("You don't have this assignment.", 404)
@@ -45,8 +45,11 @@ def assignment_of(state: State, assignment_id: str, worker_id: str) -> Assignmen
 
 
 def of_worker(state: State, worker_id: str) -> list[Assignment]:
-    mine = (one for hit in state.hits.values() for one in hit.assignments)
-    return sorted((one for one in mine if one.worker_id == worker_id), key=lambda one: one.accepted)
+    mine = (assignment for hit in state.hits.values() for assignment in hit.assignments)
+    return sorted(
+        (assignment for assignment in mine if assignment.worker_id == worker_id),
+        key=lambda assignment: assignment.accepted,
+    )
 
 
 def earnings(state: State, worker_id: str) -> dict[str, Decimal]:
@@ -55,21 +58,28 @@ def earnings(state: State, worker_id: str) -> dict[str, Decimal]:
     for entry in state.journal:
         if entry.worker_id == worker_id and entry.kind in totals:
             totals[entry.kind] += entry.amount
-    waiting = (one for one in of_worker(state, worker_id) if one.state == "Submitted")
-    return {**totals, "waiting": sum((one.hit.hit_type.reward for one in waiting), Decimal(0))}
-
-
-def accepted_document(one: Assignment, site: str) -> Document:
-    hit = one.hit
-    address = question.frame_url(hit.url, hit.hit_id, one.assignment_id, one.worker_id, site)
+    waiting = (
+        assignment for assignment in of_worker(state, worker_id) if assignment.state == "Submitted"
+    )
     return {
-        "assignment_id": one.assignment_id,
+        **totals,
+        "waiting": sum((assignment.hit.hit_type.reward for assignment in waiting), Decimal(0)),
+    }
+
+
+def accepted_document(assignment: Assignment, site: str) -> Document:
+    hit = assignment.hit
+    address = question.frame_url(
+        hit.url, hit.hit_id, assignment.assignment_id, assignment.worker_id, site
+    )
+    return {
+        "assignment_id": assignment.assignment_id,
         "hit_id": hit.hit_id,
-        "worker_id": one.worker_id,
-        "state": one.state,
+        "worker_id": assignment.worker_id,
+        "state": assignment.state,
         "frame_url": address,
         "submit_url": f"{site}/mturk/externalSubmit",
-        "deadline": one.deadline,
+        "deadline": assignment.deadline,
     }
 
 
@@ -109,17 +119,17 @@ def router(state: State) -> APIRouter:
         hit_id: str, worker_id: Annotated[str, Body(embed=True)], request: Request
     ) -> Document:
         with market.settled(state):
-            one = market.accept(state, worker_of(state, worker_id), hit_of(state, hit_id))
-            return accepted_document(one, site_of(state, request))
+            assignment = market.accept(state, worker_of(state, worker_id), hit_of(state, hit_id))
+            return accepted_document(assignment, site_of(state, request))
 
     @api.post("/assignments/{assignment_id}/return")
     def give_back(
         assignment_id: str, worker_id: Annotated[str, Body(embed=True)], request: Request
     ) -> Document:
         with market.settled(state):
-            one = assignment_of(state, assignment_id, worker_id)
-            market.give_back(state, one)
-            return accepted_document(one, site_of(state, request))
+            assignment = assignment_of(state, assignment_id, worker_id)
+            market.give_back(state, assignment)
+            return accepted_document(assignment, site_of(state, request))
 
     @api.get("/workers/{worker_id}")
     def read_worker(worker_id: str, request: Request) -> Document:
@@ -128,7 +138,9 @@ def router(state: State) -> APIRouter:
             worker_of(state, worker_id)
             mine = of_worker(state, worker_id)
             return {
-                "assignments": [accepted_document(one, site_of(state, request)) for one in mine],
+                "assignments": [
+                    accepted_document(assignment, site_of(state, request)) for assignment in mine
+                ],
                 "earnings": {k: str(v) for k, v in earnings(state, worker_id).items()},
             }
 

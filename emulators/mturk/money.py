@@ -31,7 +31,7 @@ def bonus_fee(amount: Decimal) -> Decimal:
     return max(amount * FEE, LEAST_FEE)
 
 
-def cost_of_one(hit: Hit) -> Decimal:
+def place_cost(hit: Hit) -> Decimal:
     reward = hit.hit_type.reward
     return reward + reward_fee(reward, hit.max_assignments)
 
@@ -39,11 +39,11 @@ def cost_of_one(hit: Hit) -> Decimal:
 def held(state: State, owner: str) -> Decimal:
     """The money that a requester's HITs can still cost, for every place that can still be paid."""
     own = (hit for hit in state.hits.values() if hit.owner == owner and not hit.disposed)
-    return sum((cost_of_one(hit) * _payable_places(state, hit) for hit in own), Decimal(0))
+    return sum((place_cost(hit) * _payable_places(state, hit) for hit in own), Decimal(0))
 
 
 def _payable_places(state: State, hit: Hit) -> int:
-    states = [one.state for one in hit.assignments]
+    states = [assignment.state for assignment in hit.assignments]
     if hit.expires <= state.clock.now():
         return states.count("Accepted") + states.count("Submitted")
     return hit.max_assignments - states.count("Approved") - states.count("Rejected")

@@ -99,18 +99,18 @@ def _add_reading(site: APIRouter, state: State) -> None:
     def show_work(assignment_id: str, request: Request) -> HTMLResponse:
         with market.settled(state):
             here = Site(state, request)
-            one = assignment_of(state, assignment_id, here.chosen().worker_id)
-            if one.state != "Accepted":
-                raise NotPossible(f"This assignment is {one.state.lower()}.", 410)
-            frame = accepted_document(one, here.origin)["frame_url"]
-            return here.page("hit.html", hit=one.hit, assignment=one, frame=frame)
+            assignment = assignment_of(state, assignment_id, here.chosen().worker_id)
+            if assignment.state != "Accepted":
+                raise NotPossible(f"This assignment is {assignment.state.lower()}.", 410)
+            frame = accepted_document(assignment, here.origin)["frame_url"]
+            return here.page("hit.html", hit=assignment.hit, assignment=assignment, frame=frame)
 
     @site.get("/queue")
     def show_queue(request: Request) -> HTMLResponse:
         with market.settled(state):
             here = Site(state, request)
             mine = of_worker(state, here.chosen().worker_id)
-            held = [one for one in mine if one.state == "Accepted"]
+            held = [assignment for assignment in mine if assignment.state == "Accepted"]
             return here.page("queue.html", assignments=held)
 
     @site.get("/earnings")
@@ -118,7 +118,9 @@ def _add_reading(site: APIRouter, state: State) -> None:
         with market.settled(state):
             here = Site(state, request)
             worker_id = here.chosen().worker_id
-            mine = [one for one in of_worker(state, worker_id) if one.submitted]
+            mine = [
+                assignment for assignment in of_worker(state, worker_id) if assignment.submitted
+            ]
             bonuses = [bonus for bonus in state.bonuses if bonus.worker_id == worker_id]
             totals = earnings(state, worker_id)
             return here.page("earnings.html", assignments=mine, bonuses=bonuses, totals=totals)
@@ -128,8 +130,8 @@ def _add_working(site: APIRouter, state: State) -> None:
     @site.post("/hits/{hit_id}/accept")
     def accept(hit_id: str, worker: Annotated[str, Form()]) -> Response:
         with market.settled(state):
-            one = market.accept(state, worker_of(state, worker), hit_of(state, hit_id))
-            return _go(f"/work/{one.assignment_id}?worker={worker}")
+            assignment = market.accept(state, worker_of(state, worker), hit_of(state, hit_id))
+            return _go(f"/work/{assignment.assignment_id}?worker={worker}")
 
     @site.post("/work/{assignment_id}/return")
     def give_back(assignment_id: str, worker: Annotated[str, Form()]) -> Response:
@@ -143,11 +145,11 @@ def _add_working(site: APIRouter, state: State) -> None:
         with market.settled(state):
             if state.faults.refuses_submission():
                 raise NotPossible("The service is unavailable. Try again.", 503)
-            one = _submitting(state, request, form)
+            assignment = _submitting(state, request, form)
             texts = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
-            market.submit(state, one, texts)
+            market.submit(state, assignment, texts)
             here = Site(state, request)
-            return here.page("submitted.html", ok=True, assignment=one)
+            return here.page("submitted.html", ok=True, assignment=assignment)
 
 
 def _submitting(state: State, request: Request, form: FormData) -> Assignment:
@@ -159,17 +161,19 @@ def _submitting(state: State, request: Request, form: FormData) -> Assignment:
     identifier = str(form.get("assignmentId") or "")
     if identifier in ("", question.PREVIEW):
         raise NotPossible("The form has no assignment. Accept the HIT first.", 400)
-    one = state.assignments.get(identifier)
-    if one is None:
+    assignment = state.assignments.get(identifier)
+    if assignment is None:
         raise NotPossible("This assignment does not exist.", 404)
     named = {str(form.get("workerId") or ""), request.cookies.get(COOKIE, "")} - {""}
-    if named - {one.worker_id}:
+    if named - {assignment.worker_id}:
         raise NotPossible("This assignment is not yours.", 403)
-    if str(form.get("hitId") or one.hit.hit_id) != one.hit.hit_id:
+    if str(form.get("hitId") or assignment.hit.hit_id) != assignment.hit.hit_id:
         raise NotPossible("This assignment belongs to another HIT.", 403)
-    if one.state in ("Returned", "Abandoned"):
-        raise NotPossible(f"This assignment was {one.state.lower()}. Nothing was stored.", 410)
-    return one
+    if assignment.state in ("Returned", "Abandoned"):
+        raise NotPossible(
+            f"This assignment was {assignment.state.lower()}. Nothing was stored.", 410
+        )
+    return assignment
 
 
 def _go(path: str) -> RedirectResponse:

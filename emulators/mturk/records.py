@@ -60,7 +60,7 @@ class Hit:
     reviewing: bool = False
     disposed: bool = False
     # Whether the event was already sent: each is sent once whenever it becomes true.
-    told_expired: bool = False
+    expiry_notified: bool = False
     reviewable_since: datetime | None = None
     # Ids of returned and abandoned assignments, which MTurk gives to the next worker.
     free_ids: list[str] = field(default_factory=list)

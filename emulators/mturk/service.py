@@ -78,7 +78,7 @@ def _answer(
     target = _target(headers.get("x-amz-target", ""))
     record["operation"] = target.name
     service = "sqs" if target.prefix == SQS_TARGET else "mturk-requester"
-    secrets = {key: one.secret for key, one in state.requesters.items()}
+    secrets = {key: requester.secret for key, requester in state.requesters.items()}
     owner = verify(headers, url, body, service, secrets)
     record["requester"] = state.requesters[owner].customer_id
     params = _read(body)
@@ -118,11 +118,11 @@ def _read(body: bytes) -> Document:
 
 
 def _perform(state: State, target: _Target, owner: str, origin: str, params: Document) -> Document:
-    found = shapes.problems(target.model.input_shape, params)
-    if found:
-        _violation(state, "request", target.name, found)
+    problems = shapes.problems(target.model.input_shape, params)
+    if problems:
+        _violation(state, "request", target.name, problems)
         raise Refused(
-            f"{len(found)} validation error detected: {'; '.join(found)}",
+            f"{len(problems)} validation error detected: {'; '.join(problems)}",
             kind="ValidationException",
         )
     settle(state)
@@ -141,19 +141,19 @@ def _perform(state: State, target: _Target, owner: str, origin: str, params: Doc
 
 def _checked_answer(state: State, target: _Target, document: Document) -> Document:
     document = shapes.without_nothing(document)
-    found = shapes.problems(target.model.output_shape, document)
-    if found:
-        _violation(state, "response", target.name, found)
-        raise Refused("; ".join(found), "EmulatorViolation", "ServiceFault", 500)
+    problems = shapes.problems(target.model.output_shape, document)
+    if problems:
+        _violation(state, "response", target.name, problems)
+        raise Refused("; ".join(problems), "EmulatorViolation", "ServiceFault", 500)
     answer = shapes.to_wire(document)
     assert isinstance(answer, dict)
     return answer
 
 
-def _violation(state: State, side: str, operation: str, found: list[str]) -> None:
-    log.warning("%s of %s violates its shape: %s", side, operation, "; ".join(found))
+def _violation(state: State, side: str, operation: str, problems: list[str]) -> None:
+    log.warning("%s of %s violates its shape: %s", side, operation, "; ".join(problems))
     at = state.clock.now()
-    state.violations.append({"at": at, "side": side, "operation": operation, "problems": found})
+    state.violations.append({"at": at, "side": side, "operation": operation, "problems": problems})
 
 
 def _struck(state: State, fault: CallFault) -> Reply:

@@ -34,8 +34,8 @@ def problems(shape: Shape | None, document: object) -> list[str]:
     if shape is None:
         return [] if document == {} else ["This operation takes no members."]
     report = ParamValidator().validate(document, shape)
-    found = report.generate_report().splitlines() if report.has_errors() else []
-    return found + list(dict.fromkeys(_walk(shape, document, shape.name)))
+    errors = report.generate_report().splitlines() if report.has_errors() else []
+    return errors + list(dict.fromkeys(_walk(shape, document, shape.name)))
 
 
 def _walk(shape: Shape, value: object, where: str) -> list[str]:
@@ -78,13 +78,13 @@ def _text(shape: Shape, value: str, where: str) -> list[str]:
         return [f"{where}: times must be numbers in AWS JSON 1.1."]
     if shape.type_name != "string":
         return []
-    found = _size(shape, len(value), where)
+    errors = _size(shape, len(value), where)
     pattern, choices = shape.metadata.get("pattern"), shape.metadata.get("enum")
     if pattern and not re.fullmatch(pattern, value):
-        found.append(f"{where}: {value!r} does not match {pattern}.")
+        errors.append(f"{where}: {value!r} does not match {pattern}.")
     if choices and value not in choices:
-        found.append(f"{where}: {value!r} is not one of {', '.join(choices)}.")
-    return found
+        errors.append(f"{where}: {value!r} is not one of {', '.join(choices)}.")
+    return errors
 
 
 def without_nothing(document: Document) -> Document:

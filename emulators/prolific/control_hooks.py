@@ -84,8 +84,8 @@ def _message(
             raise not_found(f"A delivery of event {wanted.event_id}")
         return world.hooks.sent[wanted.event_id]
     payload: Shape = {"resource_id": wanted.resource_id, "event_type": wanted.event_type}
-    told = {"status": wanted.status, "participant_id": wanted.participant_id}
-    payload |= {name: value for name, value in told.items() if value is not None}
+    fields = {"status": wanted.status, "participant_id": wanted.participant_id}
+    payload |= {name: value for name, value in fields.items() if value is not None}
     body = json.dumps(payload).encode()
     secret = world.hooks.secrets[subscription.workspace.id].value
     if wanted.mode == "wrong-signature":

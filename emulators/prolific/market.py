@@ -34,17 +34,17 @@ class Back(Strict):
 
 
 def the_study(world: World, id: str) -> Study:
-    found = world.studies.get(id)
-    if found is None or found.status == "UNPUBLISHED":
+    study = world.studies.get(id)
+    if study is None or study.status == "UNPUBLISHED":
         raise not_found(f"Study {id}")
-    return found
+    return study
 
 
 def the_submission(world: World, id: str) -> Submission:
-    found = world.submissions.get(id)
-    if found is None:
+    submission = world.submissions.get(id)
+    if submission is None:
         raise not_found(f"Submission {id}")
-    return found
+    return submission
 
 
 @router.get("/studies")

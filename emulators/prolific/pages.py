@@ -68,24 +68,26 @@ def _page(
 @router.get("/")
 async def studies(request: Request, world: TheWorld, participant: str | None = None) -> Response:
     person = _person(request, world, participant)
-    found = rules.open_studies(world, person) if person else []
-    places = {s.id: s.settings.total_available_places - money.places_taken(world, s) for s in found}
+    offers = rules.open_studies(world, person) if person else []
+    places = {
+        s.id: s.settings.total_available_places - money.places_taken(world, s) for s in offers
+    }
     going = [
         s
         for s in world.submissions.values()
         if s.participant is person and s.status in money.GOING_ON and not s.submitted
     ]
-    return _page(request, "studies.html", person, studies=found, places=places, going=going)
+    return _page(request, "studies.html", person, studies=offers, places=places, going=going)
 
 
 @router.get("/studies/{id}")
 async def study(
     request: Request, world: TheWorld, id: str, participant: str | None = None
 ) -> Response:
-    found, person = the_study(world, id), _person(request, world, participant)
-    why_not = rules.obstacle(world, found, person) if person else None
-    places = found.settings.total_available_places - money.places_taken(world, found)
-    return _page(request, "study.html", person, study=found, why_not=why_not, places=places)
+    shown, person = the_study(world, id), _person(request, world, participant)
+    why_not = rules.obstacle(world, shown, person) if person else None
+    places = shown.settings.total_available_places - money.places_taken(world, shown)
+    return _page(request, "study.html", person, study=shown, why_not=why_not, places=places)
 
 
 @router.post("/studies/{id}/take-part")
@@ -156,14 +158,14 @@ async def earnings(request: Request, world: TheWorld, participant: str | None = 
     messages = [m for m in world.messages if person and m.recipient == person.id]
     paid: dict[str, int] = {}
     totals: dict[str, int] = {}
-    for one in mine:
-        paid[one.id] = -sum(
+    for submission in mine:
+        paid[submission.id] = -sum(
             entry.amount
             for entry in world.wallet.journal
-            if entry.submission == one.id and entry.part == "money"
+            if entry.submission == submission.id and entry.part == "money"
         )
-        currency = one.study.workspace.currency
-        totals[currency] = totals.get(currency, 0) + paid[one.id]
+        currency = submission.study.workspace.currency
+        totals[currency] = totals.get(currency, 0) + paid[submission.id]
     return _page(
         request,
         "earnings.html",

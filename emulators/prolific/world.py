@@ -97,10 +97,10 @@ class World:
     # Look-ups by owner: another account's object is reported as missing.
 
     def workspace_of(self, me: Researcher, id: str) -> Workspace:
-        found = self.workspaces.get(id)
-        if found is None or found.owner is not me:
+        workspace = self.workspaces.get(id)
+        if workspace is None or workspace.owner is not me:
             raise not_found(f"Workspace {id}")
-        return found
+        return workspace
 
     def my_workspaces(self, me: Researcher) -> list[Workspace]:
         return [workspace for workspace in self.workspaces.values() if workspace.owner is me]
@@ -109,34 +109,34 @@ class World:
         return [project for project in self.projects.values() if project.workspace.owner is me]
 
     def project_of(self, me: Researcher, id: str) -> Project:
-        found = self.projects.get(id)
-        if found is None or found.workspace.owner is not me:
+        project = self.projects.get(id)
+        if project is None or project.workspace.owner is not me:
             raise not_found(f"Project {id}")
-        return found
+        return project
 
     def study_of(self, me: Researcher, id: str) -> Study:
-        found = self.studies.get(id)
-        if found is None or found.workspace.owner is not me:
+        study = self.studies.get(id)
+        if study is None or study.workspace.owner is not me:
             raise not_found(f"Study {id}")
-        return found
+        return study
 
     def my_studies(self, me: Researcher) -> list[Study]:
         return [study for study in self.studies.values() if study.workspace.owner is me]
 
     def submission_of(self, me: Researcher, id: str) -> Submission:
-        found = self.submissions.get(id)
-        if found is None or found.study.workspace.owner is not me:
+        submission = self.submissions.get(id)
+        if submission is None or submission.study.workspace.owner is not me:
             raise not_found(f"Submission {id}")
-        return found
+        return submission
 
     def group_of(self, me: Researcher, id: str) -> Group:
-        found = self.groups.get(id)
-        if found is None or found.workspace.owner is not me or found.deleted:
+        group = self.groups.get(id)
+        if group is None or group.workspace.owner is not me or group.deleted:
             raise not_found(f"Participant group {id}")
-        return found
+        return group
 
     def participant(self, id: str) -> Participant:
-        found = self.participants.get(id)
-        if found is None:
+        participant = self.participants.get(id)
+        if participant is None:
             raise not_found(f"Participant {id}")
-        return found
+        return participant

@@ -193,9 +193,9 @@ class _Posterior:
         precision[-1] = self.priors.bias_deviation**-2
         for annotator in range(self.pairs.n_annotators):
             pair = self._by_annotator[annotator]
-            one, other = self.images[self.pairs.i[pair]], self.images[self.pairs.j[pair]]
-            products = one[:, first] * other[:, second]
-            products += np.where(first != second, one[:, second] * other[:, first], 0.0)
+            left, right = self.images[self.pairs.i[pair]], self.images[self.pairs.j[pair]]
+            products = left[:, first] * right[:, second]
+            products += np.where(first != second, left[:, second] * right[:, first], 0.0)
             design = np.column_stack([products, np.ones(len(pair))])
             weighted = design * (2 * self.slopes[pair])[:, None]
             total = np.diag(precision) + design.T @ weighted

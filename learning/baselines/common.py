@@ -129,10 +129,10 @@ class GridBatches:
         """The informative answers; raises ValueError if there are none."""
         check_informative(groupings)
         rows = np.flatnonzero(groupings.informative_grids())
-        told = groupings.subset(rows)
+        informative = groupings.subset(rows)
         return cls(
-            torch.as_tensor(told.images.copy()).to(device),
-            torch.as_tensor(told.pair_labels()).to(device),
+            torch.as_tensor(informative.images.copy()).to(device),
+            torch.as_tensor(informative.pair_labels()).to(device),
             rows,
         )
 
@@ -162,9 +162,9 @@ def train_table(
         for epoch in range(model.n_epochs):
             for rows in data.steps(model.grids_per_step, generator):
                 adam.zero_grad(set_to_none=True)
-                told = loss(table, data.images[rows], data.labels[rows], generator)
-                if told is not None:
-                    told.backward()
+                batch_loss = loss(table, data.images[rows], data.labels[rows], generator)
+                if batch_loss is not None:
+                    batch_loss.backward()
                     adam.step()
             if progress is not None:
                 progress(epoch + 1, model.n_epochs, {})
@@ -187,8 +187,8 @@ def random_triplets(images: Tensor, labels: Tensor, generator: torch.Generator) 
     apart = images.new_zeros((len(images), width, width), dtype=torch.bool)
     apart[:, first, second] = labels == 0
     apart |= apart.transpose(1, 2).clone()
-    one, other = flat_pairs(images, labels, 1)
-    anchor, positive = torch.cat([one, other]), torch.cat([other, one])
+    left, right = flat_pairs(images, labels, 1)
+    anchor, positive = torch.cat([left, right]), torch.cat([right, left])
     candidates = apart.reshape(-1, width)[anchor]
     usable = candidates.any(dim=1)
     anchor, positive, candidates = anchor[usable], positive[usable], candidates[usable]

@@ -24,8 +24,8 @@ def uncertainty(fit: Fit, answers: Answers, n_bins: int) -> Tensor:
     for rows, block in answers.blocks():
         shown = Shown.of(fit.embedding, block)
         genuine = fit.trust.genuine[rows]
-        told = placements(shown, genuine, n_bins, fit.temperature)
-        pull = bin_pull(shown, told, genuine, fit.temperature)
-        information.index_add_(0, block.images[told.counted], pull[told.counted])
+        predicted = placements(shown, genuine, n_bins, fit.temperature)
+        pull = bin_pull(shown, predicted, genuine, fit.temperature)
+        information.index_add_(0, block.images[predicted.counted], pull[predicted.counted])
     variance: Tensor = torch.linalg.inv(information).diagonal(dim1=1, dim2=2).sum(dim=1)
     return variance.clamp(min=0).sqrt()

@@ -105,25 +105,25 @@ def settled(
     return [*tried, judged(fit, answers, held, n_bins)]
 
 
-def refined(found: Tried, answers: Answers, n_bins: int, seed: int, step: Step) -> Tried:
+def refined(candidate: Tried, answers: Answers, n_bins: int, seed: int, step: Step) -> Tried:
     """The candidate with the temperature and the share of the pairs that predict best."""
     kept, held = hold_out(answers, seed)
     generator = torch.Generator().manual_seed(seed)
 
-    def better(found: Tried, starts: list[Fit]) -> Tried:
+    def better(leader: Tried, starts: list[Fit]) -> Tried:
         for start in starts:
             fit = climb(start, kept, n_bins, _REFINING_EPOCHS, generator, step)
             rival = judged(fit, answers, held, n_bins)
-            gain, error = gap(rival, found)
+            gain, error = gap(rival, leader)
             if gain > error:
-                found = rival
-        return found
+                leader = rival
+        return leader
 
-    fit = found.fit
-    found = better(
-        found, [replace(fit, temperature=factor * fit.temperature) for factor in _TEMPERATURES]
+    fit = candidate.fit
+    candidate = better(
+        candidate, [replace(fit, temperature=factor * fit.temperature) for factor in _TEMPERATURES]
     )
-    return better(found, [replace(found.fit, pair_share=share) for share in _PAIR_SHARES])
+    return better(candidate, [replace(candidate.fit, pair_share=share) for share in _PAIR_SHARES])
 
 
 def try_features(
@@ -150,12 +150,12 @@ def try_features(
 
     without = best(tried)
     trusted = [trusting(trial, 1.0) for trial in tried]
-    found = best(trusted)
-    plain = tried[next(k for k, trial in enumerate(trusted) if trial is found)]
-    rivals = [found, *(trusting(plain, strength) for strength in OTHER_STRENGTHS)]
-    found = max(rivals, key=lambda trial: trial.total)
-    gain, error = gap(found, without)
-    return found if gain > error else without
+    winner = best(trusted)
+    plain = tried[next(k for k, trial in enumerate(trusted) if trial is winner)]
+    rivals = [winner, *(trusting(plain, strength) for strength in OTHER_STRENGTHS)]
+    winner = max(rivals, key=lambda trial: trial.total)
+    gain, error = gap(winner, without)
+    return winner if gain > error else without
 
 
 def _placed(answers: Answers) -> Tensor:

@@ -123,10 +123,10 @@ def _loss(fit: Fit, answers: Answers, rows: Tensor, n_bins: int) -> Tensor:
     block = answers.rows(rows)
     careless = fit.trust.carelessness[block.annotators]
     shown = Shown.of(fit.embedding, block)
-    told = placements(shown, fit.trust.genuine[rows], n_bins, fit.temperature)
+    predicted = placements(shown, fit.trust.genuine[rows], n_bins, fit.temperature)
     share = fit.pair_share
     if share is None:
         share = min(_PAIR_SHARE + _PAIR_SHARE_PER_STRAY * fit.trust.mean, _MOST_PAIR_SHARE)
-    loss = (1 - share) * placement_loss(told, careless)
+    loss = (1 - share) * placement_loss(predicted, careless)
     loss = loss + share * pair_loss(shown, fit.curve, careless)
     return loss + _SHRINKAGE * (fit.embedding[block.images] ** 2).mean()

@@ -89,14 +89,14 @@ def _predicted(
     parts: list[tuple[Tensor, ...]] = []
     for rows, block in answers.blocks():
         genuine = fit.trust.genuine[rows] * ~held[rows]
-        told = placements(Shown.of(fit.embedding, block), genuine, n_bins, fit.temperature)
-        grid, place = (told.counted & held[rows]).nonzero(as_tuple=True)
+        predicted = placements(Shown.of(fit.embedding, block), genuine, n_bins, fit.temperature)
+        grid, place = (predicted.counted & held[rows]).nonzero(as_tuple=True)
         parts.append(
             (
-                told.log_bins[grid, place],
+                predicted.log_bins[grid, place],
                 block.groups[grid, place],
                 block.annotators[grid],
-                told.n_used[grid],
+                predicted.n_used[grid],
                 grid + rows.start,
             )
         )
@@ -104,9 +104,9 @@ def _predicted(
     return log_bins, own, who, used, grids
 
 
-def gap(one: Tried, other: Tried) -> tuple[float, float]:
-    """By how much one makes the held-out placements more likely, and its standard error."""
-    difference = one.log_likelihood - other.log_likelihood
+def gap(trial: Tried, other: Tried) -> tuple[float, float]:
+    """By how much `trial` makes the held-out placements more likely, and its standard error."""
+    difference = trial.log_likelihood - other.log_likelihood
     # One answer does not show how much answers differ.
     if len(difference) < 2:
         return float(difference.sum()), float("inf")

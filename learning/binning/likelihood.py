@@ -123,15 +123,15 @@ def _middles(shown: Shown, members: Tensor, genuine: Tensor) -> tuple[Tensor, Te
     return weights, total, middles
 
 
-def bin_pull(shown: Shown, told: Placements, genuine: Tensor, temperature: float) -> Tensor:
+def bin_pull(shown: Shown, predicted: Placements, genuine: Tensor, temperature: float) -> Tensor:
     """(B, S, d, d) information of a placement about the position of its image.
 
     This is Fisher's information of the choice of bins: 4 / T^2 times the covariance of the
     centroids under the probabilities of the bins, less if the placement may be a stray.
     """
-    n_bins = told.log_bins.shape[2]
+    n_bins = predicted.log_bins.shape[2]
     _, _, middles = _middles(shown, shown.members(n_bins), genuine)
-    p = told.log_bins.exp()
+    p = predicted.log_bins.exp()
     mean = p @ middles
     second = torch.einsum("bsc,bcd,bce->bsde", p, middles, middles)
     covariance = second - mean.unsqueeze(3) * mean.unsqueeze(2)
@@ -139,10 +139,10 @@ def bin_pull(shown: Shown, told: Placements, genuine: Tensor, temperature: float
     return covariance * scale.unsqueeze(3)
 
 
-def placement_loss(told: Placements, carelessness: Tensor) -> Tensor:
+def placement_loss(predicted: Placements, carelessness: Tensor) -> Tensor:
     """Mean negative log likelihood of the placements."""
-    log_likelihood = (told.probability(carelessness) + _TINY).log() * told.counted
-    return -log_likelihood.sum() / told.counted.sum().clamp(min=1)
+    log_likelihood = (predicted.probability(carelessness) + _TINY).log() * predicted.counted
+    return -log_likelihood.sum() / predicted.counted.sum().clamp(min=1)
 
 
 def pair_log_odds(shown: Shown, curve: PairCurve) -> Tensor:
@@ -160,13 +160,13 @@ def pair_loss(shown: Shown, curve: PairCurve, carelessness: Tensor) -> Tensor:
     grouped = shown.groups >= 0
     same = (shown.groups.unsqueeze(2) == shown.groups.unsqueeze(1)) & grouped.unsqueeze(2)
     both = shown.present.unsqueeze(2) & shown.present.unsqueeze(1)
-    told = both & (grouped.unsqueeze(2) | grouped.unsqueeze(1))
-    told = told.triu(diagonal=1)
+    informative = both & (grouped.unsqueeze(2) | grouped.unsqueeze(1))
+    informative = informative.triu(diagonal=1)
     clean = torch.sigmoid(pair_log_odds(shown, curve))
     stray = 1 - (1 - carelessness) ** 2
-    count = told.sum(dim=(1, 2)).clamp(min=1)
-    base = ((same & told).sum(dim=(1, 2)) / count).clamp(_TINY, 1 - _TINY)
+    count = informative.sum(dim=(1, 2)).clamp(min=1)
+    base = ((same & informative).sum(dim=(1, 2)) / count).clamp(_TINY, 1 - _TINY)
     stray, base = stray[:, None, None], base[:, None, None]
     p = (1 - stray) * clean + stray * base
     likelihood = torch.where(same, p, 1 - p).clamp(min=_TINY)
-    return -(likelihood.log() * told).sum() / told.sum().clamp(min=1)
+    return -(likelihood.log() * informative).sum() / informative.sum().clamp(min=1)

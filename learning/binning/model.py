@@ -96,10 +96,10 @@ def _learn(
             learned = _with_pairs(chosen, rival, weights, answers, n_dimensions, seed, step)
             step.complete()
             return learned
-    found = _of_all(chosen, answers, n_bins, seed, step)
+    fit = _of_all(chosen, answers, n_bins, seed, step)
     step.complete()
-    deviation = uncertainty(found, answers, n_bins)
-    return Learned.of(found.embedding, deviation, found.trust.carelessness, chosen.hits)
+    deviation = uncertainty(fit, answers, n_bins)
+    return Learned.of(fit.embedding, deviation, fit.trust.carelessness, chosen.hits)
 
 
 def _of_all(chosen: Tried, answers: Answers, n_bins: int, seed: int, step: _Steps) -> Fit:

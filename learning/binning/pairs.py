@@ -60,10 +60,10 @@ def fit_pairs(answers: Answers, n_dimensions: int | None, seed: int, step: Step)
     return PairFit(model, settings, _square(model.log_odds(answers), answers))
 
 
-def fit_all_pairs(found: PairFit, answers: Answers, seed: int, step: Step) -> PooledModel:
+def fit_all_pairs(pair_fit: PairFit, answers: Answers, seed: int, step: Step) -> PooledModel:
     """The same model fitted to all answers from scratch, because dimensions that have shrunk would
     not come back."""
-    return _fitted(answers, found.settings, seed, step)
+    return _fitted(answers, pair_fit.settings, seed, step)
 
 
 def _fitted(answers: Answers, settings: PooledSettings, seed: int, step: Step) -> PooledModel:
@@ -83,7 +83,7 @@ class Weights:
     pairs: float
 
 
-def weigh(found: PairFit, fit: Fit, answers: Answers, seed: int) -> Weights:
+def weigh(pair_fit: PairFit, fit: Fit, answers: Answers, seed: int) -> Weights:
     """Weights of both models' squared distances for predicting the held-out pairs.
 
     Distances by bins count only if they add to the log odds of the pooled model, which models
@@ -96,14 +96,14 @@ def weigh(found: PairFit, fit: Fit, answers: Answers, seed: int) -> Weights:
     label = same[asked].cpu().numpy()
     if not len(label) or label.all() or not label.any():
         return Weights(1.0, 0.0)
-    one, other = answers.images[:, first][asked], answers.images[:, second][asked]
+    left, right = answers.images[:, first][asked], answers.images[:, second][asked]
 
     def nearness(places: Tensor) -> FloatArray:
-        near = -((places[one] - places[other]) ** 2).sum(dim=1)
+        near = -((places[left] - places[right]) ** 2).sum(dim=1)
         return np.asarray(near.double().cpu().numpy())
 
-    by_bins, by_pairs = nearness(fit.embedding), nearness(unit(found.model.positions))
-    log_odds = found.log_odds[:, first, second][asked].double().cpu().numpy()
+    by_bins, by_pairs = nearness(fit.embedding), nearness(unit(pair_fit.model.positions))
+    log_odds = pair_fit.log_odds[:, first, second][asked].double().cpu().numpy()
     _, by_chance = _regression(label, np.zeros(len(label)))
     _, by_log_odds = _regression(label, log_odds)
     if 2 * (by_log_odds - by_chance) < _RATIO:
@@ -136,15 +136,15 @@ def side_by_side(
     return narrowed(both, n_dimensions or max(1, telling))
 
 
-def pair_hits(found: PairFit, answers: Answers, seed: int) -> Tensor:
+def pair_hits(pair_fit: PairFit, answers: Answers, seed: int) -> Tensor:
     """(G, 2) how many held-out placements were predicted, and how many there are. An image goes to
     the bin for whose images its mean log odds are highest."""
     kept, held = hold_out(answers, seed)
     n_bins = int(answers.groups.max()) + 1
     members = torch.nn.functional.one_hot(kept.groups.clamp(min=0), n_bins)
-    members = (members * (kept.groups >= 0).unsqueeze(2)).to(found.log_odds.dtype)
+    members = (members * (kept.groups >= 0).unsqueeze(2)).to(pair_fit.log_odds.dtype)
     size = members.sum(dim=1).unsqueeze(1)
-    mean = (found.log_odds @ members) / size.clamp(min=1)
+    mean = (pair_fit.log_odds @ members) / size.clamp(min=1)
     guess = mean.masked_fill(size == 0, -torch.inf).argmax(dim=2)
     own_size = size.expand_as(mean).gather(2, answers.groups.clamp(min=0).unsqueeze(2)).squeeze(2)
     asked = held & (own_size > 0) & ((size > 0).sum(dim=2) > 1)

@@ -33,5 +33,5 @@ def _fit(answers: Answers, n_bins: int, generator: torch.Generator) -> Tensor:
     n_dimensions, temperature = _CANDIDATE
     seed = int(torch.randint(2**31, (), generator=generator))
     start = begin(spectral_start(answers, n_dimensions, seed), temperature, answers, generator)
-    found = climb(start, answers, n_bins, _N_EPOCHS, generator, trust_from=_EPOCHS_OF_GRACE)
-    return unit(found.embedding)
+    fit = climb(start, answers, n_bins, _N_EPOCHS, generator, trust_from=_EPOCHS_OF_GRACE)
+    return unit(fit.embedding)

@@ -50,23 +50,23 @@ def believe(
     genuine = torch.ones_like(trust.genuine)
     for rows, block in answers.blocks():
         shown = Shown.of(embedding, block)
-        told = placements(shown, trust.genuine[rows], n_bins, temperature)
+        predicted = placements(shown, trust.genuine[rows], n_bins, temperature)
         careless = trust.carelessness[block.annotators]
-        genuine[rows] = torch.where(told.counted, _meant(told, careless), 1.0)
+        genuine[rows] = torch.where(predicted.counted, _meant(predicted, careless), 1.0)
         # It is scaled afterwards, so it must be counted unscaled, or it would grow every time.
-        strayed = 1 - _meant(told, careless / trust.optimism)
-        strays.index_add_(0, block.annotators, (strayed * told.counted).sum(dim=1))
-        counted.index_add_(0, block.annotators, told.counted.sum(dim=1).to(strays.dtype))
+        strayed = 1 - _meant(predicted, careless / trust.optimism)
+        strays.index_add_(0, block.annotators, (strayed * predicted.counted).sum(dim=1))
+        counted.index_add_(0, block.annotators, predicted.counted.sum(dim=1).to(strays.dtype))
     common = (strays.sum() + _PRIOR_STRAYS) / (counted.sum() + _PRIOR_PLACEMENTS)
     own = (strays + _COMMON_PLACEMENTS * common) / (counted + _COMMON_PLACEMENTS)
     honest = (own * trust.optimism).clamp(_LEAST, _MOST)
     return replace(trust, carelessness=honest, genuine=genuine)
 
 
-def _meant(told: Placements, carelessness: Tensor) -> Tensor:
+def _meant(predicted: Placements, carelessness: Tensor) -> Tensor:
     """(B, S) probability that a placement was intended, given each annotator's carelessness."""
-    own = (1 - carelessness).unsqueeze(1) * told.log_own.exp()
-    return own / told.probability(carelessness)
+    own = (1 - carelessness).unsqueeze(1) * predicted.log_own.exp()
+    return own / predicted.probability(carelessness)
 
 
 @torch.no_grad()

@@ -44,8 +44,8 @@ class BayesEngine(BayesModel):
         progress: Progress | None,
     ) -> Outcome:
         """Algorithm 1. features: (N, D) scaled, on the device of the settings."""
-        told = self.settings
-        sampler = Sampler(len(features), graph.items, told.batch_size, generator)
+        settings = self.settings
+        sampler = Sampler(len(features), graph.items, settings.batch_size, generator)
         beliefs = self._start(features, graph, sampler, generator, progress)
         history = self._train(features, graph, sampler, beliefs, generator, progress)
         outcome = finish(self, features, graph, beliefs, generator)
@@ -61,35 +61,37 @@ class BayesEngine(BayesModel):
         progress: Progress | None,
     ) -> Tensor:
         """Initialise networks and components; returns (A, K) beliefs of the annotated items."""
-        told = self.settings
-        if told.start == "random":
+        settings = self.settings
+        if settings.start == "random":
             return self._random_start(graph, generator)
-        grouped = groups_of_crowd(features, graph, told.n_clusters, told.worker_prior, generator)
+        grouped = groups_of_crowd(
+            features, graph, settings.n_clusters, settings.worker_prior, generator
+        )
         pretrain(
             features,
             self.recognition,
             self.decoder,
             sampler,
             grouped,
-            told,
+            settings,
             generator,
             progress,
         )
         mean, precision = self.potentials(features)
         points, chosen = start_points(mean, 1 / precision, graph, generator)
-        found = start_mixture(
+        mixture_start = start_mixture(
             points, chosen, grouped, self.prior, self.worker_prior, False, generator
         )
-        self.mixture, self.workers = found.parameters, found.workers
+        self.mixture, self.workers = mixture_start.parameters, mixture_start.workers
         if grouped.n_groups:
-            missing = told.n_clusters - grouped.n_groups
+            missing = settings.n_clusters - grouped.n_groups
             self.taught = torch.nn.functional.pad(grouped.belief, (0, missing))
-        return found.beliefs[: graph.n_items].contiguous()
+        return mixture_start.beliefs[: graph.n_items].contiguous()
 
     def _random_start(self, graph: PairGraph, generator: torch.Generator) -> Tensor:
         """The public code's: means drawn from 3 N(0, I), annotators at Beta(10, 1)."""
-        told, device = self.settings, self.settings.device
-        k, d = told.n_clusters, told.n_latent
+        settings, device = self.settings, self.settings.device
+        k, d = settings.n_clusters, settings.n_latent
         means = 3 * torch.randn(k, d, generator=generator, device=device, dtype=torch.float64)
         ones = torch.ones(k, device=device, dtype=torch.float64)
         second = means[:, :, None] * means[:, None, :] + torch.eye(d, device=device).double()
@@ -112,16 +114,16 @@ class BayesEngine(BayesModel):
         generator: torch.Generator,
         progress: Progress | None,
     ) -> list[dict[str, float]]:
-        told = self.settings
+        settings = self.settings
         parameters = [*self.recognition.parameters(), *self.decoder.parameters()]
-        optimiser = torch.optim.Adam(parameters, lr=told.learning_rate, fused=True)
-        total = told.n_epochs * sampler.steps_per_epoch
+        optimiser = torch.optim.Adam(parameters, lr=settings.learning_rate, fused=True)
+        total = settings.n_epochs * sampler.steps_per_epoch
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
-            optimiser, total, told.learning_rate / 20
+            optimiser, total, settings.learning_rate / 20
         )
         guard = Guard(self, optimiser)
         history: list[dict[str, float]] = []
-        for epoch in range(told.n_epochs):
+        for epoch in range(settings.n_epochs):
             began, value = time.perf_counter(), 0.0
             for step in range(sampler.steps_per_epoch):
                 done = epoch * sampler.steps_per_epoch + step
@@ -132,9 +134,9 @@ class BayesEngine(BayesModel):
                     features, graph, sampler.next(), beliefs, rate, optimiser, generator
                 )
                 schedule.step()
-            if len(graph) and told.start != "random":
+            if len(graph) and settings.start != "random":
                 log_alone = self._log_alone(features[graph.items])
-                if not guard.look(beliefs, log_alone) and told.merge:
+                if not guard.look(beliefs, log_alone) and settings.merge:
                     self._merge(graph, log_alone.exp(), beliefs)
             metrics = {
                 "elbo": value / sampler.steps_per_epoch,
@@ -143,8 +145,8 @@ class BayesEngine(BayesModel):
             }
             history.append(metrics)
             if progress is not None:
-                progress(told.epochs_before + epoch + 1, told.all_epochs, metrics)
-        if len(graph) and told.start != "random":
+                progress(settings.epochs_before + epoch + 1, settings.all_epochs, metrics)
+        if len(graph) and settings.start != "random":
             guard.end(beliefs, self._log_alone(features[graph.items]))
         return history
 
@@ -167,26 +169,26 @@ class BayesEngine(BayesModel):
         generator: torch.Generator,
     ) -> float:
         """One step of Algorithm 1; beliefs (A, K) are updated in place. The bound per item."""
-        told = self.settings
+        settings = self.settings
         n_items = len(features)
         seen = self.decoder.observe(features[batch.items], generator)
         mean, precision = self.recognition(seen)
         fixed = expected(self.mixture)
-        mixture = fixed.leaves() if told.second_term else fixed
+        mixture = fixed.leaves() if settings.second_term else fixed
         messages = self._messages(graph, batch, beliefs, len(mean))
-        local = local_optimum(mixture, mean, precision, messages, told.n_sweeps)
+        local = local_optimum(mixture, mean, precision, messages, settings.n_sweeps)
         bound = self.bound(seen, local, fixed, messages, generator)
         objective = (batch.weights * bound).sum()
         loss = -objective
         n_marked = len(batch.positions)
-        if told.guidance > 0 and n_marked:
+        if settings.guidance > 0 and n_marked:
             alone = features_alone(fixed, mean, precision)
             wanted = local.belief.detach()[:n_marked]
-            loss = loss - told.guidance * (wanted * alone[:n_marked]).sum() / n_marked
+            loss = loss - settings.guidance * (wanted * alone[:n_marked]).sum() / n_marked
             n_others = len(alone) - n_marked
             if self.taught is not None and n_others:
                 wanted = self.taught[batch.items[n_marked:]]
-                loss = loss - told.guidance * (wanted * alone[n_marked:]).sum() / n_others
+                loss = loss - settings.guidance * (wanted * alone[n_marked:]).sum() / n_others
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         optimiser.step()
@@ -195,7 +197,7 @@ class BayesEngine(BayesModel):
             weighted = local.belief * (batch.weights * n_items)[:, None]
             target = self.prior.plus(statistics(weighted, local.mean, local.second))
             self.mixture = self.mixture.toward(target, rate)
-            if told.second_term:
+            if settings.second_term:
                 self._add_second_term(mixture, rate * n_items)
             # The messages count every pair twice, once at each of its items.
             value = objective

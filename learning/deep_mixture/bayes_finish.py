@@ -47,12 +47,12 @@ def finish(
         )
     messages = _settled_messages(model, mean, precision, graph, beliefs)
     mixture = expected(model.mixture)
-    found, codes, bound = [], [], 0.0
+    belief_parts, codes, bound = [], [], 0.0
     for rows, local in _chunks(model, mixture, mean, precision, messages):
         bound += float(model.bound(features[rows], local, mixture, None, generator).sum())
-        found.append(local.belief)
+        belief_parts.append(local.belief)
         codes.append(local.mean)
-    every = torch.cat(found)
+    every = torch.cat(belief_parts)
     # It must use the same q(z) as the items' terms, or the sum would not be a bound.
     bound += relational_bound(graph, model.workers, every[graph.items])
     bound -= divergence(model.mixture, model.prior)

@@ -23,8 +23,8 @@ def check_parameters(model: Any, n_clusters_name: str) -> None:
     for name in (n_clusters_name, "n_latent", "batch_size", "n_init"):
         check_count(name, getattr(model, name))
     if getattr(model, n_clusters_name) > MAX_CLUSTERS:
-        found = getattr(model, n_clusters_name)
-        raise ValueError(f"{n_clusters_name} must be at most {MAX_CLUSTERS}, got {found}")
+        n_clusters = getattr(model, n_clusters_name)
+        raise ValueError(f"{n_clusters_name} must be at most {MAX_CLUSTERS}, got {n_clusters}")
     for name in ("n_epochs", "pretrain_epochs"):
         if getattr(model, name) is not None:
             check_count(name, getattr(model, name), minimum=0 if name != "n_epochs" else 1)

@@ -61,9 +61,9 @@ def _log_odds(counts: FloatArray, annotator: IntArray, same: BoolArray) -> Float
     """(P,) log P(label | same group) - log P(label | different groups)."""
     sensitivity = counts[:, 0] / (counts[:, 0] + counts[:, 1])
     specificity = counts[:, 2] / (counts[:, 2] + counts[:, 3])
-    said_same = np.log(sensitivity / (1 - specificity))[annotator]
-    said_different = np.log((1 - sensitivity) / specificity)[annotator]
-    return np.where(same, said_same, said_different)
+    odds_if_same = np.log(sensitivity / (1 - specificity))[annotator]
+    odds_if_different = np.log((1 - sensitivity) / specificity)[annotator]
+    return np.where(same, odds_if_same, odds_if_different)
 
 
 def _weighted(first: IntArray, second: IntArray, weights: FloatArray, n_items: int) -> Neighbours:

@@ -35,31 +35,31 @@ def merged(
     while True:
         off = gain.masked_fill(against, -torch.inf).fill_diagonal_(-torch.inf)
         best = int(off.argmax())
-        one, other = divmod(best, n_clusters)
-        if float(off[one, other]) <= _LEAD:
+        larger, smaller = divmod(best, n_clusters)
+        if float(off[larger, smaller]) <= _LEAD:
             return mixture, joined
-        if float(mixture.concentration[one]) < float(mixture.concentration[other]):
-            one, other = other, one
-        mixture = _joined(mixture, prior, one, other)
-        joined[:, one] += joined[:, other]
-        joined[:, other] = 0
-        gain[one] += gain[other]
-        gain[:, one] += gain[:, other]
-        against[one] |= against[other]
-        against[:, one] |= against[:, other]
-        gain[other] = 0
-        gain[:, other] = 0
+        if float(mixture.concentration[larger]) < float(mixture.concentration[smaller]):
+            larger, smaller = smaller, larger
+        mixture = _joined(mixture, prior, larger, smaller)
+        joined[:, larger] += joined[:, smaller]
+        joined[:, smaller] = 0
+        gain[larger] += gain[smaller]
+        gain[:, larger] += gain[:, smaller]
+        against[larger] |= against[smaller]
+        against[:, larger] |= against[:, smaller]
+        gain[smaller] = 0
+        gain[:, smaller] = 0
 
 
 def _joined(
-    mixture: MixtureParameters, prior: MixtureParameters, one: int, other: int
+    mixture: MixtureParameters, prior: MixtureParameters, target: int, source: int
 ) -> MixtureParameters:
-    """Move the statistics of `other` to `one`, and reset `other` to the prior."""
+    """Move the statistics of `source` to `target`, and reset `source` to the prior."""
     parts = []
     for mine, before in zip(mixture.tensors(), prior.tensors(), strict=True):
         part = mine.clone()
-        part[one] += part[other] - before[other]
-        part[other] = before[other]
+        part[target] += part[source] - before[source]
+        part[source] = before[source]
         parts.append(part)
     return MixtureParameters(*parts)
 

@@ -112,6 +112,6 @@ def relational_bound(graph: PairGraph, workers: Workers, beliefs: Tensor) -> flo
     if not len(graph):
         return 0.0
     weights = graph.weights(workers.evidence()).double()
-    said_same, said_different = workers.background()
-    base = torch.where(graph.same, said_same[graph.annotator], said_different[graph.annotator])
+    if_same, if_different = workers.background()
+    base = torch.where(graph.same, if_same[graph.annotator], if_different[graph.annotator])
     return float((weights * graph.together(beliefs).double() + base).sum())

@@ -92,26 +92,28 @@ def classes_of_pairs(
         for start in range(_STARTS)
     ]
     for n_kept, n_steps in _ROUNDS:
-        for one in tries:
+        for candidate in tries:
             for _ in range(n_steps // _LOOK):
-                _train(one, features, graph, used, _LOOK, generator)
+                _train(candidate, features, graph, used, _LOOK, generator)
                 with torch.no_grad():
-                    one.look(float(_log_likelihood(one, features, graph, held).mean()))
-        tries = sorted(tries, key=lambda one: -one.score)[:n_kept]
+                    candidate.look(float(_log_likelihood(candidate, features, graph, held).mean()))
+        tries = sorted(tries, key=lambda candidate: -candidate.score)[:n_kept]
     best = tries[0]
     best.back_to_best()
-    if not _foretells(best, features, graph, used, held):
+    if not _predicts(best, features, graph, used, held):
         return None
     _train(best, features, graph, order, min(_STEPS, best.steps), generator)
-    return _said(best.network, every), best.score
+    return _class_probabilities(best.network, every), best.score
 
 
-def _foretells(one: _Try, features: Tensor, graph: PairGraph, used: Tensor, held: Tensor) -> bool:
+def _predicts(
+    candidate: _Try, features: Tensor, graph: PairGraph, used: Tensor, held: Tensor
+) -> bool:
     """Whether it predicts the held-out pairs better than the rate of "same" in the used ones."""
     rate = (graph.same[used].float().mean() * len(used) + 1) / (len(used) + 2)
     with torch.no_grad():
-        said = _log_likelihood(one, features, graph, held)
-    lead = said - torch.where(graph.same[held], rate.log(), (1 - rate).log())
+        log_likelihood = _log_likelihood(candidate, features, graph, held)
+    lead = log_likelihood - torch.where(graph.same[held], rate.log(), (1 - rate).log())
     error = lead.std() / len(held) ** 0.5
     return bool(lead.mean() > _LEAD * error)
 
@@ -150,10 +152,10 @@ def classes_of_groups(
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         optimiser.step()
-    return _said(network, every)
+    return _class_probabilities(network, every)
 
 
-def _said(network: nn.Module, every: Tensor) -> Tensor:
+def _class_probabilities(network: nn.Module, every: Tensor) -> Tensor:
     with torch.no_grad():
         return torch.softmax(network(every), dim=1)
 
@@ -191,14 +193,14 @@ def _new(
 
 
 def _train(
-    one: _Try,
+    candidate: _Try,
     features: Tensor,
     graph: PairGraph,
     pairs: Tensor,
     n_steps: int,
     generator: torch.Generator,
 ) -> None:
-    network, weights = one.network, one.weights
+    network, weights = candidate.network, candidate.weights
     groups: list[dict[str, Any]] = [
         {"params": list(network.parameters())},
         {"params": list(weights.parameters()), "weight_decay": 0.0, "lr": 1e-2},
@@ -206,21 +208,21 @@ def _train(
     optimiser = torch.optim.AdamW(groups, lr=3e-3, weight_decay=_DECAY, fused=True)
     device = features.device
     pairs = pairs[torch.randperm(len(pairs), generator=generator, device=device)]
-    one.n_steps += n_steps
+    candidate.n_steps += n_steps
     for _ in range(n_steps):
         chosen = pairs
         if len(pairs) > _PAIRS:
             drawn = torch.randint(len(pairs), (_PAIRS,), generator=generator, device=device)
             chosen = pairs[drawn]
-        said = _log_likelihood(one, features, graph, chosen, generator)
-        loss = -said.mean() - weights.log_prior(one.worker_prior) / len(pairs)
+        log_likelihood = _log_likelihood(candidate, features, graph, chosen, generator)
+        loss = -log_likelihood.mean() - weights.log_prior(candidate.worker_prior) / len(pairs)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         optimiser.step()
 
 
 def _log_likelihood(
-    one: _Try,
+    candidate: _Try,
     features: Tensor,
     graph: PairGraph,
     pairs: Tensor,
@@ -235,11 +237,11 @@ def _log_likelihood(
     seen = features[positions]
     if generator is not None:
         noise = torch.randn(seen.shape, generator=generator, device=seen.device)
-        seen = seen + one.noise * noise
-    belief = torch.softmax(one.network(seen), dim=1)[places]
+        seen = seen + candidate.noise * noise
+    belief = torch.softmax(candidate.network(seen), dim=1)[places]
     together = (belief[: len(pairs)] * belief[len(pairs) :]).sum(dim=1)
-    rates = torch.sigmoid(one.weights.logits[graph.annotator[pairs]])
-    said_same = together * rates[:, 0] + (1 - together) * (1 - rates[:, 1])
-    chance = torch.where(graph.same[pairs], said_same, 1 - said_same)
+    rates = torch.sigmoid(candidate.weights.logits[graph.annotator[pairs]])
+    same_chance = together * rates[:, 0] + (1 - together) * (1 - rates[:, 1])
+    chance = torch.where(graph.same[pairs], same_chance, 1 - same_chance)
     logs: Tensor = chance.clamp(min=1e-6).log()
     return logs

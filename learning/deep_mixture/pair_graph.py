@@ -76,7 +76,7 @@ class PairGraph:
         first = self.first if pairs is None else self.first[pairs]
         second = self.second if pairs is None else self.second[pairs]
         parts = zip(first.split(_EDGES), second.split(_EDGES), strict=True)
-        return torch.cat([(beliefs[one] * beliefs[other]).sum(dim=1) for one, other in parts])
+        return torch.cat([(beliefs[left] * beliefs[right]).sum(dim=1) for left, right in parts])
 
 
 def make_graph(pairs: Pairs, device: torch.device) -> PairGraph:

@@ -59,24 +59,24 @@ def pretrain(
     decoder: Decoder,
     sampler: Sampler,
     grouped: Grouped | None,
-    told: Settings,
+    settings: Settings,
     generator: torch.Generator,
     progress: Progress | None,
 ) -> None:
-    """Train the networks in place on features (N, D) for told.pretrain_epochs.
+    """Train the networks in place on features (N, D) for settings.pretrain_epochs.
 
     progress: called with its epochs as the first of all epochs.
     Raises FloatingPointError if training diverges.
     """
     modules: list[nn.Module] = [recognition, decoder]
     prototypes = None
-    if grouped is not None and grouped.n_groups > 1 and told.guidance > 0:
+    if grouped is not None and grouped.n_groups > 1 and settings.guidance > 0:
         n_latent = recognition.mean.out_features
         prototypes = Prototypes(grouped.n_groups, n_latent, generator)
         modules.append(prototypes)
     parameters = [weight for module in modules for weight in module.parameters()]
-    optimiser = torch.optim.Adam(parameters, lr=told.learning_rate, fused=True)
-    total = told.pretrain_epochs * sampler.steps_per_epoch
+    optimiser = torch.optim.Adam(parameters, lr=settings.learning_rate, fused=True)
+    total = settings.pretrain_epochs * sampler.steps_per_epoch
     for step in range(total):
         batch = sampler.next()
         seen = decoder.observe(features[batch.items], generator)
@@ -88,14 +88,14 @@ def pretrain(
         weight = _PRIOR_WEIGHT * min(1.0, 2 * step / total)
         loss = (batch.weights * (weight * prior - fit)).sum()
         if prototypes is not None and grouped is not None:
-            loss = loss + told.guidance * prototypes.loss(mean, grouped.belief[batch.items])
+            loss = loss + settings.guidance * prototypes.loss(mean, grouped.belief[batch.items])
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         optimiser.step()
         if progress is not None and (step + 1) % sampler.steps_per_epoch == 0:
             progress(
                 (step + 1) // sampler.steps_per_epoch,
-                told.all_epochs,
+                settings.all_epochs,
                 {"reconstruction": float((batch.weights * fit.detach()).sum())},
             )
     if not all(bool(torch.isfinite(weight).all()) for weight in parameters):

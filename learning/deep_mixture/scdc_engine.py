@@ -32,11 +32,11 @@ class ScdcEngine(ScdcModel):
         progress: Progress | None,
     ) -> Outcome:
         """Stochastic gradients on the bound. features: (N, D) scaled."""
-        told = self.settings
-        sampler = Sampler(len(features), graph.items, told.batch_size, generator)
-        if told.start != "random":
+        settings = self.settings
+        sampler = Sampler(len(features), graph.items, settings.batch_size, generator)
+        if settings.start != "random":
             start_scdc(self, features, graph, sampler, generator, progress)
-        pairs = PairSampler(graph, told.batch_size, generator)
+        pairs = PairSampler(graph, settings.batch_size, generator)
         history = self._train(features, graph, sampler, pairs, generator, progress)
         beliefs, codes = self.infer(features)
         self.workers = updated_workers(
@@ -54,23 +54,23 @@ class ScdcEngine(ScdcModel):
         generator: torch.Generator,
         progress: Progress | None,
     ) -> list[dict[str, float]]:
-        told = self.settings
+        settings = self.settings
         slow = [self.classifier, self.encoder, self.decoder]
         fast = [self.mixture, self.weights]
         groups: list[dict[str, Any]] = [
             {"params": [w for module in slow for w in module.parameters()]},
             {
                 "params": [w for module in fast for w in module.parameters()],
-                "lr": told.learning_rate * (_FASTER if told.start != "random" else 1.0),
+                "lr": settings.learning_rate * (_FASTER if settings.start != "random" else 1.0),
             },
         ]
-        optimiser = torch.optim.Adam(groups, lr=told.learning_rate, fused=True)
-        total = told.n_epochs * sampler.steps_per_epoch
+        optimiser = torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)
+        total = settings.n_epochs * sampler.steps_per_epoch
         schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimiser, lambda step: 1.0 if told.start == "random" else 1 - 0.95 * step / total
+            optimiser, lambda step: 1.0 if settings.start == "random" else 1 - 0.95 * step / total
         )
         history: list[dict[str, float]] = []
-        for epoch in range(told.n_epochs):
+        for epoch in range(settings.n_epochs):
             began, value = time.perf_counter(), 0.0
             for _ in range(sampler.steps_per_epoch):
                 batch = sampler.next()
@@ -86,12 +86,12 @@ class ScdcEngine(ScdcModel):
             shares = self.mixture.log_share().exp()
             metrics = {
                 "elbo": value / sampler.steps_per_epoch,
-                "clusters": float((shares > 0.1 / told.n_clusters).sum()),
+                "clusters": float((shares > 0.1 / settings.n_clusters).sum()),
                 "seconds": time.perf_counter() - began,
             }
             history.append(metrics)
             if progress is not None:
-                progress(told.epochs_before + epoch + 1, told.all_epochs, metrics)
+                progress(settings.epochs_before + epoch + 1, settings.all_epochs, metrics)
         return history
 
     def _relational(
@@ -103,11 +103,13 @@ class ScdcEngine(ScdcModel):
         positions, places = torch.unique(torch.cat([first, second]), return_inverse=True)
         seen = self.decoder.observe(features[graph.items[positions]], generator)
         belief = self.classifier(seen).exp()
-        one, other = places.split(len(chosen))
-        together = (belief[one] * belief[other]).sum(dim=1)
-        said = self.weights.log_likelihood(graph.annotator[chosen], graph.same[chosen], together)
+        left, right = places.split(len(chosen))
+        together = (belief[left] * belief[right]).sum(dim=1)
+        log_likelihood = self.weights.log_likelihood(
+            graph.annotator[chosen], graph.same[chosen], together
+        )
         prior = self.weights.log_prior(self.settings.worker_prior)
-        return (scale * said.sum() + prior) / len(features)
+        return (scale * log_likelihood.sum() + prior) / len(features)
 
     @torch.no_grad()
     def _full_bound(

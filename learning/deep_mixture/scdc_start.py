@@ -26,16 +26,18 @@ def start_scdc(
     progress: Progress | None,
 ) -> None:
     """Train the autoencoder, a mixture of its codes, then the amortised networks on both."""
-    told = model.settings
-    recognition = Recognition(model.shape).to(told.device)
-    grouped = groups_of_crowd(features, graph, told.n_clusters, told.worker_prior, generator)
+    settings = model.settings
+    recognition = Recognition(model.shape).to(settings.device)
+    grouped = groups_of_crowd(
+        features, graph, settings.n_clusters, settings.worker_prior, generator
+    )
     pretrain(
         features,
         recognition,
         model.decoder,
         sampler,
         grouped,
-        told,
+        settings,
         generator,
         progress,
     )
@@ -44,14 +46,14 @@ def start_scdc(
         mean = torch.cat([part[0] for part in parts])
         precision = torch.cat([part[1] for part in parts])
     prior = prior_parameters(
-        told.n_clusters, told.n_latent, 1.0, told.component_spread, told.device
+        settings.n_clusters, settings.n_latent, 1.0, settings.component_spread, settings.device
     )
     points, chosen = start_points(mean, 1 / precision, graph, generator)
-    found = start_mixture(points, chosen, grouped, prior, model.worker_prior, True, generator)
-    centre, scale, _, nu = found.parameters.standard()
+    mixture = start_mixture(points, chosen, grouped, prior, model.worker_prior, True, generator)
+    centre, scale, _, nu = mixture.parameters.standard()
     variance = torch.diagonal(scale, dim1=1, dim2=2) / nu[:, None]
-    shares = found.parameters.concentration / found.parameters.concentration.sum()
-    sensitivity, specificity = found.workers.mean()
+    shares = mixture.parameters.concentration / mixture.parameters.concentration.sum()
+    sensitivity, specificity = mixture.workers.mean()
     rates = torch.from_numpy(np.stack([sensitivity, specificity], axis=1))
     with torch.no_grad():
         model.mixture.share_logits.copy_(shares.log())
@@ -59,7 +61,7 @@ def start_scdc(
         model.mixture.log_deviation.copy_(0.5 * variance.log())
         model.weights.logits.copy_(torch.logit(rates.clamp(0.02, 0.98)))
     take_over(recognition, model.classifier, model.encoder, model.shape)
-    _teach(model, features[chosen], found.beliefs, mean[chosen], precision[chosen], generator)
+    _teach(model, features[chosen], mixture.beliefs, mean[chosen], precision[chosen], generator)
 
 
 def _teach(
@@ -71,10 +73,10 @@ def _teach(
     generator: torch.Generator,
 ) -> None:
     """Train q(z | o) on the mixture's beliefs and q(x | z, o) on the autoencoder's codes."""
-    told = model.settings
+    settings = model.settings
     parameters = [*model.classifier.parameters(), *model.encoder.parameters()]
-    optimiser = torch.optim.Adam(parameters, lr=told.learning_rate, fused=True)
-    n, size = len(features), min(told.batch_size, len(features))
+    optimiser = torch.optim.Adam(parameters, lr=settings.learning_rate, fused=True)
+    n, size = len(features), min(settings.batch_size, len(features))
     for _ in range(max(200, 3 * n // size)):
         rows = torch.randint(n, (size,), generator=generator, device=features.device)
         seen = model.decoder.observe(features[rows], generator)

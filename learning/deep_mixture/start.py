@@ -58,9 +58,11 @@ def groups_of_crowd(
     narrow = narrowed(features, generator)
     if thin or joined.max(initial=-1) < 0:
         split = held_out_pairs(graph, generator)
-        found = classes_of_pairs(narrow, graph, n_clusters, split, worker_prior, generator)
-        if found is not None and not _better(joined, found[1], graph, split, worker_prior):
-            belief = found[0]
+        classified = classes_of_pairs(narrow, graph, n_clusters, split, worker_prior, generator)
+        if classified is not None and not _better(
+            joined, classified[1], graph, split, worker_prior
+        ):
+            belief = classified[0]
             classes = belief[graph.items].argmax(dim=1).cpu().numpy()
             counts = np.bincount(classes, minlength=belief.shape[1])
             order = np.argsort(-counts, kind="stable")
@@ -73,8 +75,8 @@ def groups_of_crowd(
         return _grouped(joined, torch.zeros(len(features), 0, device=features.device), graph)
     rows = torch.from_numpy(np.flatnonzero(joined >= 0)).to(features.device)
     groups_of_rows = torch.from_numpy(joined[joined >= 0]).to(features.device)
-    said = classes_of_groups(narrow, graph.items[rows], groups_of_rows, n_groups, generator)
-    return _grouped(joined, said, graph)
+    belief = classes_of_groups(narrow, graph.items[rows], groups_of_rows, n_groups, generator)
+    return _grouped(joined, belief, graph)
 
 
 def _better(
@@ -135,8 +137,8 @@ def _score(
     workers = updated_workers(prior, graph.annotator[used], graph.same[used], together[used])
     rates = torch.stack([torch.from_numpy(rate) for rate in workers.mean()], dim=1)
     rates = rates.to(together.device)[graph.annotator[held]]
-    said_same = together[held] * rates[:, 0] + (1 - together[held]) * (1 - rates[:, 1])
-    return float(torch.where(graph.same[held], said_same, 1 - said_same).log().mean())
+    same_chance = together[held] * rates[:, 0] + (1 - together[held]) * (1 - rates[:, 1])
+    return float(torch.where(graph.same[held], same_chance, 1 - same_chance).log().mean())
 
 
 def start_points(

@@ -68,10 +68,16 @@ def updated_workers(
 
     annotator (P,) int, same (P,) bool; scale: number of pairs that each of these represents.
     """
-    said = same.double()
-    both = together.double()
+    same_vote = same.double()
+    same_cluster = together.double()
     counts = torch.stack(
-        [said * both, (1 - said) * both, (1 - said) * (1 - both), said * (1 - both)], dim=1
+        [
+            same_vote * same_cluster,
+            (1 - same_vote) * same_cluster,
+            (1 - same_vote) * (1 - same_cluster),
+            same_vote * (1 - same_cluster),
+        ],
+        dim=1,
     )
     sums = torch.zeros(len(prior.sensitivity), 4, dtype=torch.float64, device=counts.device)
     sums.index_add_(0, annotator, counts)

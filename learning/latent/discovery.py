@@ -50,9 +50,9 @@ def find_attributes(
     part = _enough(answers, generator)
     best: Attributes | None = None
     for _ in range(n_starts):
-        found = _one_start(part, n_attributes, generator)
-        if best is None or found.log_likelihood > best.log_likelihood:
-            best = found
+        attributes = _from_random_start(part, n_attributes, generator)
+        if best is None or attributes.log_likelihood > best.log_likelihood:
+            best = attributes
         sweep_done()
     assert best is not None
     if len(part) < len(answers):
@@ -69,20 +69,22 @@ def _enough(answers: Answers, generator: torch.Generator) -> Answers:
     return answers.rows(torch.randperm(len(answers), generator=generator)[:n].to(answers.device))
 
 
-def _one_start(answers: Answers, n_attributes: int, generator: torch.Generator) -> Attributes:
+def _from_random_start(
+    answers: Answers, n_attributes: int, generator: torch.Generator
+) -> Attributes:
     """Let more random directions than needed compete for the answers, and remove the losers."""
     n_candidates = min(max(2 * n_attributes + 2, 16), max(1, answers.n_images - 1))
     span = _principal_subspace(answers, min(max(n_attributes + 2, 8), n_candidates), generator)
     mix = torch.randn((span.shape[1], n_candidates), generator=generator).to(span)
-    found = Attributes.lines(standardised(span @ mix))
+    attributes = Attributes.lines(standardised(span @ mix))
     n_sweeps = 40 if len(answers) < MANY else 24
     for done in range(n_sweeps):
         # Cooling lets every candidate move at first; at the end every answer decides.
-        found = sweep(answers, found, min(1.0, 0.2 + done * 1.6 / n_sweeps))
+        attributes = sweep(answers, attributes, min(1.0, 0.2 + done * 1.6 / n_sweeps))
         if done >= 0.4 * n_sweeps:
-            found = _without_losers(found)
-    found = settle(answers, _reduced(answers, found, max(n_attributes, _MAX_LINES), 0.0))
-    grown = _without_losers(grow(answers, found, generator))
+            attributes = _without_losers(attributes)
+    attributes = settle(answers, _reduced(answers, attributes, max(n_attributes, _MAX_LINES), 0.0))
+    grown = _without_losers(grow(answers, attributes, generator))
     return _reduced(answers, settle(answers, grown), n_attributes, _MIN_GAIN)
 
 
@@ -97,10 +99,10 @@ def _principal_subspace(answers: Answers, n: int, generator: torch.Generator) ->
     return scaled
 
 
-def _without_losers(found: Attributes) -> Attributes:
+def _without_losers(attributes: Attributes) -> Attributes:
     """The attributes without those that have hardly an answer or are within a stronger one."""
-    support, owner = found.support, found.owner
-    lines = standardised(found.positions)
+    support, owner = attributes.support, attributes.owner
+    lines = standardised(attributes.positions)
     shared = (lines.T @ lines / len(lines)) ** 2
     kept: list[int] = []
     for k in torch.argsort(support, descending=True, stable=True).tolist():
@@ -109,26 +111,28 @@ def _without_losers(found: Attributes) -> Attributes:
         rows = shared[owner == k]
         if all(float(rows[:, owner == other].sum(dim=1).mean()) < _DUPLICATE for other in kept):
             kept.append(k)
-    return found.keep(torch.tensor(sorted(kept), device=support.device))
+    return attributes.keep(torch.tensor(sorted(kept), device=support.device))
 
 
-def _reduced(answers: Answers, found: Attributes, n_attributes: int, min_gain: float) -> Attributes:
+def _reduced(
+    answers: Answers, attributes: Attributes, n_attributes: int, min_gain: float
+) -> Attributes:
     """Remove, one by one, the attribute that the others can replace best.
 
     This ends when at most `n_attributes` are left and each gains `min_gain` nats per answer.
     """
     n_trials, n_sweeps = (3, 8) if len(answers) < MANY else (1, 4)
-    while found.n > 1 and (found.n > n_attributes or min_gain > 0):
-        support = found.support
+    while attributes.n > 1 and (attributes.n > n_attributes or min_gain > 0):
+        support = attributes.support
         trials = []
         for number in torch.argsort(support, stable=True)[:n_trials].tolist():
-            others = [other for other in range(found.n) if other != number]
+            others = [other for other in range(attributes.n) if other != number]
             kept = torch.tensor(others, device=answers.device)
-            rest = settle(answers, found.keep(kept), n_sweeps)
-            loss = found.log_likelihood - rest.log_likelihood
+            rest = settle(answers, attributes.keep(kept), n_sweeps)
+            loss = attributes.log_likelihood - rest.log_likelihood
             trials.append((loss / max(float(support[number]), 1.0), rest))
         loss_per_answer, rest = min(trials, key=lambda trial: trial[0])
-        if found.n <= n_attributes and loss_per_answer > min_gain:
+        if attributes.n <= n_attributes and loss_per_answer > min_gain:
             break
-        found = rest
-    return found
+        attributes = rest
+    return attributes

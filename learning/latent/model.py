@@ -148,11 +148,11 @@ def fit(
     step: Step = lambda: None,
 ) -> LatentAttributes:
     """A model of all answers from scratch, with at most `n_attributes`."""
-    found = find_attributes(answers, n_attributes, n_starts, generator, step)
-    pairs = PairModel.start(found.positions, found.owner)
-    habits = Habits.start(answers.n_annotators, found.n, answers.device)
+    attributes = find_attributes(answers, n_attributes, n_starts, generator, step)
+    pairs = PairModel.start(attributes.positions, attributes.owner)
+    habits = Habits.start(answers.n_annotators, attributes.n, answers.device)
     n_rounds = _N_FOLDS - 1 if len(answers) < MANY else 1
-    return _Fit(answers, found, variant, generator).run(pairs, habits, n_rounds, step)
+    return _Fit(answers, attributes, variant, generator).run(pairs, habits, n_rounds, step)
 
 
 def refit(
@@ -164,8 +164,8 @@ def refit(
     """Learn the same attributes from all answers, most of which `previous` has seen."""
     pairs = previous.pairs
     scale = pairs.positions.std(dim=0, unbiased=False) + _TINY
-    found = settle(answers, Attributes(pairs.positions / scale, pairs.owner), _WARM_SWEEPS)
-    run = _Fit(answers, found, variant, generator)
+    attributes = settle(answers, Attributes(pairs.positions / scale, pairs.owner), _WARM_SWEEPS)
+    run = _Fit(answers, attributes, variant, generator)
     return run.run(pairs, previous.habits, 0, lambda: None, previous.calibration)
 
 
@@ -175,12 +175,12 @@ class _Fit:
     def __init__(
         self,
         answers: Answers,
-        found: Attributes,
+        attributes: Attributes,
         variant: str,
         generator: torch.Generator,
     ) -> None:
         self.answers, self.variant = answers, variant
-        self.found = found
+        self._attributes = attributes
         order = torch.randperm(len(answers), generator=generator) % _N_FOLDS
         self.fold = order.to(answers.device)
 
@@ -197,7 +197,7 @@ class _Fit:
         n_iterations = 8 if many else 30
         identity = pairs.positions.new_tensor([1.0, 0.0])
         calibration = identity if calibration is None else calibration
-        n_rounds = n_rounds if self.found.n > 0 else 0
+        n_rounds = n_rounds if self._attributes.n > 0 else 0
         calibrate = len(self.answers) >= _MIN_CALIBRATION_ANSWERS
         for number in range(n_rounds if calibrate else 0):
             held = self.fold == number
@@ -207,7 +207,7 @@ class _Fit:
             if number == n_rounds - 1:
                 calibration = self._calibration(pairs, habits, ~held)
             step()
-        if self.found.n > 0:
+        if self._attributes.n > 0:
             pairs = fit_positions(pairs, self._assigned(pairs), n_iterations)
         log_likelihood = pairs.class_log_likelihood(self.answers)
         spread = all_spreads(pairs, self.answers)
@@ -223,13 +223,15 @@ class _Fit:
         scattered = torch.softmax(log_likelihood + prior, dim=1)[:, -1]
         pairs = fit_noise(pairs, self.answers, scattered)
         step()
-        information = self.found.sums.weights if self.found.sums is not None else pairs.positions
+        information = (
+            self._attributes.sums.weights if self._attributes.sums is not None else pairs.positions
+        )
         return LatentAttributes(pairs, habits, calibration, information)
 
     def _assigned(self, pairs: PairModel) -> Assigned:
-        assert self.found.sums is not None
+        assert self._attributes.sums is not None
         log_likelihood = pairs.class_log_likelihood(self.answers)
-        return Assigned.of(self.answers, self.found.sums.responsibility, log_likelihood)
+        return Assigned.of(self.answers, self._attributes.sums.responsibility, log_likelihood)
 
     def _calibration(self, pairs: PairModel, habits: Habits, kept: Tensor) -> Tensor:
         """(2,) slope and offset of the log odds for answers to which nothing was fitted."""

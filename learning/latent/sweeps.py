@@ -160,17 +160,17 @@ class Attributes:
         )
 
 
-def settle(answers: Answers, found: Attributes, n_sweeps: int = 8) -> Attributes:
-    """`found` after some more sweeps without cooling."""
+def settle(answers: Answers, attributes: Attributes, n_sweeps: int = 8) -> Attributes:
+    """`attributes` after some more sweeps without cooling."""
     for _ in range(n_sweeps):
-        found = sweep(answers, found)
-    return found
+        attributes = sweep(answers, attributes)
+    return attributes
 
 
-def sweep(answers: Answers, found: Attributes, temperature: float = 1.0) -> Attributes:
+def sweep(answers: Answers, attributes: Attributes, temperature: float = 1.0) -> Attributes:
     """One pass over all answers: new responsibilities, then new positions."""
-    n, m, before, owner = found.n, found.n_columns, found.sums, found.owner
-    positions = found.positions
+    n, m, before, owner = attributes.n, attributes.n_columns, attributes.sums, attributes.owner
+    positions = attributes.positions
     shares = before.shares if before is not None else positions.new_full((n + 1,), 1 / (n + 1))
     totals, weights = torch.zeros_like(positions), torch.zeros_like(positions)
     responsibility = positions.new_empty((len(answers), n + 1))

@@ -77,7 +77,7 @@ class NeuCrowdClassifier(Estimator):
         """Fit as NeuCrowd.fit does. Also raises ValueError for candidates with parameters that are
         not NeuCrowd's."""
         check_count("n_networks", self.n_networks)
-        chosen_from = [dict(one) for one in self.candidates or CANDIDATES]
+        chosen_from = [dict(candidate) for candidate in self.candidates or CANDIDATES]
         seeds = np.random.default_rng(self.random_state).integers(2**31, size=self.n_networks)
         models = [self._model(candidate, int(seeds[0])) for candidate in chosen_from]
         # All candidates are checked before the first is fitted.
@@ -179,15 +179,17 @@ class NeuCrowdClassifier(Estimator):
             "plain_coef": self.plain_coef_,
             "probability": self.probability_,
         }
-        told: list[State] = []
+        representations: list[State] = []
         for number, model in enumerate(self.representations_):
             its, state = model._learned()
             if number:
-                its = {name: one for name, one in its.items() if not name.startswith("prepared.")}
+                its = {
+                    name: value for name, value in its.items() if not name.startswith("prepared.")
+                }
             arrays |= {f"representations.{number}.{name}": value for name, value in its.items()}
-            told.append({"parameters": model.get_params(deep=False), "state": state})
+            representations.append({"parameters": model.get_params(deep=False), "state": state})
         return arrays, {
-            "representations": told,
+            "representations": representations,
             "intercept": self.intercept_,
             "share": self.share_,
             "chosen": self.chosen_,
@@ -196,15 +198,15 @@ class NeuCrowdClassifier(Estimator):
 
     def _restore(self, arrays: Arrays, state: State) -> None:
         self.representations_ = []
-        for number, told in enumerate(state["representations"]):
-            model = NeuCrowd(**told["parameters"])
+        for number, saved in enumerate(state["representations"]):
+            model = NeuCrowd(**saved["parameters"])
             common = {
-                name: one
-                for name, one in under("representations.0.", arrays).items()
+                name: value
+                for name, value in under("representations.0.", arrays).items()
                 if name.startswith("prepared.")
             }
             own = under(f"representations.{number}.", arrays)
-            model._restore({**common, **own}, told["state"])
+            model._restore({**common, **own}, saved["state"])
             self.representations_.append(model)
         self.coef_, self.intercept_ = arrays["coef"], float(state["intercept"])
         # Models saved before the regression on the features was added have none.
@@ -243,7 +245,7 @@ def _trial(model: NeuCrowd, held_out: BoolArray, plain: Line) -> _Trial:
         )
         for share in (_SHARES if plain.coef.any() else _SHARES[:1])
     }
-    share = min(losses, key=lambda one: losses[one])
+    share = min(losses, key=lambda strength: losses[strength])
     return _Trial(model, line, plain, share, losses[share])
 
 

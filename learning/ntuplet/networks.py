@@ -44,8 +44,10 @@ class EmbeddingNetwork(nn.Module):
 
     def weight_decay(self) -> Tensor:
         """Half the sum of squares of the weights, without biases."""
-        weights = [one for name, one in self.named_parameters() if name.endswith("weight")]
-        return torch.stack([(one**2).sum() for one in weights]).sum() / 2
+        weights = [
+            parameter for name, parameter in self.named_parameters() if name.endswith("weight")
+        ]
+        return torch.stack([(weight**2).sum() for weight in weights]).sum() / 2
 
 
 class SamplingNetwork(nn.Module):

@@ -49,9 +49,9 @@ class Products:
 
     def __call__(self, scaled: NDArray[np.floating]) -> FloatArray32:
         """(n, D) to (n, k)."""
-        told = _kernel(scaled.astype(np.float32, copy=False), self.landmarks)
-        told -= self.centre
-        return np.asarray(told @ self.directions)
+        similarity = _kernel(scaled.astype(np.float32, copy=False), self.landmarks)
+        similarity -= self.centre
+        return np.asarray(similarity @ self.directions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +81,14 @@ class Prepared:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays to save, from which `from_arrays` restores the conversion."""
-        told = {} if self.products is None else vars(self.products)
-        return {"mean": self.mean, "scale": self.scale, **told}
+        products = {} if self.products is None else vars(self.products)
+        return {"mean": self.mean, "scale": self.scale, **products}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Prepared:
-        told = dict(arrays)
-        mean, scale = told.pop("mean"), told.pop("scale")
-        return cls(mean, scale, Products(**told) if told else None)
+        remaining = dict(arrays)
+        mean, scale = remaining.pop("mean"), remaining.pop("scale")
+        return cls(mean, scale, Products(**remaining) if remaining else None)
 
 
 def _kernel(items: FloatArray32, landmarks: FloatArray32) -> FloatArray32:

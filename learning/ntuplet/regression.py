@@ -42,7 +42,7 @@ def fitted_line(
     if not held_out.any():
         line = fitted(1.0)
         return Line(line.coef_[0], float(line.intercept_[0]), np.zeros(0))
-    found = []
+    candidates = []
     for strength in strengths:
         line = fitted(strength)
         margin = places[held_out] @ line.coef_[0] + line.intercept_[0]
@@ -50,8 +50,8 @@ def fitted_line(
         calibrated = factor * margin + shift
         loss = log_loss(calibrated, label[held_out], sure[held_out])
         intercept = factor * float(line.intercept_[0]) + shift
-        found.append((loss, Line(factor * line.coef_[0], intercept, calibrated)))
-    return min(found, key=lambda one: one[0])[1]
+        candidates.append((loss, Line(factor * line.coef_[0], intercept, calibrated)))
+    return min(candidates, key=lambda candidate: candidate[0])[1]
 
 
 def _calibration(margin: FloatArray, label: IntArray, sure: FloatArray) -> tuple[float, float]:

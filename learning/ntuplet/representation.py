@@ -154,10 +154,10 @@ class NeuCrowd(Estimator):
             raise ValueError(f"X has {len(features)} items, but votes are about {len(given)}")
         assured = self._assured(given)
         for label, word in ((1, "yes"), (0, "no")):
-            found = int((assured.known & (assured.label == label)).sum())
-            if found < _LEAST_OF_A_CLASS:
+            n_items = int((assured.known & (assured.label == label)).sum())
+            if n_items < _LEAST_OF_A_CLASS:
                 raise ValueError(
-                    f"at least {_LEAST_OF_A_CLASS} items need mostly {word!r} votes, got {found}"
+                    f"at least {_LEAST_OF_A_CLASS} items need mostly {word!r} votes, got {n_items}"
                 )
         return features, assured
 

@@ -96,16 +96,16 @@ class JointTraining:
             # Each class is the anchor's in turn, so that its examples get close to each other.
             tuplets = self._tuplets(weight, anchor_label=1 - (epoch * plan.n_steps + step) % 2)
             self.network.train()
-            found = self._losses(self.examples, tuplets)
-            loss = found.mean() + plan.l2 * self.network.weight_decay()
+            per_tuplet = self._losses(self.examples, tuplets)
+            loss = per_tuplet.mean() + plan.l2 * self.network.weight_decay()
             self._steps.zero_grad()
             loss.backward()
             self._steps.step()
             if plan.feature_sparsity:
                 self.network.shrink_features(plan.feature_sparsity * plan.learning_rate)
-            losses.append(found.mean().item())
+            losses.append(per_tuplet.mean().item())
             if plan.sampling_network:
-                guesses.append(self._learn_hardness(tuplets, found.detach()))
+                guesses.append(self._learn_hardness(tuplets, per_tuplet.detach()))
         means = {"loss": sum(losses) / len(losses), "safe": safe}
         return means | ({"hardness_error": sum(guesses) / len(guesses)} if guesses else {})
 
@@ -173,8 +173,8 @@ class JointTraining:
             return float("nan")
         self.network.eval()
         places, examples = self.network(self.examples.features), self.examples
-        zero, one = (examples.assurance * (examples.label == label) for label in (0, 1))
-        line = one @ places / one.sum() - zero @ places / zero.sum()
+        no, yes = (examples.assurance * (examples.label == label) for label in (0, 1))
+        line = yes @ places / yes.sum() - no @ places / no.sum()
         scores = self.network(self.held_out.features) @ line
         return wrong_order(scores, self.held_out.label, self.held_out.assurance)
 
@@ -197,8 +197,8 @@ def wrong_order(scores: Tensor, label: Tensor, assurance: Tensor) -> float:
     """Share of pairs of a 0 and a 1 in which the 0 has the higher score, ties half: 1 - AUC with
     weights. Very many examples are sampled."""
     (low, less_sure), (high, sure) = (
-        (scores[label == one][:_MOST_PAIRED], assurance[label == one][:_MOST_PAIRED])
-        for one in (0, 1)
+        (scores[label == vote][:_MOST_PAIRED], assurance[label == vote][:_MOST_PAIRED])
+        for vote in (0, 1)
     )
     gap = high[:, None] - low[None]
     wrong = (gap < 0).float() + 0.5 * (gap == 0).float()

@@ -65,9 +65,9 @@ class PooledModel:
             return mean, torch.zeros_like(mean)
         variance = functional.embedding(images, self.variance())
         squares = places**2
-        one = torch.cat([variance, squares, variance], dim=2)
-        other = torch.cat([squares, variance, variance], dim=2)
-        spread = torch.bmm(one, other.transpose(1, 2))[:, first, second]
+        left = torch.cat([variance, squares, variance], dim=2)
+        right = torch.cat([squares, variance, variance], dim=2)
+        spread = torch.bmm(left, right.transpose(1, 2))[:, first, second]
         return mean, scale**2 * spread
 
     def scale(self, annotators: Tensor) -> Tensor:

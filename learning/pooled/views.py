@@ -70,8 +70,8 @@ def affordable_starts(answers: Answers) -> int:
 
 def fit_views(answers: Answers, n_starts: int, generator: torch.Generator) -> Views:
     """The most probable models from `n_starts` random starts, at least one."""
-    found = [_fit(answers, generator) for _ in range(n_starts)]
-    return Views(*(torch.stack(parts) for parts in zip(*found, strict=True)))
+    fits = [_fit(answers, generator) for _ in range(n_starts)]
+    return Views(*(torch.stack(parts) for parts in zip(*fits, strict=True)))
 
 
 def _fit(answers: Answers, generator: torch.Generator) -> tuple[Tensor, ...]:

@@ -83,8 +83,8 @@ def group_by_features(features: FloatArray, n_bins: int, seed: int) -> IntArray:
     with warnings.catch_warnings():
         # Fewer distinct images than bins is an ordinary grid, not a failed clustering.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = KMeans(n_clusters, n_init=3, random_state=seed).fit_predict(features)
-    _, groups = np.unique(found, return_inverse=True)
+        clusters = KMeans(n_clusters, n_init=3, random_state=seed).fit_predict(features)
+    _, groups = np.unique(clusters, return_inverse=True)
     return groups.astype(np.int64)
 
 

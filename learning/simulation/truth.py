@@ -45,9 +45,9 @@ def neighbours_right(embedding: ArrayLike, distances: FloatArray, k: int = 10) -
     k-th nearest; ties count equally."""
     points = np.asarray(embedding, np.float64)
     k = min(k, len(points) - 1)
-    found = nearest_neighbors(points, k)
+    neighbours = nearest_neighbors(points, k)
     others = distances.copy()
     np.fill_diagonal(others, np.inf)
     reach = np.partition(others, k - 1, axis=1)[:, k - 1]
-    far = np.take_along_axis(others, found, axis=1)
+    far = np.take_along_axis(others, neighbours, axis=1)
     return np.asarray((far <= reach[:, None] + _TIE).mean(axis=1))

@@ -64,10 +64,10 @@ class Backup:
         names = {MANIFEST, PARTS}
         for part in self.parts():
             try:
-                found = _digest(self.pieces(part.name))
+                checksum = _digest(self.pieces(part.name))
             except KeyError as error:
                 raise BadBackup(f"The backup is incomplete: {part.name} is missing.") from error
-            if found != (part.sha256, part.size):
+            if checksum != (part.sha256, part.size):
                 raise BadBackup(f"The backup is damaged: {part.name} has changed.")
             names.add(part.name)
         listed = self._archive.namelist()

@@ -54,14 +54,14 @@ class Place:
             self._check_database(backup.manifest)
 
     def _check_folder(self) -> None:
-        found = [one.name for one in self.folder.iterdir()] if self.folder.exists() else []
+        names = [entry.name for entry in self.folder.iterdir()] if self.folder.exists() else []
         if self.database_url:
             storage = self.folder / "storage"
             in_storage = not self.stored_elsewhere and storage.exists() and any(storage.iterdir())
-            found = [one for one in found if one in OURS or (one == "storage" and in_storage)]
-        if found:
+            names = [name for name in names if name in OURS or (name == "storage" and in_storage)]
+        if names:
             raise CannotRestore(
-                f"{self.folder} is not empty: {', '.join(sorted(found)[:4])}. A restore never "
+                f"{self.folder} is not empty: {', '.join(sorted(names)[:4])}. A restore never "
                 "overwrites data. Choose a new folder with --into, or move this one away."
             )
 
@@ -98,7 +98,7 @@ class Place:
     @contextmanager
     def begun(self) -> Iterator[None]:
         """Keep `likewise up` from using the folder during the block; undo all after an error."""
-        made = [one for one in (self.folder, *self.folder.parents) if not one.exists()]
+        created = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / environment.RESTORING).touch()
         try:
@@ -106,7 +106,7 @@ class Place:
         except BaseException:
             self._empty()
             with suppress(OSError):
-                for folder in made:
+                for folder in created:
                     folder.rmdir()
             raise
         (self.folder / environment.RESTORING).unlink()

@@ -34,10 +34,10 @@ def find_tool(name: str, at_least: int) -> tuple[Path, int]:
 
     A program that is newer than the server may write what the server does not understand.
     """
-    found = [(major, path) for path in _candidates(name) if (major := _major(path)) >= at_least]
-    if not found:
+    usable = [(major, path) for path in _candidates(name) if (major := _major(path)) >= at_least]
+    if not usable:
         raise NoTool(f"Likewise needs {name} of PostgreSQL {at_least} or newer. Put it on PATH.")
-    major, path = min(found, key=lambda one: one[0])
+    major, path = min(usable, key=lambda tool: tool[0])
     return path, major
 
 
@@ -54,12 +54,12 @@ def _candidates(name: str) -> Iterator[Path]:
 
 def _major(path: Path) -> int:
     try:
-        told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+        process = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         # This is a distribution's wrapper without the program that it wraps.
         return 0
-    found = VERSION.search(told.stdout)
-    return int(found[1]) if found else 0
+    version = VERSION.search(process.stdout)
+    return int(version[1]) if version else 0
 
 
 def read_from(tool: Path, database_url: str, *options: str) -> Iterator[bytes]:

@@ -79,11 +79,11 @@ def _write(file: IO[bytes]) -> Manifest:
         parts = _Parts(archive, listed)
         with all_objects_kept():
             with snapshot() as session:
-                told = _add_database(session, parts)
+                database_facts = _add_database(session, parts)
             parts.add(KEY, [get_settings().secret_key.get_secret_value().encode()])
             objects, object_bytes = _add_storage(parts)
         manifest = Manifest(
-            **told,
+            **database_facts,
             product_version=release(),
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
             objects=objects,

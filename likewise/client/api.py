@@ -48,8 +48,8 @@ class Likewise:
 
     def collections(self) -> Iterator[Collection]:
         """All collections, newest first."""
-        for one in self._transport.pages("/collections"):
-            yield Collection(self._transport, one)
+        for data in self._transport.pages("/collections"):
+            yield Collection(self._transport, data)
 
     def collection(self, collection_id: str) -> Collection:
         return Collection(self._transport, self._transport.get(f"/collections/{collection_id}"))
@@ -59,8 +59,8 @@ class Likewise:
 
     def campaigns(self) -> Iterator[Campaign]:
         """The account's campaigns and those shared with it, newest first."""
-        for one in self._transport.pages("/campaigns"):
-            yield Campaign(self._transport, one)
+        for data in self._transport.pages("/campaigns"):
+            yield Campaign(self._transport, data)
 
     def campaign(self, campaign_id: str) -> Campaign:
         return Campaign(self._transport, self._transport.get(f"/campaigns/{campaign_id}"))
@@ -77,8 +77,8 @@ class Likewise:
 
     def webhooks(self) -> Iterator[Webhook]:
         """All webhooks of the account, newest first."""
-        for one in self._transport.pages("/webhooks"):
-            yield Webhook(self._transport, one)
+        for data in self._transport.pages("/webhooks"):
+            yield Webhook(self._transport, data)
 
     def create_webhook(
         self, url: str, events: list[str], campaign: Campaign | str | None = None

@@ -102,13 +102,13 @@ class Campaign:
         """
         order = "newest" if newest_first else "oldest"
         query = {"annotator": annotator, "round": round, "role": role, "order": order}
-        for one in self._transport.pages(f"{self._path}/answers", limit=500, **query):
-            yield Answer.of(one)
+        for data in self._transport.pages(f"{self._path}/answers", limit=500, **query):
+            yield Answer.of(data)
 
     def models(self) -> Iterator[Model]:
         """All models, oldest first."""
-        for one in self._transport.pages(f"{self._path}/models"):
-            yield Model.of(one)
+        for data in self._transport.pages(f"{self._path}/models"):
+            yield Model.of(data)
 
     def embedding(self, version: int | None = None) -> Embedding:
         """The vectors of all images in model `version`, or in the newest model."""
@@ -130,8 +130,8 @@ class Campaign:
     ) -> list[Neighbour]:
         """The images nearest to one image, which is given by position, hash or file name."""
         query = {"image": image, "sha256": sha256, "filename": filename, "k": k}
-        told = self._transport.get(f"{self._path}/neighbours", **query, version=version)
-        return [read(Neighbour, one) for one in told["neighbours"]]
+        reply = self._transport.get(f"{self._path}/neighbours", **query, version=version)
+        return [read(Neighbour, neighbour) for neighbour in reply["neighbours"]]
 
     def memberships(
         self,
@@ -147,12 +147,12 @@ class Campaign:
         campaign's strategy does not learn clusters.
         """
         # Without a model this requests version 1, and the server replies that it does not exist.
-        newest = max((one.version for one in self.models()), default=1)
+        newest = max((model.version for model in self.models()), default=1)
         number = newest if version is None else version
         query = {"order": order, "cluster": cluster, "asked": asked}
         path = f"{self._path}/models/{number}/memberships"
-        for one in self._transport.pages(path, limit=1000, **query):
-            yield read(Membership, one)
+        for data in self._transport.pages(path, limit=1000, **query):
+            yield read(Membership, data)
 
     def labels(
         self,
@@ -167,11 +167,11 @@ class Campaign:
         order: `likeliest` (most certain yes first), `contested` (least certain first) or `position`
         label: only `yes` or only `no`. Raises NotFound if the model has no labels.
         """
-        newest = max((one.version for one in self.models()), default=1)
+        newest = max((model.version for model in self.models()), default=1)
         path = f"{self._path}/models/{newest if version is None else version}/labels"
         query = {"order": order, "label": label, "asked": asked}
-        for one in self._transport.pages(path, limit=1000, **query):
-            yield read(Label, one)
+        for data in self._transport.pages(path, limit=1000, **query):
+            yield read(Label, data)
 
     def export(self, file: str, to: str | Path = ".", **query: Any) -> Path:
         """Download an export such as `answers.csv` to a folder or path; returns its path."""

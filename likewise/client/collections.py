@@ -32,8 +32,8 @@ class Collection:
 
     def images(self) -> Iterator[Image]:
         """All images in order of position."""
-        for one in self._transport.pages(f"{self._path}/images", limit=1000):
-            yield read(Image, one)
+        for data in self._transport.pages(f"{self._path}/images", limit=1000):
+            yield read(Image, data)
 
     def upload(
         self, what: Paths, progress: Callable[[int, int], None] | None = None
@@ -65,28 +65,28 @@ class Collection:
 
     def _send(self, parts: list[tuple[str, bytes]], report: UploadReport) -> None:
         sent = [("files", part) for part in parts]
-        told = self._transport.post(f"{self._path}/files", files=sent)
-        report.added |= {one["filename"]: one["position"] for one in told["added"]}
-        report.duplicates |= {one["filename"]: one["same_as"] for one in told["duplicates"]}
-        report.rejected |= {one["filename"]: one["reason"] for one in told["rejected"]}
-        report.partly_used |= {one["filename"]: one["reason"] for one in told["partly_used"]}
-        report.attributes, report.n_images = told["attributes"], told["n_images"]
+        reply = self._transport.post(f"{self._path}/files", files=sent)
+        report.added |= {file["filename"]: file["position"] for file in reply["added"]}
+        report.duplicates |= {file["filename"]: file["same_as"] for file in reply["duplicates"]}
+        report.rejected |= {file["filename"]: file["reason"] for file in reply["rejected"]}
+        report.partly_used |= {file["filename"]: file["reason"] for file in reply["partly_used"]}
+        report.attributes, report.n_images = reply["attributes"], reply["n_images"]
 
 
 def _files(what: Paths) -> list[Path]:
     """All files, and the usable files of folders, tables last. Raises FileNotFoundError."""
     given = [what] if isinstance(what, str | Path) else list(what)
-    found: list[Path] = []
+    files: list[Path] = []
     for path in map(Path, given):
         if path.is_dir():
-            inside = sorted(one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES)
-            found += [one for one in inside if one.is_file()]
+            inside = sorted(path for path in path.rglob("*") if path.suffix.lower() in SUFFIXES)
+            files += [path for path in inside if path.is_file()]
         elif path.is_file():
-            found.append(path)
+            files.append(path)
         else:
             raise FileNotFoundError(f"The file or folder {path} does not exist.")
     # Tables last, so that the images they describe are there.
-    return sorted(found, key=lambda path: path.suffix.lower() == ".csv")
+    return sorted(files, key=lambda path: path.suffix.lower() == ".csv")
 
 
 def _batches(files: list[Path]) -> Iterator[list[Path]]:

@@ -58,10 +58,10 @@ def error_of(response: httpx.Response) -> LikewiseApiError:
     """The error in a response whose body has been read."""
     status = response.status_code
     try:
-        told: Any = response.json()
+        body: Any = response.json()
     except ValueError:
-        told = None
-    problem = told if isinstance(told, dict) else {}
+        body = None
+    problem = body if isinstance(body, dict) else {}
     default = Unavailable if status >= 500 else BadRequest
     return BY_STATUS.get(status, default)(
         status,

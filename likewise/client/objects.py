@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Told = TypeVar("Told")
+Record = TypeVar("Record")
 
 
-def read(kind: type[Told], data: dict[str, Any], **instead: Any) -> Told:
+def read(kind: type[Record], data: dict[str, Any], **instead: Any) -> Record:
     """Make an object from the JSON fields it knows; `instead` has those that need conversion."""
-    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    known = {attribute.name for attribute in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: value for name, value in {**data, **instead}.items() if name in known})
 
 
@@ -96,7 +96,7 @@ class Progress:
     @classmethod
     def of(cls, data: dict[str, Any]) -> "Progress":
         job = read(Job, data["job"]) if data["job"] else None
-        return read(cls, data, job=job, models=[Model.of(one) for one in data["models"]])
+        return read(cls, data, job=job, models=[Model.of(model) for model in data["models"]])
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,9 @@ class Answer:
 
     def sets(self) -> Iterator[set[int]]:
         """The images of each group."""
-        for group in sorted({one for one in self.groups if one >= 0}):
+        for group in sorted({number for number in self.groups if number >= 0}):
             pairs = zip(self.images, self.groups, strict=True)
-            yield {image for image, one in pairs if one == group}
+            yield {image for image, number in pairs if number == group}
 
 
 @dataclass(frozen=True)
@@ -214,6 +214,6 @@ class Delivery:
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> "Delivery":
-        attempts = [Attempt.of(one) for one in data["attempts"]]
-        made = datetime.fromisoformat(data["created_at"])
-        return read(cls, data, created_at=made, attempts=attempts)
+        attempts = [Attempt.of(attempt) for attempt in data["attempts"]]
+        created_at = datetime.fromisoformat(data["created_at"])
+        return read(cls, data, created_at=created_at, attempts=attempts)

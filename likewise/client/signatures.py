@@ -37,7 +37,9 @@ def verify_webhook(
     key = base64.b64decode(secret.removeprefix(START))
     digest = hmac.new(key, f"{message_id}.{timestamp}.".encode() + data, hashlib.sha256).digest()
     expected = f"v1,{base64.b64encode(digest).decode()}"
-    if not any(hmac.compare_digest(expected.encode(), one.encode()) for one in signatures):
+    if not any(
+        hmac.compare_digest(expected.encode(), signature.encode()) for signature in signatures
+    ):
         raise BadSignature("The signature does not match: the secret or the body differs.")
-    told: dict[str, Any] = json.loads(data)
-    return told
+    payload: dict[str, Any] = json.loads(data)
+    return payload

@@ -66,8 +66,8 @@ class Transport:
         response = self._persist(send)
         if not response.content:
             return {}
-        told: Json = response.json()
-        return told
+        body: Json = response.json()
+        return body
 
     def pages(self, path: str, **query: Any) -> Iterator[Json]:
         """Yield all items of a list, fetched page by page."""

@@ -50,8 +50,8 @@ class Webhook:
 
     def deliveries(self) -> Iterator[Delivery]:
         """Deliveries of the last thirty days, newest first."""
-        for one in self._transport.pages(f"{self._path}/deliveries"):
-            yield Delivery.of(one)
+        for data in self._transport.pages(f"{self._path}/deliveries"):
+            yield Delivery.of(data)
 
     def redeliver(self, delivery: Delivery) -> Delivery:
         path = f"{self._path}/deliveries/{delivery.id}/redeliver"

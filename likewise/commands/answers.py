@@ -44,13 +44,13 @@ def import_answers_(
     except OSError as error:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
     with opened, transaction() as session:
-        found = find_campaign(session, campaign)
-        owner = session.get_one(Account, found.owner_id)
+        campaign_row = find_campaign(session, campaign)
+        owner = session.get_one(Account, campaign_row.owner_id)
         report = import_answers(
-            session, owner, found.id, opened, named_by=by.value, learn=learn, dry_run=dry_run
+            session, owner, campaign_row.id, opened, named_by=by.value, learn=learn, dry_run=dry_run
         )
-        typer.echo(_sentences(found, report, dry_run=dry_run))
-        address = f"{get_settings().base_url}/campaigns/{found.id}"
+        typer.echo(_sentences(campaign_row, report, dry_run=dry_run))
+        address = f"{get_settings().base_url}/campaigns/{campaign_row.id}"
     typer.echo(f"  {address}")
 
 

@@ -15,8 +15,8 @@ def backup(
     environment.load()
     from likewise.backups.writing import write_backup
 
-    told = write_backup(file.absolute())
-    typer.echo(f"{file}: {told.in_words()}")
+    manifest = write_backup(file.absolute())
+    typer.echo(f"{file}: {manifest.in_words()}")
     typer.echo("The file contains the secret key. Store it as safely as a password.")
 
 
@@ -34,9 +34,9 @@ def restore(
         typer.echo(f"{file} is intact: {check_backup(file).in_words()}")
         return
     folder = into.absolute() if into else environment.data_folder()
-    told = restore_backup(file, folder)
-    typer.echo(f"Restored into {folder}: {told.in_words()}")
-    if told.rows.get("recruitment"):
+    manifest = restore_backup(file, folder)
+    typer.echo(f"Restored into {folder}: {manifest.in_words()}")
+    if manifest.rows.get("recruitment"):
         typer.echo(
             "This installation recruited people. Before you start it, read docs/operations.md, "
             "Backups of the ledger: bonuses paid since the backup would be paid again."

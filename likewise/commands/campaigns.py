@@ -26,7 +26,11 @@ cli = typer.Typer(help="Create and manage campaigns.", no_args_is_help=True)
 def plan_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each field of a campaign's plan that is one value."""
     signature = inspect.signature(command)
-    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    own = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    ]
     fields = ((name, CampaignPlan.model_fields[name]) for name in ("kind", "strategy", *RANGES))
     options = [
         inspect.Parameter(
@@ -77,10 +81,10 @@ def create(
         owned = select(Collection.id).where(
             Collection.owner_id == account.id, Collection.name == collection
         )
-        found = session.scalars(owned).all()
-        if len(found) != 1:
-            raise NotFound(f"{account.email} has {len(found)} collections named {collection!r}.")
-        campaign = create_campaign(session, account, CampaignPlan(collection_id=found[0], **plan))
+        matches = session.scalars(owned).all()
+        if len(matches) != 1:
+            raise NotFound(f"{account.email} has {len(matches)} collections named {collection!r}.")
+        campaign = create_campaign(session, account, CampaignPlan(collection_id=matches[0], **plan))
         if start:
             ACTIONS["start"](session, account, campaign.id)
         typer.echo(f"{campaign.id}\n{annotator_link(campaign, get_settings().base_url)}")
@@ -101,9 +105,9 @@ def act(
     if action not in ACTIONS:
         raise InvalidInput(f"{action!r} is not an action. Choose one of {', '.join(ACTIONS)}.")
     with transaction() as session:
-        found = find_campaign(session, campaign)
-        owner = session.get_one(Account, found.owner_id)
-        typer.echo(ACTIONS[action](session, owner, found.id).state)
+        campaign_row = find_campaign(session, campaign)
+        owner = session.get_one(Account, campaign_row.owner_id)
+        typer.echo(ACTIONS[action](session, owner, campaign_row.id).state)
 
 
 def export(
@@ -127,8 +131,8 @@ def export(
 
     chosen = get_export("archive.zip") if archive else _export_of(file)
     with snapshot() as session:
-        found = find_campaign(session, campaign)
-        _write(file, make(session, found, chosen, version, Options(per_answer)))
+        campaign_row = find_campaign(session, campaign)
+        _write(file, make(session, campaign_row, chosen, version, Options(per_answer)))
     print(file, file=sys.stderr)
 
 

@@ -61,9 +61,9 @@ def _import_archive(path: Path, name: str, owner: str) -> None:
     with path.open("rb") as file, transaction() as session:
         campaign = restore_archive(session, owner_of(session, owner), file, name=name)
         address = f"{get_settings().base_url}/campaigns/{campaign.id}"
-        told = f"{campaign.name}: {campaign.n_images} images, {campaign.n_answers} answers"
+        summary = f"{campaign.name}: {campaign.n_images} images, {campaign.n_answers} answers"
         state = campaign.state
-    typer.echo(f"{told}, {state}\n  {address}")
+    typer.echo(f"{summary}, {state}\n  {address}")
 
 
 def collection_from_folder(

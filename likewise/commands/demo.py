@@ -97,7 +97,7 @@ def demo(
 
     with transaction() as session:
         campaigns = seed_demo(session, owner_of(session, ""))
-        running = [one for one in campaigns if one.state == "running"]
+        running = [campaign for campaign in campaigns if campaign.state == "running"]
     for campaign in campaigns:
         address = f"{get_settings().base_url}/campaigns/{campaign.id}"
         typer.echo(f"{campaign.name}: {campaign.state}\n  {address}")
@@ -115,9 +115,10 @@ def _play(campaigns: list[Campaign], annotators: int, pace: float) -> None:
     by = {EMOJI_CAMPAIGN: "category,colour", COLOUR_CAMPAIGN: "features"}
     threads = [
         threading.Thread(
-            target=run_crowd, args=(str(one.id), by[one.name], CrowdTraits(annotators), pace)
+            target=run_crowd,
+            args=(str(campaign.id), by[campaign.name], CrowdTraits(annotators), pace),
         )
-        for one in campaigns
+        for campaign in campaigns
     ]
     for thread in threads:
         thread.start()

@@ -153,11 +153,11 @@ def _wall() -> str:
     from app.tables import metadata
 
     with transaction() as session:
-        found = row_security_problems(session, metadata)
-    if found:
-        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        problems = row_security_problems(session, metadata)
+    if problems:
+        more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
         raise RuntimeError(
-            f"only the application separates requesters' data: {'; '.join(found[:3])}{more}. "
+            f"only the application separates requesters' data: {'; '.join(problems[:3])}{more}. "
             "Run `likewise migrate`; it reports what it lacks the rights to do"
         )
     return f"{len(metadata.tables)} tables; requesters' requests use a role of their own"
@@ -228,9 +228,12 @@ def _pages() -> str:
     from app.operations.violations import latest_violations
 
     with transaction() as session:
-        found = latest_violations(session, 1)
-    if not found:
+        violations = latest_violations(session, 1)
+    if not violations:
         return "no browser has reported a blocked resource"
-    one = found[0]
-    when = one.last_at.strftime("%Y-%m-%d")
-    return f"last blocked {when}: {one.directive} {one.blocked} on {one.page}, {one.n} times"
+    violation = violations[0]
+    when = violation.last_at.strftime("%Y-%m-%d")
+    return (
+        f"last blocked {when}: {violation.directive} {violation.blocked} on {violation.page}, "
+        f"{violation.n} times"
+    )

@@ -40,7 +40,7 @@ def mturk(
     standard = Options()
     options = Options(
         allow_http=allow_http,
-        accounts=dict(_pair(one) for one in account) if account else standard.accounts,
+        accounts=dict(_pair(pair) for pair in account) if account else standard.accounts,
         balance=_dollars(balance),
         worker_site=worker_site.rstrip("/") if worker_site else None,
         seed=seed,

@@ -21,11 +21,11 @@ def forget(
     # An id typed at the prompt does not stay in the shell's history.
     named = person or typer.prompt("The platform's id of the person", hide_input=True)
     with transaction() as session:
-        found = forget_everywhere(session, named.strip())
-    for one in found:
-        told = "forgotten" if one.forgotten else "not forgotten yet: payments or work are open"
-        typer.echo(f"{one.campaign}, annotator {one.annotator}: {told}")
-    if not found:
+        matches = forget_everywhere(session, named.strip())
+    for match in matches:
+        outcome = "forgotten" if match.forgotten else "not forgotten yet: payments or work are open"
+        typer.echo(f"{match.campaign}, annotator {match.annotator}: {outcome}")
+    if not matches:
         typer.echo("No campaign has a person with that id.")
-    if not found or not all(one.forgotten for one in found):
+    if not matches or not all(match.forgotten for match in matches):
         raise typer.Exit(1)

@@ -24,8 +24,8 @@ def owner_of(session: Session, email: str) -> Account:
 def find_campaign(session: Session, name_or_id: str) -> Campaign:
     """The campaign with this id, or with this name if only one has it; raises NotFound."""
     try:
-        found = session.get(Campaign, UUID(name_or_id))
-        campaigns = [found] if found else []
+        campaign = session.get(Campaign, UUID(name_or_id))
+        campaigns = [campaign] if campaign else []
     except ValueError:
         query = select(Campaign).where(Campaign.name == name_or_id)
         campaigns = list(session.scalars(query))

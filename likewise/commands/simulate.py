@@ -94,20 +94,24 @@ def run_market(
     from app.core.database import transaction
 
     with transaction() as session:
-        found: Campaign = find_campaign(session, campaign)
+        campaign_row: Campaign = find_campaign(session, campaign)
         names = [name.strip() for name in by.split(",") if name.strip()]
-        crowd = make_crowd(read_images(session, found), names, traits, found.kind)
-        links = frozenset(link_of(one) for one in list_recruitments(session, found))
+        crowd = make_crowd(read_images(session, campaign_row), names, traits, campaign_row.kind)
+        links = frozenset(
+            link_of(recruitment) for recruitment in list_recruitments(session, campaign_row)
+        )
     http = httpx.Client(base_url=mturk or prolific, timeout=60)
     kind = "workers" if mturk else "participants"
-    made = http.post(f"/emulator/{kind}", json={"count": traits.annotators})
-    people = [one["worker_id" if mturk else "id"] for one in made.raise_for_status().json()]
+    response = http.post(f"/emulator/{kind}", json={"count": traits.annotators})
+    people = [
+        person["worker_id" if mturk else "id"] for person in response.raise_for_status().json()
+    ]
     play = MarketPlay(
         MTurkMarket(http) if mturk else ProlificMarket(http),
         httpx.Client(base_url=get_settings().base_url, timeout=60),
         crowd,
-        found.max_groups,
-        kind=found.kind,
+        campaign_row.max_groups,
+        kind=campaign_row.kind,
         habits=habits,
         links=links,
         seed=traits.seed,
@@ -121,10 +125,10 @@ def what_came_of(log: Sequence[WorkSession]) -> str:
     """Summarise what the workers did, and what they are owed by their own records."""
     if not log:
         return "Nobody found a place. Check that the recruitment is open and its task published."
-    ends = Counter(one.end.replace("_", " ") for one in log)
+    ends = Counter(session.end.replace("_", " ") for session in log)
     did = ", ".join(f"{n} {end}" for end, n in sorted(ends.items()))
-    owed = sum(sum(one.owed_cents) for one in log)
-    codes = Counter(one.code for one in log if one.code)
+    owed = sum(sum(session.owed_cents) for session in log)
+    codes = Counter(session.code for session in log if session.code)
     why = "".join(f" Refused {n} times: {code}." for code, n in sorted(codes.items()))
     return f"{len(log)} places were taken: {did}.{why} Owed: {owed / 100:.2f}."
 
@@ -140,15 +144,15 @@ def run_crowd(
     from app.core.database import transaction
 
     with transaction() as session:
-        found: Campaign = find_campaign(session, campaign)
+        campaign_row: Campaign = find_campaign(session, campaign)
         names = [name.strip() for name in by.split(",") if name.strip()]
-        crowd = make_crowd(read_images(session, found), names, traits, found.kind)
-        link = annotator_link(found, "").removeprefix("/a/")
+        crowd = make_crowd(read_images(session, campaign_row), names, traits, campaign_row.kind)
+        link = annotator_link(campaign_row, "").removeprefix("/a/")
     run = CrowdRun(
         base_url=get_settings().base_url,
         link=link,
-        kind=found.kind,
-        max_groups=found.max_groups,
+        kind=campaign_row.kind,
+        max_groups=campaign_row.max_groups,
         crowd=crowd,
         seed=traits.seed,
         pace=pace,

@@ -77,7 +77,7 @@ def test_slow_readers_hold_no_connection_and_get_it_whole() -> None:
         readers = [Reader(a_download(uuid4())) for _ in range(3 * DOWNLOAD_CONNECTIONS)]
         tasks = [asyncio.create_task(reader.read()) for reader in readers]
         end = time.monotonic() + 20
-        while connections_used() or not all(one.reply._spool._made for one in readers):
+        while connections_used() or not all(one.reply._spool._complete for one in readers):
             assert time.monotonic() < end
             await asyncio.sleep(0.01)
         assert all(len(one.received) <= 2**17 for one in readers)
@@ -194,7 +194,7 @@ def test_a_disk_that_fills_ends_a_download(monkeypatch: pytest.MonkeyPatch) -> N
         yield b"first"
 
     reply = a_download(uuid4(), filling)
-    until(lambda: reply._spool._made)
+    until(lambda: reply._spool._complete)
     assert isinstance(reply._spool._error, NoRoom)
     reply._spool.leave()
 

@@ -25,7 +25,7 @@ from app.recruitment.channel import (
 from app.recruitment.channels import mturk_tasks
 from app.recruitment.channels.mturk import MTurkChannel
 from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_errors import said
+from app.recruitment.channels.mturk_errors import has_code
 from app.recruitment.channels.mturk_queue import MTurkQueue, TurkEvent
 from app.recruitment.channels.mturk_sites import Site, site_of
 from app.recruitment.registry import Credentials, open_channel
@@ -508,7 +508,7 @@ def test_a_bonus_that_cannot_be_afforded_is_refused(turk: Turk) -> None:
     ref = turk.work(turk.publish())
     [outcome] = turk.channel.pay_bonuses([a_bonus(ref, cents=9_999_99)])
     assert isinstance(outcome.error, ChannelRefused)
-    assert said(outcome.error, "InsufficientFunds")
+    assert has_code(outcome.error, "InsufficientFunds")
     [outcome] = turk.channel.pay_bonuses([replace(a_bonus(ref), currency="EUR")])
     assert isinstance(outcome.error, ChannelRefused)
     assert turk.state.journal == []

@@ -19,7 +19,7 @@ from app.recruitment.channel import (
     ChannelUnavailable,
     OutcomeUnknown,
 )
-from app.recruitment.channels.mturk_errors import BadKeys, NotAllowed, said, translated
+from app.recruitment.channels.mturk_errors import BadKeys, NotAllowed, has_code, translated
 from app.recruitment.channels.mturk_queue import events_of
 from app.recruitment.channels.mturk_sites import (
     BadSubmitAddress,
@@ -278,7 +278,7 @@ def test_messages_name_no_people() -> None:
     told = translated(_reply("RequestError", code=PREFIX + "Odd", message=message))
     assert "A2SUAM1OG0T6V" not in str(told)
     assert isinstance(told, ChannelRefused)
-    assert said(told, "odd")
+    assert has_code(told, "odd")
 
 
 # --- events --------------------------------------------------------------------------------------

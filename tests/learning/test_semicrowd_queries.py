@@ -8,9 +8,9 @@ from learning.asked import AskedGrids
 from learning.semicrowd_queries import (
     annotated_subset,
     between_grids,
-    clusters_that_may_be_one,
     covering_grids,
     linked_grids,
+    mergeable_clusters,
     posterior_entropy,
     uncertain_grids,
 )
@@ -95,7 +95,7 @@ def test_what_was_asked_about_often_is_asked_about_less() -> None:
 
 
 def test_clusters_that_lie_together_are_shown_side_by_side() -> None:
-    assert clusters_that_may_be_one(sure(), embedding(), NOTHING)[0] == (0, 1)
+    assert mergeable_clusters(sure(), embedding(), NOTHING)[0] == (0, 1)
     grids = between_grids(sure(), embedding(), SUBSET, 4, SIZE, rng(), NOTHING)
     check_grids(grids, 4)
     counts = np.array([np.bincount(TRUE[grid], minlength=K) for grid in grids])
@@ -108,13 +108,13 @@ def test_images_torn_between_two_clusters_make_these_a_pair() -> None:
     table = sure()
     table[TRUE == 2] = [0.0, 0.0, 0.55, 0.45]
     apart = np.eye(K)[TRUE] * 50
-    assert clusters_that_may_be_one(table, apart, NOTHING)[0] == (2, 3)
+    assert mergeable_clusters(table, apart, NOTHING)[0] == (2, 3)
 
 
 def test_a_pair_that_was_shown_often_gives_way() -> None:
     both = np.concatenate([SUBSET[TRUE[SUBSET] == 0][:6], SUBSET[TRUE[SUBSET] == 1][:6]])
     often = AskedGrids(np.tile(both, (100, 1)), N)
-    assert clusters_that_may_be_one(sure(), embedding(), often)[0] != (0, 1)
+    assert mergeable_clusters(sure(), embedding(), often)[0] != (0, 1)
 
 
 def test_one_cluster_alone_makes_no_pair() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tools.supply import files
 
-FOUND, UNASKED = 1, 3
+VULNERABLE, UNASKED = 1, 3
 # npm's levels, mildest first; those from `high` on fail.
 SEVERE = ("high", "critical")
 # Asked first and alone: where nobody answers for it, nobody is asked for the hundred others.
@@ -24,7 +24,7 @@ class Answer:
     """What one service said: a line for each vulnerability, and for each package left out."""
 
     asked: int
-    found: tuple[str, ...] = ()
+    vulnerabilities: tuple[str, ...] = ()
     unasked: tuple[str, ...] = ()
 
 
@@ -34,18 +34,18 @@ def read_pip_audit(output: str, errors: str) -> Answer:
         report = json.loads(output)
     except ValueError:
         return Answer(0, unasked=(last_line(errors) or "pip-audit gave no report",))
-    found, unasked = [], []
+    vulnerabilities, unasked = [], []
     for package in report["dependencies"]:
         if "skip_reason" in package:
             unasked.append(f"{package['name']}: {package['skip_reason']}")
             continue
-        found += [
-            f"{package['name']} {package['version']}: {one['id']}, "
-            f"mended in {', '.join(one['fix_versions']) or 'no version yet'}"
-            for one in package["vulns"]
+        vulnerabilities += [
+            f"{package['name']} {package['version']}: {vulnerability['id']}, "
+            f"mended in {', '.join(vulnerability['fix_versions']) or 'no version yet'}"
+            for vulnerability in package["vulns"]
         ]
     asked = len(report["dependencies"]) - len(unasked)
-    return Answer(asked, tuple(found), tuple(unasked))
+    return Answer(asked, tuple(vulnerabilities), tuple(unasked))
 
 
 def read_npm_audit(output: str, errors: str) -> Answer:
@@ -57,12 +57,12 @@ def read_npm_audit(output: str, errors: str) -> Answer:
     if "vulnerabilities" not in report:
         reason = report.get("message") or report.get("error", {}).get("summary") or "no answer"
         return Answer(0, unasked=(str(reason),))
-    found = tuple(
-        f"{name}: {one['severity']}, {one['range']}"
-        for name, one in report["vulnerabilities"].items()
-        if one["severity"] in SEVERE
+    vulnerabilities = tuple(
+        f"{name}: {vulnerability['severity']}, {vulnerability['range']}"
+        for name, vulnerability in report["vulnerabilities"].items()
+        if vulnerability["severity"] in SEVERE
     )
-    return Answer(report["metadata"]["dependencies"]["total"], found)
+    return Answer(report["metadata"]["dependencies"]["total"], vulnerabilities)
 
 
 def last_line(text: str) -> str:
@@ -109,12 +109,12 @@ def verdict(answers: dict[str, Answer]) -> tuple[int, list[str]]:
     for registry, answer in answers.items():
         lines.append(
             f"==> {registry}: {answer.asked} packages asked about, "
-            f"{len(answer.found)} known vulnerabilities"
+            f"{len(answer.vulnerabilities)} known vulnerabilities"
         )
-        lines += [f"  VULNERABLE {line}" for line in answer.found]
+        lines += [f"  VULNERABLE {line}" for line in answer.vulnerabilities]
         lines += [f"  NOT ASKED {line}" for line in answer.unasked]
-    if any(answer.found for answer in answers.values()):
-        return FOUND, [*lines, "Vulnerabilities are known: move these versions."]
+    if any(answer.vulnerabilities for answer in answers.values()):
+        return VULNERABLE, [*lines, "Vulnerabilities are known: move these versions."]
     silent = [name for name, answer in answers.items() if answer.unasked or not answer.asked]
     if silent:
         return UNASKED, [

@@ -85,13 +85,13 @@ def pins(lock: str) -> list[Pin]:
 
 def constraints() -> dict[str, str]:
     """Version by normal name. Raises ValueError for a line that is no pin."""
-    found = {}
+    versions = {}
     for line in CONSTRAINTS.read_text().splitlines():
         name, equals, version = line.partition("==")
         if not equals:
             raise ValueError(f"constraints.txt: {line!r} is no pin")
-        found[normal(name)] = version
-    return found
+        versions[normal(name)] = version
+    return versions
 
 
 def project() -> dict[str, Any]:
@@ -109,10 +109,10 @@ def wanted(extra: str | None = None) -> list[str]:
 
 def name_of(requirement: str) -> str:
     """Normal name of what a requirement such as `psycopg[binary]>=3` asks for."""
-    found = NAME.match(requirement)
-    if found is None:
+    match = NAME.match(requirement)
+    if match is None:
         raise ValueError(f"not a requirement: {requirement!r}")
-    return normal(found[0])
+    return normal(match[0])
 
 
 def npm_packages() -> dict[str, dict[str, Any]]:

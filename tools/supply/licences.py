@@ -101,7 +101,7 @@ def licences_named(expression: str) -> list[str]:
     return [word for word in WORD.findall(text) if word not in ("AND", "OR")]
 
 
-def said(expression: str | None, text: str | None, classifiers: list[str]) -> str:
+def licence_of(expression: str | None, text: str | None, classifiers: list[str]) -> str:
     """The licence in SPDX from the three fields of a package's metadata; "" if none says it."""
     if expression:
         return expression
@@ -114,23 +114,23 @@ def said(expression: str | None, text: str | None, classifiers: list[str]) -> st
 
 
 def declared(name: str) -> str:
-    family = next((one for prefix, one in FAMILIES.items() if name.startswith(prefix)), "")
+    family = next((licence for prefix, licence in FAMILIES.items() if name.startswith(prefix)), "")
     return DECLARED.get(name, family)
 
 
 def installed(interpreters: list[str]) -> Installed:
-    found: Installed = {}
+    licences: Installed = {}
     for interpreter in interpreters:
         ask = [interpreter, "-c", ASK]
         done = subprocess.run(ask, stdout=subprocess.PIPE, text=True, check=True)
         for name, (*fields, version) in json.loads(done.stdout).items():
             # A build's own mark, as in 2.13.0+cpu, is no part of the pin.
             released = version.partition("+")[0]
-            found.setdefault(files.normal(name), {})[released] = said(*fields)
-    return found
+            licences.setdefault(files.normal(name), {})[released] = licence_of(*fields)
+    return licences
 
 
-def python_rows(found: Installed) -> Iterator[Row]:
+def python_rows(licences: Installed) -> Iterator[Row]:
     """Every pin, once, with the first use it has. Raises LicenceError if others are installed."""
     seen = set()
     for lock in files.LOCKS:
@@ -138,7 +138,7 @@ def python_rows(found: Installed) -> Iterator[Row]:
             if pin.name in seen:
                 continue
             seen.add(pin.name)
-            there = found.get(pin.name, {pin.version: declared(pin.name)})
+            there = licences.get(pin.name, {pin.version: declared(pin.name)})
             if pin.version not in there:
                 raise LicenceError(f"{pin.requirement} is pinned, installed is {', '.join(there)}")
             yield Row(pin.name, there[pin.version], lock)
@@ -146,12 +146,12 @@ def python_rows(found: Installed) -> Iterator[Row]:
 
 def npm_rows() -> Iterator[Row]:
     """Every package of package-lock.json, once by name."""
-    found = {}
+    rows = {}
     for place, entry in files.npm_packages().items():
         name = place.rpartition("node_modules/")[2]
         use = "building, tests" if entry.get("dev") else "pages"
-        found[name] = Row(name, str(entry.get("license", "")), use)
-    yield from sorted(found.values(), key=lambda row: row.name)
+        rows[name] = Row(name, str(entry.get("license", "")), use)
+    yield from sorted(rows.values(), key=lambda row: row.name)
 
 
 def check(rows: list[Row]) -> None:
@@ -159,7 +159,7 @@ def check(rows: list[Row]) -> None:
     wrong = [
         f"{row.name}: {row.licence or 'unknown'}"
         for row in rows
-        if not row.licence or any(one not in ALLOWED for one in licences_named(row.licence))
+        if not row.licence or any(licence not in ALLOWED for licence in licences_named(row.licence))
     ]
     if wrong:
         raise LicenceError("Not allowed:\n  " + "\n  ".join(wrong))
@@ -194,9 +194,9 @@ Allowed are:
 
 
 def main(interpreters: list[str]) -> int:
-    found = installed([sys.executable, *interpreters])
+    licences = installed([sys.executable, *interpreters])
     try:
-        python, npm = sorted(python_rows(found), key=lambda row: row.name), list(npm_rows())
+        python, npm = sorted(python_rows(licences), key=lambda row: row.name), list(npm_rows())
         check([*python, *npm])
     except LicenceError as error:
         print(error, file=sys.stderr)
@@ -207,4 +207,4 @@ def main(interpreters: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main([str(Path(one)) for one in sys.argv[1:]]))
+    sys.exit(main([str(Path(path)) for path in sys.argv[1:]]))

@@ -73,12 +73,12 @@ def resolved(wish: Wish) -> list[Pin]:
         excludes, overrides = Path(folder, "excludes.txt"), Path(folder, "overrides.txt")
         excludes.write_text("\n".join(excluded))
         overrides.write_text("\n".join(f"{name}=={pinned[name]}" for name in OVERRULED))
-        found = compiled(
+        pins = compiled(
             wish.requirements, "--excludes", str(excludes), "--overrides", str(overrides)
         )
     if wish.alone:
-        found += compiled(wish.alone, "--no-deps")
-    return sorted(found, key=lambda pin: pin.name)
+        pins += compiled(wish.alone, "--no-deps")
+    return sorted(pins, key=lambda pin: pin.name)
 
 
 def new_constraints(locks: dict[str, list[Pin]]) -> list[str]:

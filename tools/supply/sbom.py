@@ -33,8 +33,8 @@ def components(bill: Path) -> set[str]:
     if read.get("bomFormat") != "CycloneDX":
         raise ValueError(f"{bill} is no bill of CycloneDX")
     return {
-        f"{one['group']}/{one['name']}" if one.get("group") else one["name"]
-        for one in read["components"]
+        f"{component['group']}/{component['name']}" if component.get("group") else component["name"]
+        for component in read["components"]
     }
 
 

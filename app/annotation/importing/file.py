@@ -23,7 +23,7 @@ def read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     time, so that neither an endless line nor a gzip bomb fills the memory. Raises BadAnswerFile.
     """
     unpacked = gzip.GzipFile(fileobj=file) if _is_packed(file) else file
-    size, number, found = 0, 0, 0
+    size, number, n_answers = 0, 0, 0
     while line := _next_line(unpacked):
         number, size = number + 1, size + len(line)
         if len(line) > MOST_LINE_BYTES:
@@ -39,14 +39,14 @@ def read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         content = line.removeprefix(_BYTE_ORDER_MARK).strip()
         if not content:
             continue
-        found += 1
-        if found > MOST_LINES:
+        n_answers += 1
+        if n_answers > MOST_LINES:
             raise BadAnswerFile(
                 f"Nothing was imported. The file has more than {MOST_LINES:,} answers. Split it "
                 "and import the parts one by one."
             )
         yield number, content
-    if not found:
+    if not n_answers:
         raise BadAnswerFile("Nothing was imported. The file is empty.")
 
 

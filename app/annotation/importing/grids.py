@@ -85,7 +85,7 @@ def _added(session: Session, into: Round, new: Sequence[tuple[Place, int]]) -> d
             }
             for at, ((images, _), n) in enumerate(batch)
         ]
-        found = session.execute(insert(Grid).returning(Grid.number, Grid.id), rows)
-        for number, grid in found:
+        inserted = session.execute(insert(Grid).returning(Grid.number, Grid.id), rows)
+        for number, grid in inserted:
             added[new[number - first][0]] = grid
     return added

@@ -66,14 +66,14 @@ def read_line(number: int, content: bytes, n_choices: int | None) -> AnswerLine:
 
 def _json_object(content: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(content.decode(), parse_constant=_refuse_constant)
+        value = json.loads(content.decode(), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise BadLine(f"It is not UTF-8 (byte {error.start + 1}).") from error
     except (ValueError, RecursionError) as error:
         raise BadLine(f"It is not JSON ({str(error)[:100]}).") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise BadLine("It is not a JSON object. The file must have one object per line.")
-    return found
+    return value
 
 
 def _refuse_constant(name: str) -> None:
@@ -113,8 +113,8 @@ def _text(value: str, field: str, most: int) -> str:
 
 def _images(value: object) -> list[str | int]:
     if not isinstance(value, list) or not 2 <= len(value) <= MOST_IMAGES:
-        found = f"{len(value):,} of them" if isinstance(value, list) else shown(value)
-        raise BadLine(f'"images" must be a list of 2 to {MOST_IMAGES} images, not {found}.')
+        actual = f"{len(value):,} of them" if isinstance(value, list) else shown(value)
+        raise BadLine(f'"images" must be a list of 2 to {MOST_IMAGES} images, not {actual}.')
     for image in value:
         if isinstance(image, bool) or not isinstance(image, str | int):
             raise BadLine(f'"images" must hold names or whole numbers, not {shown(image)}.')

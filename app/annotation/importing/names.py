@@ -44,11 +44,11 @@ class ImageNames:
         """Return the positions of images. Raises UnknownNames, and BadLine for ambiguous names,
         repeated images, and numbers instead of names."""
         find = self._by_position if self.by_position else self._by_name
-        found = [find(image) for image in images]
-        unknown = [shown(image) for image, at in zip(images, found, strict=True) if at is None]
+        matches = [find(image) for image in images]
+        unknown = [shown(image) for image, at in zip(images, matches, strict=True) if at is None]
         if unknown:
             raise UnknownNames(unknown)
-        positions = [at for at in found if at is not None]
+        positions = [at for at in matches if at is not None]
         if len(set(positions)) < len(positions):
             twice = next(at for k, at in enumerate(positions) if at in positions[:k])
             raise BadLine(f'"images" names {shown(images[positions.index(twice)])} twice.')

@@ -75,15 +75,17 @@ def import_answers(
     campaign = _importing_campaign(session, account, campaign_id)
     by_position = named_by == "position"
     problems = Problems(searched_for(session, campaign, by_position=by_position))
-    found = read_answer_file(session, campaign, file, problems, by_position=by_position)
+    answer_file = read_answer_file(session, campaign, file, problems, by_position=by_position)
     problems.raise_if_any()
     if not dry_run:
         session.execute(text("SET LOCAL statement_timeout = 0"))
         session.execute(text("SET LOCAL lock_timeout = 0"))
         session.execute(select(advisory_lock(campaign.id, IMPORTS)))
-    new = _new_answers(session, campaign, found, problems)
+    new = _new_answers(session, campaign, answer_file, problems)
     problems.raise_if_any()
-    report = _report(session, campaign, found, new, is_learning=learn and bool(new) and not dry_run)
+    report = _report(
+        session, campaign, answer_file, new, is_learning=learn and bool(new) and not dry_run
+    )
     if new and not dry_run:
         store_answers(session, campaign, new)
         # Submissions wait in this queue as well.
@@ -115,11 +117,11 @@ def _importing_campaign(session: Session, account: Account, campaign_id: UUID) -
 
 
 def _new_answers(
-    session: Session, campaign: Campaign, found: AnswerFile, problems: Problems
+    session: Session, campaign: Campaign, answer_file: AnswerFile, problems: Problems
 ) -> list[ImportedAnswer]:
     """Return the answers that were not imported before. An id that stands for a different answer is
     added to `problems`."""
-    by_identity = {answer.identity: answer for answer in found.answers}
+    by_identity = {answer.identity: answer for answer in answer_file.answers}
     identities = list(by_identity)
     for start in range(0, len(identities), KEYS_AT_ONCE):
         keys = literal(identities[start : start + KEYS_AT_ONCE], ARRAY(VARCHAR))
@@ -143,7 +145,7 @@ def _new_answers(
 def _report(
     session: Session,
     campaign: Campaign,
-    found: AnswerFile,
+    answer_file: AnswerFile,
     new: list[ImportedAnswer],
     *,
     is_learning: bool,
@@ -152,10 +154,10 @@ def _report(
     sizes = {len(answer.images) for answer in new}
     return ImportReport(
         n_new=len(new),
-        n_known=len(found.answers) - len(new) + found.n_repeated,
+        n_known=len(answer_file.answers) - len(new) + answer_file.n_repeated,
         n_annotators=len(people),
         n_new_annotators=len(people - set(imported_people(session, campaign))),
         sizes=(min(sizes), max(sizes)) if sizes else None,
-        ignored=found.ignored,
+        ignored=answer_file.ignored,
         is_learning=is_learning,
     )

@@ -169,7 +169,7 @@ class MTurkChannel:
 
     def bonuses(self, posting: PostingRef, submissions: Sequence[str]) -> dict[str, int]:
         paid = mturk_bonus.paid_by_assignment(self._api, posting.external_id)
-        return {one: paid.get(one, 0) for one in submissions}
+        return {submission_id: paid.get(submission_id, 0) for submission_id in submissions}
 
     def exclude(self, posting: PostingRef, people: Sequence[str]) -> None:
         """Give people the campaign's qualification. Its HITs require that people do not have it."""

@@ -37,11 +37,11 @@ def find(api: MTurkApi, order: BonusOrder) -> str | None:
         "list_bonus_payments", "BonusPayments", AssignmentId=order.submission.external_id
     )
     mark = _mark(order.token)
-    found = any(
-        one["WorkerId"] == order.submission.person and one["Reason"].rstrip().endswith(mark)
-        for one in paid
+    is_paid = any(
+        bonus["WorkerId"] == order.submission.person and bonus["Reason"].rstrip().endswith(mark)
+        for bonus in paid
     )
-    return "" if found else None
+    return "" if is_paid else None
 
 
 def _mark(token: str) -> str:
@@ -57,8 +57,8 @@ def _reason(order: BonusOrder) -> str:
 
 def paid_by_assignment(api: MTurkApi, hit_id: str) -> dict[str, int]:
     """Return the bonuses of a HIT's assignments in cents."""
-    found: dict[str, int] = {}
-    for one in api.every("list_bonus_payments", "BonusPayments", HITId=hit_id):
-        cents = int(Decimal(one["BonusAmount"]) * 100)
-        found[one["AssignmentId"]] = found.get(one["AssignmentId"], 0) + cents
-    return found
+    totals: dict[str, int] = {}
+    for bonus in api.every("list_bonus_payments", "BonusPayments", HITId=hit_id):
+        cents = int(Decimal(bonus["BonusAmount"]) * 100)
+        totals[bonus["AssignmentId"]] = totals.get(bonus["AssignmentId"], 0) + cents
+    return totals

@@ -53,13 +53,13 @@ def check(api: MTurkApi) -> Checked:
 
 def _missing(api: MTurkApi) -> list[str]:
     lacking = []
-    for deed, (operation, parameters) in NEEDED.items():
+    for action, (operation, parameters) in NEEDED.items():
         try:
             api.read(operation, **parameters)
         except ChannelRefused:
             continue
         except NotAllowed as error:
-            lacking.append(f"These keys can't {deed}. {error}")
+            lacking.append(f"These keys can't {action}. {error}")
     return lacking
 
 

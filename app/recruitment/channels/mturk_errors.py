@@ -104,8 +104,8 @@ def translated(error: ClientError | BotoCoreError, *, pays: bool = False) -> Cha
             f"MTurk can't be reached{secured}. AWS has announced that it closes permanently on 30 "
             "September 2026. If it still answers elsewhere, check this server's network."
         )
-    told = f"MTurk did not answer ({type(error).__name__})."
-    return OutcomeUnknown(told) if pays else ChannelUnavailable(told)
+    problem = f"MTurk did not answer ({type(error).__name__})."
+    return OutcomeUnknown(problem) if pays else ChannelUnavailable(problem)
 
 
 def _of_reply(error: ClientError, pays: bool) -> ChannelError:
@@ -117,8 +117,8 @@ def _of_reply(error: ClientError, pays: bool) -> ChannelError:
     if names & _THROTTLED or status == 429:
         return ChannelUnavailable("MTurk is receiving too many requests at the moment.")
     if kind == "ServiceFault" or status >= 500:
-        told = f"MTurk has a problem at the moment ({code})."
-        return OutcomeUnknown(told) if pays else ChannelUnavailable(told)
+        problem = f"MTurk has a problem at the moment ({code})."
+        return OutcomeUnknown(problem) if pays else ChannelUnavailable(problem)
     if names & _BAD_KEYS:
         return BadKeys(
             f"MTurk does not accept the access keys ({code}). Enter valid keys, and check that "
@@ -146,10 +146,10 @@ def plain(message: str) -> str:
     return re.sub(r"\bA[A-Z0-9]{9,}\b", "…", message)[:500]
 
 
-def said(error: ChannelRefused, *codes: str) -> bool:
+def has_code(error: ChannelRefused, *codes: str) -> bool:
     """Return whether MTurk's code is one of these, whatever its prefix and case."""
-    told = error.code.removeprefix(PREFIX).lower()
-    return told in {code.lower() for code in codes}
+    error_code = error.code.removeprefix(PREFIX).lower()
+    return error_code in {code.lower() for code in codes}
 
 
 def token_known(error: ChannelRefused, token: str) -> bool:
@@ -159,4 +159,4 @@ def token_known(error: ChannelRefused, token: str) -> bool:
     The documentation only promises "an error with a message containing the request ID". Our tokens
     are long and random, so no other refusal has a reason to quote one.
     """
-    return token in str(error) or said(error, "DuplicateRequest")
+    return token in str(error) or has_code(error, "DuplicateRequest")

@@ -5,7 +5,7 @@ from typing import Any
 
 from app.recruitment.channel import ChannelRefused, PostingRef, PostingStatus
 from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_errors import said, token_known
+from app.recruitment.channels.mturk_errors import has_code, token_known
 from app.recruitment.settings import MTurkSettings
 
 MANY = 10
@@ -97,7 +97,7 @@ def _set_end(api: MTurkApi, posting: PostingRef, end: datetime) -> bool:
     try:
         api.tell("update_expiration_for_hit", HITId=posting.external_id, ExpireAt=end)
     except ChannelRefused as error:
-        if not (said(error, "DuplicateRequest") or "already been processed" in str(error)):
+        if not (has_code(error, "DuplicateRequest") or "already been processed" in str(error)):
             raise
         return False
     return True

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from app.recruitment.channel import ChannelRefused, ChannelUnavailable
 from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_errors import said
+from app.recruitment.channels.mturk_errors import has_code
 from app.recruitment.settings import MTurkSettings
 
 # MTurk's own qualification types (reliability.md §1a).
@@ -37,7 +37,7 @@ def requirements(settings: MTurkSettings, former: str) -> list[Requirement]:
             )
     if former:
         asked.append({"QualificationTypeId": former, "Comparator": "DoesNotExist"})
-    return [{**one, "ActionsGuarded": settings.guard} for one in asked]
+    return [{**requirement, "ActionsGuarded": settings.guard} for requirement in asked]
 
 
 def _locale(country: str) -> dict[str, str]:
@@ -47,24 +47,24 @@ def _locale(country: str) -> dict[str, str]:
 
 def qualification_type(api: MTurkApi, name: str, description: str) -> str:
     """Return the id of the account's qualification type with this name, and create it if needed."""
-    found = _find_qualification_type(api, name)
-    if found:
-        return found
+    type_id = _find_qualification_type(api, name)
+    if type_id:
+        return type_id
     try:
-        made = api.tell(
+        reply = api.tell(
             "create_qualification_type",
             Name=name,
             Description=description,
             QualificationTypeStatus="Active",
         )
     except ChannelRefused as error:
-        if not said(error, "QualificationTypeAlreadyExists"):
+        if not has_code(error, "QualificationTypeAlreadyExists"):
             raise
-        found = _find_qualification_type(api, name)
-        if not found:
+        type_id = _find_qualification_type(api, name)
+        if not type_id:
             raise ChannelUnavailable("MTurk does not list its new qualification yet.") from error
-        return found
-    return str(made["QualificationType"]["QualificationTypeId"])
+        return type_id
+    return str(reply["QualificationType"]["QualificationTypeId"])
 
 
 def _find_qualification_type(api: MTurkApi, name: str) -> str:
@@ -76,7 +76,14 @@ def _find_qualification_type(api: MTurkApi, name: str) -> str:
         MustBeRequestable=False,
         MustBeOwnedByCaller=True,
     )
-    return next((str(one["QualificationTypeId"]) for one in mine if one["Name"] == name), "")
+    return next(
+        (
+            str(qualification["QualificationTypeId"])
+            for qualification in mine
+            if qualification["Name"] == name
+        ),
+        "",
+    )
 
 
 def grant(api: MTurkApi, qualification: str, person: str) -> None:
@@ -112,5 +119,5 @@ def lacking(api: MTurkApi, qualification: str, people: Iterable[str]) -> list[st
             QualificationTypeId=qualification,
             Status="Granted",
         )
-        wanted -= {one["WorkerId"] for one in granted}
+        wanted -= {holder["WorkerId"] for holder in granted}
     return sorted(wanted)

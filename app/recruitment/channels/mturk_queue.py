@@ -67,9 +67,9 @@ class MTurkQueue:
         ).get("Messages", [])
         if not messages:
             return 0
-        handle([event for one in messages for event in events_of(one.get("Body", ""))])
-        for one in messages:
-            self._ask("delete_message", QueueUrl=self._url, ReceiptHandle=one["ReceiptHandle"])
+        handle([event for message in messages for event in events_of(message.get("Body", ""))])
+        for message in messages:
+            self._ask("delete_message", QueueUrl=self._url, ReceiptHandle=message["ReceiptHandle"])
         return len(messages)
 
     def _ask(self, operation: str, **parameters: object) -> dict[str, Any]:
@@ -115,30 +115,32 @@ def events_of(body: str) -> list[TurkEvent]:
     if not isinstance(name, str) or not _DOCUMENT.fullmatch(name):
         log.warning("dropped a message in MTurk's queue that has no EventDocId")
         return []
-    events = (_event(f"{name}:{n}", one) for n, one in enumerate(document["Events"]))
+    events = (_event(f"{name}:{n}", entry) for n, entry in enumerate(document["Events"]))
     return [event for event in events if event is not None]
 
 
-def _event(event_id: str, told: object) -> TurkEvent | None:
-    if not isinstance(told, dict) or not re.fullmatch(r"[A-Za-z]{1,40}", _text(told, "EventType")):
+def _event(event_id: str, fields: object) -> TurkEvent | None:
+    if not isinstance(fields, dict) or not re.fullmatch(
+        r"[A-Za-z]{1,40}", _text(fields, "EventType")
+    ):
         return None
     hit_id, assignment_id = (
         text if _ID.fullmatch(text) else ""
-        for text in (_text(told, "HITId"), _text(told, "AssignmentId"))
+        for text in (_text(fields, "HITId"), _text(fields, "AssignmentId"))
     )
     return TurkEvent(
-        event_id, _text(told, "EventType"), hit_id, assignment_id, _time(told, "EventTimestamp")
+        event_id, _text(fields, "EventType"), hit_id, assignment_id, _time(fields, "EventTimestamp")
     )
 
 
-def _text(told: dict[str, object], key: str) -> str:
-    value = told.get(key)
+def _text(fields: dict[str, object], key: str) -> str:
+    value = fields.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _time(told: dict[str, object], key: str) -> datetime | None:
+def _time(fields: dict[str, object], key: str) -> datetime | None:
     try:
-        at = datetime.fromisoformat(_text(told, key))
+        at = datetime.fromisoformat(_text(fields, key))
     except ValueError:
         return None
     return at if at.tzinfo else at.replace(tzinfo=UTC)

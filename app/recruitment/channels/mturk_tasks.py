@@ -8,7 +8,7 @@ from typing import Any
 from app.core.settings import get_settings
 from app.recruitment.channel import ChannelError, ChannelRefused, ChannelUnavailable
 from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_errors import said
+from app.recruitment.channels.mturk_errors import has_code
 from app.recruitment.channels.mturk_people import Requirement
 from app.recruitment.channels.mturk_texts import clipped, dollars
 from app.recruitment.channels.mturk_xml import external_question
@@ -90,16 +90,16 @@ def hit_body(task: Task, hit_type: str, *, encrypted: bool) -> dict[str, Any]:
 def _hit_once(api: MTurkApi, task: Task, hit_type: str) -> dict[str, Any]:
     """Publish the HIT unless it exists. MTurk knows a token for 24 hours, and a HIT's annotation as
     long as it exists."""
-    made = find_hit(api, task.token) if task.attempts > 1 else None
-    if made:
-        return made
+    existing = find_hit(api, task.token) if task.attempts > 1 else None
+    if existing:
+        return existing
     try:
         encrypted = api.site.environment != "custom"
         reply = api.tell(
             "create_hit_with_hit_type", **hit_body(task, hit_type, encrypted=encrypted)
         )
     except ChannelRefused as error:
-        if not said(error, "HitAlreadyExists"):
+        if not has_code(error, "HitAlreadyExists"):
             raise
         return _hit_named(api, str(error), task.token)
     hit: dict[str, Any] = reply["HIT"]
@@ -115,16 +115,16 @@ def _hit_named(api: MTurkApi, message: str, token: str) -> dict[str, Any]:
             continue
         if hit.get("RequesterAnnotation") == token:
             return hit
-    found = find_hit(api, token)
-    if found is None:
+    listed = find_hit(api, token)
+    if listed is None:
         raise ChannelUnavailable("MTurk already has this task, but does not list it yet.")
-    return found
+    return listed
 
 
 def find_hit(api: MTurkApi, token: str) -> dict[str, Any] | None:
     """Return the account's HIT that was published with this token. This reads the whole list."""
     hits = api.every("list_hits", "HITs")
-    return next((one for one in hits if one.get("RequesterAnnotation") == token), None)
+    return next((hit for hit in hits if hit.get("RequesterAnnotation") == token), None)
 
 
 def _ask_for_notices(api: MTurkApi, hit_type: str) -> str:

@@ -14,7 +14,9 @@ def dollars(cents: int) -> str:
 
 def clipped(text: str, most: int) -> str:
     """Return the text shortened to fit, without characters that MTurk refuses."""
-    sound = "".join(one for one in text if one in "\t\n\r" or ord(one) >= 32).strip()
+    sound = "".join(
+        character for character in text if character in "\t\n\r" or ord(character) >= 32
+    ).strip()
     return sound if len(sound) <= most else sound[: most - 1].rstrip() + "…"
 
 

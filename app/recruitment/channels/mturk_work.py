@@ -13,7 +13,7 @@ from app.recruitment.channel import (
     SubmissionState,
 )
 from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_errors import said
+from app.recruitment.channels.mturk_errors import has_code
 from app.recruitment.channels.mturk_texts import MAX_FEEDBACK, clipped
 from app.recruitment.channels.mturk_xml import BadAnswer, answer_fields
 
@@ -29,25 +29,25 @@ _STATES: dict[str, SubmissionState] = {
 
 def submissions(api: MTurkApi, posting: PostingRef) -> Iterator[PlatformSubmission]:
     """Yield the submitted work. MTurk lists neither who is working nor who gave up."""
-    found = api.every(
+    assignments = api.every(
         "list_assignments_for_hit",
         "Assignments",
         HITId=posting.external_id,
         AssignmentStatuses=list(_STATES),
     )
-    for one in found:
-        yield _submission(one)
+    for assignment in assignments:
+        yield _submission(assignment)
 
 
 def submission(api: MTurkApi, ref: SubmissionRef) -> PlatformSubmission | None:
     """Return the submission, or None if it belongs to another HIT or is not submitted yet."""
     try:
-        one = api.read("get_assignment", AssignmentId=ref.external_id)["Assignment"]
+        assignment = api.read("get_assignment", AssignmentId=ref.external_id)["Assignment"]
     except ChannelRefused as error:
-        if said(error, "AssignmentDoesNotExist", "InvalidAssignmentState"):
+        if has_code(error, "AssignmentDoesNotExist", "InvalidAssignmentState"):
             return None
         raise
-    return _submission(one) if one["HITId"] == ref.posting.external_id else None
+    return _submission(assignment) if assignment["HITId"] == ref.posting.external_id else None
 
 
 def approve(api: MTurkApi, ref: SubmissionRef, message: str) -> None:
@@ -80,7 +80,7 @@ def reverse(api: MTurkApi, ref: SubmissionRef, message: str, now: datetime) -> N
         _judge(api, ref, "approve_assignment", "approved", message, OverrideRejection=True)
     except ChannelRefused as error:
         old = known.submitted_at is not None and known.submitted_at < now - REVERSIBLE
-        if not (old and said(error, "InvalidAssignmentState")):
+        if not (old and has_code(error, "InvalidAssignmentState")):
             raise
         raise ChannelRefused(
             "On MTurk, you can reverse a rejection only within 30 days after the work was "
@@ -111,7 +111,7 @@ def _judge(
         api.tell(operation, AssignmentId=ref.external_id, **feedback, **options)
     except ChannelRefused as error:
         # MTurk may have approved it automatically since the last check.
-        refused = said(error, "InvalidAssignmentState")
+        refused = has_code(error, "InvalidAssignmentState")
         if not refused or submission_of_person(api, ref).state != wanted:
             raise
 
@@ -131,15 +131,15 @@ def submission_of_person(api: MTurkApi, ref: SubmissionRef) -> PlatformSubmissio
     return known
 
 
-def _submission(one: dict[str, Any]) -> PlatformSubmission:
+def _submission(assignment: dict[str, Any]) -> PlatformSubmission:
     return PlatformSubmission(
-        external_id=one["AssignmentId"],
-        person=one["WorkerId"],
-        state=_STATES[one["AssignmentStatus"]],
-        accepted_at=one.get("AcceptTime"),
-        submitted_at=one.get("SubmitTime"),
-        auto_approved_at=one.get("AutoApprovalTime"),
-        code=_code(one.get("Answer") or ""),
+        external_id=assignment["AssignmentId"],
+        person=assignment["WorkerId"],
+        state=_STATES[assignment["AssignmentStatus"]],
+        accepted_at=assignment.get("AcceptTime"),
+        submitted_at=assignment.get("SubmitTime"),
+        auto_approved_at=assignment.get("AutoApprovalTime"),
+        code=_code(assignment.get("Answer") or ""),
     )
 
 

@@ -121,14 +121,14 @@ class Prolific:
             # New submissions come last, so that pages don't shift while they are read.
             "ordering": "started_at",
         }
-        for found in self.http.pages("/api/v1/submissions/", SubmissionShort, params):
-            yield platform_submission(found)
+        for submission in self.http.pages("/api/v1/submissions/", SubmissionShort, params):
+            yield platform_submission(submission)
 
     def submission(self, ref: SubmissionRef) -> PlatformSubmission | None:
-        found = self._read(ref.external_id)
-        if found is None or found.study_id != ref.posting.external_id:
+        submission = self._read(ref.external_id)
+        if submission is None or submission.study_id != ref.posting.external_id:
             return None
-        return platform_submission(found)
+        return platform_submission(submission)
 
     def approve(self, ref: SubmissionRef, message: str) -> None:
         """Approve the work. Prolific stores no message with an approval."""
@@ -146,10 +146,10 @@ class Prolific:
         self._transition(ref, body, {"REJECTED"})
 
     def reverse(self, ref: SubmissionRef, message: str) -> None:
-        found = self._read(ref.external_id)
-        if found is None:
+        submission = self._read(ref.external_id)
+        if submission is None:
             raise ChannelRefused("Prolific has no such submission.", "not_found")
-        if found.status == "REJECTED":
+        if submission.status == "REJECTED":
             self._transition(ref, {"action": "UNREJECT"}, {"AWAITING REVIEW", *APPROVED})
         self.approve(ref, message)
 
@@ -167,14 +167,14 @@ class Prolific:
         """Look for a bonus by its amount, because Prolific shows only amounts, some minutes after
         paying. A bonus of the same amount that was paid to the same submission on Prolific itself
         looks the same."""
-        found = self._read(order.submission.external_id)
-        return "" if found is not None and was_paid(found, order) else None
+        submission = self._read(order.submission.external_id)
+        return "" if submission is not None and was_paid(submission, order) else None
 
     def bonuses(self, posting: PostingRef, submissions: Sequence[str]) -> dict[str, int]:
-        found = {one: self._read(one) for one in submissions}
+        details = {submission_id: self._read(submission_id) for submission_id in submissions}
         return {
-            one: sum(int(amount) for amount in known.bonus_payments or ())
-            for one, known in found.items()
+            submission_id: sum(int(amount) for amount in known.bonus_payments or ())
+            for submission_id, known in details.items()
             if known is not None
         }
 
@@ -193,22 +193,22 @@ class Prolific:
         Raises ChannelRefused with code `unknown_submission`, `another_person`, `another_study`,
         `handed_in` or `not_at_work`.
         """
-        found = self._read(session_id) if _ID.fullmatch(session_id) else None
-        if found is None:
+        submission = self._read(session_id) if _ID.fullmatch(session_id) else None
+        if submission is None:
             raise ChannelRefused("Prolific has no such submission.", "unknown_submission")
-        if found.study_id != study:
+        if submission.study_id != study:
             raise ChannelRefused("This submission belongs to another study.", "another_study")
-        if not participant or found.person != participant:
+        if not participant or submission.person != participant:
             raise ChannelRefused("This submission belongs to someone else.", "another_person")
-        if found.status in ("AWAITING REVIEW", *APPROVED):
+        if submission.status in ("AWAITING REVIEW", *APPROVED):
             raise ChannelRefused("You have already submitted this.", "handed_in")
-        if found.status not in AT_WORK:
+        if submission.status not in AT_WORK:
             raise ChannelRefused(
                 "This submission is no longer active: it was returned, timed out or was reviewed. "
                 "Open the study on Prolific again.",
                 "not_at_work",
             )
-        return platform_submission(found)
+        return platform_submission(submission)
 
     def token_claims(self, token: str, audience: str) -> TokenClaims:
         """Return the claims of a `prolific_token`. Raises BadToken (see prolific_token.py)."""
@@ -236,10 +236,10 @@ class Prolific:
         try:
             self.http.post(address, body, Nothing)
         except ChannelRefused as refusal:
-            found = self._read(ref.external_id)
-            if found is None or found.status not in reached | AT_WORK:
+            submission = self._read(ref.external_id)
+            if submission is None or submission.status not in reached | AT_WORK:
                 raise
-            if found.status in AT_WORK:
+            if submission.status in AT_WORK:
                 raise ChannelUnavailable(
                     "Prolific does not show this as submitted yet."
                 ) from refusal

@@ -43,7 +43,7 @@ def look_at_account(http: ProlificHttp, wanted: str, real: bool) -> Checked:
 
 
 def _chosen(workspaces: Sequence[Workspace], wanted: str) -> Workspace:
-    found = [one for one in workspaces if wanted in ("", one.id)]
-    if not found:
+    matches = [workspace for workspace in workspaces if wanted in ("", workspace.id)]
+    if not matches:
         raise ChannelRefused("This token has access to no workspace on Prolific.", "no_workspace")
-    return found[0]
+    return matches[0]

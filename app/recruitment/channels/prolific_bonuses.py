@@ -35,10 +35,10 @@ def pay_all(http: ProlificHttp, orders: Sequence[BonusOrder]) -> list[BonusOutco
     return [outcomes[order.token] for order in orders]
 
 
-def was_paid(found: SubmissionDetail, order: BonusOrder) -> bool:
+def was_paid(submission: SubmissionDetail, order: BonusOrder) -> bool:
     """Return whether a submission shows such a bonus in addition to those that are already
     known."""
-    shown = Counter(int(amount) for amount in found.bonus_payments or ())
+    shown = Counter(int(amount) for amount in submission.bonus_payments or ())
     return (shown - Counter(order.earlier_cents))[order.amount_cents] > 0
 
 

@@ -74,8 +74,8 @@ def verified(headers: Mapping[str, str], raw_body: bytes, secret: str, now: date
     Raises BadHook for a wrong signature, for one that is more than five minutes old or in the
     future, or for missing headers.
     """
-    found = {name.lower(): value for name, value in headers.items()}
-    given, stamp, event = (found.get(name, "") for name in (_SIGNATURE, _TIMESTAMP, _EVENT))
+    header_values = {name.lower(): value for name, value in headers.items()}
+    given, stamp, event = (header_values.get(name, "") for name in (_SIGNATURE, _TIMESTAMP, _EVENT))
     if not (given and stamp and event):
         raise BadHook("The notification lacks one of Prolific's headers.", code="hook_headers")
     # Bytes are compared, because compare_digest accepts only ASCII text.
@@ -84,7 +84,7 @@ def verified(headers: Mapping[str, str], raw_body: bytes, secret: str, now: date
     signed_at = _moment(stamp)
     if abs(now - signed_at) > MOST_SKEW:
         raise BadHook("The notification is too old or from the future.", code="hook_time")
-    return _event(event, given, _moment(found.get(_SENT, stamp)), raw_body)
+    return _event(event, given, _moment(header_values.get(_SENT, stamp)), raw_body)
 
 
 def _event(event: str, given: str, sent_at: datetime, raw_body: bytes) -> HookEvent:

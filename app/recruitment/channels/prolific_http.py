@@ -164,10 +164,10 @@ def public_json(address: str) -> object:
     try:
         response = _client(True).get(address, timeout=httpx.Timeout(10, connect=5, pool=5))
         response.raise_for_status()
-        found: object = response.json()
+        document: object = response.json()
     except (httpx.HTTPError, ValueError) as error:
         raise ChannelUnavailable("Prolific's keys can't be read at the moment.") from error
-    return found
+    return document
 
 
 @lru_cache(maxsize=2)
@@ -217,15 +217,18 @@ def _error_of(response: httpx.Response) -> ChannelRefused | ChannelUnavailable:
             "Prolific does not accept the API token. Create a new one in Prolific's settings and "
             "enter it under Account → Platforms.",
         )
-    said = _said(response)
+    message = _error_message(response)
     if status == 403:
-        return NotAccepted(f"The API token lacks permission for this on Prolific. {said}".strip())
+        return NotAccepted(
+            f"The API token lacks permission for this on Prolific. {message}".strip()
+        )
     return ChannelRefused(
-        said or f"Prolific refused ({status}).", "not_found" if status == 404 else f"http_{status}"
+        message or f"Prolific refused ({status}).",
+        "not_found" if status == 404 else f"http_{status}",
     )
 
 
-def _said(response: httpx.Response) -> str:
+def _error_message(response: httpx.Response) -> str:
     """Return Prolific's own words in one line."""
     try:
         error = _Error.model_validate_json(response.content).error

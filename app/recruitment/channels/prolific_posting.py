@@ -111,14 +111,14 @@ def move(http: ProlificHttp, study: str, action: str, done: set[State]) -> None:
 
 
 def status(http: ProlificHttp, study: str) -> PostingStatus:
-    found = read(http, study)
+    details = read(http, study)
     counts = http.get(f"{_STUDIES}{study}/submissions/counts/", Counts)
     # Submissions that were returned, timed out, rejected or screened out free their place.
     at_work = counts.reserved + counts.active
     decided = counts.approved + counts.partially_approved
     return PostingStatus(
-        state=STATES.get(found.status, "open"),
-        places=int(found.total_available_places),
+        state=STATES.get(details.status, "open"),
+        places=int(details.total_available_places),
         taken=at_work + counts.awaiting_review + decided,
         at_work=at_work,
     )
@@ -147,13 +147,13 @@ def _standing(http: ProlificHttp, order: PostingOrder) -> Study | None:
     """Return the study of an earlier attempt whose response was lost, preferring a published one to
     a draft."""
     # Only the mark is compared, because the title may have changed since.
-    found = [
-        one
-        for one in http.pages(_STUDIES, StudyShort)
-        if mark(order.token) in (one.internal_name or "")
+    studies = [
+        study
+        for study in http.pages(_STUDIES, StudyShort)
+        if mark(order.token) in (study.internal_name or "")
     ]
-    found.sort(key=lambda one: (one.status == "UNPUBLISHED", one.id))
-    return read(http, found[0].id) if found else None
+    studies.sort(key=lambda study: (study.status == "UNPUBLISHED", study.id))
+    return read(http, studies[0].id) if studies else None
 
 
 def _drafted(
@@ -192,12 +192,12 @@ def _group(http: ProlificHttp, workspace: str, order: PostingOrder) -> str:
     """Return the group of people who may not take part again. There is one for each campaign."""
     name = f"Likewise: took part in {order.campaign or order.token}"
     params = {"workspace_id": workspace, "active": "true"}
-    found = sorted(
-        one.id
-        for one in http.pages(_GROUPS, Group, params)
-        if one.name == name and not one.is_deleted
+    group_ids = sorted(
+        candidate.id
+        for candidate in http.pages(_GROUPS, Group, params)
+        if candidate.name == name and not candidate.is_deleted
     )
-    group = found[0] if found else _new_group(http, workspace, name)
+    group = group_ids[0] if group_ids else _new_group(http, workspace, name)
     keep_out(http, group, list(order.excluded))
     return group
 
@@ -213,7 +213,11 @@ def _new_group(http: ProlificHttp, workspace: str, name: str) -> str:
 
 
 def _group_of(study: Study) -> str | None:
-    groups = (one.selected_values for one in study.filters or () if one.filter_id == EXCLUDED_GROUP)
+    groups = (
+        study_filter.selected_values
+        for study_filter in study.filters or ()
+        if study_filter.filter_id == EXCLUDED_GROUP
+    )
     return next((values[0] for values in groups if values), None)
 
 

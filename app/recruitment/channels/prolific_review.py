@@ -57,15 +57,15 @@ def check_rejection(rejection: Rejection) -> None:
         )
 
 
-def platform_submission(found: SubmissionShort | SubmissionDetail) -> PlatformSubmission:
-    waits_since = found.completed_at if found.status == "AWAITING REVIEW" else None
+def platform_submission(submission: SubmissionShort | SubmissionDetail) -> PlatformSubmission:
+    waits_since = submission.completed_at if submission.status == "AWAITING REVIEW" else None
     return PlatformSubmission(
-        external_id=found.id,
-        person=found.person,
+        external_id=submission.id,
+        person=submission.person,
         # Prolific does not document this state, so nothing follows from it.
-        state=_STATES.get(found.status, "accepted"),
-        accepted_at=found.started_at,
-        submitted_at=found.completed_at,
+        state=_STATES.get(submission.status, "accepted"),
+        accepted_at=submission.started_at,
+        submitted_at=submission.completed_at,
         auto_approved_at=waits_since + REVIEW_TIME if waits_since else None,
-        code=found.code or "",
+        code=submission.code or "",
     )

@@ -114,17 +114,17 @@ def completion_codes(places: int, settings: ProlificSettings) -> list[dict[str, 
 
 def codes_of(study: Study) -> Codes:
     """Return the codes of an existing study by their meaning."""
-    found: Codes = {}
+    codes: Codes = {}
     for code in study.completion_codes or ():
         if code.code is None:
             continue
         if code.code_type == "COMPLETED":
-            found["complete"] = code.code
+            codes["complete"] = code.code
         elif code.code_type == "NO_CONSENT":
-            found["no_consent"] = code.code
+            codes["no_consent"] = code.code
         elif code.code_type in ("SCREENED_OUT", "FIXED_SCREENOUT"):
-            found["screened_out"] = code.code
-    return found
+            codes["screened_out"] = code.code
+    return codes
 
 
 def study_filters(
@@ -138,8 +138,8 @@ def study_filters(
     if not (settings.countries or settings.min_percent_approved or settings.min_approved):
         return filters
     offered = {
-        one.filter_id: one
-        for one in http.pages("/api/v1/filters/", FilterChoices, {"workspace_id": workspace})
+        choices.filter_id: choices
+        for choices in http.pages("/api/v1/filters/", FilterChoices, {"workspace_id": workspace})
     }
     if settings.countries:
         values = _countries(_offered(offered, COUNTRY).choices, settings.countries)
@@ -171,13 +171,13 @@ def _countries(choices: Mapping[str, Any], wanted: list[str]) -> list[str]:
     values = []
     for code in wanted:
         names = NAMES.get(code, ())
-        found = next((by_name[n.casefold()] for n in names if n.casefold() in by_name), None)
-        if found is None:
+        choice = next((by_name[n.casefold()] for n in names if n.casefold() in by_name), None)
+        if choice is None:
             raise ChannelRefused(
                 f"Prolific does not offer the country {code}. Use two-letter codes such as GB.",
                 "no_country",
             )
-        values.append(found)
+        values.append(choice)
     return values
 
 

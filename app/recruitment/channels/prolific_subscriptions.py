@@ -20,22 +20,22 @@ def ensure_hooks(http: ProlificHttp, workspace: str, url: str) -> str:
     secret = _secret(http, workspace)
     on, off = (_subscriptions(http, workspace, url, enabled) for enabled in (True, False))
     for event_type in EVENT_TYPES:
-        if event_type in {one.event_type for one in on}:
+        if event_type in {subscription.event_type for subscription in on}:
             continue
         # The subscription was never confirmed, or was switched off after days of failures. Prolific
         # sends the secret that confirms it only once, when it is created.
-        for one in off:
-            if one.event_type == event_type:
-                http.delete(f"{_SUBSCRIPTIONS}{one.id}/")
+        for subscription in off:
+            if subscription.event_type == event_type:
+                http.delete(f"{_SUBSCRIPTIONS}{subscription.id}/")
         _subscribe(http, workspace, event_type, url)
     return secret
 
 
 def _secret(http: ProlificHttp, workspace: str) -> str:
     known = [
-        one
-        for one in http.pages(_SECRETS, Secret, {"workspace_id": workspace})
-        if one.workspace_id in ("", workspace)
+        secret
+        for secret in http.pages(_SECRETS, Secret, {"workspace_id": workspace})
+        if secret.workspace_id in ("", workspace)
     ]
     if known:
         return known[0].value
@@ -46,8 +46,12 @@ def _subscriptions(
     http: ProlificHttp, workspace: str, url: str, enabled: bool
 ) -> list[Subscription]:
     params = {"workspace_id": workspace, "is_enabled": "true" if enabled else "false"}
-    found = http.pages(_SUBSCRIPTIONS, Subscription, params)
-    return [one for one in found if one.target_url == url and one.is_enabled is enabled]
+    subscriptions = http.pages(_SUBSCRIPTIONS, Subscription, params)
+    return [
+        subscription
+        for subscription in subscriptions
+        if subscription.target_url == url and subscription.is_enabled is enabled
+    ]
 
 
 def _subscribe(http: ProlificHttp, workspace: str, event_type: str, url: str) -> None:
@@ -55,7 +59,7 @@ def _subscribe(http: ProlificHttp, workspace: str, event_type: str, url: str) ->
     response = http.post_for_response(_SUBSCRIPTIONS, body)
     word = response.headers.get("X-Hook-Secret", "")
     try:
-        made = Subscription.model_validate_json(response.content)
+        subscription = Subscription.model_validate_json(response.content)
     except ValidationError as error:
         raise ChannelUnavailable("Prolific's answer could not be read.") from error
-    http.post(f"{_SUBSCRIPTIONS}{made.id}/", {"secret": word}, Nothing)
+    http.post(f"{_SUBSCRIPTIONS}{subscription.id}/", {"secret": word}, Nothing)

@@ -59,8 +59,8 @@ class TokenKeys:
         with self._lock:
             if self._keys is None or time.monotonic() - self._fetched_at > seconds:
                 try:
-                    found = cast(KeySetSerialization, self._fetch())
-                    self._keys = KeySet.import_key_set(found)
+                    key_set = cast(KeySetSerialization, self._fetch())
+                    self._keys = KeySet.import_key_set(key_set)
                 except (JoseError, KeyError, TypeError, ValueError) as error:
                     raise ChannelUnavailable("Prolific's keys can't be read.") from error
                 self._fetched_at = time.monotonic()
@@ -90,7 +90,7 @@ def token_claims(
         ).validate(claims)
     except (JoseError, ValueError) as error:
         raise BadToken(f"Prolific's signed token is not valid or has expired. {REOPEN}") from error
-    return _said(claims, audience)
+    return _checked_claims(claims, audience)
 
 
 def _decoded(token: str, keys: TokenKeys) -> dict[str, object]:
@@ -100,10 +100,10 @@ def _decoded(token: str, keys: TokenKeys) -> dict[str, object]:
         return jwt.decode(token, keys.newer_than(KEYS_AGAIN_SECONDS), algorithms=["RS256"]).claims
 
 
-def _said(claims: dict[str, object], audience: str) -> TokenClaims:
+def _checked_claims(claims: dict[str, object], audience: str) -> TokenClaims:
     named = claims.get("prolific")
     values = named if isinstance(named, dict) else {}
-    said = TokenClaims(
+    prolific_claims = TokenClaims(
         session_id=str(values.get("SESSION_ID", "")),
         participant=str(values.get("PROLIFIC_PID", "")),
         study=str(values.get("STUDY_ID", "")),
@@ -111,11 +111,11 @@ def _said(claims: dict[str, object], audience: str) -> TokenClaims:
     )
     if _page(str(claims.get("aud", ""))) != _page(audience):
         raise BadToken(f"Prolific's signed token is for another page. {REOPEN}")
-    if not (said.session_id and said.participant and said.study):
+    if not (prolific_claims.session_id and prolific_claims.participant and prolific_claims.study):
         raise BadToken(f"Prolific's signed token does not say who you are. {REOPEN}")
-    if claims.get("sub") != said.session_id:
+    if claims.get("sub") != prolific_claims.session_id:
         raise BadToken(f"Prolific's signed token contradicts itself. {REOPEN}")
-    return said
+    return prolific_claims
 
 
 def _page(address: str) -> tuple[str, str, str]:

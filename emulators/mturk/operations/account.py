@@ -51,11 +51,11 @@ def notify_workers(call: Call) -> Document:
     if not 1 <= len(params["WorkerIds"]) <= MOST_RECIPIENTS:
         raise Refused(f"1 to {MOST_RECIPIENTS} WorkerIds can be notified.", "ParameterOutOfRange")
     known = {
-        one.worker_id
+        assignment.worker_id
         for hit in state.hits.values()
         if hit.owner == call.owner
-        for one in hit.assignments
-        if one.state in ("Approved", "Rejected")
+        for assignment in hit.assignments
+        if assignment.state in ("Approved", "Rejected")
     }
     reached = [worker for worker in params["WorkerIds"] if worker in known]
     if reached:

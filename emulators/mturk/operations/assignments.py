@@ -15,92 +15,100 @@ REVERSIBLE = timedelta(days=30)
 _DONE = ("Submitted", "Approved", "Rejected")
 
 
-def shown(one: Assignment) -> Document:
+def shown(assignment: Assignment) -> Document:
     """The API's representation of an assignment."""
     return {
-        "AssignmentId": one.assignment_id,
-        "WorkerId": one.worker_id,
-        "HITId": one.hit.hit_id,
-        "AssignmentStatus": one.state,
-        "AutoApprovalTime": one.auto_approves,
-        "AcceptTime": one.accepted,
-        "SubmitTime": one.submitted,
-        "ApprovalTime": one.approved,
-        "RejectionTime": one.rejected,
-        "Deadline": one.deadline,
-        "Answer": one.answer,
-        "RequesterFeedback": one.feedback,
+        "AssignmentId": assignment.assignment_id,
+        "WorkerId": assignment.worker_id,
+        "HITId": assignment.hit.hit_id,
+        "AssignmentStatus": assignment.state,
+        "AutoApprovalTime": assignment.auto_approves,
+        "AcceptTime": assignment.accepted,
+        "SubmitTime": assignment.submitted,
+        "ApprovalTime": assignment.approved,
+        "RejectionTime": assignment.rejected,
+        "Deadline": assignment.deadline,
+        "Answer": assignment.answer,
+        "RequesterFeedback": assignment.feedback,
     }
 
 
-def _is_visible(state: State, one: Assignment) -> bool:
-    return one.state in _DONE and one.visible is not None and one.visible <= state.clock.now()
+def _is_visible(state: State, assignment: Assignment) -> bool:
+    return (
+        assignment.state in _DONE
+        and assignment.visible is not None
+        and assignment.visible <= state.clock.now()
+    )
 
 
 @operation("ListAssignmentsForHIT")
 def list_assignments(call: Call) -> Document:
     wanted = call.params.get("AssignmentStatuses") or _DONE
-    found = sorted(
+    assignments = sorted(
         (
-            one
-            for one in call.hit().assignments
-            if _is_visible(call.state, one) and one.state in wanted
+            assignment
+            for assignment in call.hit().assignments
+            if _is_visible(call.state, assignment) and assignment.state in wanted
         ),
         key=_arrival,
     )
-    return call.page("Assignments", found, _arrival, shown)
+    return call.page("Assignments", assignments, _arrival, shown)
 
 
-def _arrival(one: Assignment) -> str:
+def _arrival(assignment: Assignment) -> str:
     """The sort key of lists. A late arrival never lands on a page that was already read."""
-    at = one.visible or one.accepted
-    return f"{at.timestamp():020.6f}{one.assignment_id}"
+    at = assignment.visible or assignment.accepted
+    return f"{at.timestamp():020.6f}{assignment.assignment_id}"
 
 
 @operation("GetAssignment")
 def get_assignment(call: Call) -> Document:
-    one = call.assignment()
-    if not _is_visible(call.state, one):
+    assignment = call.assignment()
+    if not _is_visible(call.state, assignment):
         raise wrong_state("Reviewable,Approved,Rejected", "InvalidAssignmentState")
-    return {"Assignment": shown(one), "HIT": hit_shown(call.state, one.hit)}
+    return {"Assignment": shown(assignment), "HIT": hit_shown(call.state, assignment.hit)}
 
 
 @operation("ApproveAssignment")
 def approve_assignment(call: Call) -> Document:
-    one, state = call.assignment(), call.state
+    assignment, state = call.assignment(), call.state
     override = call.params.get("OverrideRejection", False)
     call.longest(RequesterFeedback=1024)
-    if one.state not in (("Submitted", "Rejected") if override else ("Submitted",)):
+    if assignment.state not in (("Submitted", "Rejected") if override else ("Submitted",)):
         raise wrong_state(
             "Submitted,Rejected" if override else "Submitted", "InvalidAssignmentState"
         )
     now = state.clock.now()
-    if one.state == "Rejected":
-        _check_reversible(call, one)
-    market.approve(state, one, call.params.get("RequesterFeedback"), now)
+    if assignment.state == "Rejected":
+        _check_reversible(call, assignment)
+    market.approve(state, assignment, call.params.get("RequesterFeedback"), now)
     return {}
 
 
-def _check_reversible(call: Call, one: Assignment) -> None:
+def _check_reversible(call: Call, assignment: Assignment) -> None:
     """Refuse to reverse a rejection after 30 days, without the HIT or without enough money."""
     now = call.state.clock.now()
-    if one.hit.disposed or one.submitted is None or now - one.submitted > REVERSIBLE:
+    if (
+        assignment.hit.disposed
+        or assignment.submitted is None
+        or now - assignment.submitted > REVERSIBLE
+    ):
         raise Refused(
             "A rejected assignment can be approved within 30 days of its submission, while its "
             "HIT has not been deleted.",
             "InvalidAssignmentState",
         )
-    money.require_funds(call.state, call.owner, money.cost_of_one(one.hit))
+    money.require_funds(call.state, call.owner, money.place_cost(assignment.hit))
 
 
 @operation("RejectAssignment")
 def reject_assignment(call: Call) -> Document:
-    one = call.assignment()
+    assignment = call.assignment()
     call.not_blank("RequesterFeedback")
     call.longest(RequesterFeedback=1024)
-    if one.state != "Submitted":
+    if assignment.state != "Submitted":
         raise wrong_state("Submitted", "InvalidAssignmentState")
-    market.reject(call.state, one, call.params["RequesterFeedback"])
+    market.reject(call.state, assignment, call.params["RequesterFeedback"])
     return {}
 
 
@@ -110,21 +118,23 @@ def send_bonus(call: Call) -> Document:
     params, state = call.params, call.state
     call.refuse_repeat()
     call.not_blank("Reason")
-    one = call.assignment()
-    if one.state not in _DONE or one.worker_id != params["WorkerId"]:
+    assignment = call.assignment()
+    if assignment.state not in _DONE or assignment.worker_id != params["WorkerId"]:
         # It must be this worker's assignment, as documented. The error's code is undocumented.
         raise Refused(
-            f"Worker {params['WorkerId']} has not submitted assignment {one.assignment_id}.",
+            f"Worker {params['WorkerId']} has not submitted assignment {assignment.assignment_id}.",
             "InvalidParameterValue",
         )
     amount = Decimal(params["BonusAmount"])
     if amount <= 0:
         raise Refused("BonusAmount must be more than 0.", "ParameterOutOfRange")
     money.require_funds(state, call.owner, amount + money.bonus_fee(amount))
-    money.pay_bonus(state, one, amount, params.get("UniqueRequestToken"))
-    bonus = Bonus(call.owner, one.worker_id, one, amount, params["Reason"], state.clock.now())
+    money.pay_bonus(state, assignment, amount, params.get("UniqueRequestToken"))
+    bonus = Bonus(
+        call.owner, assignment.worker_id, assignment, amount, params["Reason"], state.clock.now()
+    )
     state.bonuses.append(bonus)
-    call.remember(one.assignment_id)
+    call.remember(assignment.assignment_id)
     return {}
 
 
@@ -135,13 +145,13 @@ def list_bonus_payments(call: Call) -> Document:
     if "HITId" not in params and "AssignmentId" not in params:
         raise Refused("Either HITId or AssignmentId must be given.", "InvalidParameterValue")
     hit = call.hit() if "HITId" in params else None
-    one = call.assignment() if "AssignmentId" in params else None
-    found = [
+    assignment = call.assignment() if "AssignmentId" in params else None
+    bonuses = [
         bonus
         for bonus in call.state.bonuses
-        if hit in (None, bonus.assignment.hit) and one in (None, bonus.assignment)
+        if hit in (None, bonus.assignment.hit) and assignment in (None, bonus.assignment)
     ]
-    numbered = list(enumerate(found))
+    numbered = list(enumerate(bonuses))
     return call.page("BonusPayments", numbered, lambda pair: f"{pair[0]:012}", _bonus_shown)
 
 

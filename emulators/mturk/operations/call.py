@@ -34,25 +34,29 @@ class Call:
         return hit
 
     def hit_type(self) -> HitType:
-        found = self.state.hit_types.get(self.params["HITTypeId"])
-        if found is None or found.owner != self.owner:
+        hit_type = self.state.hit_types.get(self.params["HITTypeId"])
+        if hit_type is None or hit_type.owner != self.owner:
             raise missing("HITType", self.params["HITTypeId"], "HITTypeDoesNotExist")
-        return found
+        return hit_type
 
     def assignment(self) -> Assignment:
         """The current assignment with this id; a returned one belongs to nobody."""
-        one = self.state.assignments.get(self.params["AssignmentId"])
-        if one is None or one.hit.owner != self.owner or one.state in ("Returned", "Abandoned"):
+        assignment = self.state.assignments.get(self.params["AssignmentId"])
+        if (
+            assignment is None
+            or assignment.hit.owner != self.owner
+            or assignment.state in ("Returned", "Abandoned")
+        ):
             raise missing("Assignment", self.params["AssignmentId"], "AssignmentDoesNotExist")
-        return one
+        return assignment
 
     def qualification_type(self) -> QualificationType:
         """The qualification type, which must be the caller's own."""
         identifier = self.params["QualificationTypeId"]
-        found = self.state.qualification_types.get(identifier)
-        if found is None or found.owner != self.owner:
+        kind = self.state.qualification_types.get(identifier)
+        if kind is None or kind.owner != self.owner:
             raise missing("QualificationType", identifier, "QualificationTypeDoesNotExist")
-        return found
+        return kind
 
     def worker(self) -> Worker:
         worker = self.state.workers.get(self.params["WorkerId"])
@@ -64,20 +68,20 @@ class Call:
     def earlier(self) -> str | None:
         """The result of an earlier call with the same UniqueRequestToken within 24 hours."""
         token = self.params.get("UniqueRequestToken")
-        found = self.state.tokens.get((self.owner, self.operation, token or ""))
-        if found is None or self.state.clock.now() - found[0] >= TOKENS_KEPT:
+        stored = self.state.tokens.get((self.owner, self.operation, token or ""))
+        if stored is None or self.state.clock.now() - stored[0] >= TOKENS_KEPT:
             return None
-        return found[1]
+        return stored[1]
 
     def refuse_repeat(self) -> None:
         if self.earlier() is not None:
             raise already_processed(self.params["UniqueRequestToken"])
 
-    def remember(self, made: str) -> None:
+    def remember(self, result: str) -> None:
         token = self.params.get("UniqueRequestToken")
         if token:
             key = (self.owner, self.operation, token)
-            self.state.tokens[key] = (self.state.clock.now(), made)
+            self.state.tokens[key] = (self.state.clock.now(), result)
 
     def longest(self, **limits: int) -> None:
         for name, limit in limits.items():

@@ -114,7 +114,7 @@ def _create(call: Call, hit_type: HitType) -> Document:
         frame_height=question.frame_height,
         annotation=params.get("RequesterAnnotation"),
     )
-    money.require_funds(state, call.owner, money.cost_of_one(hit) * hit.max_assignments)
+    money.require_funds(state, call.owner, money.place_cost(hit) * hit.max_assignments)
     state.hits[hit.hit_id] = hit
     state.plan(hit.expires, "expiry", hit.hit_id)
     call.remember(hit.hit_id)
@@ -208,7 +208,7 @@ def create_additional_assignments(call: Call) -> Document:
     if total > MOST_ASSIGNMENTS:
         raise Refused("Too many assignments.", "InvalidMaximumAssignmentsIncrease")
     if hit.expires > state.clock.now():
-        money.require_funds(state, call.owner, money.cost_of_one(hit) * more)
+        money.require_funds(state, call.owner, money.place_cost(hit) * more)
     hit.max_assignments = total
     call.remember(hit.hit_id)
     look_whether_reviewable(state, hit, state.clock.now())
@@ -239,7 +239,7 @@ def update_expiration(call: Call) -> Document:
     if seen and now - seen[0] < TOKENS_KEPT:
         raise already_processed(token)
     if hit.expires <= now:
-        money.require_funds(state, call.owner, money.cost_of_one(hit) * places_left(hit))
+        money.require_funds(state, call.owner, money.place_cost(hit) * places_left(hit))
     state.tokens[key] = (now, hit.hit_id)
     set_expiry(state, hit, expires)
     notices.tell(state, "HITExtended", hit)

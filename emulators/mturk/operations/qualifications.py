@@ -89,7 +89,7 @@ def get_qualification_type(call: Call) -> Document:
 def list_qualification_types(call: Call) -> Document:
     query = call.params.get("Query", "").casefold()
     owned = call.params.get("MustBeOwnedByCaller", False)
-    found = sorted(
+    kinds = sorted(
         (
             kind
             for kind in call.state.qualification_types.values()
@@ -98,7 +98,7 @@ def list_qualification_types(call: Call) -> Document:
         ),
         key=_age,
     )
-    return call.page("QualificationTypes", found, _age, shown)
+    return call.page("QualificationTypes", kinds, _age, shown)
 
 
 def _age(kind: QualificationType) -> str:
@@ -154,8 +154,8 @@ def get_qualification_score(call: Call) -> Document:
 @operation("ListWorkersWithQualificationType")
 def list_workers_with_qualification_type(call: Call) -> Document:
     kind, status = call.qualification_type(), call.params.get("Status", "Granted")
-    found = sorted(
+    grants = sorted(
         (g for g in call.state.grants.values() if g.type_id == kind.type_id and g.status == status),
         key=lambda grant: grant.worker_id,
     )
-    return call.page("Qualifications", found, lambda grant: grant.worker_id, _grant_shown)
+    return call.page("Qualifications", grants, lambda grant: grant.worker_id, _grant_shown)

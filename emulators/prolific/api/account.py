@@ -81,8 +81,8 @@ async def list_projects(
     request: Request, world: TheWorld, me: Me, page: Page, workspace_id: str
 ) -> Shape:
     workspace = world.workspace_of(me, workspace_id)
-    found = [project for project in world.my_projects(me) if project.workspace is workspace]
-    return listed(request, page, found, project_short)
+    projects = [project for project in world.my_projects(me) if project.workspace is workspace]
+    return listed(request, page, projects, project_short)
 
 
 @router.post(

@@ -30,8 +30,10 @@ async def keys(world: TheWorld) -> Shape:
 
 @router.get(HOOKS + "/event-types/", operation_id="get-event-types", response_model=m.EventTypeList)
 async def event_types(request: Request, me: Me, page: Page) -> Shape:
-    found = list(EVENT_TYPES.items())
-    return listed(request, page, found, lambda one: {"event_type": one[0], "description": one[1]})
+    kinds = list(EVENT_TYPES.items())
+    return listed(
+        request, page, kinds, lambda kind: {"event_type": kind[0], "description": kind[1]}
+    )
 
 
 @router.get(HOOKS + "/secrets/", operation_id="get-secrets", response_model=m.SecretList)
@@ -68,14 +70,14 @@ async def list_subscriptions(
     is_enabled: bool = True,
     workspace_id: str | None = None,
 ) -> Shape:
-    found = [
+    subscriptions = [
         subscription
         for subscription in world.hooks.subscriptions.values()
         if subscription.workspace.owner is me
         and subscription.enabled is is_enabled
         and workspace_id in (None, subscription.workspace.id)
     ]
-    return listed(request, page, found, subscription_shape)
+    return listed(request, page, subscriptions, subscription_shape)
 
 
 @router.post(
@@ -107,10 +109,10 @@ def _check_target(world: World, url: str) -> None:
 
 
 def _mine(world: World, me: Researcher, id: str) -> Subscription:
-    found = world.hooks.subscriptions.get(id)
-    if found is None or found.workspace.owner is not me:
+    subscription = world.hooks.subscriptions.get(id)
+    if subscription is None or subscription.workspace.owner is not me:
         raise not_found(f"Subscription {id}")
-    return found
+    return subscription
 
 
 @router.get(
@@ -161,9 +163,9 @@ async def update_subscription(
     status_code=204,
 )
 async def delete_subscription(world: TheWorld, me: Me, subscription_id: str) -> Response:
-    found = _mine(world, me, subscription_id)
-    found.enabled = False
-    del world.hooks.subscriptions[found.id]
+    subscription = _mine(world, me, subscription_id)
+    subscription.enabled = False
+    del world.hooks.subscriptions[subscription.id]
     return Response(status_code=204)
 
 
@@ -182,11 +184,11 @@ async def list_events(
     resource_id: str | None = None,
 ) -> Shape:
     subscription = _mine(world, me, subscription_id)
-    found = [
+    events = [
         event
         for event in world.hooks.events
         if event.subscription is subscription
         and (status is None or event.status == status)
         and (resource_id is None or event.payload["resource_id"] == resource_id)
     ]
-    return {"results": [event_shape(event) for event in found[offset : offset + limit]]}
+    return {"results": [event_shape(event) for event in events[offset : offset + limit]]}

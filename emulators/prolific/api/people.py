@@ -30,8 +30,8 @@ async def list_filters(
     page.page_size = max(
         page.page_size, len(filters.CATALOGUE)
     )  # a list of filters always has one page
-    found = list(filters.CATALOGUE.items())
-    return listed(request, page, found, lambda one: _filter_shape(world, me, *one))
+    catalogue = list(filters.CATALOGUE.items())
+    return listed(request, page, catalogue, lambda entry: _filter_shape(world, me, *entry))
 
 
 def _filter_shape(
@@ -83,10 +83,10 @@ async def list_groups(
         workspace = world.workspace_of(me, workspace_id)
     else:
         workspace = world.project_of(me, project_id or "").workspace
-    found = [
+    groups = [
         g for g in world.groups.values() if g.workspace is workspace and g.deleted is not active
     ]
-    return listed(request, page, found, lambda group: group_shape(world, group))
+    return listed(request, page, groups, lambda group: group_shape(world, group))
 
 
 @router.post(
@@ -216,11 +216,11 @@ async def list_messages(
             raise bad(
                 {"created_after": ["This must be a date and time with a time zone."]}
             ) from error
-    found = [
+    messages = [
         message
         for message in world.messages
         if me.id in (message.sender, message.recipient)
         and (user_id is None or user_id in (message.sender, message.recipient))
         and (created_after is None or message.sent_at > since)
     ]
-    return listed(request, page, found, message_shape)
+    return listed(request, page, messages, message_shape)

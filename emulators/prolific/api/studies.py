@@ -33,18 +33,18 @@ async def create_study(world: TheWorld, me: Me, settings: m.StudySettings) -> Sh
 async def list_studies(
     request: Request, world: TheWorld, me: Me, page: Page, state: str | None = None
 ) -> Shape:
-    found = _in_states(world.my_studies(me), state)
-    return listed(request, page, found, lambda study: study_short(world, study))
+    studies = _in_states(world.my_studies(me), state)
+    return listed(request, page, studies, lambda study: study_short(world, study))
 
 
-def _in_states(found: list[Study], state: str | None) -> list[Study]:
+def _in_states(studies: list[Study], state: str | None) -> list[Study]:
     """state: one status, or several as `(active|published)`."""
     if state is None:
-        return found
+        return studies
     wanted = {part.strip().upper().replace("_", " ") for part in state.strip("()").split("|")}
     if not wanted <= STATES:
         raise bad({"state": [f"This must be one of {', '.join(sorted(STATES))}."]})
-    return [study for study in found if study.status in wanted]
+    return [study for study in studies if study.status in wanted]
 
 
 @router.get(
@@ -56,8 +56,8 @@ async def list_project_studies(
     request: Request, world: TheWorld, me: Me, page: Page, project_id: str
 ) -> Shape:
     project = world.project_of(me, project_id)
-    found = [study for study in world.my_studies(me) if study.project is project]
-    return listed(request, page, found, lambda study: study_short(world, study))
+    studies = [study for study in world.my_studies(me) if study.project is project]
+    return listed(request, page, studies, lambda study: study_short(world, study))
 
 
 @router.get("/studies/{id}/", operation_id="get-study", response_model=m.Study)

@@ -68,19 +68,31 @@ class Flags(Strict):
     submitted_from: str | None = None
     submitted_before: str | None = None
 
-    def keep(self, found: list[Submission]) -> list[Submission]:
+    def keep(self, submissions: list[Submission]) -> list[Submission]:
         if self.submitted_from is not None:
             first = _day("submitted_from", self.submitted_from)
-            found = [one for one in found if one.completed_at and one.completed_at >= first]
+            submissions = [
+                submission
+                for submission in submissions
+                if submission.completed_at and submission.completed_at >= first
+            ]
         if self.submitted_before is not None:
             end = _day("submitted_before", self.submitted_before)
-            found = [one for one in found if one.completed_at and one.completed_at < end]
+            submissions = [
+                submission
+                for submission in submissions
+                if submission.completed_at and submission.completed_at < end
+            ]
         for name, wanted in self.model_dump(include=set(FLAGS), exclude_none=True).items():
             if wanted.lower() not in YES + NO:
                 raise bad({name: ["This must be yes or no."]})
             yes = wanted.lower() in YES
-            found = [one for one in found if (one.visible in FLAGS[name]) is yes]
-        return found
+            submissions = [
+                submission
+                for submission in submissions
+                if (submission.visible in FLAGS[name]) is yes
+            ]
+        return submissions
 
 
 def _day(name: str, written: str) -> datetime:
@@ -90,13 +102,13 @@ def _day(name: str, written: str) -> datetime:
         raise bad({name: ["This must be a date as DD/MM/YYYY."]}) from error
 
 
-def _ordered(found: list[Submission], ordering: str | None) -> list[Submission]:
+def _ordered(submissions: list[Submission], ordering: str | None) -> list[Submission]:
     if ordering is None:
-        return found
+        return submissions
     key = ORDERS.get(ordering.removeprefix("-"))
     if key is None:
         raise bad({"ordering": [f"This must be one of {', '.join(ORDERS)}."]})
-    return sorted(found, key=key, reverse=ordering.startswith("-"))
+    return sorted(submissions, key=key, reverse=ordering.startswith("-"))
 
 
 @router.get(
@@ -107,8 +119,10 @@ def _ordered(found: list[Submission], ordering: str | None) -> list[Submission]:
 async def list_of_study(
     request: Request, world: TheWorld, me: Me, page: Page, id: str, ordering: str | None = None
 ) -> Shape:
-    found = _ordered(world.of_study[world.study_of(me, id).id], ordering)
-    return listed(request, page, found, lambda one: submission_short(world, one))
+    submissions = _ordered(world.of_study[world.study_of(me, id).id], ordering)
+    return listed(
+        request, page, submissions, lambda submission: submission_short(world, submission)
+    )
 
 
 @router.get(
@@ -117,8 +131,10 @@ async def list_of_study(
     response_model=m.SubmissionCounts,
 )
 async def count_of_study(world: TheWorld, me: Me, id: str) -> Shape:
-    found: list[str] = [one.visible for one in world.of_study[world.study_of(me, id).id]]
-    return {**{status: found.count(status) for status in STATUSES}, "TOTAL": len(found)}
+    states: list[str] = [
+        submission.visible for submission in world.of_study[world.study_of(me, id).id]
+    ]
+    return {**{status: states.count(status) for status in STATUSES}, "TOTAL": len(states)}
 
 
 @router.get("/submissions/", operation_id="get-submissions", response_model=m.SubmissionList)
@@ -132,13 +148,15 @@ async def list_submissions(
     status: str | None = None,
     ordering: str | None = None,
 ) -> Shape:
-    found = flags.keep(_ordered(world.of_study[world.study_of(me, study).id], ordering))
+    submissions = flags.keep(_ordered(world.of_study[world.study_of(me, study).id], ordering))
     if status is not None:
         wanted = status.upper().replace("_", " ")
         if wanted not in (*STATUSES, "UNKNOWN"):
             raise bad({"status": ["This status does not exist."]})
-        found = [one for one in found if one.visible == wanted]
-    return listed(request, page, found, lambda one: submission_short(world, one))
+        submissions = [submission for submission in submissions if submission.visible == wanted]
+    return listed(
+        request, page, submissions, lambda submission: submission_short(world, submission)
+    )
 
 
 @router.get("/submissions/{id}/", operation_id="get-submission", response_model=m.SubmissionDetail)

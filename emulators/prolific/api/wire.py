@@ -24,8 +24,8 @@ Handler = Callable[[Request], Coroutine[object, object, Response]]
 
 
 def world_of(request: Request) -> World:
-    found: World = request.app.state.world
-    return found
+    world: World = request.app.state.world
+    return world
 
 
 async def _the_world(request: Request) -> World:
@@ -151,10 +151,10 @@ Page = Annotated[Paging, Depends(paging)]
 
 
 def listed(
-    request: Request, page: Paging, found: Sequence[T], shape: Callable[[T], dict[str, object]]
+    request: Request, page: Paging, items: Sequence[T], shape: Callable[[T], dict[str, object]]
 ) -> dict[str, object]:
     """One page of a list, with links to the pages next to it. A page past the end is a 404."""
-    last = max(1, -(-len(found) // page.page_size))
+    last = max(1, -(-len(items) // page.page_size))
     if page.page > last:
         raise not_found(f"Page {page.page}")
 
@@ -166,14 +166,14 @@ def listed(
 
     start = (page.page - 1) * page.page_size
     return {
-        "results": [shape(one) for one in found[start : start + page.page_size]],
+        "results": [shape(item) for item in items[start : start + page.page_size]],
         "_links": {
             "self": link(page.page, "Current"),
             "next": link(page.page + 1, "Next"),
             "previous": link(page.page - 1, "Previous"),
             "last": link(last, "Last"),
         },
-        "meta": {"count": len(found)},
+        "meta": {"count": len(items)},
     }
 
 

@@ -20,7 +20,7 @@ class Range(Strict):
     upper: Bound | None = None
 
     @model_validator(mode="after")
-    def _one_bound(self) -> "Range":
+    def _require_bound(self) -> "Range":
         if self.lower is None and self.upper is None:
             raise ValueError("lower or upper must be given")
         return self

@@ -20,7 +20,7 @@ def set_up(world: World, study: Study, csv: str) -> Bulk:
         raise bad({"csv_bonuses": [f"One payment can have at most {MOST_BONUSES} lines."]})
     people = {s.participant.id: s for s in world.of_study[study.id]}
     people |= {s.id: s for s in world.of_study[study.id]}
-    found: list[tuple[Submission, int]] = []
+    amounts: list[tuple[Submission, int]] = []
     unknown: list[str] = []
     for line in lines:
         id, _, amount = line.partition(",")
@@ -29,15 +29,15 @@ def set_up(world: World, study: Study, csv: str) -> Bulk:
         if id not in people:
             unknown.append(id)
             continue
-        found.append((people[id], int(Decimal(amount.strip()) * 100)))
+        amounts.append((people[id], int(Decimal(amount.strip()) * 100)))
     if unknown:
         raise bad(
             {"csv_bonuses": [f"These people did not take part in the study: {', '.join(unknown)}."]}
         )
-    if len({submission.id for submission, _ in found}) < len(found):
+    if len({submission.id for submission, _ in amounts}) < len(amounts):
         raise bad({"csv_bonuses": ["A person appears twice."]})
-    costs = [price(study.workspace, cents) for _, cents in found]
-    bulk = Bulk(study, found, sum(cost.fee for cost in costs), sum(cost.vat for cost in costs))
+    costs = [price(study.workspace, cents) for _, cents in amounts]
+    bulk = Bulk(study, amounts, sum(cost.fee for cost in costs), sum(cost.vat for cost in costs))
     world.bulks[bulk.id] = bulk
     return bulk
 

@@ -123,13 +123,13 @@ def freeze(world: World, study: Study) -> None:
 
 
 def _simple(chosen: list[AnyFilter]) -> list[SelectFilter | RangeFilter]:
-    found: list[SelectFilter | RangeFilter] = []
-    for one in chosen:
-        if isinstance(one, CompositeFilter):
-            found += _simple(one.selected_filters)
+    simple: list[SelectFilter | RangeFilter] = []
+    for criterion in chosen:
+        if isinstance(criterion, CompositeFilter):
+            simple += _simple(criterion.selected_filters)
         else:
-            found.append(one)
-    return found
+            simple.append(criterion)
+    return simple
 
 
 def may_see(world: World, study: Study, person: Participant) -> bool:

@@ -136,13 +136,13 @@ RULES: dict[str, Callable[[World, Submission, Transition], None]] = {
 
 def approve_all(world: World, me: Researcher, wanted: BulkApprove) -> None:
     """Approve submissions in the background; all must exist and await review or be approved."""
-    found = _named(world, me, wanted)
-    early = [s.id for s in found if s.status not in ("AWAITING REVIEW", "APPROVED")]
+    submissions = _named(world, me, wanted)
+    early = [s.id for s in submissions if s.status not in ("AWAITING REVIEW", "APPROVED")]
     if early:
         raise bad(f"These submissions are not awaiting review: {', '.join(early)}.")
 
     def work() -> None:
-        for submission in found:
+        for submission in submissions:
             if submission.status == "AWAITING REVIEW":
                 approve(world, submission)
 

@@ -137,14 +137,14 @@ export class Board {
     const what = images.length === 1 ? this.nameOf(images[0]!) : this.counted(images.length);
     const values = { images: what, left: this.leftIn(next) };
     const out = this.votes ? 'said_unvoted' : 'said_left';
-    const said =
+    const announcement =
       group === LEFT
         ? t(out, values)
         : this.votes
           ? t('said_vote', { ...values, vote: this.voteOf(group) })
           : t('said_put', { ...values, place: this.placeOf(group) });
     const indices = images.map((image) => this.current.images.indexOf(image));
-    this.change(next, said, 'p', group, ...indices);
+    this.change(next, announcement, 'p', group, ...indices);
   }
 
   /** All images that are in no group, into this one. */
@@ -297,11 +297,11 @@ export class Board {
     return n === 0 ? t('none_left') : t('left', { n });
   }
 
-  private change(next: Grouping, said: string, ...event: Untimed): void {
+  private change(next: Grouping, announcement: string, ...event: Untimed): void {
     if (next === this.current) return;
     this.current = next;
     this.trace.add(this.elapsed, ...event);
-    if (said) this.announcement = said;
+    if (announcement) this.announcement = announcement;
     this.onChange(this);
   }
 }

@@ -40,23 +40,23 @@ describe('DraftSaver', () => {
   const work = (draft: typeof mine) => ({ draft, elapsed: 2, trace: [] });
 
   function saver(save: () => Promise<unknown>, version = 3) {
-    const told = { onStale: vi.fn(), onRefused: vi.fn(), onState: vi.fn() };
+    const handlers = { onStale: vi.fn(), onRefused: vi.fn(), onState: vi.fn() };
     return {
-      told,
-      drafts: new DraftSaver({ place: 'link', lease: 'one', version, save, ...told }),
+      handlers,
+      drafts: new DraftSaver({ place: 'link', lease: 'one', version, save, ...handlers }),
     };
   }
 
   it('saves the last of many changes once, and keeps a copy at once', async () => {
     const save = vi.fn().mockResolvedValue(undefined);
-    const { drafts, told } = saver(save);
+    const { drafts, handlers } = saver(save);
     drafts.changed(work({ ...stored }));
     drafts.changed(work(mine));
     expect(await localDraft('link')).toMatchObject({ lease: 'one', version: 3, ...mine });
     await vi.runAllTimersAsync();
     expect(save.mock.calls).toEqual([[{ version: 4, ...mine }]]);
     expect((await localDraft('link'))?.version).toBe(4);
-    expect(told.onState).toHaveBeenLastCalledWith('saved');
+    expect(handlers.onState).toHaveBeenLastCalledWith('saved');
     await drafts.forget();
     expect(await localDraft('link')).toBeNull();
   });
@@ -64,28 +64,28 @@ describe('DraftSaver', () => {
   it('tries again by itself when the connection was lost', async () => {
     const save = vi.fn().mockRejectedValueOnce(new ApiError('network', 0, 'offline'));
     save.mockResolvedValue(undefined);
-    const { drafts, told } = saver(save);
+    const { drafts, handlers } = saver(save);
     drafts.changed(work(mine));
     await vi.advanceTimersByTimeAsync(650);
-    expect(told.onState).toHaveBeenLastCalledWith('local');
+    expect(handlers.onState).toHaveBeenLastCalledWith('local');
     await vi.runAllTimersAsync();
     expect(save).toHaveBeenCalledTimes(2);
-    expect(told.onState).toHaveBeenLastCalledWith('saved');
+    expect(handlers.onState).toHaveBeenLastCalledWith('saved');
   });
 
   it('asks for the newer draft of another device, and tells of a refusal', async () => {
     const save = vi.fn().mockRejectedValueOnce(new ApiError('stale_draft', 409, 'newer'));
     save.mockRejectedValue(new ApiError('lease_not_found', 404, 'gone'));
-    const { drafts, told } = saver(save);
+    const { drafts, handlers } = saver(save);
     drafts.changed(work(mine));
     await vi.runAllTimersAsync();
-    expect(told.onStale).toHaveBeenCalledOnce();
+    expect(handlers.onStale).toHaveBeenCalledOnce();
     expect((await localDraft('link'))?.version).toBe(3);
     drafts.heard(7, stored);
     drafts.changed(work({ ...stored }));
     await vi.runAllTimersAsync();
     expect(save).toHaveBeenLastCalledWith({ version: 8, ...stored });
-    expect(told.onRefused).toHaveBeenCalledOnce();
+    expect(handlers.onRefused).toHaveBeenCalledOnce();
   });
 
   it('sends nothing once closed', async () => {

@@ -3,7 +3,7 @@ import { Ending } from './ending.svelte';
 import type { Page } from './page.svelte';
 
 const ADDRESS = 'https://app.prolific.test/submissions/complete?cc=C';
-const told: string[] = [];
+const calls: string[] = [];
 let isHeard = true;
 
 const page = {
@@ -11,7 +11,7 @@ const page = {
     await action();
     return isHeard;
   },
-  call: () => Promise.resolve(void told.push('heard')),
+  call: () => Promise.resolve(void calls.push('heard')),
 } as unknown as Page;
 
 function ending(): Ending {
@@ -22,8 +22,8 @@ function ending(): Ending {
 describe('submitting on the platform', () => {
   beforeEach(() => {
     vi.useFakeTimers();
-    vi.stubGlobal('location', { assign: (address: string) => told.push(address) });
-    told.length = 0;
+    vi.stubGlobal('location', { assign: (address: string) => calls.push(address) });
+    calls.length = 0;
     isHeard = true;
   });
   afterEach(() => {
@@ -34,7 +34,7 @@ describe('submitting on the platform', () => {
   it('tells our own server first, and leaves once however often the button is used', async () => {
     const one = ending();
     await Promise.all([one.send(), one.send()]);
-    expect(told).toEqual(['heard', ADDRESS]);
+    expect(calls).toEqual(['heard', ADDRESS]);
     expect(one.state).toBe('busy');
   });
 
@@ -46,14 +46,14 @@ describe('submitting on the platform', () => {
     vi.advanceTimersByTime(200);
     expect(one.state).toBe('late');
     await one.send();
-    expect(told.filter((what) => what === ADDRESS)).toHaveLength(2);
+    expect(calls.filter((what) => what === ADDRESS)).toHaveLength(2);
   });
 
   it('stays on the page where our own server does not hear of it', async () => {
     isHeard = false;
     const one = ending();
     await one.send();
-    expect(told).not.toContain(ADDRESS);
+    expect(calls).not.toContain(ADDRESS);
     expect(one.state).toBe('late');
   });
 });

@@ -70,10 +70,10 @@ describe('the components', () => {
       )
         .replace(/\(Ctrl[^)]*\)/g, '')
         .replace(/\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}/g, '');
-      const said = markup.replace(/<(?:[^<>"]|"[^"]*")*>/g, ' ').match(/\p{Letter}{2,}/gu) ?? [];
+      const words = markup.replace(/<(?:[^<>"]|"[^"]*")*>/g, ' ').match(/\p{Letter}{2,}/gu) ?? [];
       const attributes =
         markup.match(/(?:aria-label|title|placeholder|alt)="[^"]*\p{Letter}[^"]*"/gu) ?? [];
-      expect([...said, ...attributes]).toEqual([]);
+      expect([...words, ...attributes]).toEqual([]);
     },
   );
 

@@ -30,7 +30,12 @@ function anAttribute(index: number, low: string[], high: string[]): Attribute {
 }
 
 function clustersOf(...words: string[][]): Attribute['clusters'] {
-  return words.map((said) => ({ size: 3, silhouette: 0.5, words: said, images: [] }));
+  return words.map((clusterWords) => ({
+    size: 3,
+    silhouette: 0.5,
+    words: clusterWords,
+    images: [],
+  }));
 }
 
 const SEX = anAttribute(0, ['men', 'guys'], ['women']);

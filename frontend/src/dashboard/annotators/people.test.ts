@@ -3,10 +3,10 @@ import { forgottenText, keptText } from './people';
 
 it('what is kept is told, with how many are not settled and until when', () => {
   expect(keptText({ people: 0, unsettled: 0, until: null })).toBe('No identities are stored.');
-  const told = keptText({ people: 1200, unsettled: 3, until: '2027-01-02T10:00:00Z' });
-  expect(told).toContain('of 1,200 people is stored');
-  expect(told).toContain('3 of them still have open work or payments.');
-  expect(told).toContain('forgotten automatically after 2027-01-02.');
+  const text = keptText({ people: 1200, unsettled: 3, until: '2027-01-02T10:00:00Z' });
+  expect(text).toContain('of 1,200 people is stored');
+  expect(text).toContain('3 of them still have open work or payments.');
+  expect(text).toContain('forgotten automatically after 2027-01-02.');
   expect(keptText({ people: 1, unsettled: 0, until: null })).not.toContain('still have open work');
 });
 

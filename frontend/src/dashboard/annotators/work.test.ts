@@ -45,7 +45,7 @@ const column = (id: string) => COLUMNS.find((one) => one.id === id);
 
 test('what is known from answers and from the model stands in one row', () => {
   const work = joined(SCORES, [TOLD]);
-  expect(work.map(({ told }) => told?.n_groups ?? null)).toEqual([null, null, 2.5]);
+  expect(work.map(({ estimates }) => estimates?.n_groups ?? null)).toEqual([null, null, 2.5]);
 });
 
 test('suspect ones come first, a column sorts, and what is not known comes last', () => {

@@ -6,7 +6,7 @@ import { byConcern } from './quality';
 export interface Work {
   score: AnnotatorScore;
   /** What the shown model tells; null for one that tells nothing of them. */
-  told: AnnotatorInsight | null;
+  estimates: AnnotatorInsight | null;
 }
 
 export interface Column {
@@ -28,21 +28,21 @@ export const COLUMNS: readonly Column[] = [
     id: 'groups',
     name: 'Groups',
     about: 'Mean number of groups: few means coarse distinctions, many means fine ones.',
-    value: ({ told }) => told?.n_groups ?? null,
+    value: ({ estimates }) => estimates?.n_groups ?? null,
   },
   {
     id: 'detail',
     name: 'Fine',
     about:
       'Level of detail: share of answers that group finely where a coarser grouping is possible.',
-    value: ({ told }) => told?.detail ?? null,
+    value: ({ estimates }) => estimates?.detail ?? null,
   },
   {
     id: 'agreement',
     name: 'Model',
     about:
       'Agreement with the model once it is known which attribute an answer is about: 1 is complete, 0 is chance (Cohen’s kappa).',
-    value: ({ told }) => told?.agreement ?? null,
+    value: ({ estimates }) => estimates?.agreement ?? null,
   },
   {
     id: 'consensus',
@@ -67,13 +67,13 @@ export const COLUMNS: readonly Column[] = [
     id: 'consistency',
     name: 'Consistent',
     about: 'Agreement with themselves on pairs of images that they judged more than once (kappa).',
-    value: ({ told }) => told?.consistency ?? null,
+    value: ({ estimates }) => estimates?.consistency ?? null,
   },
   {
     id: 'careless',
     name: 'Careless',
     about: 'Share of answers that are about none of the attributes.',
-    value: ({ told }) => told?.carelessness ?? null,
+    value: ({ estimates }) => estimates?.carelessness ?? null,
   },
   {
     id: 'seconds',
@@ -129,10 +129,10 @@ export function barsOf(insight: Pick<Insight, 'attributes' | 'annotators'> | nul
 
 export function joined(
   scores: readonly AnnotatorScore[],
-  told: readonly AnnotatorInsight[],
+  estimates: readonly AnnotatorInsight[],
 ): Work[] {
-  const known = new Map(told.map((one) => [one.annotator, one]));
-  return scores.map((score) => ({ score, told: known.get(score.annotator) ?? null }));
+  const known = new Map(estimates.map((one) => [one.annotator, one]));
+  return scores.map((score) => ({ score, estimates: known.get(score.annotator) ?? null }));
 }
 
 /** By a column, the largest first; without one those to look at first. */

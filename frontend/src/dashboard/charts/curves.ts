@@ -4,7 +4,7 @@ import { metricName } from '../metrics';
 import { PALETTE } from '../../lib/palette';
 import type { Point, Series } from '../../lib/scale';
 
-type Told = Pick<Progress, 'models' | 'outlook'>;
+type LearningProgress = Pick<Progress, 'models' | 'outlook'>;
 
 export interface Curve {
   title: string;
@@ -104,8 +104,8 @@ const PLANS: Plan[] = [
 ];
 
 /** Those that the models have figures for. */
-export function curvesOf(told: Told): Curve[] {
-  const label = told.models.some(({ has_labels }) => has_labels);
+export function curvesOf(progress: LearningProgress): Curve[] {
+  const label = progress.models.some(({ has_labels }) => has_labels);
   const plans = PLANS.filter(({ votes = label }) => votes === label);
   return plans
     .map(({ title, about, unit = 'share', metrics }): Curve => ({
@@ -113,13 +113,13 @@ export function curvesOf(told: Told): Curve[] {
       about,
       unit,
       series: metrics
-        .map((metric, k) => seriesOf(told, metric, PALETTE[k] ?? ''))
+        .map((metric, k) => seriesOf(progress, metric, PALETTE[k] ?? ''))
         .filter(({ points }) => points.length > 0),
     }))
     .filter(({ series }) => series.length > 0);
 }
 
-function seriesOf({ models, outlook }: Told, metric: string, colour: string): Series {
+function seriesOf({ models, outlook }: LearningProgress, metric: string, colour: string): Series {
   const points = models.flatMap(({ n_answers, metrics }) => {
     const value = metrics[metric];
     return value === undefined
@@ -140,7 +140,7 @@ function seriesOf({ models, outlook }: Told, metric: string, colour: string): Se
 function aheadOf(
   metric: string,
   points: readonly Point[],
-  outlook: Told['outlook'],
+  outlook: LearningProgress['outlook'],
 ): Point | undefined {
   const last = points.at(-1);
   if (!last) return undefined;

@@ -24,7 +24,7 @@ export function queryOf({ order, cluster, asked }: Filter, after: string | null)
 }
 
 export class OwnMemberships {
-  told = $state.raw<OwnClusters | null>(null);
+  summary = $state.raw<OwnClusters | null>(null);
   members = $state.raw<Membership[]>([]);
   filter = $state.raw<Filter>({ order: 'uncertain', cluster: null, asked: null });
   next = $state.raw<string | null>(null);
@@ -39,11 +39,11 @@ export class OwnMemberships {
     if (version === this.version) return;
     this.version = version;
     const api = (this.api = modelApi(this.campaignId, version));
-    this.told = null;
+    this.summary = null;
     this.members = [];
-    const told = await this.request.run(() => reply(api.GET('/own-clusters')));
-    if (!told || api !== this.api) return;
-    this.told = told as OwnClusters;
+    const summary = await this.request.run(() => reply(api.GET('/own-clusters')));
+    if (!summary || api !== this.api) return;
+    this.summary = summary as OwnClusters;
     // A cluster of another model is not one of this.
     await this.choose({ cluster: null });
   }
@@ -52,8 +52,8 @@ export class OwnMemberships {
   async refresh(): Promise<void> {
     const { api } = this;
     if (!api) return;
-    const told = await this.request.run(() => reply(api.GET('/own-clusters')));
-    if (told && api === this.api) this.told = told as OwnClusters;
+    const summary = await this.request.run(() => reply(api.GET('/own-clusters')));
+    if (summary && api === this.api) this.summary = summary as OwnClusters;
   }
 
   async choose(changes: Partial<Filter>): Promise<void> {

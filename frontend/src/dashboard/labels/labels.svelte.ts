@@ -5,7 +5,7 @@ import { RequestState } from '../../lib/request.svelte';
 import { queryOf, type Filter } from './labels';
 
 export class Labelled {
-  told = $state.raw<LabelQuality | null>(null);
+  quality = $state.raw<LabelQuality | null>(null);
   images = $state.raw<Label[]>([]);
   filter = $state.raw<Filter>({ tab: 'ranked', asked: null });
   next = $state.raw<string | null>(null);
@@ -22,10 +22,10 @@ export class Labelled {
     if (version === this.version) return;
     this.version = version;
     const api = (this.api = modelApi(this.campaignId, version));
-    const told = await this.request.run(() => reply(api.GET('/label-quality')));
+    const quality = await this.request.run(() => reply(api.GET('/label-quality')));
     if (api !== this.api) return;
-    this.told = told ?? null;
-    if (told) await this.choose({});
+    this.quality = quality ?? null;
+    if (quality) await this.choose({});
   }
 
   async choose(changes: Partial<Filter>): Promise<void> {

@@ -27,11 +27,11 @@ export function queryOf({ tab, asked }: Filter, after: string | null) {
 }
 
 /** Tabs with what they show, and how many images that is. */
-export function tabsOf(told: LabelQuality): { tab: Tab; name: string; count: number }[] {
+export function tabsOf(quality: LabelQuality): { tab: Tab; name: string; count: number }[] {
   return [
-    { tab: 'ranked', name: 'Ranked', count: told.n_images },
-    { tab: 'contested', name: 'Contested', count: told.n_contested },
-    { tab: 'no', name: 'No', count: told.n_images - told.n_yes },
+    { tab: 'ranked', name: 'Ranked', count: quality.n_images },
+    { tab: 'contested', name: 'Contested', count: quality.n_contested },
+    { tab: 'no', name: 'No', count: quality.n_images - quality.n_yes },
   ];
 }
 
@@ -62,8 +62,8 @@ export function votesText({ yes, no, unsure }: Pick<Label, 'yes' | 'no' | 'unsur
     [no, 'no'],
     [unsure, 'unsure'],
   ] as const;
-  const told = counts.filter(([count]) => count > 0).map(([count, vote]) => `${count} ${vote}`);
-  return told.length > 0 ? told.join(' · ') : 'no votes';
+  const counted = counts.filter(([count]) => count > 0).map(([count, vote]) => `${count} ${vote}`);
+  return counted.length > 0 ? counted.join(' · ') : 'no votes';
 }
 
 /** What each way of reading says of an image: the probability of yes. */

@@ -61,7 +61,7 @@ function valuesOf(values: string[], codes: number[], n: number, none: string): C
   const rest = values.length - shown.length;
   const colours = [...paletteOf(labels), ...PALETTE.slice(labels.length)];
   labels.length = N_VALUES;
-  return told([...colours, OTHERS], [...labels, `${rest} others`], slotOf, codes, n, none);
+  return slotColouring([...colours, OTHERS], [...labels, `${rest} others`], slotOf, codes, n, none);
 }
 
 function rampOf(numbers: number[], codes: number[], n: number, none: string): Colouring {
@@ -72,11 +72,11 @@ function rampOf(numbers: number[], codes: number[], n: number, none: string): Co
   );
   const at = (k: number) => Number((low + k * step).toPrecision(3)).toString();
   const labels = RAMP.map((_, k) => `${at(k)} – ${at(k + 1)}`);
-  return told(RAMP, labels, slotOf, codes, n, none);
+  return slotColouring(RAMP, labels, slotOf, codes, n, none);
 }
 
 /** `slotOf`: of each value; the slot after the last colour is for images without a value. */
-function told(
+function slotColouring(
   colours: readonly string[],
   labels: (string | undefined)[],
   slotOf: Uint8Array,

@@ -25,8 +25,8 @@ export function makeProgram(
   gl.linkProgram(program);
   if (!gl.getProgramParameter(program, gl.LINK_STATUS)) {
     const shaders = gl.getAttachedShaders(program) ?? [];
-    const said = shaders.map((one) => gl.getShaderInfoLog(one)).join(' ');
-    throw new Error(`Shaders cannot be used: ${said} ${gl.getProgramInfoLog(program)}`);
+    const logs = shaders.map((one) => gl.getShaderInfoLog(one)).join(' ');
+    throw new Error(`Shaders cannot be used: ${logs} ${gl.getProgramInfoLog(program)}`);
   }
   const places = new Map<string, WebGLUniformLocation | null>();
   return {

@@ -85,6 +85,6 @@ it('the history of a payment is told in words', () => {
     { at: '2026-11-21T12:00:00Z', attempt: 1, said: 'The server did not answer.' },
     { at: '2026-11-21T12:01:00Z', attempt: 2, said: 'done' },
   ];
-  const told = historyOf({ history } as unknown as Payment);
-  expect(told.map(({ said }) => said)).toEqual(['The server did not answer.', 'Paid.']);
+  const attempts = historyOf({ history } as unknown as Payment);
+  expect(attempts.map(({ message }) => message)).toEqual(['The server did not answer.', 'Paid.']);
 });

@@ -59,9 +59,9 @@ export function agreement(
 }
 
 /** What every attempt came to. */
-export function historyOf(payment: Payment): { at: string; said: string }[] {
+export function historyOf(payment: Payment): { at: string; message: string }[] {
   return payment.history.map((one) => ({
     at: String(one['at'] ?? payment.created_at),
-    said: one['said'] === 'done' ? 'Paid.' : String(one['said'] ?? ''),
+    message: one['said'] === 'done' ? 'Paid.' : String(one['said'] ?? ''),
   }));
 }
