@@ -24,8 +24,8 @@ def upload(client: TestClient, collection: Collection, seeds: range) -> dict[str
     assert reply.status_code == 200, reply.text
     report = reply.json()
     return {
-        "added": [one["filename"] for one in report["added"]],
-        "refused": [one["reason"] for one in report["rejected"]],
+        "added": [file["filename"] for file in report["added"]],
+        "refused": [file["reason"] for file in report["rejected"]],
     }
 
 

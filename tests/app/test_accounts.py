@@ -76,8 +76,8 @@ def test_a_password_signs_in_and_a_wrong_one_tells_nothing(client: TestClient) -
     with_password(client)
     wrong, unknown = enter(client, "wrong"), enter(client, PASSWORD, "bob@example.org")
     assert wrong.status_code == unknown.status_code == 403
-    said = [re.findall("<p class=.alert.*</p>", one.text) for one in (wrong, unknown)]
-    assert said[0] == said[1] != []
+    alerts = [re.findall("<p class=.alert.*</p>", reply.text) for reply in (wrong, unknown)]
+    assert alerts[0] == alerts[1] != []
     assert not is_in(client)
     assert enter(client, PASSWORD).status_code == 303
     assert is_in(client)
@@ -165,9 +165,9 @@ def test_attempts_are_limited_without_valkey_too(
 
 def a_token(client: TestClient, scope: str, days: str = "") -> dict[str, str]:
     page = client.post("/account/tokens", data={"name": "robot", "scope": scope, "days": days})
-    found = re.search(r'value="(lw_[^"]+)"', page.text)
-    assert found, page.text
-    return {"Authorization": f"Bearer {found.group(1)}"}
+    match = re.search(r'value="(lw_[^"]+)"', page.text)
+    assert match, page.text
+    return {"Authorization": f"Bearer {match.group(1)}"}
 
 
 def test_tokens_read_or_write_until_they_are_revoked(client: TestClient) -> None:
@@ -318,7 +318,7 @@ def test_a_shared_campaign_is_looked_at_or_worked_on(client: TestClient) -> None
         assert other.get(address).status_code == 200
         assert other.get(f"/campaigns/{campaign.id}").status_code == 200
         assert other.get(f"{address}/annotators").status_code == 200
-        assert [one["id"] for one in other.get("/api/v1/campaigns").json()["items"]] == [
+        assert [item["id"] for item in other.get("/api/v1/campaigns").json()["items"]] == [
             str(campaign.id)
         ]
         for refused in (
@@ -425,8 +425,8 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient, by: str
                  f"/collections/{campaign.collection_id}",
                  f"/collections/{campaign.collection_id}/delete"):  # fmt: skip
         assert client.get(page).status_code == 404
-    for deed in ("ping", "disable", "secret", "delete", f"deliveries/{values['delivery_id']}"):
-        assert client.post(f"/account/webhooks/{webhook.id}/{deed}").status_code == 404
+    for action in ("ping", "disable", "secret", "delete", f"deliveries/{values['delivery_id']}"):
+        assert client.post(f"/account/webhooks/{webhook.id}/{action}").status_code == 404
     assert "example.org/hook" not in client.get("/account/webhooks").text
     form = {"url": "https://example.org/x", "events": "job.failed", "campaign": str(campaign.id)}
     assert client.post("/account/webhooks", data=form).status_code == 404
@@ -434,16 +434,16 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient, by: str
 
 def test_an_annotators_token_opens_nothing_of_others(client: TestClient) -> None:
     first, second = a_campaign(), a_campaign(an_account("two@example.org"))
-    one, two = a_session(client, first), a_session(client, second, "annotator-000002")
-    lease = a_lease(client, two)
+    intruder, holder = a_session(client, first), a_session(client, second, "annotator-000002")
+    lease = a_lease(client, holder)
     for reply in (
-        submit(client, one, lease),
-        client.get(f"/api/v1/annotate/leases/{lease['id']}/images/small", headers=one),
-        client.post(f"/api/v1/annotate/leases/{lease['id']}/return", headers=one),
-        client.get(f"/api/v1/annotate/leases/{uuid.uuid4()}/images/small", headers=one),
+        submit(client, intruder, lease),
+        client.get(f"/api/v1/annotate/leases/{lease['id']}/images/small", headers=intruder),
+        client.post(f"/api/v1/annotate/leases/{lease['id']}/return", headers=intruder),
+        client.get(f"/api/v1/annotate/leases/{uuid.uuid4()}/images/small", headers=intruder),
     ):
         assert reply.status_code == 404
-    assert client.get("/api/v1/campaigns", headers=one).status_code == 401
+    assert client.get("/api/v1/campaigns", headers=intruder).status_code == 401
 
 
 def test_a_link_signs_in_once(client: TestClient) -> None:

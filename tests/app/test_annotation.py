@@ -325,7 +325,10 @@ def test_an_answer_counts_where_its_lease_has_gone_meanwhile(client: TestClient)
             wait_until("the answer to wait for its row", lambda: waiting() == 1)
         assert sending.result().json()["status"] == "stored"
     with transaction() as session:
-        counted = {one.id: one.n_answered for one in session.scalars(select(Assignment))}
+        counted = {
+            assignment.id: assignment.n_answered
+            for assignment in session.scalars(select(Assignment))
+        }
     assert counted == {left: 0, later.id: 1}
 
 

@@ -85,7 +85,7 @@ def test_a_try_that_is_sent_again_counts_once(client: TestClient) -> None:
     for tries in range(2):
         shown = client.get("/api/v1/annotate/practice", headers=who).json()
         assert shown["tries"] == tries
-        images = [one["image"] for one in shown["images"]]
+        images = [image["image"] for image in shown["images"]]
         body = {"images": images, "groups": [0] * len(images), "number": 0, "tries": tries}
         replies = [
             client.post("/api/v1/annotate/practice", json=body, headers=who) for _ in range(2)
@@ -252,7 +252,7 @@ def test_remarks_are_kept_and_broken_images_are_not_learned_from(client: TestCli
     image = lease["images"][2]["image"]
     body = {"kind": "broken_image", "lease_id": lease["id"], "image": image}
     assert client.post("/api/v1/annotate/remarks", json=body, headers=who).status_code == 204
-    other = next(k for k in range(30) if k not in [one["image"] for one in lease["images"]])
+    other = next(k for k in range(30) if k not in [shown["image"] for shown in lease["images"]])
     refused = client.post("/api/v1/annotate/remarks", json={**body, "image": other}, headers=who)
     assert refused.json()["code"] == "unknown_images"
     refused = submit(client, who, lease, unseen=[other])
@@ -264,8 +264,8 @@ def test_remarks_are_kept_and_broken_images_are_not_learned_from(client: TestCli
     assert image not in data.rounds[0].images
     assert (data.rounds[0].images >= 0).sum() == 5
     sign_in(client, owner)
-    (told,) = client.get(f"/api/v1/campaigns/{campaign.id}/remarks").json()["items"]
-    assert (told["kind"], told["image"], told["annotator"]) == ("broken_image", image, 0)
+    (remark,) = client.get(f"/api/v1/campaigns/{campaign.id}/remarks").json()["items"]
+    assert (remark["kind"], remark["image"], remark["annotator"]) == ("broken_image", image, 0)
 
 
 def test_the_grid_ahead_is_the_next_one(client: TestClient) -> None:
@@ -314,7 +314,7 @@ def test_all_images_of_a_grid_come_in_one_reply(client: TestClient) -> None:
         pictures.append(bundle[4 : 4 + length])
         bundle = bundle[4 + length :]
     assert len(pictures) == len(lease["images"])
-    assert all(one[:4] == b"RIFF" for one in pictures)
+    assert all(picture[:4] == b"RIFF" for picture in pictures)
     assert client.get(f"{address}/huge", headers=who).status_code == 404
     stranger = a_session(client, campaign, "annotator-000002")
     assert client.get(f"{address}/small", headers=stranger).status_code == 404

@@ -26,7 +26,7 @@ from app.strategies.answer_attributes import (
 from learning.groupings import from_answers
 from testbed.builders import an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
-from tests.app.test_insight import INSIGHT, POOLED, a_told_campaign
+from tests.app.test_insight import INSIGHT, POOLED, a_campaign_with_model
 
 # Of the three answers that `answered` collects: attributes 0 and 2 are in use.
 PROBABILITY = np.array([[0.83, 0.0, 0.05], [0.1, 0.0, 0.7], [0.2, 0.0, 0.2]])
@@ -36,7 +36,7 @@ EXPECTED = [(0, 0.83), (2, 0.7), (None, 0.6)]
 def answered(client: TestClient, insight: dict[str, Any] | None = INSIGHT) -> Campaign:
     """A campaign with a model and three answers, one with an image that could not be seen."""
     owner = an_account()
-    campaign = a_told_campaign(owner, insight)
+    campaign = a_campaign_with_model(owner, insight)
     for n in range(3):
         who = a_session(client, campaign, f"annotator-{n:06d}")
         lease = a_lease(client, who)
@@ -70,8 +70,8 @@ def publish_attributes(campaign: Campaign, n_learned: int = 3) -> None:
             campaign.n_images,
             3,
         )
-        found = answer_attributes_of(PROBABILITY[:n_learned], [0, 2], answers)
-        put_object(f"{model.artifact_key}/{FILE}", found.to_bytes())
+        attributes = answer_attributes_of(PROBABILITY[:n_learned], [0, 2], answers)
+        put_object(f"{model.artifact_key}/{FILE}", attributes.to_bytes())
 
 
 def exported(client: TestClient, campaign: Campaign) -> list[tuple[Any, Any]]:
@@ -135,14 +135,14 @@ def test_an_answer_is_played_back_with_what_it_is_about(client: TestClient) -> N
     campaign = answered(client)
     publish_attributes(campaign)
     base = f"/api/v1/campaigns/{campaign.id}/answers"
-    answers = sorted(client.get(base).json()["items"], key=lambda one: one["submitted_at"])
-    found = [client.get(f"{base}/{one['id']}/attribute").json() for one in answers]
-    assert [(one["attribute"], one["probability"]) for one in found] == [
+    answers = sorted(client.get(base).json()["items"], key=lambda answer: answer["submitted_at"])
+    attributes = [client.get(f"{base}/{answer['id']}/attribute").json() for answer in answers]
+    assert [(attribute["attribute"], attribute["probability"]) for attribute in attributes] == [
         (number, pytest.approx(probability)) for number, probability in EXPECTED
     ]
-    assert [one["version"] for one in found] == [1, 1, 1]
-    assert found[0]["high"] == ["blue"]
-    assert not found[0]["overall"]
+    assert [attribute["version"] for attribute in attributes] == [1, 1, 1]
+    assert attributes[0]["high"] == ["blue"]
+    assert not attributes[0]["overall"]
     missing = client.get(f"{base}/{campaign.id}/attribute")
     assert missing.status_code == 404
 
@@ -151,16 +151,16 @@ def test_an_overall_similarity_is_said_to_be_one(client: TestClient) -> None:
     campaign = answered(client, POOLED)
     publish_attributes(campaign)
     base = f"/api/v1/campaigns/{campaign.id}/answers"
-    answers = sorted(client.get(base).json()["items"], key=lambda one: one["submitted_at"])
-    found = client.get(f"{base}/{answers[0]['id']}/attribute").json()
-    assert (found["attribute"], found["overall"]) == (0, True)
-    assert found["clusters"] == [["=owl", "round"], []]
+    answers = sorted(client.get(base).json()["items"], key=lambda answer: answer["submitted_at"])
+    attribute = client.get(f"{base}/{answers[0]['id']}/attribute").json()
+    assert (attribute["attribute"], attribute["overall"]) == (0, True)
+    assert attribute["clusters"] == [["=owl", "round"], []]
 
 
 def test_a_row_is_found_by_all_that_the_model_read_of_an_answer() -> None:
     answers = from_answers([[4, 2, 9], [4, 2]], [[0, 0, 1], [0, 0]], [1, 1], 10, 2)
-    found = answer_attributes_of(np.array([[0.9, 0.05], [0.1, 0.2]]), [0, 1], answers)
-    again = AnswerAttributes.from_bytes(found.to_bytes())
+    attributes = answer_attributes_of(np.array([[0.9, 0.05], [0.1, 0.2]]), [0, 1], answers)
+    again = AnswerAttributes.from_bytes(attributes.to_bytes())
     keys = [
         answer_key(1, [4, 2, 9], [0, 0, 1]),
         answer_key(1, [4, 2], [0, 0]),

@@ -67,44 +67,48 @@ def items(client: TestClient, address: str, limit: int = 2) -> list[dict[str, An
 def test_every_list_comes_in_pages(client: TestClient, owner: Account) -> None:
     campaign = a_campaign(owner, budget=20)
     base = f"/api/v1/campaigns/{campaign.id}"
-    told = []
+    grids = []
     for number in range(3):
         who = a_session(client, campaign, f"annotator-{number:06d}")
         lease = a_lease(client, who)
         assert submit(client, who, lease).status_code == 200
-        told.append([shown["image"] for shown in lease["images"]])
+        grids.append([shown["image"] for shown in lease["images"]])
         body = {"kind": "comment", "text": str(number)}
         client.post("/api/v1/annotate/remarks", json=body, headers=who)
     for email in ("b@example.org", "a@example.org", "c@example.org"):
         an_account(email)
         client.put(f"{base}/shares", json={"email": email, "access": "view"})
     answers = items(client, f"{base}/answers")
-    assert [sorted(one["images"]) for one in answers] == [sorted(images) for images in told]
+    assert [sorted(answer["images"]) for answer in answers] == [sorted(images) for images in grids]
     newest = items(client, f"{base}/answers?order=newest")
-    assert [one["id"] for one in newest] == [one["id"] for one in reversed(answers)]
-    assert [one["annotator"] for one in items(client, f"{base}/answers?annotator=1")] == [1]
+    assert [answer["id"] for answer in newest] == [answer["id"] for answer in reversed(answers)]
+    assert [answer["annotator"] for answer in items(client, f"{base}/answers?annotator=1")] == [1]
     assert len(items(client, f"{base}/answers?round=1&role=ask")) == 3
     assert items(client, f"{base}/answers?role=gold") == []
-    assert [one["annotator"] for one in items(client, f"{base}/annotators")] == [0, 1, 2]
-    assert [one["text"] for one in items(client, f"{base}/remarks")] == ["2", "1", "0"]
-    shared = [one["email"][0] for one in items(client, f"{base}/shares")]
+    assert [annotator["annotator"] for annotator in items(client, f"{base}/annotators")] == [
+        0,
+        1,
+        2,
+    ]
+    assert [remark["text"] for remark in items(client, f"{base}/remarks")] == ["2", "1", "0"]
+    shared = [share["email"][0] for share in items(client, f"{base}/shares")]
     assert shared == ["a", "b", "c"]
     images = items(client, f"/api/v1/collections/{campaign.collection_id}/images", 7)
-    assert [one["position"] for one in images] == list(range(30))
+    assert [image["position"] for image in images] == list(range(30))
     assert images[3]["sha256"] == hashlib.sha256(a_png(3)).hexdigest()
 
 
 def test_a_list_that_grows_and_shrinks_repeats_and_hides_nothing(
     client: TestClient, owner: Account
 ) -> None:
-    made = [a_named_collection(owner, f"{number}") for number in range(5)]
+    created = [a_named_collection(owner, f"{number}") for number in range(5)]
     pages = walk(client, "/api/v1/collections", 2)
     assert names(next(pages)) == ["4", "3"]
     a_named_collection(owner, "new")
     with transaction() as session:
         # The row that the cursor stands on, and one that was not shown yet.
-        session.delete(session.get_one(Collection, made[3].id))
-        session.delete(session.get_one(Collection, made[2].id))
+        session.delete(session.get_one(Collection, created[3].id))
+        session.delete(session.get_one(Collection, created[2].id))
     assert [names(page) for page in pages] == [["1", "0"]]
     assert len(items(client, "/api/v1/collections")) == 4
 
@@ -225,8 +229,8 @@ def test_of_many_at_once_one_is_done(client: TestClient) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         replies = list(pool.map(send, range(8)))
-    done = {told for status, told in replies if status == 201}
-    refused = {told for status, told in replies if status == 409}
+    done = {collection_id for status, collection_id in replies if status == 201}
+    refused = {code for status, code in replies if status == 409}
     assert len(done) == 1
     assert refused <= {"idempotency_key_in_flight"}
     assert len(replies) == sum(status in (201, 409) for status, _ in replies)
@@ -340,16 +344,18 @@ def test_neighbours_are_found_by_position_hash_and_file_name(
     a_published_model(campaign, 2, newer)
     sha256 = hashlib.sha256(a_png(7)).hexdigest()
     for query in ("image=7", f"sha256={sha256.upper()}", "filename=image-007.png"):
-        told = client.get(f"{base}?{query}&k=5").json()
+        payload = client.get(f"{base}?{query}&k=5").json()
         distances = np.linalg.norm(newer - newer[7], axis=1)
         expected = np.argsort(distances)[1:6]
-        assert (told["image"], told["version"]) == (7, 2)
-        assert [near["image"] for near in told["neighbours"]] == expected.tolist()
+        assert (payload["image"], payload["version"]) == (7, 2)
+        assert [near["image"] for near in payload["neighbours"]] == expected.tolist()
         np.testing.assert_allclose(
-            [near["distance"] for near in told["neighbours"]], distances[expected], rtol=1e-5
+            [near["distance"] for near in payload["neighbours"]], distances[expected], rtol=1e-5
         )
-    told = client.get(f"{base}?image=7&k=1&version=1").json()
-    assert told["neighbours"][0]["image"] == np.argsort(np.linalg.norm(older - older[7], axis=1))[1]
+    payload = client.get(f"{base}?image=7&k=1&version=1").json()
+    assert (
+        payload["neighbours"][0]["image"] == np.argsort(np.linalg.norm(older - older[7], axis=1))[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -423,7 +429,7 @@ def test_yes_and_no_are_true_and_false(client: TestClient, owner: Account, enabl
     address = f"/api/v1/webhooks/{a_webhook(owner).id}"
     reply = client.patch(address, json={"enabled": enabled})
     assert reply.status_code == 422
-    assert [one["where"] for one in reply.json()["errors"]] == ["body.enabled"]
+    assert [error["where"] for error in reply.json()["errors"]] == ["body.enabled"]
     assert client.get(address).json()["enabled"] is True
 
 
@@ -440,8 +446,8 @@ def test_a_body_that_does_not_fit_names_its_fields(client: TestClient) -> None:
 
 
 def document(client: TestClient) -> dict[str, Any]:
-    found: dict[str, Any] = client.get("/api/v1/openapi.json").json()
-    return found
+    schema: dict[str, Any] = client.get("/api/v1/openapi.json").json()
+    return schema
 
 
 def operations(client: TestClient) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -477,7 +483,7 @@ def test_every_post_of_requesters_takes_an_idempotency_key(client: TestClient) -
     """Routers of the API are made with `api_router`."""
     for path, method, operation in operations(client):
         if method == "post" and not path.startswith("/api/v1/annotate"):
-            taken = {one["name"].lower() for one in operation.get("parameters", [])}
+            taken = {parameter["name"].lower() for parameter in operation.get("parameters", [])}
             assert "idempotency-key" in taken, path
 
 

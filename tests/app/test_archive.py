@@ -88,12 +88,14 @@ def pages_of(client: TestClient, campaign_id: str) -> dict[str, Any]:
     paths = ["", "/progress", "/models/1/map", "/models/1/neighbours?image=7&k=5",
              "/models/1/insight", "/annotators", "/answers?annotator=0&replay=true",
              "/remarks"]  # fmt: skip
-    found = {path: client.get(base + path) for path in paths}
-    for one in client.get(f"{base}/exports").json()["files"]:
-        if one["group"] != "everything":
-            found[one["file"]] = client.get(f"{base}/export/{one['file']}")
-    assert {path: reply.status_code for path, reply in found.items() if not reply.is_success} == {}
-    return {path: _without_names(path, reply.content) for path, reply in found.items()}
+    replies = {path: client.get(base + path) for path in paths}
+    for file in client.get(f"{base}/exports").json()["files"]:
+        if file["group"] != "everything":
+            replies[file["file"]] = client.get(f"{base}/export/{file['file']}")
+    assert {
+        path: reply.status_code for path, reply in replies.items() if not reply.is_success
+    } == {}
+    return {path: _without_names(path, reply.content) for path, reply in replies.items()}
 
 
 def _without_names(path: str, content: bytes) -> Any:
@@ -143,8 +145,8 @@ def test_a_running_campaign_comes_back_paused_with_its_own_link_and_can_go_on(
         "Campaign (imported)",
         3,
     )
-    links = {client.get(f"/api/v1/campaigns/{one}").json()["annotator_link"]
-             for one in (campaign.id, first["id"], second["id"])}  # fmt: skip
+    links = {client.get(f"/api/v1/campaigns/{campaign_id}").json()["annotator_link"]
+             for campaign_id in (campaign.id, first["id"], second["id"])}  # fmt: skip
     assert len(links) == 3
     assert client.post(f"/api/v1/campaigns/{first['id']}/actions/resume").status_code == 200
     with transaction() as session:
@@ -214,7 +216,7 @@ def test_a_campaign_takes_along_only_the_images_that_it_asks_about(client: TestC
     assert sum(name.startswith("images/") for name in members) == 24
     assert json.loads(members["tables/collection.jsonl"])["n_images"] == 12
     grids = map(json.loads, members["tables/grid.jsonl"].splitlines())
-    assert [one["images"] for one in grids if one["role"] == "gold"] == [[*range(6)]]
+    assert [grid["images"] for grid in grids if grid["role"] == "gold"] == [[*range(6)]]
     copy = bring(client, archive)
     assert copy.status_code == 201, copy.text
 
@@ -236,8 +238,8 @@ def test_nobodys_identity_is_in_any_file(client: TestClient) -> None:
     campaign = a_played_campaign(client)
     plant_identities(campaign)
     base = f"/api/v1/campaigns/{campaign.id}"
-    files = {one["file"]: client.get(f"{base}/export/{one['file']}").content
-             for one in client.get(f"{base}/exports").json()["files"]}  # fmt: skip
+    files = {file["file"]: client.get(f"{base}/export/{file['file']}").content
+             for file in client.get(f"{base}/exports").json()["files"]}  # fmt: skip
     members = unpacked(files.pop("archive.zip"))
     assert members["tables/answer.jsonl"].count(b"\n") > 24
     with transaction() as session:
@@ -263,12 +265,12 @@ def test_every_table_of_a_campaign_is_archived_or_left_out_for_a_reason() -> Non
                    if _parents(table) & hanging} - hanging:  # fmt: skip
         hanging |= more
     assert hanging == kept
-    order = [one.name for one in ARCHIVED]
-    for one in ARCHIVED:
-        for column in one.columns:
+    order = [archived.name for archived in ARCHIVED]
+    for archived in ARCHIVED:
+        for column in archived.columns:
             parent = parent_of(column)
-            assert parent is not None or not column.foreign_keys, (one.name, column.key)
-            assert parent is None or order.index(parent.name) <= order.index(one.name)
+            assert parent is not None or not column.foreign_keys, (archived.name, column.key)
+            assert parent is None or order.index(parent.name) <= order.index(archived.name)
 
 
 def _parents(table: Table) -> set[str]:

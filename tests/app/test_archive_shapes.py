@@ -63,15 +63,15 @@ def test_lists_and_json_that_no_page_can_show_are_refused(client: TestClient) ->
 def test_every_column_of_json_is_held_to_what_it_is_declared_as(client: TestClient) -> None:
     """Whatever its declaration: a string is none of them, and a list of strings neither."""
     members = unpacked(archive_of(client, a_clustered_campaign(client, an_account())))
-    for one in ARCHIVED:
-        for column in one.columns:
+    for archived in ARCHIVED:
+        for column in archived.columns:
             if isinstance(column.type, JSONB):
-                reply = bring(client, with_json(members, one.name, column.key, '"x"'))
-                assert reply.status_code == 422, (one.name, column.key)
-                said = reply.json()["detail"]
-                assert f"The archive's {one.name} table contains {OTHER}" in said, (
+                reply = bring(client, with_json(members, archived.name, column.key, '"x"'))
+                assert reply.status_code == 422, (archived.name, column.key)
+                detail = reply.json()["detail"]
+                assert f"The archive's {archived.name} table contains {OTHER}" in detail, (
                     column.key,
-                    said,
+                    detail,
                 )
 
 

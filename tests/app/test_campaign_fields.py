@@ -63,9 +63,9 @@ def test_the_command_has_an_option_for_each_field(environment: dict[str, str]) -
     result = CliRunner().invoke(cli, ["campaign", "create", collection.name, *values])
     assert result.exit_code == 0, result.output
     with transaction() as session:
-        made = session.query(Campaign).one()
-    assert (made.grid_size, made.max_groups, made.reward_cents) == (6, 3, 150)
-    assert (made.rounds, made.budget) == (2, 100)
+        campaign = session.query(Campaign).one()
+    assert (campaign.grid_size, campaign.max_groups, campaign.reward_cents) == (6, 3, 150)
+    assert (campaign.rounds, campaign.budget) == (2, 100)
 
 
 def test_the_user_guide_shows_the_fields() -> None:

@@ -33,10 +33,10 @@ def test_defaults_come_from_kind_and_strategy(client: TestClient, owner: Account
     collection = a_collection(owner)
     reply = create(client, collection, kind="bins", strategy="crowdster", grid_size=None)
     assert reply.status_code == 201, reply.text
-    made = reply.json()
-    assert (made["grid_size"], made["max_groups"], made["rounds"]) == (20, 4, 5)
-    assert made["settings"]["beta"] == 4.0
-    assert reply.headers["location"] == f"/api/v1/campaigns/{made['id']}"
+    campaign = reply.json()
+    assert (campaign["grid_size"], campaign["max_groups"], campaign["rounds"]) == (20, 4, 5)
+    assert campaign["settings"]["beta"] == 4.0
+    assert reply.headers["location"] == f"/api/v1/campaigns/{campaign['id']}"
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,10 @@ def test_every_route_of_somebody_elses_campaign_is_not_found(
 def test_a_drafts_link_leads_nowhere_and_pages_carry_a_strict_policy(
     client: TestClient, owner: Account
 ) -> None:
-    made = create(client, a_collection(owner)).json()
-    path = made["annotator_link"].removeprefix("http://testserver")
+    campaign = create(client, a_collection(owner)).json()
+    path = campaign["annotator_link"].removeprefix("http://testserver")
     assert client.get(path).status_code == 404
-    act(client, made["id"], "start")
+    act(client, campaign["id"], "start")
     page = client.get(path)
     assert page.status_code == 200
     policy = page.headers["content-security-policy"]

@@ -52,12 +52,12 @@ LEARNED = learn(DATA)
 def named(learned: Learned) -> dict[str, int]:
     """Which attribute number goes by the words of colour, and which by those of size."""
     assert learned.insight is not None
-    found = {}
+    numbers = {}
     for attribute in learned.insight["attributes"]:
         words = {attribute["low"][0], attribute["high"][0]}
-        found["colour" if "red" in words else "size"] = attribute["index"]
+        numbers["colour" if "red" in words else "size"] = attribute["index"]
         assert words in ({"red", "blue"}, {"tiny", "huge"})
-    return found
+    return numbers
 
 
 def stored(learned: Learned, folder: Path, n_answers: int) -> PreviousModel:
@@ -73,9 +73,9 @@ def test_attributes_are_named_and_annotators_told_apart() -> None:
     assert LEARNED.insight is not None
     own = CROWD.preferences.argmax(axis=1)
     numbers = [named(LEARNED)[name] for name in TABLE]
-    for one in LEARNED.insight["annotators"]:
-        assert int(np.argmax(one["preference"])) == numbers[own[one["annotator"]]]
-        assert one["agreement"] > 0.6
+    for annotator in LEARNED.insight["annotators"]:
+        assert int(np.argmax(annotator["preference"])) == numbers[own[annotator["annotator"]]]
+        assert annotator["agreement"] > 0.6
 
 
 def test_what_is_shown_of_attributes_comes_with_its_certainty() -> None:
@@ -98,9 +98,9 @@ def test_what_is_shown_of_attributes_comes_with_its_certainty() -> None:
 def test_what_annotators_used_is_what_their_words_say() -> None:
     assert LEARNED.insight is not None
     colour, who = named(LEARNED)["colour"], DATA.all_answers.annotators
-    said = np.array([bool({"red", "blue"} & set(words)) for words in DATA.words])
+    about_colour = np.array([bool({"red", "blue"} & set(words)) for words in DATA.words])
     for annotator in LEARNED.insight["annotators"]:
-        own = said[who == annotator["annotator"]]
+        own = about_colour[who == annotator["annotator"]]
         # One answer of an annotator's fifteen may have groups that fit both.
         assert annotator["used"][colour] == pytest.approx(own.mean(), abs=0.07)
         error = own.std(ddof=1) / np.sqrt(len(own))
@@ -116,10 +116,13 @@ def test_each_answer_has_the_attribute_that_its_words_say() -> None:
             answers.annotators, answers.images, answers.groups, strict=True
         )
     ]
-    found = LEARNED.answer_attributes.find(keys)
-    said = [numbers["colour" if {"red", "blue"} & set(words) else "size"] for words in DATA.words]
+    attributes = LEARNED.answer_attributes.find(keys)
+    expected = [
+        numbers["colour" if {"red", "blue"} & set(words) else "size"] for words in DATA.words
+    ]
     agreeing = [
-        one is not None and one.attribute == own for one, own in zip(found, said, strict=True)
+        attribute is not None and attribute.attribute == own
+        for attribute, own in zip(attributes, expected, strict=True)
     ]
     assert np.mean(agreeing) > 0.95
 
@@ -209,7 +212,7 @@ def test_an_attribute_of_a_stray_answer_is_none() -> None:
         answers = some_data(n, seed=n)
         insight = learn(answers).insight
         assert insight is not None
-        assert all(one["share"] * n >= 3 for one in insight["attributes"])
+        assert all(attribute["share"] * n >= 3 for attribute in insight["attributes"])
 
 
 def test_attributes_keep_the_numbers_of_the_previous_model(
@@ -267,9 +270,9 @@ def test_the_published_network_asks_random_grids_for_uncertain_ones() -> None:
     grids = learn(DATA, n_dimensions=4, **settings).select_grids(40, 2)
     assert grids.images.shape == (40, SIZE)
     assert (grids.purposes.count("attribute"), grids.purposes.count("random")) == (20, 20)
-    one = learn(DATA, n_dimensions=4, focus=2, **settings).select_grids(40, 2)
-    assert {about for about in one.attributes if about is not None} == {2}
-    assert one.contents["focus"] == 2
+    focused = learn(DATA, n_dimensions=4, focus=2, **settings).select_grids(40, 2)
+    assert {about for about in focused.attributes if about is not None} == {2}
+    assert focused.contents["focus"] == 2
     blind = learn(DATA, n_dimensions=4, variant="annotator", **settings).select_grids(40, 2)
     assert set(blind.purposes) == {"random"}, "it has no context encoder to synthesize by"
 
@@ -302,7 +305,7 @@ def test_few_answers_and_no_words_are_no_trouble() -> None:
     )
     assert learned.select_grids(9, 2).images.shape == (9, SIZE)
     assert learned.insight is not None
-    assert all(one["low"] == [] for one in learned.insight["attributes"])
+    assert all(attribute["low"] == [] for attribute in learned.insight["attributes"])
     assert learned.metrics == {}
 
 

@@ -131,7 +131,7 @@ def test_more_budget_goes_on_after_the_end(client: TestClient) -> None:
     assert reloaded(campaign.id).state == "finished"
     with transaction() as session:
         rounds = session.scalars(select(Round).order_by(Round.number)).all()
-        assert [one.n_answers for one in rounds] == [6, 6, 4, 3, 3]
+        assert [row.n_answers for row in rounds] == [6, 6, 4, 3, 3]
         assert reloaded(campaign.id).n_answers == 22
 
 
@@ -318,6 +318,6 @@ def test_an_archived_draft_that_starts_is_listed_again(client: TestClient) -> No
     root = f"/api/v1/campaigns/{campaign.id}/actions"
     client.post(f"{root}/archive")
     assert client.post(f"{root}/start").is_success
-    assert [one["id"] for one in client.get("/api/v1/campaigns").json()["items"]] == [
+    assert [item["id"] for item in client.get("/api/v1/campaigns").json()["items"]] == [
         str(campaign.id)
     ]

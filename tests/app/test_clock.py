@@ -71,8 +71,8 @@ def sweep() -> int:
 def left(time: Any) -> timedelta:
     """How far ahead the only value of a column lies, by the database's clock."""
     with transaction() as session:
-        found: timedelta = session.execute(select(time - func.now())).scalar_one()
-        return found
+        remaining: timedelta = session.execute(select(time - func.now())).scalar_one()
+        return remaining
 
 
 def change(table: Any, **values: Any) -> None:
@@ -181,9 +181,9 @@ def ended(job: Job) -> None:
 
 @pytest.fixture
 def running(environment: dict[str, str]) -> Job:
-    found = claimed(a_job(a_campaign()))
-    assert found is not None
-    return found
+    job = claimed(a_job(a_campaign()))
+    assert job is not None
+    return job
 
 
 def test_a_training_goes_on_after_an_hour_back(running: Job) -> None:
@@ -323,11 +323,11 @@ def test_what_waits_to_be_sent_again_keeps_its_own_wait(
 @pytest.fixture
 def recruited(environment: dict[str, str]) -> Recruitment:
     owner = an_account()
-    made = a_recruitment(owner, a_campaign(owner))
-    a_payment(made, a_submission(made))
+    recruitment = a_recruitment(owner, a_campaign(owner))
+    a_payment(recruitment, a_submission(recruitment))
     with transaction() as session:
-        session.add(ChannelCall(recruitment_id=made.id, deed="publish"))
-    return made
+        session.add(ChannelCall(recruitment_id=recruitment.id, deed="publish"))
+    return recruitment
 
 
 @pytest.mark.parametrize("state", ["due", "running"])
@@ -350,8 +350,11 @@ def test_platforms_are_asked_no_hour_later(
     recruited: Recruitment, failures: int, longest: int
 ) -> None:
     with transaction() as session:
-        found = session.get_one(Recruitment, recruited.id)
-        found.poll_at, found.poll_failures = datetime.now(UTC) + timedelta(seconds=20), failures
+        recruitment = session.get_one(Recruitment, recruited.id)
+        recruitment.poll_at, recruitment.poll_failures = (
+            datetime.now(UTC) + timedelta(seconds=20),
+            failures,
+        )
     clock_was_set(BACK)
     sweep()
     with transaction() as session:

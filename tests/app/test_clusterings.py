@@ -44,7 +44,7 @@ def path_of(campaign: Campaign) -> str:
     return f"/api/v1/campaigns/{campaign.id}/models/1/clusterings"
 
 
-def made(client: TestClient, campaign: Campaign, **body: Any) -> dict[str, Any]:
+def create_clustering(client: TestClient, campaign: Campaign, **body: Any) -> dict[str, Any]:
     reply = client.post(path_of(campaign), json={"n_clusters": 3, **body})
     assert reply.status_code == 201, reply.text
     result: dict[str, Any] = reply.json()
@@ -55,28 +55,28 @@ def made(client: TestClient, campaign: Campaign, **body: Any) -> dict[str, Any]:
 def test_clusters_are_found_and_shown(
     client: TestClient, campaign: Campaign, algorithm: str
 ) -> None:
-    found = made(client, campaign, algorithm=algorithm)
-    assert found["labels"] == TRUE.tolist()
-    assert [one["size"] for one in found["clusters"]] == [15, 10, 5]
-    assert [one["index"] for one in found["clusters"]] == [0, 1, 2]
-    assert all(one["silhouette"] > 0.8 for one in found["clusters"])
+    clustering = create_clustering(client, campaign, algorithm=algorithm)
+    assert clustering["labels"] == TRUE.tolist()
+    assert [cluster["size"] for cluster in clustering["clusters"]] == [15, 10, 5]
+    assert [cluster["index"] for cluster in clustering["clusters"]] == [0, 1, 2]
+    assert all(cluster["silhouette"] > 0.8 for cluster in clustering["clusters"])
     centre = PLACES[TRUE == 0]
     far = np.linalg.norm(centre[:, None] - centre[None], axis=2).sum(axis=1)
-    assert found["clusters"][0]["images"][0]["image"] == int(far.argmin())
-    assert client.get(found["clusters"][2]["images"][0]["url"]).status_code == 200
+    assert clustering["clusters"][0]["images"][0]["image"] == int(far.argmin())
+    assert client.get(clustering["clusters"][2]["images"][0]["url"]).status_code == 200
     [listed] = client.get(path_of(campaign)).json()["items"]
-    assert listed == {name: found[name] for name in listed}
+    assert listed == {name: clustering[name] for name in listed}
     assert (listed["n_clusters"], listed["algorithm"]) == (3, algorithm)
-    again = client.get(f"{path_of(campaign)}/{found['id']}").json()
-    assert again == found
+    again = client.get(f"{path_of(campaign)}/{clustering['id']}").json()
+    assert again == clustering
 
 
 def test_the_number_is_suggested(client: TestClient, campaign: Campaign) -> None:
     base = path_of(campaign).removesuffix("clusterings")
-    found = client.get(f"{base}cluster-suggestion").json()
-    assert found["n_clusters"] == 3
-    assert found["tried"][0] == 2
-    assert len(found["silhouette"]) == len(found["tried"])
+    suggestion = client.get(f"{base}cluster-suggestion").json()
+    assert suggestion["n_clusters"] == 3
+    assert suggestion["tried"][0] == 2
+    assert len(suggestion["silhouette"]) == len(suggestion["tried"])
 
 
 def test_words_of_clusters_are_the_annotators(client: TestClient, owner: Account) -> None:
@@ -92,22 +92,24 @@ def test_words_of_clusters_are_the_annotators(client: TestClient, owner: Account
         words = [names[kind] for kind in used]
         assert submit(client, who, lease, groups=groups, descriptions=words).status_code == 200
     sign_in(client, owner)
-    found = made(client, campaign)
-    assert [one["words"][:1] for one in found["clusters"]] == [[name] for name in names]
+    clustering = create_clustering(client, campaign)
+    assert [cluster["words"][:1] for cluster in clustering["clusters"]] == [
+        [name] for name in names
+    ]
 
 
 def test_clusters_are_named_and_merged_and_the_first_ones_stay(
     client: TestClient, campaign: Campaign
 ) -> None:
-    first = made(client, campaign)
+    first = create_clustering(client, campaign)
     address = f"{path_of(campaign)}/{first['id']}"
     body = {"name": " My  clusters ", "names": {"0": "=round", "2": "striped"}}
     named = client.patch(address, json=body).json()
     assert named["name"] == "My clusters"
-    assert [one["name"] for one in named["clusters"]] == ["=round", "", "striped"]
+    assert [cluster["name"] for cluster in named["clusters"]] == ["=round", "", "striped"]
     merged = client.post(f"{address}/merge", json={"clusters": [1, 2]}).json()
-    assert [one["size"] for one in merged["clusters"]] == [15, 15]
-    assert [one["name"] for one in merged["clusters"]] == ["=round", "striped"]
+    assert [cluster["size"] for cluster in merged["clusters"]] == [15, 15]
+    assert [cluster["name"] for cluster in merged["clusters"]] == ["=round", "striped"]
     assert merged["merged_from"] == first["id"]
     assert merged["silhouette"] < named["silhouette"]
     assert client.get(address).json() == named
@@ -145,11 +147,11 @@ def test_what_cannot_be_done_is_said(
 
     path = path_of(campaign)
     assert refused(path, {"n_clusters": 31}) == "cannot_cluster"
-    told = client.post(path, json={"n_clusters": 31}).json()["detail"]
-    assert told.startswith("The number of clusters must be at most 30,")
+    detail = client.post(path, json={"n_clusters": 31}).json()["detail"]
+    assert detail.startswith("The number of clusters must be at most 30,")
     assert client.post(path, json={"n_clusters": 51}).status_code == 422
     assert client.post(path, json={"n_clusters": 3, "algorithm": "x"}).status_code == 422
-    address = f"{path}/{made(client, campaign)['id']}"
+    address = f"{path}/{create_clustering(client, campaign)['id']}"
     assert refused(f"{address}/merge", {"clusters": [1, 1]}) == "nothing_to_merge"
     assert refused(f"{address}/merge", {"clusters": [1, 3]}) == "unknown_cluster"
     assert refused(address, {"names": {"3": "x"}}, "PATCH") == "unknown_cluster"
@@ -163,7 +165,7 @@ def test_who_finds_the_server_computing_is_sent_away_soon(
 ) -> None:
     path = path_of(campaign)
     models = path.removesuffix("/1/clusterings")
-    merge = f"{path}/{made(client, campaign)['id']}/merge"
+    merge = f"{path}/{create_clustering(client, campaign)['id']}/merge"
     requests: list[tuple[str, str, dict[str, Any] | None]] = [
         ("POST", path, {"n_clusters": 3}),
         ("POST", merge, {"clusters": [0, 1]}),
@@ -189,7 +191,7 @@ def test_who_finds_the_server_computing_is_sent_away_soon(
 def test_who_may_look_may_not_change_and_strangers_see_nothing(
     client: TestClient, owner: Account, campaign: Campaign
 ) -> None:
-    address = f"{path_of(campaign)}/{made(client, campaign)['id']}"
+    address = f"{path_of(campaign)}/{create_clustering(client, campaign)['id']}"
     friend = an_account("friend@example.org")
     sign_in(client, friend)
     requests = [
@@ -205,7 +207,7 @@ def test_who_may_look_may_not_change_and_strangers_see_nothing(
     with transaction() as session:
         share_campaign(session, owner, campaign, friend.email, "view")
     replies = [client.request(m, a, json=b) for m, a, b in requests]
-    assert [one.status_code for one in replies] == [200] * 3 + [403] * 4
+    assert [reply.status_code for reply in replies] == [200] * 3 + [403] * 4
     with transaction() as session:
         share_campaign(session, owner, campaign, friend.email, "edit")
     assert client.patch(address, json={"name": "ours"}).json()["name"] == "ours"

@@ -177,7 +177,7 @@ def test_a_table_may_come_later_and_name_a_duplicate_by_its_other_name(client: T
     ).json()
     assert (reply["rejected"], reply["partly_used"]) == ([], [])
     with transaction() as session:
-        assert [one.attributes for one in session.scalars(select(Image))] == [{"colour": "red"}]
+        assert [image.attributes for image in session.scalars(select(Image))] == [{"colour": "red"}]
 
 
 @pytest.mark.usefixtures("owner")

@@ -75,23 +75,23 @@ def a_connection(port: int, own: str = "127.0.0.1") -> socket.socket:
     return socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(own, 0))
 
 
-def is_closed(one: socket.socket) -> bool:
+def is_closed(connection: socket.socket) -> bool:
     """Whether the other side has closed it; reads what lies there."""
-    one.setblocking(False)
+    connection.setblocking(False)
     try:
-        return one.recv(2**16) == b""
+        return connection.recv(2**16) == b""
     except BlockingIOError:
         return False
     except ConnectionError:
         return True
 
 
-def asked(one: socket.socket) -> bytes:
-    one.setblocking(True)
-    one.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+def asked(connection: socket.socket) -> bytes:
+    connection.setblocking(True)
+    connection.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
     reply = b""
     while not reply.endswith(b"0\r\n\r\n"):
-        reply += one.recv(2**16)
+        reply += connection.recv(2**16)
     return reply
 
 
@@ -117,13 +117,13 @@ def test_who_says_nothing_or_dawdles_over_headers_is_not_waited_for() -> None:
 
 
 def test_an_idle_connection_may_ask_again_but_not_dawdle() -> None:
-    with served() as port, closing(a_connection(port)) as one:
-        assert b"200 OK" in asked(one)
+    with served() as port, closing(a_connection(port)) as connection:
+        assert b"200 OK" in asked(connection)
         time.sleep(2 * SHORT)
-        assert not is_closed(one)
-        assert b"200 OK" in asked(one)
-        one.sendall(b"GET / HT")
-        until(lambda: is_closed(one))
+        assert not is_closed(connection)
+        assert b"200 OK" in asked(connection)
+        connection.sendall(b"GET / HT")
+        until(lambda: is_closed(connection))
 
 
 def test_newcomers_are_served_while_others_hold_all_connections(
@@ -137,10 +137,10 @@ def test_newcomers_are_served_while_others_hold_all_connections(
         for _ in range(10):
             assert httpx.get(f"http://127.0.0.1:{port}/", timeout=5).text == "xx"
         # Those that waited longest gave way.
-        assert [is_closed(one) for one in others[:40]] == [True] * 40
+        assert [is_closed(connection) for connection in others[:40]] == [True] * 40
         assert sum(map(is_closed, others)) <= 52
-        for one in others:
-            one.close()
+        for connection in others:
+            connection.close()
 
 
 def test_one_address_does_not_take_the_connections_of_another(
@@ -155,14 +155,14 @@ def test_one_address_does_not_take_the_connections_of_another(
         until(lambda: sum(map(is_closed, greedy)) == 25)
         assert not is_closed(quiet)
         assert b"200 OK" in asked(quiet)
-        for one in [quiet, *greedy]:
-            one.close()
+        for connection in [quiet, *greedy]:
+            connection.close()
     # A proxy's connections are everybody's.
     with served(forwarded_allow_ips="127.0.0.0/8") as port:
         many = [a_connection(port, "127.0.0.2") for _ in range(30)]
-        assert all(b"200 OK" in asked(one) for one in many)
-        for one in many:
-            one.close()
+        assert all(b"200 OK" in asked(connection) for connection in many)
+        for connection in many:
+            connection.close()
 
 
 def test_who_does_not_read_is_given_up_and_who_reads_gets_it_whole(
@@ -208,13 +208,13 @@ def test_rubbish_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None
     try:
         with served() as port:
             for _ in range(40):
-                with closing(a_connection(port)) as one:
-                    one.sendall(b"\x00\x01rubbish\r\n\r\n")
-                    one.recv(100)
+                with closing(a_connection(port)) as connection:
+                    connection.sendall(b"\x00\x01rubbish\r\n\r\n")
+                    connection.recv(100)
     finally:
         logger.removeFilter(few)
-    said = [record for record in caplog.records if "Invalid HTTP request" in record.getMessage()]
-    assert len(said) == 5
+    records = [record for record in caplog.records if "Invalid HTTP request" in record.getMessage()]
+    assert len(records) == 5
 
 
 def test_errors_are_always_told() -> None:

@@ -46,7 +46,7 @@ def learning_data(rounds: list[Groupings], **changes: Any) -> LearningData:
         n_groups=4,
         seed=0,
         n_full=len(rounds),
-        purposes=["random"] * sum(len(one) for one in rounds),
+        purposes=["random"] * sum(len(groupings) for groupings in rounds),
         **changes,
     )
 

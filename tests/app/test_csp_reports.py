@@ -37,15 +37,15 @@ def new(page: str = PAGE, blocked: str = "inline") -> Any:
     return {"type": "csp-violation", "age": 1, "url": page, "user_agent": "x", "body": body}
 
 
-def post(client: TestClient, told: Any, kind: str = "application/csp-report") -> int:
+def post(client: TestClient, report: Any, kind: str = "application/csp-report") -> int:
     headers = {"content-type": kind, "sec-fetch-site": "cross-site"}
-    return client.post("/csp-reports", content=json.dumps(told), headers=headers).status_code
+    return client.post("/csp-reports", content=json.dumps(report), headers=headers).status_code
 
 
 def rows() -> list[tuple[str, str, str, int]]:
     with transaction() as session:
-        found = session.scalars(select(CspViolation).order_by(CspViolation.directive))
-        return [(one.directive, one.blocked, one.page, one.n) for one in found]
+        stored = session.scalars(select(CspViolation).order_by(CspViolation.directive))
+        return [(row.directive, row.blocked, row.page, row.n) for row in stored]
 
 
 def test_both_formats_are_counted_without_anything_personal(client: TestClient) -> None:
@@ -73,7 +73,7 @@ def test_both_formats_are_counted_without_anything_personal(client: TestClient) 
 )
 def test_a_page_is_told_by_its_shape(client: TestClient, page: str, shape: str | None) -> None:
     assert post(client, old(page)) == 204
-    assert [one[2] for one in rows()] == ([] if shape is None else [shape])
+    assert [row[2] for row in rows()] == ([] if shape is None else [shape])
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_of_what_was_blocked_the_origin_is_kept(
     client: TestClient, blocked: str, kept: str
 ) -> None:
     post(client, old(blocked=blocked))
-    assert [one[1] for one in rows()] == [kept]
+    assert [row[1] for row in rows()] == [kept]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_nonsense_is_refused_and_kept_nowhere(
 
 def test_unknown_rules_are_other_ones(client: TestClient) -> None:
     post(client, old(rule="x" * 300))
-    assert [one[0] for one in rows()] == ["other"]
+    assert [row[0] for row in rows()] == ["other"]
 
 
 def test_one_address_tells_so_much_a_minute_and_no_more(client: TestClient) -> None:

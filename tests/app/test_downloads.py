@@ -77,10 +77,10 @@ def test_slow_readers_hold_no_connection_and_get_it_whole() -> None:
         readers = [Reader(a_download(uuid4())) for _ in range(3 * DOWNLOAD_CONNECTIONS)]
         tasks = [asyncio.create_task(reader.read()) for reader in readers]
         end = time.monotonic() + 20
-        while connections_used() or not all(one.reply._spool._complete for one in readers):
+        while connections_used() or not all(reader.reply._spool._complete for reader in readers):
             assert time.monotonic() < end
             await asyncio.sleep(0.01)
-        assert all(len(one.received) <= 2**17 for one in readers)
+        assert all(len(reader.received) <= 2**17 for reader in readers)
         for reader in readers:
             reader.go.set()
         await asyncio.gather(*tasks)
@@ -102,8 +102,8 @@ def test_an_account_reads_a_few_files_at_once_and_another_is_not_concerned() -> 
     held.pop()._spool.leave()
     until(lambda: spool._of_account[greedy] < AT_ONCE)
     held.append(a_download(greedy))
-    for one in [*held, other]:
-        one._spool.leave()
+    for download in [*held, other]:
+        download._spool.leave()
     until(lambda: not spool._of_account)
 
 
@@ -159,10 +159,10 @@ def test_a_file_that_cannot_be_made_is_not_counted(monkeypatch: pytest.MonkeyPat
 
 def test_whoever_opens_and_leaves_has_no_threads_wait() -> None:
     account = uuid4()
-    made: list[int] = []
+    generated: list[int] = []
 
     def pieces() -> Iterator[bytes]:
-        made.append(1)
+        generated.append(1)
         yield b"x"
 
     for _ in range(DOWNLOAD_CONNECTIONS):
@@ -179,7 +179,7 @@ def test_whoever_opens_and_leaves_has_no_threads_wait() -> None:
         for _ in range(DOWNLOAD_CONNECTIONS):
             spool._making.release()
     until(lambda: not spool._of_account)
-    assert made == []
+    assert generated == []
 
 
 def test_a_disk_that_is_nearly_full_begins_no_download(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,6 +224,6 @@ def test_the_api_says_when_an_account_downloads_too_much(client: TestClient) -> 
     path = f"/api/v1/campaigns/{campaign.id}/export/answers.csv"
     refused = client.get(path)
     assert (refused.status_code, refused.json()["code"]) == (429, "too_many_downloads")
-    for one in held:
-        one._spool.leave()
+    for download in held:
+        download._spool.leave()
     assert client.get(path).status_code == 200

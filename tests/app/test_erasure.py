@@ -55,10 +55,10 @@ def people(client: TestClient, turk: Emulator, owner: Account, campaign: Campaig
     """Two who have done all there is to do, and handed it in."""
     opened(owner, campaign, places=2, spend_limit_cents=1_000)
     two = [recruit(client, turk) for _ in range(2)]
-    for one in two:
-        assert one.enter().status_code == 201
-        one.answer(2)
-        one.hand_in()
+    for person in two:
+        assert person.enter().status_code == 201
+        person.answer(2)
+        person.hand_in()
     run_job()
     sign_in(client, owner)
     return two
@@ -108,13 +108,13 @@ def check_that_files_are_read(worker_id: str) -> None:
 
 def results(client: TestClient, campaign: Campaign) -> dict[str, bytes]:
     base = f"/api/v1/campaigns/{campaign.id}"
-    told = {name: client.get(f"{base}/export/{name}") for name in EXPORTS}
-    told |= {
+    replies = {name: client.get(f"{base}/export/{name}") for name in EXPORTS}
+    replies |= {
         path: client.get(f"{base}{path}")
         for path in ("/models", "/annotators", "/payments", "/submissions")
     }
-    assert all(reply.status_code == 200 for reply in told.values()), told
-    return {name: reply.content for name, reply in told.items()}
+    assert all(reply.status_code == 200 for reply in replies.values()), replies
+    return {name: reply.content for name, reply in replies.items()}
 
 
 @pytest.fixture
@@ -141,10 +141,10 @@ def test_who_is_forgotten_is_in_no_table_file_or_export_and_nothing_else_changes
     log: Path, client: TestClient, campaign: Campaign, people: list[Recruit]
 ) -> None:
     settle()
-    ids = [one.held.worker_id for one in people]
+    ids = [person.held.worker_id for person in people]
     check_that_files_are_read(ids[0])
     assert log.stat().st_size > 0
-    assert all(rows_with(one) == ["annotator_identity"] for one in ids)
+    assert all(rows_with(worker_id) == ["annotator_identity"] for worker_id in ids)
     before = results(client, campaign)
     base = f"/api/v1/campaigns/{campaign.id}/people"
     known = client.get(base).json()
@@ -152,9 +152,11 @@ def test_who_is_forgotten_is_in_no_table_file_or_export_and_nothing_else_changes
     until = datetime.fromisoformat(known["until"])
     assert timedelta(days=179) < until - datetime.now(UTC) <= timedelta(days=180)
     assert client.post(f"{base}/forget", json={}).json() == {"forgotten": 2, "kept": 0}
-    assert [(rows_with(one), files_with(one)) for one in ids] == [([], [])] * 2
+    assert [(rows_with(worker_id), files_with(worker_id)) for worker_id in ids] == [([], [])] * 2
     assert results(client, campaign) == before
-    assert not any(one.encode() in content for one in ids for content in before.values())
+    assert not any(
+        worker_id.encode() in content for worker_id in ids for content in before.values()
+    )
     assert client.get(base).json() == {"people": 0, "unsettled": 0, "until": None}
     # Who comes again is known as one who has taken part, without the id.
     assert client.post(f"{base}/forget", json={}).json() == {"forgotten": 0, "kept": 0}
@@ -167,13 +169,13 @@ def test_nobody_is_forgotten_while_money_or_work_is_open(
     client: TestClient, campaign: Campaign, people: list[Recruit]
 ) -> None:
     base = f"/api/v1/campaigns/{campaign.id}/people"
-    one, other = (person.held.worker_id for person in people)
+    first, other = (person.held.worker_id for person in people)
     assert client.get(base).json()["unsettled"] == 2
     assert client.post(f"{base}/forget", json={}).json() == {"forgotten": 0, "kept": 2}
-    refused = client.post(f"{base}/forget", json={"platform_id": one})
+    refused = client.post(f"{base}/forget", json={"platform_id": first})
     assert refused.status_code == 409
     assert "not settled" in refused.json()["detail"]
-    assert rows_with(one) == ["annotator_identity"]
+    assert rows_with(first) == ["annotator_identity"]
     settle()
     with transaction() as session:
         mturk = select(Recruitment.id).where(Recruitment.channel == "mturk")
@@ -183,7 +185,7 @@ def test_nobody_is_forgotten_while_money_or_work_is_open(
         owed = Owed("bonus", "thanks", 5, "For your care.")
         ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
         waiting = session.get_one(AnnotatorIdentity, assignment.annotator_id).external_id
-    assert waiting in (one, other)
+    assert waiting in (first, other)
     assert client.post(f"{base}/forget", json={}).json() == {"forgotten": 1, "kept": 1}
     assert rows_with(waiting or "") == ["annotator_identity"]
     unknown = client.post(f"{base}/forget", json={"platform_id": "A0NOBODY"})
@@ -193,17 +195,17 @@ def test_nobody_is_forgotten_while_money_or_work_is_open(
 def test_one_person_is_forgotten_by_the_command_in_all_campaigns(
     client: TestClient, campaign: Campaign, people: list[Recruit]
 ) -> None:
-    one, other = (person.held.worker_id for person in people)
-    early = CliRunner().invoke(cli, ["forget", one])
+    first, other = (person.held.worker_id for person in people)
+    early = CliRunner().invoke(cli, ["forget", first])
     assert early.exit_code == 1
     assert "not forgotten yet" in early.output
     settle()
-    done = CliRunner().invoke(cli, ["forget"], input=f"{one}\n")
+    done = CliRunner().invoke(cli, ["forget"], input=f"{first}\n")
     assert done.exit_code == 0, done.output
     assert f"{campaign.name}, annotator 0: forgotten" in done.output
-    assert rows_with(one) == []
+    assert rows_with(first) == []
     assert rows_with(other) == ["annotator_identity"]
-    again = CliRunner().invoke(cli, ["forget", one])
+    again = CliRunner().invoke(cli, ["forget", first])
     assert (again.exit_code, again.output) == (1, "No campaign has a person with that id.\n")
 
 
@@ -218,9 +220,9 @@ def test_after_its_time_it_happens_by_itself(
     monkeypatch.setenv("LIKEWISE_RETENTION_DAYS", str(days))
     forget_settings()
     with transaction() as session:
-        found = session.get_one(Campaign, campaign.id)
-        assert found.state == "finished"
-        found.finished_at = datetime.now(UTC) - timedelta(days=ago)
+        stored = session.get_one(Campaign, campaign.id)
+        assert stored.state == "finished"
+        stored.finished_at = datetime.now(UTC) - timedelta(days=ago)
     assert forget() == (2 if is_forgotten else 0)
     assert (rows_with(people[0].held.worker_id) == []) == is_forgotten
     assert forget() == 0
@@ -231,9 +233,9 @@ def test_names_on_a_list_are_forgotten_too(client: TestClient) -> None:
     campaign = a_campaign(owner, budget=2, rounds=1, grids_per_assignment=2)
     sign_in(client, owner)
     base = f"/api/v1/campaigns/{campaign.id}"
-    made = client.post(f"{base}/links", json={"name": "Panel", "access": "listed"})
-    assert made.status_code == 201, made.text
-    link = made.json()
+    reply = client.post(f"{base}/links", json={"name": "Panel", "access": "listed"})
+    assert reply.status_code == 201, reply.text
+    link = reply.json()
     people = {"people": "person\ngrace@people.example\nHopper\n"}
     assert client.post(f"{base}/links/{link['id']}/invitations", json=people).is_success
     assert rows_with("grace@people.example") == ["invitation"]

@@ -17,7 +17,7 @@ from app.core.database import transaction
 from learning.groupings import from_answers
 from testbed.builders import a_campaign, a_png, an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
-from tests.app.test_insight import INSIGHT, a_model, a_told_campaign
+from tests.app.test_insight import INSIGHT, a_campaign_with_model, a_model
 
 RNG = np.random.default_rng(0)
 
@@ -35,10 +35,10 @@ def owner(client: TestClient) -> Account:
 def test_images_are_spread_evenly_along_each_attribute(client: TestClient, owner: Account) -> None:
     campaign = a_campaign(owner)
     vectors = RNG.normal(size=(30, 3))
-    told = [{**one, "middle": ["green"]} for one in INSIGHT["attributes"]]
-    a_model(campaign, vectors, {**INSIGHT, "attributes": told})
+    attributes = [{**attribute, "middle": ["green"]} for attribute in INSIGHT["attributes"]]
+    a_model(campaign, vectors, {**INSIGHT, "attributes": attributes})
     axes = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/axes").json()["items"]
-    assert [(one["kind"], one["index"], one["share"]) for one in axes] == [
+    assert [(axis["kind"], axis["index"], axis["share"]) for axis in axes] == [
         ("attribute", 0, 0.6),
         ("attribute", 2, 0.4),
     ]
@@ -49,7 +49,7 @@ def test_images_are_spread_evenly_along_each_attribute(client: TestClient, owner
         ["blue"],
     )
     ranked = np.argsort(vectors[:, 0]).tolist()
-    ranks = [ranked.index(one["image"]) for one in first["images"]]
+    ranks = [ranked.index(image["image"]) for image in first["images"]]
     assert len(ranks) == 21
     assert (ranks[0], ranks[-1]) == (0, 29)
     assert set(np.diff(ranks)) <= {1, 2}
@@ -67,7 +67,7 @@ def test_a_model_without_attributes_shows_its_main_directions(
     turn = np.array([[0.6, 0.8, 0.0], [-0.8, 0.6, 0.0]])
     a_model(campaign, flat @ turn)
     axes = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/axes").json()["items"]
-    kinds = {one["kind"] for one in axes}
+    kinds = {axis["kind"] for axis in axes}
     assert kinds == {"direction"}
     assert axes[0]["share"] > 0.9
     order = np.argsort(flat[:, 0])
@@ -82,7 +82,7 @@ def test_a_model_without_attributes_shows_its_main_directions(
 def answered(client: TestClient) -> Campaign:
     """A campaign whose answers have leftovers, unseen images, and an annotator left out."""
     owner = an_account()
-    campaign = a_told_campaign(owner, grid_size=12, budget=12, answers_per_grid=3)
+    campaign = a_campaign_with_model(owner, grid_size=12, budget=12, answers_per_grid=3)
     for k in range(3):
         who = a_session(client, campaign, f"annotator-{k:06d}")
         for _ in range(4):
@@ -129,8 +129,8 @@ def test_neighbours_come_with_the_answers_that_speak_of_them(client: TestClient)
     path = f"/api/v1/campaigns/{campaign.id}/models/1/neighbours"
     never = 0
     for image in range(30):
-        found = client.get(path, params={"image": image, "k": 29}).json()["neighbours"]
-        for near in found:
+        neighbours = client.get(path, params={"image": image, "k": 29}).json()["neighbours"]
+        for near in neighbours:
             pair = (image, near["image"])
             assert (near["together"], near["apart"]) == (together[pair], apart[pair]), pair
             assert near["annotators"] <= 2
@@ -143,23 +143,23 @@ def test_evidence_lists_the_answers_with_words_and_playback(client: TestClient) 
     together, apart = by_hand(campaign)
     base = f"/api/v1/campaigns/{campaign.id}"
     records = {
-        one["answer"]: one
-        for one in map(json.loads, client.get(f"{base}/export/answers.jsonl").text.splitlines())
+        record["answer"]: record
+        for record in map(json.loads, client.get(f"{base}/export/answers.jsonl").text.splitlines())
     }
     image, other = max(together, key=lambda pair: together[pair] + apart[pair])
-    found = client.get(f"{base}/evidence", params={"image": image, "other": other}).json()
+    evidence = client.get(f"{base}/evidence", params={"image": image, "other": other}).json()
     counts = (together[image, other], apart[image, other])
-    assert (found["together"], found["apart"]) == counts
-    assert len(found["answers"]) == sum(counts) >= 2
-    assert (found["image"]["image"], found["other"]["image"]) == (image, other)
-    for one in found["answers"]:
-        record = records[one["id"]]
+    assert (evidence["together"], evidence["apart"]) == counts
+    assert len(evidence["answers"]) == sum(counts) >= 2
+    assert (evidence["image"]["image"], evidence["other"]["image"]) == (image, other)
+    for answer in evidence["answers"]:
+        record = records[answer["id"]]
         mine, its = (record["groups"][record["images"].index(at)] for at in (image, other))
-        assert one["verdict"] == ("together" if mine == its else "apart")
-        said = [record["descriptions"][group] if group >= 0 else "" for group in (mine, its)]
-        assert one["words"] == said
-        assert one["annotator"] == record["annotator"] != 2
-        replay = client.get(f"{base}/answers/{one['id']}").json()
+        assert answer["verdict"] == ("together" if mine == its else "apart")
+        words = [record["descriptions"][group] if group >= 0 else "" for group in (mine, its)]
+        assert answer["words"] == words
+        assert answer["annotator"] == record["annotator"] != 2
+        replay = client.get(f"{base}/answers/{answer['id']}").json()
         assert replay["images"] == record["images"]
         assert len(replay["replay"]["urls"]) == len(record["images"])
     for wrong in ({"image": 0, "other": 30}, {"image": 3, "other": 3}):
@@ -201,7 +201,7 @@ def test_a_turned_model_is_the_same_and_the_moved_image_is_named(
     assert changed["points"][0]["image"] == 7
     assert changed["k"] == 5
     assert 0 < changed["disparity"]["value"] < changed["disparity"]["chance"]
-    assert max(abs(one[at]) for one in changed["points"] for at in ("x", "other_x")) <= 1
+    assert max(abs(point[at]) for point in changed["points"] for at in ("x", "other_x")) <= 1
     assert client.get(path, params={"other_version": 4}).status_code == 404
 
 
@@ -227,9 +227,9 @@ def test_campaigns_over_other_collections_are_matched_by_content_and_name(
     a_model(other, vectors[::-1])
     path = f"/api/v1/campaigns/{campaign.id}/models/1/comparison"
     query: dict[str, Any] = {"other_campaign": str(other.id), "other_version": 1}
-    found = client.get(path, params=query).json()
-    assert (found["n_images"], found["matched_by"]) == (25, "content and file name")
-    assert found["disparity"]["value"] == pytest.approx(0, abs=1e-6)
+    comparison = client.get(path, params=query).json()
+    assert (comparison["n_images"], comparison["matched_by"]) == (25, "content and file name")
+    assert comparison["disparity"]["value"] == pytest.approx(0, abs=1e-6)
 
 
 def test_nothing_is_compared_with_a_strangers_campaign(client: TestClient, owner: Account) -> None:

@@ -22,7 +22,7 @@ SECTIONS = dict(SECTION.findall(TEXT))
 NUMBERED = re.compile(r"^(x|preference|used|used_error)\d+$")
 
 
-def columns_told(file: str) -> list[str]:
+def documented_columns(file: str) -> list[str]:
     """First cells of the table of a file; `x0`, `x1`, … count as one."""
     cells = re.findall(r"^\| (`[^|]*) \|", SECTIONS[file], re.MULTILINE)
     return [cell.split("`")[1] for cell in cells]
@@ -44,13 +44,13 @@ def test_columns_are_those_that_are_documented(client: TestClient) -> None:
     for file in BY_NAME:
         reply = client.get(f"{base}/{file}")
         assert reply.status_code == 200, file
-        told = columns_told(file)
+        documented = documented_columns(file)
         if file.endswith(".csv"):
             head = reply.text.split("\n", 1)[0].split(",")
-            found = [name for name in head if not NUMBERED.match(name) or name.endswith("0")]
-            assert found == told, file
+            actual = [name for name in head if not NUMBERED.match(name) or name.endswith("0")]
+            assert actual == documented, file
         elif file == "metadata.tsv":
-            assert reply.text.split("\n", 1)[0].split("\t") == [*told, "colour"]
+            assert reply.text.split("\n", 1)[0].split("\t") == [*documented, "colour"]
         elif file.endswith(".jsonl"):
             names = re.findall(r"`(\w+)`", SECTIONS[file])
             assert set(json.loads(reply.text.split("\n", 1)[0])) <= set(names), file
@@ -66,7 +66,7 @@ def test_columns_are_those_that_are_documented(client: TestClient) -> None:
 
 
 def test_the_archives_members_are_documented(client: TestClient) -> None:
-    told = SECTIONS["archive.zip"]
-    assert all(re.search(rf"\b{one.name}\b", told) for one in ARCHIVED)
+    section = SECTIONS["archive.zip"]
+    assert all(re.search(rf"\b{archived.name}\b", section) for archived in ARCHIVED)
     names = {f"`{name}`" for name in Manifest.model_fields}
-    assert names <= set(re.findall(r"`\w+`", told))
+    assert names <= set(re.findall(r"`\w+`", section))

@@ -52,8 +52,8 @@ def test_a_file_is_named_by_us_whatever_a_campaign_is_called(client: TestClient)
     owner = an_account()
     campaign = a_campaign(owner)
     with transaction() as session:
-        found = session.get_one(Campaign, campaign.id)
-        found.name = 'a"; filename=x.html\r\nX: y/../Ünder\u202e'
+        stored = session.get_one(Campaign, campaign.id)
+        stored.name = 'a"; filename=x.html\r\nX: y/../Ünder\u202e'
     sign_in(client, owner)
     base = f"/api/v1/campaigns/{campaign.id}/export"
     named = {"archive.zip": "a-filename-x-html-x-y-nder-archive.zip", "answers.csv": "answers.csv"}
@@ -105,9 +105,9 @@ def test_the_embedding_is_exported_by_position_and_neighbours_are_nearest_first(
     with np.load(io.BytesIO(client.get(f"{base}/export/embedding.npz").content)) as arrays:
         np.testing.assert_array_equal(arrays["embedding"], points)
         assert arrays["filenames"][7] == "image-007.png"
-    found = client.get(f"{base}/models/1/neighbours?image=7&k=5").json()["neighbours"]
+    neighbours = client.get(f"{base}/models/1/neighbours?image=7&k=5").json()["neighbours"]
     order = np.argsort(np.linalg.norm(points - points[7], axis=1))
-    assert [near["image"] for near in found] == order[1:6].tolist()
+    assert [near["image"] for near in neighbours] == order[1:6].tolist()
     missing = client.get(f"{base}/models/1/neighbours?image=999")
     assert (missing.status_code, missing.json()["code"]) == (422, "unknown_image")
     assert client.get(f"{base}/models/2/map").status_code == 404
@@ -124,10 +124,10 @@ def test_pairs_and_triplets_say_what_was_grouped(client: TestClient) -> None:
     base = f"/api/v1/campaigns/{campaign.id}/export"
     a, b, c, _, d, e = images
     rows = csv.DictReader(io.StringIO(client.get(f"{base}/pairs.csv").text))
-    told = {frozenset((int(row["i"]), int(row["j"]))): row["same"] for row in rows}
+    pairs = {frozenset((int(row["i"]), int(row["j"]))): row["same"] for row in rows}
     expected = {(a, b): "1", **{pair: "0" for pair in [(a, c), (b, c), (a, d), (a, e), (b, d),
                                                        (b, e), (c, d), (c, e)]}}  # fmt: skip
-    assert told == {frozenset(pair): same for pair, same in expected.items()}
+    assert pairs == {frozenset(pair): same for pair, same in expected.items()}
     lines = client.get(f"{base}/triplets.csv").text.splitlines()
     assert lines[0] == "anchor,near,far"
     triplets = {tuple(map(int, line.split(","))) for line in lines[1:]}
@@ -184,12 +184,12 @@ def test_no_cell_of_any_file_is_a_formula(client: TestClient) -> None:
     # app/annotation/answers.py), and what stood behind it begins the text.
     for words in (EVIL[:6], [EVIL[6], "\0=1"]):
         groups = [min(k, len(words) - 1) for k in range(6)]
-        said = submit(client, who, a_lease(client, who), f"key-of-{len(words)}-words",
+        submitted = submit(client, who, a_lease(client, who), f"key-of-{len(words)}-words",
                       groups=groups, descriptions=words)  # fmt: skip
-        assert said.status_code == 200
+        assert submitted.status_code == 200
     with transaction() as session:
         stored = session.scalars(select(Answer.descriptions).where(Answer.state != "leased"))
-        assert ["=1" in one for one in stored.all()] == [False, True]
+        assert ["=1" in descriptions for descriptions in stored.all()] == [False, True]
     with transaction() as session:
         job = request_job(session, campaign.id, 1)
         model = Model(
@@ -205,17 +205,17 @@ def test_no_cell_of_any_file_is_a_formula(client: TestClient) -> None:
     sign_in(client, owner)
     base = f"/api/v1/campaigns/{campaign.id}"
     seen = 0
-    for one in client.get(f"{base}/exports").json()["files"]:
-        reply = client.get(f"{base}/export/{one['file']}")
+    for file in client.get(f"{base}/exports").json()["files"]:
+        reply = client.get(f"{base}/export/{file['file']}")
         if reply.is_success:
             check_type(reply)
-            assert f'filename="{one["file"]}"' in reply.headers["content-disposition"] or (
-                one["group"] == "everything"
+            assert f'filename="{file["file"]}"' in reply.headers["content-disposition"] or (
+                file["group"] == "everything"
             )
-        if one["kind"] not in ("csv", "tsv"):
+        if file["kind"] not in ("csv", "tsv"):
             continue
         text = reply.text
-        marks = {"csv": ",", "tsv": "\t"}[one["kind"]]
+        marks = {"csv": ",", "tsv": "\t"}[file["kind"]]
         for line in csv.reader(io.StringIO(text), delimiter=marks):
             for content in line:
                 if content.startswith(("=", "+", "-", "@", "\t", "\r", "\n", "\0")):

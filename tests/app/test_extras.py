@@ -69,59 +69,59 @@ def entered(client: TestClient, turk: Emulator) -> Recruit:
     return person
 
 
-def money(made: Recruitment) -> ledger.Commitments:
+def money(recruitment: Recruitment) -> ledger.Commitments:
     with transaction() as session:
-        return ledger.commitments(session, session.get_one(Recruitment, made.id))
+        return ledger.commitments(session, session.get_one(Recruitment, recruitment.id))
 
 
 def bonuses(campaign: Campaign) -> list[str]:
-    return [one.state for one in payments(campaign) if one.kind == "bonus"]
+    return [payment.state for payment in payments(campaign) if payment.kind == "bonus"]
 
 
 def test_who_is_at_work_when_recruiting_stops_keeps_what_was_promised(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened_with_room(owner, campaign, places=2, extras=1)
+    recruitment = opened_with_room(owner, campaign, places=2, extras=1)
     first, second = entered(client, turk), entered(client, turk)
     for person in (first, second):
         assert person.answer(GRIDS)["more"]["left"] == 1
     with transaction() as session:
-        service.act(session, owner, made.id, "stop")
+        service.act(session, owner, recruitment.id, "stop")
     do_all_due()
     assert first.ask("POST", "/more").status_code == 200
     assert second.ask("POST", "/more").json()["code"] == "no_more"
-    assert money(made).at_work_cents == EXTRA
+    assert money(recruitment).at_work_cents == EXTRA
     look()
-    assert money(made).at_work_cents == EXTRA
+    assert money(recruitment).at_work_cents == EXTRA
     first.answer(1)
     for person in (first, second):
         person.hand_in()
     look()
     assert bonuses(campaign) == ["paid"]
-    assert money(made).left_cents == 0
+    assert money(recruitment).left_cents == 0
 
 
 def test_who_has_left_a_task_that_ended_is_promised_nothing(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened_with_room(owner, campaign, places=1, extras=1)
+    recruitment = opened_with_room(owner, campaign, places=1, extras=1)
     person = entered(client, turk)
     person.answer(GRIDS)
     assert person.ask("POST", "/more").status_code == 200
     with transaction() as session:
-        service.act(session, owner, made.id, "stop")
+        service.act(session, owner, recruitment.id, "stop")
     do_all_due()
     look()
-    assert money(made).at_work_cents == EXTRA
+    assert money(recruitment).at_work_cents == EXTRA
     person.give_back()
     look()
-    assert money(made).committed_cents == 0
+    assert money(recruitment).committed_cents == 0
 
 
 def test_what_was_promised_stays_so_until_the_platform_lists_the_work(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened_with_room(owner, campaign, places=1, extras=1)
+    recruitment = opened_with_room(owner, campaign, places=1, extras=1)
     person = entered(client, turk)
     person.answer(GRIDS)
     assert person.ask("POST", "/more").status_code == 200
@@ -131,7 +131,7 @@ def test_what_was_promised_stays_so_until_the_platform_lists_the_work(
     # The task has ended, and nobody is at work there any more.
     look()
     assert payments(campaign) == []
-    assert money(made).left_cents == 0
+    assert money(recruitment).left_cents == 0
     with turk.state.lock:
         turk.state.clock.advance(700)
     look()
@@ -141,15 +141,15 @@ def test_what_was_promised_stays_so_until_the_platform_lists_the_work(
 def test_an_extra_grid_that_was_left_costs_nothing_once_the_reward_is_paid(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened_with_room(owner, campaign, places=2, extras=1)
+    recruitment = opened_with_room(owner, campaign, places=2, extras=1)
     first, second = entered(client, turk), entered(client, turk)
     first.answer(GRIDS)
     assert first.ask("POST", "/more").status_code == 200
     assert second.answer(GRIDS)["more"] is None
     first.hand_in()
     look()
-    assert [one.kind for one in payments(campaign)] == ["reward"]
-    assert money(made).at_work_cents == 0
+    assert [payment.kind for payment in payments(campaign)] == ["reward"]
+    assert money(recruitment).at_work_cents == 0
     assert second.ask("POST", "/leases").json()["more"]["left"] == 1
 
 
@@ -169,7 +169,7 @@ def test_a_bonus_that_was_refused_comes_before_new_promises(
     assert bonuses(campaign) == ["failed"]
     assert second.ask("POST", "/more").json()["code"] == "no_more"
     requester.deposit = deposit
-    [bonus] = [one for one in payments(campaign) if one.kind == "bonus"]
+    [bonus] = [payment for payment in payments(campaign) if payment.kind == "bonus"]
     sign_in(client, owner)
     address = f"/api/v1/campaigns/{campaign.id}/payments/{bonus.id}/release"
     assert client.post(address, json={}).status_code == 200
@@ -192,7 +192,7 @@ def a_lease_that_runs_out(person: Recruit, other: Recruit) -> dict[str, Any]:
 
 
 def hand_late(person: Recruit, lease: dict[str, Any]) -> None:
-    images = [one["image"] for one in lease["images"]]
+    images = [image["image"] for image in lease["images"]]
     body = {"images": images, "groups": [k % 2 for k in range(len(images))]}
     key = {"Idempotency-Key": f"late-{lease['id']}"}
     path = f"/leases/{lease['id']}/answer"
@@ -218,7 +218,7 @@ def test_a_grid_that_comes_late_is_paid_as_the_extra_one(
 def test_a_grid_that_comes_late_holds_back_nothing_that_was_promised(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened_with_room(owner, campaign, places=2, extras=1, each=2)
+    recruitment = opened_with_room(owner, campaign, places=2, extras=1, each=2)
     person, other = entered(client, turk), entered(client, turk)
     late = a_lease_that_runs_out(person, other)
     person.answer(GRIDS)
@@ -228,24 +228,24 @@ def test_a_grid_that_comes_late_holds_back_nothing_that_was_promised(
     person.hand_in()
     look()
     assert bonuses(campaign) == ["paid", "held"]
-    assert money(made).left_cents == 0
+    assert money(recruitment).left_cents == 0
 
 
 def test_what_came_late_is_promised_with_the_next_extra_grid(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened_with_room(owner, campaign, places=2, extras=2, each=2)
+    recruitment = opened_with_room(owner, campaign, places=2, extras=2, each=2)
     person, other = entered(client, turk), entered(client, turk)
     late = a_lease_that_runs_out(person, other)
     person.answer(GRIDS)
     hand_late(person, late)
     assert person.ask("POST", "/more").json()["more"] is None
-    assert money(made).left_cents == 0
+    assert money(recruitment).left_cents == 0
     assert other.answer(GRIDS)["more"] is None
     person.answer(1)
     person.hand_in()
     look()
-    assert [one.amount_cents for one in payments(campaign)] == [100, 20]
+    assert [payment.amount_cents for payment in payments(campaign)] == [100, 20]
     assert bonuses(campaign) == ["paid"]
 
 
@@ -282,13 +282,13 @@ def test_work_that_is_whole_stays_so_when_it_is_accepted_again(
     assert (again["answered"], again["next"]["status"]) == (GRIDS, "done")
     person.hand_in()
     look()
-    assert [one.state for one in payments(campaign)] == ["paid"]
+    assert [payment.state for payment in payments(campaign)] == ["paid"]
 
 
 def test_a_promise_ends_when_the_work_is_given_back(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened_with_room(owner, campaign, places=2, extras=1)
+    recruitment = opened_with_room(owner, campaign, places=2, extras=1)
     first, second = entered(client, turk), entered(client, turk)
     for person in (first, second):
         person.answer(GRIDS)
@@ -297,4 +297,4 @@ def test_a_promise_ends_when_the_work_is_given_back(
     assert second.ask("POST", "/more").status_code == 200
     assert first.enter().json()["next"]["more"] is None
     assert first.ask("POST", "/more").json()["code"] == "no_more"
-    assert money(made).left_cents == 0
+    assert money(recruitment).left_cents == 0

@@ -84,7 +84,7 @@ def test_jobs_are_listed_newest_first_and_what_failed_keeps_its_reason(
     assert retry(client, campaign)[0] == 200
     path = f"/api/v1/campaigns/{campaign.id}/jobs"
     listed = client.get(path).json()["items"]
-    assert [(one["kind"], one["state"], one["error"], one["can_retry"]) for one in listed] == [
+    assert [(job["kind"], job["state"], job["error"], job["can_retry"]) for job in listed] == [
         ("learn", "queued", None, False),
         ("dry_run", "failed", "no such strategy", False),
         ("learn", "failed", "no memory", True),

@@ -84,12 +84,12 @@ def wanted(name: str, n: int = 12) -> np.ndarray:
     campaign = a_campaign(owner, a_collection(owner, n=n))
     with transaction() as session:
         make = features_wanted(session, campaign, name)
-    found = make()
-    assert found is not None
+    features = make()
+    assert features is not None
     again = make()
     assert again is not None
-    assert np.array_equal(found, again)
-    return found
+    assert np.array_equal(features, again)
+    return features
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def wanted(name: str, n: int = 12) -> np.ndarray:
 def test_built_in_features_of_a_campaign(
     environment: dict[str, str], name: str, shape: tuple[int, ...]
 ) -> None:
-    found = wanted(name)
-    assert found.shape == shape
-    assert np.isfinite(found).all()
-    assert found.std() > 0
+    features = wanted(name)
+    assert features.shape == shape
+    assert np.isfinite(features).all()
+    assert features.std() > 0
 
 
 def test_features_are_computed_once(
@@ -133,16 +133,16 @@ def test_a_function_of_one_s_own_is_offered_and_used(
 
     def choices() -> dict[str, object]:
         strategies = client.get("/api/v1/options").json()["strategies"]
-        (scdc,) = [one for one in strategies if one["name"] == "scdc"]
-        told: dict[str, object] = scdc["settings"]["properties"]["features"]
-        return told
+        (scdc,) = [strategy for strategy in strategies if strategy["name"] == "scdc"]
+        schema: dict[str, object] = scdc["settings"]["properties"]["features"]
+        return schema
 
     assert "custom" not in choices()["enum"]  # type: ignore[operator]
     use(monkeypatch, f"{module}:means")
     assert choices()["enum"] == source_names()
     assert choices()["labels"]["custom"] == f"{module}:means"  # type: ignore[index]
-    found = wanted("custom")
-    assert found.shape == (12, 3)
+    features = wanted("custom")
+    assert features.shape == (12, 3)
     # Twice asked for, once computed.
     assert len(sys.modules[module].calls) == 1
 
@@ -165,7 +165,7 @@ def test_what_another_version_of_a_function_computed_is_not_taken(
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "message"),
     [
         ("short", "returned an array of shape (1, 2) for 5 images; the shape must be (N, F)"),
         ("broken", "failed after 1 images: RuntimeError: no such layer"),
@@ -174,9 +174,9 @@ def test_what_another_version_of_a_function_computed_is_not_taken(
         ("missing", "has no function 'missing'"),
     ],
 )
-def test_a_function_that_does_not_do_says_why(module: str, function: str, told: str) -> None:
+def test_a_function_that_does_not_do_says_why(module: str, function: str, message: str) -> None:
     images = [np.zeros((4, 4, 3), np.uint8)] * 5
-    with pytest.raises(ValueError, match=re.escape(told)):
+    with pytest.raises(ValueError, match=re.escape(message)):
         custom.load_custom(f"{module}:{function}").compute(iter(images))
 
 

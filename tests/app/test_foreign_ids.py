@@ -71,10 +71,10 @@ def ids_of(account: Account, campaign: Campaign, name: str) -> dict[str, Any]:
     of_campaign, owned = {"campaign_id": campaign.id}, {"account_id": account.id}
     with transaction() as session:
         recruitments = session.scalars(select(Recruitment).filter_by(**of_campaign)).all()
-        submission = next(one for one in session.scalars(select(Submission))
-                          if one.recruitment_id in [each.id for each in recruitments])  # fmt: skip
+        submission = next(row for row in session.scalars(select(Submission))
+                          if row.recruitment_id in [each.id for each in recruitments])  # fmt: skip
         recruitment = session.get_one(Recruitment, submission.recruitment_id)
-        link = next(one for one in recruitments if one.channel == "link" and one.id in
+        link = next(row for row in recruitments if row.channel == "link" and row.id in
                     session.scalars(select(Invitation.recruitment_id)).all())  # fmt: skip
         webhook = session.scalars(select(Webhook).filter_by(**owned)).one()
         model = session.scalars(select(Model).filter_by(**of_campaign)).one()
@@ -108,19 +108,19 @@ def ids_of(account: Account, campaign: Campaign, name: str) -> dict[str, Any]:
 
 @pytest.fixture
 def bob(client: TestClient) -> Somebody:
-    found = somebody("bob", "root@example.org")
+    person = somebody("bob", "root@example.org")
     # What he wrote, and his second model, of which the other has none.
     with transaction() as session:
         session.execute(update(Campaign).values(name=f"Campaign {BOBS}", question=BOBS))
         session.execute(update(Collection).values(name=f"Collection {BOBS}"))
         session.execute(update(Model).values(version=2))
-    return Somebody(found.account, found.campaign, {**found.ids, "version": 2})
+    return Somebody(person.account, person.campaign, {**person.ids, "version": 2})
 
 
 @pytest.fixture
 def stranger(client: TestClient, bob: Somebody) -> Somebody:
-    found = somebody("stranger", "root@example.org")
-    return found
+    person = somebody("stranger", "root@example.org")
+    return person
 
 
 @pytest.fixture(autouse=True)
@@ -135,18 +135,18 @@ def routes() -> list[tuple[str, str]]:
     from app.main import app
 
     return [
-        (method, str(one.path))
-        for one in iter_route_contexts(app.routes)
-        for method in sorted(one.methods or ())
-        if ids_in(str(one.path)) and str(one.path) not in ELSEWHERE
+        (method, str(route.path))
+        for route in iter_route_contexts(app.routes)
+        for method in sorted(route.methods or ())
+        if ids_in(str(route.path)) and str(route.path) not in ELSEWHERE
     ]
 
 
 def ids_in(path: str) -> list[str]:
-    found = re.findall(r"{(\w+)", path)
-    if KEYS & set(found) or path.startswith("/api/v1/annotate"):
+    names = re.findall(r"{(\w+)", path)
+    if KEYS & set(names) or path.startswith("/api/v1/annotate"):
         return []
-    return [one for one in found if one not in NO_IDS]
+    return [name for name in names if name not in NO_IDS]
 
 
 def ask(client: TestClient, method: str, path: str, ids: dict[str, Any]) -> Any:

@@ -36,17 +36,19 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(even_pace, "STEP_SECONDS", 1e-6)
 
 
-def everything_told(client: TestClient, campaign: Any, key: str) -> tuple[list[Any], str]:
+def all_replies(client: TestClient, campaign: Any, key: str) -> tuple[list[Any], str]:
     """All that the API tells somebody who works, and their token."""
     who = a_session(client, campaign, key)
-    told = []
+    replies = []
     for _ in range(N_GRIDS):
         reply = client.post("/api/v1/annotate/leases", headers=who)
-        told.append(reply)
+        replies.append(reply)
         lease = reply.json()["lease"]
         colours = [shown["image"] % len(COLOURS) for shown in lease["images"]]
-        told.append(submit(client, who, lease, groups=colours, descriptions=[], elapsed_ms=9_000))
-    return told, who["Authorization"].removeprefix("Bearer ")
+        replies.append(
+            submit(client, who, lease, groups=colours, descriptions=[], elapsed_ms=9_000)
+        )
+    return replies, who["Authorization"].removeprefix("Bearer ")
 
 
 def ids_in(text: str) -> set[str]:
@@ -57,7 +59,7 @@ def ids_in(text: str) -> set[str]:
         for shown in (data, _inflated(data)):
             texts += [shown.decode("latin-1"), shown.hex()]
         texts += [str(UUID(bytes=data[at : at + 16])) for at in range(max(0, len(data) - 15))]
-    return {str(UUID(found)) for text in texts for found in _UUID.findall(text)}
+    return {str(UUID(match)) for text in texts for match in _UUID.findall(text)}
 
 
 def _inflated(data: bytes) -> bytes:
@@ -83,10 +85,10 @@ def test_no_id_that_is_told_gives_the_places_of_checks(client: TestClient) -> No
     n_ids = 0
     for number in range(N_PEOPLE):
         key = f"attacker-{number:08d}"
-        told, token = everything_told(client, campaign, key)
+        replies, token = all_replies(client, campaign, key)
         places = _gold_places(number)
         assert len(places) == round(N_GRIDS * SHARE)
-        ids = ids_in(token) | {one for reply in told for one in ids_in(reply.text)}
+        ids = ids_in(token) | {identity for reply in replies for identity in ids_in(reply.text)}
         n_ids = max(n_ids, len(ids))
         for kind in ("gold", "repeat"):
             for rank, identity in enumerate(sorted(ids)):
@@ -114,7 +116,7 @@ def _gold_places(position: int) -> set[int]:
 @pytest.mark.usefixtures("hurried")
 def test_a_token_tells_nothing_but_when_it_was_made(client: TestClient) -> None:
     campaign = a_checked_campaign()
-    _, token = everything_told(client, campaign, "attacker-00000000")
+    _, token = all_replies(client, campaign, "attacker-00000000")
     with transaction() as session:
         known = {
             *map(str, session.scalars(select(Annotator.id))),
@@ -133,7 +135,7 @@ def test_the_places_follow_from_the_servers_secret(monkeypatch: pytest.MonkeyPat
     before = places()
     assert places() == before
     monkeypatch.setattr("app.core.security._keys", lambda: ["another-secret-of-the-server-32-long"])
-    changed = sum(one != other for one, other in zip(before, places(), strict=True))
+    changed = sum(earlier != later for earlier, later in zip(before, places(), strict=True))
     assert changed == len(people)
 
 
@@ -141,13 +143,13 @@ def test_the_places_follow_from_the_servers_secret(monkeypatch: pytest.MonkeyPat
 def test_replies_about_checks_look_like_all_others(client: TestClient) -> None:
     """Fields, their types, lengths of ids and addresses, and headers but those of the moment."""
     campaign = a_checked_campaign(budget=2_000, annotation={"gold_share": 0.2, "repeat_share": 0.2})
-    told, _ = everything_told(client, campaign, "attacker-00000000")
+    replies, _ = all_replies(client, campaign, "attacker-00000000")
     with transaction() as session:
         query = select(Grid.role).join(Answer, Answer.grid_id == Grid.id)
         roles = session.scalars(query.order_by(Answer.submitted_at)).all()
     assert {"gold", "repeat", "ask"} <= set(roles)
     shapes: dict[str, set[str]] = {}
-    for role, asked, answered in zip(roles, told[::2], told[1::2], strict=True):
+    for role, asked, answered in zip(roles, replies[::2], replies[1::2], strict=True):
         both = (_shape(asked.json()), _shape(answered.json()))
         headers = sorted(asked.headers.keys() | answered.headers.keys())
         shapes.setdefault(role, set()).add(json.dumps([both, headers]))
@@ -157,9 +159,9 @@ def test_replies_about_checks_look_like_all_others(client: TestClient) -> None:
 
 def _shape(value: Any, name: str = "") -> Any:
     if isinstance(value, dict):
-        return {key: _shape(one, key) for key, one in sorted(value.items())}
+        return {key: _shape(member, key) for key, member in sorted(value.items())}
     if isinstance(value, list):
-        return [_shape(one, name) for one in value]
+        return [_shape(item, name) for item in value]
     if isinstance(value, str) and name != "expires_at":
         return len(value)
     return type(value).__name__

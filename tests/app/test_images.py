@@ -26,7 +26,7 @@ from app.tables import metadata
 from testbed.builders import a_campaign, a_collection, a_png, an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_collections import a_collection_id, upload
-from tests.app.test_insight import a_told_campaign
+from tests.app.test_insight import a_campaign_with_model
 
 
 @pytest.fixture
@@ -75,34 +75,34 @@ def test_images_are_found_by_name_value_and_lack_of_a_value(client: TestClient) 
     names = ["apple 100%.png", "fire_truck.png", "sky.png", "col:on.png"]
     upload(client, collection, *((n, a_png(k)) for k, n in enumerate(names)), ("t.csv", table))
 
-    def found(**query: Any) -> list[str]:
+    def matches(**query: Any) -> list[str]:
         reply = client.get(f"/api/v1/collections/{collection}/images", params=query)
         assert reply.status_code == 200, reply.text
         assert reply.json()["total"] == len(reply.json()["items"])
         return [image["filename"].partition(".")[0] for image in reply.json()["items"]]
 
-    assert found(search="red") == ["apple 100%", "fire_truck"]
-    assert found(search="colour:red") == ["apple 100%"]
-    assert found(search="COLOUR:red") == []
-    assert found(search="colour:RED") == ["apple 100%"]
-    assert found(search="colour:*red") == ["apple 100%", "fire_truck"]
-    assert found(search='colour:"dark red"') == ["fire_truck"]
-    assert found(search='"kind of thing":car TRUCK') == ["fire_truck"]
-    assert found(search="col:on") == ["col:on"]
+    assert matches(search="red") == ["apple 100%", "fire_truck"]
+    assert matches(search="colour:red") == ["apple 100%"]
+    assert matches(search="COLOUR:red") == []
+    assert matches(search="colour:RED") == ["apple 100%"]
+    assert matches(search="colour:*red") == ["apple 100%", "fire_truck"]
+    assert matches(search='colour:"dark red"') == ["fire_truck"]
+    assert matches(search='"kind of thing":car TRUCK') == ["fire_truck"]
+    assert matches(search="col:on") == ["col:on"]
     # Wildcards of SQL are letters like others.
-    assert found(search="100%") == ["apple 100%"]
-    assert found(search="e_t") == ["fire_truck"]
-    assert found(search="%") == ["apple 100%"]
-    assert found(search="colour") == []
+    assert matches(search="100%") == ["apple 100%"]
+    assert matches(search="e_t") == ["fire_truck"]
+    assert matches(search="%") == ["apple 100%"]
+    assert matches(search="colour") == []
     # So are those of patterns, quotation marks and backslashes.
     for nothing in (".*", "[a-z]", '"', "\\", "\\d", "$", '") || true', "re\\d"):
-        assert found(search=nothing) == [], nothing
-    assert found(attribute=["colour:red", "colour:blue"]) == ["apple 100%", "sky"]
-    assert found(attribute=["colour:blue"], missing=["kind of thing"]) == ["sky"]
-    assert found(missing=["colour"]) == ["col:on"]
-    assert found(sort="filename", descending=True)[0] == "sky"
-    assert found(sort="attribute:colour") == ["sky", "fire_truck", "apple 100%", "col:on"]
-    assert found(sort="features", descending=True)[:2] == ["apple 100%", "fire_truck"]
+        assert matches(search=nothing) == [], nothing
+    assert matches(attribute=["colour:red", "colour:blue"]) == ["apple 100%", "sky"]
+    assert matches(attribute=["colour:blue"], missing=["kind of thing"]) == ["sky"]
+    assert matches(missing=["colour"]) == ["col:on"]
+    assert matches(sort="filename", descending=True)[0] == "sky"
+    assert matches(sort="attribute:colour") == ["sky", "fire_truck", "apple 100%", "col:on"]
+    assert matches(sort="features", descending=True)[:2] == ["apple 100%", "fire_truck"]
     for bad in ({"sort": "height"}, {"attribute": "colour"}, {"search": "x" * 501}):
         reply = client.get(f"/api/v1/collections/{collection}/images", params=bad)
         assert reply.status_code == 422, bad
@@ -146,8 +146,8 @@ def test_attributes_go_out_and_come_back_changed(client: TestClient) -> None:
     writer.writerows(rows)
     report = upload(client, collection, ("again.csv", changed.getvalue().encode()))
     assert report["rejected"] == []
-    found = client.get(f"/api/v1/collections/{collection}/images").json()["items"]
-    assert [image["attributes"] for image in found] == [{"colour": "=1+1"}, {}, {"colour": "blue"}]
+    images = client.get(f"/api/v1/collections/{collection}/images").json()["items"]
+    assert [image["attributes"] for image in images] == [{"colour": "=1+1"}, {}, {"colour": "blue"}]
     # Without hashes the two are one name too few.
     report = upload(client, collection, ("by-name.csv", b"filename,colour\nsame.png,green\n"))
     assert "several images with the same name" in report["rejected"][0]["reason"]
@@ -221,7 +221,9 @@ def test_a_lost_message_leaves_no_objects_behind(
         session.query(Discard).update({"created_at": func.now() - func.make_interval(0, 0, 1)})
         request_removal(session)
         request_removal(session)
-        assert [one.task for one in session.query(OutboxMessage)] == ["likewise.remove_discarded"]
+        assert [message.task for message in session.query(OutboxMessage)] == [
+            "likewise.remove_discarded"
+        ]
 
 
 def test_images_of_a_started_campaign_stay_and_the_campaign_is_named(
@@ -309,7 +311,7 @@ def test_two_uploads_and_a_deletion_at_once_leave_dense_positions(owner: Account
         for sha256 in session.scalars(query):
             assert has_object(image_key(collection.id, sha256, "thumb"))
     sweep()
-    assert not any(has_object(image_key(collection.id, one, "thumb")) for one in gone)
+    assert not any(has_object(image_key(collection.id, sha256, "thumb")) for sha256 in gone)
 
 
 def at_once(*acts: Callable[[], None]) -> None:
@@ -354,9 +356,9 @@ def test_a_collection_goes_with_all_that_depends_on_it(client: TestClient, owner
     with transaction() as session:
         session.execute(metadata.tables["job"].update().values(state="done"))
 
-    told = client.get(f"{root}/dependents").json()
-    assert told["refusal"] is None
-    assert told["sentence"] == (
+    dependents = client.get(f"{root}/dependents").json()
+    assert dependents["refusal"] is None
+    assert dependents["sentence"] == (
         "This also deletes 8 images and 1 campaign (“Gone soon”, finished) with 2 answers of "
         "2 annotators and 0 models. This cannot be undone."
     )
@@ -367,7 +369,7 @@ def test_a_collection_goes_with_all_that_depends_on_it(client: TestClient, owner
     sweep()
     assert not has_object(key)
     with transaction() as session:
-        assert [one.id for one in session.scalars(select(Campaign))] == [other.id]
+        assert [row.id for row in session.scalars(select(Campaign))] == [other.id]
         assert session.scalars(select(Answer)).all() == []
         assert session.scalar(select(func.count()).select_from(Image)) == 6
         [event] = session.scalars(
@@ -378,7 +380,7 @@ def test_a_collection_goes_with_all_that_depends_on_it(client: TestClient, owner
 
 
 def test_no_picture_of_a_deleted_collection_stays(client: TestClient, owner: Account) -> None:
-    campaign = a_told_campaign(owner)
+    campaign = a_campaign_with_model(owner)
     for part in ("layout", "sheets/0/0/0"):
         path = f"/api/v1/campaigns/{campaign.id}/models/1/map/{part}"
         assert client.get(path).status_code == 200
@@ -431,10 +433,10 @@ def test_an_image_tells_where_it_is_shown(client: TestClient, owner: Account) ->
     collection = a_collection(owner, 6)
     campaign = a_campaign(owner, collection, budget=3, grid_size=6)
     [sha256] = hashes_of(collection.id, 2)
-    told = client.get(f"/api/v1/collections/{collection.id}/images/{sha256}").json()
-    assert told["filename"] == "image-002.png"
-    assert len(told["features"]) == 2
-    [shown] = told["campaigns"]
+    image = client.get(f"/api/v1/collections/{collection.id}/images/{sha256}").json()
+    assert image["filename"] == "image-002.png"
+    assert len(image["features"]) == 2
+    [shown] = image["campaigns"]
     assert (shown["id"], shown["n_grids"], shown["n_answers"]) == (str(campaign.id), 3, 0)
     missing = client.get(f"/api/v1/collections/{collection.id}/images/{'0' * 64}")
     assert missing.status_code == 404

@@ -132,8 +132,8 @@ def test_imported_answers_are_stored_beside_the_budget_and_nobody_is_paid(
         assert (second.groups, other.images, second.descriptions) == ([0, 0], [4, 5], ["both"])
         assert {answer.state for answer in (first, second)} == {"submitted"}
         identities = session.scalars(select(AnnotatorIdentity)).all()
-        assert {one.channel for one in identities} == {"import"}
-        assert {one.external_id for one in identities} == {None}
+        assert {identity.channel for identity in identities} == {"import"}
+        assert {identity.external_id for identity in identities} == {None}
         event = session.scalars(
             select(AuditEvent).where(AuditEvent.action == "campaign.answers_imported")
         ).one()
@@ -295,8 +295,8 @@ def test_people_come_and_answer_while_answers_are_imported(client: TestClient) -
     with ThreadPoolExecutor(8) as pool:
         imports = [pool.submit(bring, campaign, file) for file in files]
         answers = [pool.submit(work, number) for number in range(12)]
-        assert [one.result().n_new for one in imports] == [40, 40, 40]
-        assert {one.result() for one in answers} == {"stored"}
+        assert [future.result().n_new for future in imports] == [40, 40, 40]
+        assert {future.result() for future in answers} == {"stored"}
     after = reloaded(campaign.id)
     assert (after.n_answers, after.n_imported, count(Annotator)) == (12, 120, 72)
     assert broken_invariants().keys() <= {"nothing waits in the outbox"}
@@ -310,12 +310,12 @@ def test_an_id_stands_for_one_answer(client: TestClient) -> None:
     report = bring(campaign, [first, same, a_line("ada", [1, 2, 3], [0, 0, 1], id=2)])
     assert (report.n_new, report.n_known) == (2, 1)
     other = {**first, "groups": [0, 1, 1]}
-    said = refusal(campaign, [other])
-    assert "Line 1: Its id 'a-1' was already imported with a different answer." in said
-    said = refusal(campaign, [{**first, "id": "b"}, {**other, "id": "b"}])
-    assert "Line 2: Line 1 has the same id 'b', but it is a different answer." in said
-    said = refusal(campaign, [{**first, "annotator": "bob"}])
-    assert "was already imported" in said
+    message = refusal(campaign, [other])
+    assert "Line 1: Its id 'a-1' was already imported with a different answer." in message
+    message = refusal(campaign, [{**first, "id": "b"}, {**other, "id": "b"}])
+    assert "Line 2: Line 1 has the same id 'b', but it is a different answer." in message
+    message = refusal(campaign, [{**first, "annotator": "bob"}])
+    assert "was already imported" in message
 
 
 def test_answers_to_the_same_images_share_a_grid_and_are_compared(client: TestClient) -> None:
@@ -333,7 +333,7 @@ def test_answers_to_the_same_images_share_a_grid_and_are_compared(client: TestCl
     assert [tuple(row) for row in rows] == [(3, 3), (1, 1)]
     sign_in(client, owner)
     people = client.get(f"/api/v1/campaigns/{campaign.id}/annotators").json()["items"]
-    assert [one["consensus"]["mean"] for one in people] == [1.0, 1.0, 1.0]
+    assert [person["consensus"]["mean"] for person in people] == [1.0, 1.0, 1.0]
     assert broken_invariants().keys() <= {"nothing waits in the outbox"}
 
 
@@ -365,8 +365,8 @@ def test_votes_have_the_groups_of_their_choices(client: TestClient) -> None:
         kind="select", strategy="neucrowd", settings={"features": "features"}, budget=8
     )
     assert bring(campaign, [a_line("ada", [0, 1, 2], [0, 1, 2])]).n_new == 1
-    said = refusal(campaign, [a_line("ada", [0, 1, 2], [0, 1, 3])])
-    assert "whole numbers from 0 to 2" in said
+    message = refusal(campaign, [a_line("ada", [0, 1, 2], [0, 1, 3])])
+    assert "whole numbers from 0 to 2" in message
 
 
 def test_a_dry_run_says_what_would_be_imported_and_stores_nothing(client: TestClient) -> None:
@@ -395,13 +395,15 @@ def test_exports_and_pages_show_imported_answers(client: TestClient) -> None:
     assert first == [("image-003.png", "11", "twelfth"), ("image-001.png", "0", "")]
     for file in ("answers.jsonl", "answers.parquet", "pairs.csv", "triplets.csv", "quality.csv"):
         assert client.get(f"{base}/export/{file}").status_code == 200, file
-    files = {one["file"]: one["rows"] for one in client.get(f"{base}/exports").json()["files"]}
+    files = {
+        export["file"]: export["rows"] for export in client.get(f"{base}/exports").json()["files"]
+    }
     assert (files["answers.jsonl"], files["answers.csv"]) == (31, None)
     progress = client.get(f"{base}/progress").json()
     assert (progress["answers"], progress["imported"], progress["budget"]) == (0, 31, 8)
     # They were not given here: they tell nothing of how the campaign goes.
     assert (progress["monitor"]["bars"], progress["monitor"]["seconds_per_grid"]) == ([], None)
-    assert [one["number"] for one in progress["rounds_detail"]] == [1]
+    assert [detail["number"] for detail in progress["rounds_detail"]] == [1]
     assert client.get(base).json()["n_imported"] == 31
     assert "0 of 8 answers, 31 imported" in client.get("/").text
     answers = client.get(f"{base}/answers?annotator=0&replay=true").json()["items"]

@@ -28,29 +28,29 @@ def test_unknown_images_are_refused_by_name(client: TestClient) -> None:
         {"annotator": "ada", "images": ["image-000.png", f"bird {k}.jpg"], "groups": [0, 1]}
         for k in range(12)
     ]]  # fmt: skip
-    said = refusal(campaign, [*lines, lines[-1]])
-    assert "These 12 images are not in the collection “Collection of 30”:" in said
-    assert [line for line in said.splitlines() if line.startswith("  'bird")] == [
+    message = refusal(campaign, [*lines, lines[-1]])
+    assert "These 12 images are not in the collection “Collection of 30”:" in message
+    assert [line for line in message.splitlines() if line.startswith("  'bird")] == [
         f"  'bird {k}.jpg' (line {k + 2})" for k in range(10)
     ]
-    assert said.endswith("  and 2 more images")
+    assert message.endswith("  and 2 more images")
 
 
 def test_positions_name_images_where_that_is_said(client: TestClient) -> None:
     campaign = a_campaign()
     line = {"annotator": 1, "images": [3, 29], "groups": [0, 1]}
-    said = refusal(campaign, [line])
-    assert "holds the number 3. Use file names" in said
+    message = refusal(campaign, [line])
+    assert "holds the number 3. Use file names" in message
     assert bring(campaign, [line], named_by="position").n_new == 1
     with transaction() as session:
         query = select(Grid.images).join(Round, Grid.round_id == Round.id).where(Round.number == 0)
         assert session.scalars(query).all() == [[3, 29]]
     for image in (30, -1, 10**30):
-        said = refusal(campaign, [{**line, "images": [3, image]}], named_by="position")
-        assert "(positions 0 to 29)" in said
-        assert f"  {image} (line 1)" in said
-    said = refusal(campaign, [a_line("ada", [0, 1], [0, 1])], named_by="position")
-    assert "holds the name 'image-000.png'" in said
+        message = refusal(campaign, [{**line, "images": [3, image]}], named_by="position")
+        assert "(positions 0 to 29)" in message
+        assert f"  {image} (line 1)" in message
+    message = refusal(campaign, [a_line("ada", [0, 1], [0, 1])], named_by="position")
+    assert "holds the name 'image-000.png'" in message
 
 
 def test_names_that_several_images_have_are_refused(client: TestClient) -> None:
@@ -65,8 +65,8 @@ def test_names_that_several_images_have_are_refused(client: TestClient) -> None:
         return [{"annotator": 1, "images": ["image-000", name], "groups": [0, 1]}]
 
     for name in ("twice.png", "twice", "image-003"):
-        said = refusal(campaign, line(name))
-        assert f"The collection has several images called '{name}'. Use --by position." in said
+        message = refusal(campaign, line(name))
+        assert f"The collection has several images called '{name}'. Use --by position." in message
     # The whole name is one image's alone.
     assert bring(campaign, line("image-003.png")).n_new == 1
 
@@ -81,8 +81,8 @@ def test_images_that_joined_after_the_start_are_no_part_of_the_campaign(
         here = session.get_one(Collection, collection.id)
         add_files(session, owner, here, [("late.png", a_png(99))])
     line = {"annotator": 1, "images": ["image-000.png", "late.png"], "groups": [0, 1]}
-    said = refusal(campaign, [line])
-    assert "The image 'late.png' was added to the collection after the campaign started." in said
+    message = refusal(campaign, [line])
+    assert "The image 'late.png' was added to the collection after the campaign started." in message
 
 
 BAD_LINES: list[tuple[str | Line, str]] = [
@@ -132,17 +132,17 @@ def test_every_mistake_of_a_file_is_named_with_its_line(client: TestClient) -> N
     campaign = a_campaign()
     for wrong, sentence in BAD_LINES:
         # A blank line counts, as editors count lines.
-        said = refusal(campaign, [json.dumps(GOOD), "", json.dumps(wrong)
+        message = refusal(campaign, [json.dumps(GOOD), "", json.dumps(wrong)
                                   if isinstance(wrong, dict) else wrong])  # fmt: skip
-        assert "1 line has a problem:\n  Line 3: " in said, wrong
-        assert sentence in said, wrong
+        assert "1 line has a problem:\n  Line 3: " in message, wrong
+        assert sentence in message, wrong
     lines = [wrong for wrong, _ in BAD_LINES]
-    texts = [one if isinstance(one, str) else json.dumps(one) for one in lines]
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     unknown = json.dumps({**GOOD, "images": ["x", "image-000", "y"]})
-    said = refusal(campaign, [*texts, unknown])
-    assert "These 2 images are not in the collection “Collection of 30”:\n  'x' (line" in said
-    assert f"{len(lines)} lines have problems:" in said
-    assert said.endswith(f"  and {len(lines) - 10} more lines")
+    message = refusal(campaign, [*texts, unknown])
+    assert "These 2 images are not in the collection “Collection of 30”:\n  'x' (line" in message
+    assert f"{len(lines)} lines have problems:" in message
+    assert message.endswith(f"  and {len(lines) - 10} more lines")
 
 
 def test_files_that_cannot_be_read_are_refused(client: TestClient) -> None:
@@ -172,9 +172,9 @@ def test_files_that_cannot_be_read_are_refused(client: TestClient) -> None:
 
 
 def test_the_wrong_file_is_not_read_to_its_end(client: TestClient) -> None:
-    said = refusal(a_campaign(), ["{}"] * 20_000)
-    assert "10,000 lines have problems:" in said
-    assert said.endswith("Reading stopped there.")
+    message = refusal(a_campaign(), ["{}"] * 20_000)
+    assert "10,000 lines have problems:" in message
+    assert message.endswith("Reading stopped there.")
 
 
 json_values = st.recursive(

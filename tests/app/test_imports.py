@@ -57,13 +57,13 @@ class Web(BaseHTTPRequestHandler):
 
     def _listing(self) -> bytes:
         keys = ("open/1.png", "open/2.png", "open/deep/3.png", "open/table.csv")
-        found = "".join(
+        xml = "".join(
             f"<Contents><Key>{key}</Key><Size>100</Size>"
             "<LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>"
             for key in keys
         )
         return (
-            f"<ListBucketResult><IsTruncated>false</IsTruncated>{found}</ListBucketResult>".encode()
+            f"<ListBucketResult><IsTruncated>false</IsTruncated>{xml}</ListBucketResult>".encode()
         )
 
     def _reply(self, status: int, body: bytes, kind: str, **headers: str) -> None:
@@ -116,15 +116,15 @@ def finished(client: TestClient, collection: str, begun: Any) -> dict[str, Any]:
     assert begun.status_code == 201, begun.text
     run_import(UUID(begun.json()["id"]), lambda: False)
     root = f"/api/v1/collections/{collection}/imports/{begun.json()['id']}"
-    told: dict[str, Any] = client.get(root).json()
-    told["problems"] = {
+    summary: dict[str, Any] = client.get(root).json()
+    summary["problems"] = {
         row["row"]: row["code"] for row in client.get(f"{root}/problems").json()["items"]
     }
-    return told
+    return summary
 
 
-def counts(told: dict[str, Any]) -> tuple[int, int, int]:
-    return told["n_added"], told["n_duplicates"], told["n_rejected"]
+def counts(summary: dict[str, Any]) -> tuple[int, int, int]:
+    return summary["n_added"], summary["n_duplicates"], summary["n_rejected"]
 
 
 def names_of(collection: str) -> list[str]:
@@ -157,10 +157,10 @@ def test_good_rows_of_a_list_come_in_and_bad_ones_are_told(client: TestClient, w
         "ftp://example.org/1.png,,,,",
         "http://me:secret@example.org/1.png,,,,",
     ]
-    told = finished(client, collection, start(client, collection, "list.csv", "\n".join(lines)))
-    assert (told["state"], told["n_rows"], told["n_done"]) == ("done", 15, 15)
-    assert counts(told) == (4, 1, 10)
-    assert told["problems"] == {
+    summary = finished(client, collection, start(client, collection, "list.csv", "\n".join(lines)))
+    assert (summary["state"], summary["n_rows"], summary["n_done"]) == ("done", 15, 15)
+    assert counts(summary) == (4, 1, 10)
+    assert summary["problems"] == {
         5: "not_found",
         6: "not_an_image",
         8: "too_many_redirects",
@@ -173,10 +173,10 @@ def test_good_rows_of_a_list_come_in_and_bad_ones_are_told(client: TestClient, w
         16: "bad_address",
     }
     assert names_of(collection) == ["first.png", "2.png", "to-7", "flaky.png"]
-    found = client.get(f"/api/v1/collections/{collection}/images").json()["items"]
+    images = client.get(f"/api/v1/collections/{collection}/images").json()["items"]
     # The last row about an image counts, as in a table.
-    assert [image["attributes"].get("colour") for image in found[:2]] == ["green", "blue"]
-    assert [image["n_features"] for image in found] == [2, 2, 0, 0]
+    assert [image["attributes"].get("colour") for image in images[:2]] == ["green", "blue"]
+    assert [image["n_features"] for image in images] == [2, 2, 0, 0]
 
 
 @pytest.mark.usefixtures("owner", "private")
@@ -190,22 +190,24 @@ def test_json_lines_and_what_fits_no_other_image(client: TestClient, web: str) -
         "not json",
         '"text"',
     ]
-    told = finished(client, collection, start(client, collection, "list.jsonl", "\n".join(lines)))
-    assert counts(told) == (3, 0, 4)
-    assert told["problems"] == {3: "bad_features", 4: "bad_line", 5: "bad_line", 6: "bad_line"}
-    found = client.get(f"/api/v1/collections/{collection}/images").json()["items"]
-    assert [image["attributes"] for image in found] == [
+    summary = finished(
+        client, collection, start(client, collection, "list.jsonl", "\n".join(lines))
+    )
+    assert counts(summary) == (3, 0, 4)
+    assert summary["problems"] == {3: "bad_features", 4: "bad_line", 5: "bad_line", 6: "bad_line"}
+    images = client.get(f"/api/v1/collections/{collection}/images").json()["items"]
+    assert [image["attributes"] for image in images] == [
         {"new": "true", "price": "2.5"},
         {"colour": "red"},
         {},
     ]
-    assert [image["n_features"] for image in found] == [2, 0, 0]
+    assert [image["n_features"] for image in images] == [2, 0, 0]
 
 
 @pytest.mark.usefixtures("owner")
 def test_a_list_that_cannot_be_read_begins_nothing(client: TestClient) -> None:
     collection = a_collection_id(client)
-    for name, text, said in (
+    for name, text, message in (
         ("list.csv", "filename,colour\na.png,red\n", "'url', 'path' or 'key'"),
         ("list.csv", "url\n", "is empty"),
         ("list.json", '[{"url": "https://example.org/1.png"}]', "JSON Lines"),
@@ -214,7 +216,7 @@ def test_a_list_that_cannot_be_read_begins_nothing(client: TestClient) -> None:
     ):
         reply = start(client, collection, name, text)
         assert reply.status_code == 422
-        assert said in reply.json()["detail"]
+        assert message in reply.json()["detail"]
     assert start(client, collection).status_code == 422
     assert client.get(f"/api/v1/collections/{collection}/imports").json()["items"] == []
 
@@ -227,11 +229,11 @@ def test_what_failed_can_be_tried_again(
     monkeypatch.setattr(importing, "TRIES", 1)
     text = f"url\n{web}/1.png\n{web}/flaky.png\n{web}/nothing.txt\n"
     begun = start(client, collection, "list.csv", text)
-    told = finished(client, collection, begun)
-    assert told["problems"] == {3: "unreachable", 4: "not_found"}
+    summary = finished(client, collection, begun)
+    assert summary["problems"] == {3: "unreachable", 4: "not_found"}
     monkeypatch.setattr(importing, "TRIES", 3)
     root = f"/api/v1/collections/{collection}/imports"
-    again = finished(client, collection, client.post(f"{root}/{told['id']}/retry"))
+    again = finished(client, collection, client.post(f"{root}/{summary['id']}/retry"))
     assert counts(again) == (1, 0, 1)
     assert again["problems"] == {4: "not_found"}
     table = client.get(f"{root}/{again['id']}/problems.csv").text.splitlines()
@@ -279,8 +281,8 @@ def test_whoever_takes_over_goes_on_where_a_killed_worker_was(
         assert requeue_lost_imports(session) == 1
         assert session.query(OutboxMessage).count() == 2
     asked.clear()
-    told = finished(client, collection, _created(begun))
-    assert counts(told) == (40, 0, 0)
+    summary = finished(client, collection, _created(begun))
+    assert counts(summary) == (40, 0, 0)
     assert asked == [] or min(int(a.rpartition("/")[2][:-4]) for a in asked) == 16
     assert names_of(collection) == [f"{k}.png" for k in range(40)]
 
@@ -314,9 +316,9 @@ def test_an_import_that_kills_its_worker_again_and_again_ends(
             session.execute(update(CollectionImport).values(lease_until=func.now()))
         with transaction() as session:
             requeue_lost_imports(session)
-    told = client.get(f"/api/v1/collections/{collection}/imports/{begun['id']}").json()
-    assert told["state"] == "failed"
-    assert "stopped 3 times" in told["error"]
+    summary = client.get(f"/api/v1/collections/{collection}/imports/{begun['id']}").json()
+    assert summary["state"] == "failed"
+    assert "stopped 3 times" in summary["error"]
 
 
 @pytest.mark.usefixtures("owner", "private")
@@ -337,8 +339,8 @@ def test_a_cancelled_import_keeps_what_came_and_a_stopped_worker_gives_it_back(
         return asked > 1
 
     run_import(UUID(begun["id"]), after_two)
-    told = client.get(root).json()
-    assert (told["state"], told["n_done"]) == ("queued", 16)
+    summary = client.get(root).json()
+    assert (summary["state"], summary["n_done"]) == ("queued", 16)
 
     def cancels() -> bool:
         if client.get(root).json()["n_done"] == 32:
@@ -346,8 +348,8 @@ def test_a_cancelled_import_keeps_what_came_and_a_stopped_worker_gives_it_back(
         return False
 
     run_import(UUID(begun["id"]), cancels)
-    told = client.get(root).json()
-    assert (told["state"], told["n_done"], len(names_of(collection))) == ("cancelled", 32, 32)
+    summary = client.get(root).json()
+    assert (summary["state"], summary["n_done"], len(names_of(collection))) == ("cancelled", 32, 32)
     assert client.post(f"{root}/cancel").json()["code"] == "import_ended"
     rest = finished(client, collection, client.post(f"{root}/retry"))
     assert counts(rest) == (16, 0, 0)
@@ -415,8 +417,8 @@ def test_a_worker_that_shall_stop_does_not_wait_for_slow_hosts(
         since = time.monotonic()
         run_import(UUID(begun["id"]), lambda: time.monotonic() > since + 0.5)
         assert time.monotonic() - since < 3
-    told = client.get(f"/api/v1/collections/{collection}/imports/{begun['id']}").json()
-    assert (told["state"], told["n_done"]) == ("queued", 0)
+    summary = client.get(f"/api/v1/collections/{collection}/imports/{begun['id']}").json()
+    assert (summary["state"], summary["n_done"]) == ("queued", 0)
 
 
 # --- object storage --------------------------------------------------------------------------
@@ -441,15 +443,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("owner")
 def test_a_folder_comes_in_but_nothing_outside_it(client: TestClient, folder: Path) -> None:
     collection = a_collection_id(client)
-    told = finished(client, collection, start(client, collection, prefix=f"file://{folder}/open/"))
-    assert counts(told) == (4, 0, 2)
-    assert sorted(told["problems"].values()) == ["not_an_image", "unsafe_name"]
+    summary = finished(
+        client, collection, start(client, collection, prefix=f"file://{folder}/open/")
+    )
+    assert counts(summary) == (4, 0, 2)
+    assert sorted(summary["problems"].values()) == ["not_an_image", "unsafe_name"]
     assert sorted(names_of(collection)) == ["0.png", "1.png", "2.png", "a b%20c.png"]
     keys = "key,filename\n1.png,\n../secret/s.png,\nsub/../../secret/s.png,\n/etc/passwd,\n"
     listed = start(client, collection, "keys.csv", keys, prefix=f"file://{folder}/open")
-    told = finished(client, collection, listed)
-    assert counts(told) == (0, 1, 3)
-    assert set(told["problems"].values()) == {"unsafe_name"}
+    summary = finished(client, collection, listed)
+    assert counts(summary) == (0, 1, 3)
+    assert set(summary["problems"].values()) == {"unsafe_name"}
 
 
 @pytest.mark.usefixtures("owner")
@@ -494,8 +498,10 @@ def test_a_prefix_of_s3_comes_in(
         monkeypatch.setenv(name, value)
     addresses._bucket.cache_clear()
     collection = a_collection_id(client)
-    told = finished(client, collection, start(client, collection, prefix="s3://shop/open"))
-    assert (told["state"], told["n_rows"], counts(told)) == ("done", 4, (3, 0, 1)), told["error"]
+    summary = finished(client, collection, start(client, collection, prefix="s3://shop/open"))
+    assert (summary["state"], summary["n_rows"], counts(summary)) == ("done", 4, (3, 0, 1)), (
+        summary["error"]
+    )
     assert names_of(collection) == ["1.png", "2.png", "3.png"]
     addresses._bucket.cache_clear()
 
@@ -503,9 +509,11 @@ def test_a_prefix_of_s3_comes_in(
 @pytest.mark.usefixtures("owner", "folder")
 def test_storage_that_cannot_be_listed_is_told(client: TestClient, folder: Path) -> None:
     collection = a_collection_id(client)
-    told = finished(client, collection, start(client, collection, prefix=f"file://{folder}/open/x"))
-    assert told["state"] == "failed"
-    assert "is not a folder" in told["error"]
+    summary = finished(
+        client, collection, start(client, collection, prefix=f"file://{folder}/open/x")
+    )
+    assert summary["state"] == "failed"
+    assert "is not a folder" in summary["error"]
 
 
 # --- web addresses lead nowhere inside -------------------------------------------------------
@@ -514,14 +522,14 @@ def test_storage_that_cannot_be_listed_is_told(client: TestClient, folder: Path)
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Addresses that were connected to; none is reached."""
-    found: list[str] = []
+    hosts: list[str] = []
 
     def connect(_: object, host: str, *__: object, **___: object) -> None:
-        found.append(host)
+        hosts.append(host)
         raise httpcore.ConnectError("not here")
 
     monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", connect)
-    return found
+    return hosts
 
 
 ADDRESSES_INSIDE = [

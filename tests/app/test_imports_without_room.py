@@ -49,20 +49,20 @@ def test_an_import_goes_on_when_there_is_room_and_loses_no_attempt(
     disk.fill()
     for _ in range(MOST_ATTEMPTS + 1):
         run_import(begun.id, lambda: False)
-        one = told(begun.id)
-        assert (one.state, one.attempts, one.n_done) == ("queued", 0, 0)
-        assert one.error is not None
-        assert "disk is full" in one.error
+        row = stored_import(begun.id)
+        assert (row.state, row.attempts, row.n_done) == ("queued", 0, 0)
+        assert row.error is not None
+        assert "disk is full" in row.error
     disk.make_room()
     assert is_begun_again_later()
     run_import(begun.id, lambda: False)
-    one = told(begun.id)
-    assert (one.state, one.n_added, one.error) == ("done", 5, None)
+    row = stored_import(begun.id)
+    assert (row.state, row.n_added, row.error) == ("done", 5, None)
     with transaction() as session:
         assert session.get_one(Collection, collection.id).n_images == 5
 
 
-def told(import_id: UUID) -> CollectionImport:
+def stored_import(import_id: UUID) -> CollectionImport:
     with transaction() as session:
         return session.get_one(CollectionImport, import_id)
 

@@ -80,7 +80,7 @@ def owner(client: TestClient) -> Account:
     return account
 
 
-def a_told_campaign(
+def a_campaign_with_model(
     owner: Account, insight: dict[str, Any] | None = INSIGHT, **plan: object
 ) -> Campaign:
     """A running campaign with one published model; image k stands at k on every dimension."""
@@ -124,21 +124,21 @@ def a_model(
 def test_attributes_come_with_words_and_the_images_furthest_out(
     client: TestClient, owner: Account
 ) -> None:
-    campaign = a_told_campaign(owner)
-    told = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/insight").json()
-    assert [one["index"] for one in told["attributes"]] == [0, 2]
-    first = told["attributes"][0]
+    campaign = a_campaign_with_model(owner)
+    insight = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/insight").json()
+    assert [attribute["index"] for attribute in insight["attributes"]] == [0, 2]
+    first = insight["attributes"][0]
     assert (first["low"], first["high"]) == (["=cmd()", "red"], ["blue"])
-    assert [one["image"] for one in first["low_images"]] == [0, 1, 2, 3, 4]
-    assert [one["image"] for one in first["high_images"]] == [29, 28, 27, 26, 25]
+    assert [image["image"] for image in first["low_images"]] == [0, 1, 2, 3, 4]
+    assert [image["image"] for image in first["high_images"]] == [29, 28, 27, 26, 25]
     assert client.get(first["low_images"][0]["url"]).status_code == 200
-    assert [one["annotator"] for one in told["annotators"]] == [2, 1, 0]
-    assert told["annotators"][0]["agreement"] is None
-    assert (told["focus"], told["n_annotators"]) == (None, 3)
+    assert [annotator["annotator"] for annotator in insight["annotators"]] == [2, 1, 0]
+    assert insight["annotators"][0]["agreement"] is None
+    assert (insight["focus"], insight["n_annotators"]) == (None, 3)
 
 
 def test_an_insight_of_an_earlier_version_is_readable(client: TestClient, owner: Account) -> None:
-    campaign = a_told_campaign(owner)
+    campaign = a_campaign_with_model(owner)
     insight = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/insight").json()
     assert (insight["structure"], insight["none_share"]) == (None, None)
     first = insight["attributes"][0]
@@ -151,7 +151,7 @@ def test_an_insight_of_an_earlier_version_is_readable(client: TestClient, owner:
 def test_an_unordered_attribute_has_clusters_and_an_example_grid(
     client: TestClient, owner: Account
 ) -> None:
-    campaign = a_told_campaign(owner, POOLED)
+    campaign = a_campaign_with_model(owner, POOLED)
     insight = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/insight").json()
     assert insight["structure"] == "pooled"
     assert (insight["none_share"], insight["none_share_error"]) == (0.04, 0.01)
@@ -159,8 +159,14 @@ def test_an_unordered_attribute_has_clusters_and_an_example_grid(
     assert (attribute["ordered"], attribute["overall"]) == (False, True)
     assert (attribute["share_error"], attribute["confidence"]) == (0.01, 0.9995)
     clusters = attribute["clusters"]
-    assert [(one["size"], one["words"]) for one in clusters] == [(20, ["=owl", "round"]), (10, [])]
-    assert [[image["image"] for image in one["images"]] for one in clusters] == [[3, 4], [25]]
+    assert [(cluster["size"], cluster["words"]) for cluster in clusters] == [
+        (20, ["=owl", "round"]),
+        (10, []),
+    ]
+    assert [[image["image"] for image in cluster["images"]] for cluster in clusters] == [
+        [3, 4],
+        [25],
+    ]
     assert client.get(clusters[0]["images"][0]["url"]).status_code == 200
     example = [(image["image"], image["group"]) for image in attribute["example"]]
     assert example == [(4, 0), (3, 0), (25, 1)]
@@ -172,7 +178,7 @@ def test_neither_an_unordered_attribute_nor_noise_is_a_strip(
     client: TestClient, owner: Account
 ) -> None:
     for stored in (POOLED, NONE):
-        campaign = a_told_campaign(owner, stored)
+        campaign = a_campaign_with_model(owner, stored)
         axes = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/axes").json()
         assert axes["items"] == []
 
@@ -183,11 +189,11 @@ def test_an_ordered_attribute_next_to_an_unordered_one_is_a_strip(
     ordered = {**POOLED["attributes"][0], "index": 1, "columns": [1], "clusters": []}
     mixed = {**POOLED, "structure": "attributes"}
     mixed["attributes"] = [POOLED["attributes"][0], ordered]
-    campaign = a_told_campaign(owner, mixed)
+    campaign = a_campaign_with_model(owner, mixed)
     path = f"/api/v1/campaigns/{campaign.id}/models/1"
     assert [axis["index"] for axis in client.get(f"{path}/axes").json()["items"]] == [1]
     attributes = client.get(f"{path}/insight").json()["attributes"]
-    assert [(one["ordered"], one["overall"]) for one in attributes] == [
+    assert [(attribute["ordered"], attribute["overall"]) for attribute in attributes] == [
         (False, False),
         (True, False),
     ]
@@ -196,7 +202,7 @@ def test_an_ordered_attribute_next_to_an_unordered_one_is_a_strip(
 def test_a_crowd_that_agrees_on_nothing_has_no_attribute_to_ask_about(
     client: TestClient, owner: Account
 ) -> None:
-    campaign = a_told_campaign(owner, NONE)
+    campaign = a_campaign_with_model(owner, NONE)
     path = f"/api/v1/campaigns/{campaign.id}"
     insight = client.get(f"{path}/models/1/insight").json()
     assert (insight["structure"], insight["attributes"]) == ("none", [])
@@ -205,7 +211,7 @@ def test_a_crowd_that_agrees_on_nothing_has_no_attribute_to_ask_about(
 
 
 def test_a_model_without_insight_says_so(client: TestClient, owner: Account) -> None:
-    campaign = a_told_campaign(owner, insight=None)
+    campaign = a_campaign_with_model(owner, insight=None)
     reply = client.get(f"/api/v1/campaigns/{campaign.id}/models/1/insight")
     assert reply.status_code == 404
     assert "has no information" in reply.json()["detail"]
@@ -216,7 +222,7 @@ def test_a_model_without_insight_says_so(client: TestClient, owner: Account) -> 
 def test_insight_is_exported_and_harmless_in_a_spreadsheet(
     client: TestClient, owner: Account
 ) -> None:
-    campaign = a_told_campaign(owner)
+    campaign = a_campaign_with_model(owner)
     base = f"/api/v1/campaigns/{campaign.id}/export"
     attributes = list(csv.DictReader(io.StringIO(client.get(f"{base}/attributes.csv").text)))
     assert [row["low"] for row in attributes] == ["'=cmd(); red", ""]
@@ -231,7 +237,7 @@ def test_insight_is_exported_and_harmless_in_a_spreadsheet(
 def test_what_was_used_and_the_words_of_clusters_are_exported(
     client: TestClient, owner: Account
 ) -> None:
-    campaign = a_told_campaign(owner, POOLED)
+    campaign = a_campaign_with_model(owner, POOLED)
     base = f"/api/v1/campaigns/{campaign.id}/export"
     [attribute] = csv.DictReader(io.StringIO(client.get(f"{base}/attributes.csv").text))
     assert attribute["columns"] == "0 2"
@@ -247,7 +253,7 @@ def test_what_was_used_and_the_words_of_clusters_are_exported(
 
 
 def test_the_focus_is_set_and_cleared(client: TestClient, owner: Account) -> None:
-    campaign = a_told_campaign(owner)
+    campaign = a_campaign_with_model(owner)
     path = f"/api/v1/campaigns/{campaign.id}"
     assert client.post(f"{path}/focus", json={"attribute": 2}).status_code == 204
     assert reloaded(campaign.id).settings["focus"] == 2
@@ -257,7 +263,7 @@ def test_the_focus_is_set_and_cleared(client: TestClient, owner: Account) -> Non
 
 
 def test_an_impossible_focus_is_refused(client: TestClient, owner: Account) -> None:
-    campaign = a_told_campaign(owner)
+    campaign = a_campaign_with_model(owner)
     path = f"/api/v1/campaigns/{campaign.id}/focus"
     unknown = client.post(path, json={"attribute": 1})
     assert (unknown.status_code, unknown.json()["code"]) == (422, "unknown_attribute")
@@ -281,7 +287,7 @@ def test_later_rounds_ask_more_about_the_likes_of_chosen_images(
     assert (unknown.status_code, unknown.json()["code"]) == (422, "unknown_image")
     assert client.post(f"{path}/focus", json={"images": []}).status_code == 204
     assert reloaded(campaign.id).settings["focus_images"] == []
-    other = a_told_campaign(owner)
+    other = a_campaign_with_model(owner)
     refused = client.post(f"/api/v1/campaigns/{other.id}/focus", json={"images": [1]})
     assert (refused.status_code, refused.json()["code"]) == (422, "no_focus_on_images")
 
@@ -295,7 +301,7 @@ def test_before_the_first_model_there_is_nothing_to_focus_on(
 
 
 def test_insight_belongs_to_the_owner(client: TestClient, owner: Account) -> None:
-    campaign = a_told_campaign(owner)
+    campaign = a_campaign_with_model(owner)
     sign_in(client, an_account("eve@example.org"))
     base = f"/api/v1/campaigns/{campaign.id}"
     assert client.get(f"{base}/models/1/insight").status_code == 404

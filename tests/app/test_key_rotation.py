@@ -69,11 +69,11 @@ def test_keys_that_could_be_guessed_start_nothing(key: str) -> None:
 def test_doctor_warns_while_a_key_that_could_be_guessed_is_believed(
     environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def told() -> str:
+    def key_line() -> str:
         lines = CliRunner().invoke(cli, ["doctor"]).output.splitlines()
         return next(line for line in lines if "secret key" in line)
 
     use(monkeypatch, NEW, OLD)
-    assert told().startswith("ok ")
+    assert key_line().startswith("ok ")
     use(monkeypatch, NEW, OLD, "guess-me")
-    assert told().startswith("WARN  secret key   1 of LIKEWISE_OLD_SECRET_KEYS can be guessed")
+    assert key_line().startswith("WARN  secret key   1 of LIKEWISE_OLD_SECRET_KEYS can be guessed")

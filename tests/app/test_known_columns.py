@@ -50,11 +50,11 @@ def compare(client: TestClient, campaign: Campaign, query: str = "") -> Any:
 def test_each_attribute_agrees_with_the_column_that_it_shows(
     client: TestClient, owner: Account
 ) -> None:
-    found = compare(client, a_known_campaign(owner)).json()
-    assert found["names"] == ["id", "size", "species"]
-    assert [column["kind"] for column in found["columns"]] == [None, "numbers", "categories"]
-    assert found["n_images"] == 30
-    rows = {row["attribute"]: row["cells"] for row in found["attributes"]}
+    comparison = compare(client, a_known_campaign(owner)).json()
+    assert comparison["names"] == ["id", "size", "species"]
+    assert [column["kind"] for column in comparison["columns"]] == [None, "numbers", "categories"]
+    assert comparison["n_images"] == 30
+    rows = {row["attribute"]: row["cells"] for row in comparison["attributes"]}
     assert list(rows) == [0, 2, None]
     assert all(cells[0] is None for cells in rows.values())
     assert rows[0][2]["score"] == pytest.approx(1.0)
@@ -64,14 +64,14 @@ def test_each_attribute_agrees_with_the_column_that_it_shows(
     assert rows[2][1]["score"] == pytest.approx(1.0)
     assert rows[2][1]["balanced_accuracy"] is None
     assert rows[0][1]["score"] < 0.6
-    assert found["attributes"][0]["high"] == ["blue"]
+    assert comparison["attributes"][0]["high"] == ["blue"]
 
 
 def test_only_the_chosen_columns_are_compared(client: TestClient, owner: Account) -> None:
     campaign = a_known_campaign(owner)
-    found = compare(client, campaign, "?column=species").json()
-    assert [column["name"] for column in found["columns"]] == ["species"]
-    assert all(len(row["cells"]) == 1 for row in found["attributes"])
+    comparison = compare(client, campaign, "?column=species").json()
+    assert [column["name"] for column in comparison["columns"]] == ["species"]
+    assert all(len(row["cells"]) == 1 for row in comparison["attributes"])
     missing = compare(client, campaign, "?column=weight")
     assert (missing.status_code, "weight" in missing.json()["detail"]) == (404, True)
 
@@ -92,8 +92,8 @@ def test_without_columns_there_is_nothing_to_compare(client: TestClient, owner: 
         query = select(Image).where(Image.collection_id == campaign.collection_id)
         for image in session.scalars(query):
             image.attributes = {}
-    found = compare(client, campaign).json()
-    assert (found["names"], found["attributes"]) == ([], [])
+    comparison = compare(client, campaign).json()
+    assert (comparison["names"], comparison["attributes"]) == ([], [])
 
 
 def test_one_comparison_is_computed_at_a_time(client: TestClient, owner: Account) -> None:

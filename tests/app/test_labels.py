@@ -63,32 +63,32 @@ def a_labelled_campaign(owner: Account, versions: int = 1, **plan: Any) -> Campa
 
 
 def publish_labels(
-    campaign: Campaign, told: Labels, version: int, enough: str | None = None
+    campaign: Campaign, labels: Labels, version: int, enough: str | None = None
 ) -> None:
     insight = {
-        "jury": [{**one, "quality": dict.fromkeys(METHODS, 0.9)} for one in JURY],
-        "reliability": reliability(told, 0.9, 0.9),
+        "jury": [{**annotator, "quality": dict.fromkeys(METHODS, 0.9)} for annotator in JURY],
+        "reliability": reliability(labels, 0.9, 0.9),
         "has_classifier": True,
         "features": "features",
         "enough": enough,
     }
     metrics = {
-        "expected_right": float(told.sureness.mean()),
+        "expected_right": float(labels.sureness.mean()),
         "expected_balanced": 0.9,
         "gain_of_next_grid": 1.25,
-        "votes_per_image": float(told.n_votes.mean()),
-        "yes_share": float((told.probability > 0.5).mean()),
-        "contested": float((told.sureness < 0.9).sum()),
+        "votes_per_image": float(labels.n_votes.mean()),
+        "yes_share": float((labels.probability > 0.5).mean()),
+        "contested": float((labels.sureness < 0.9).sum()),
         "held_out_auc": 0.8 + 0.05 * version,
     }
-    places = np.stack([told.probability, np.arange(N) / N], axis=1)
+    places = np.stack([labels.probability, np.arange(N) / N], axis=1)
     a_model(campaign, places, insight, version=version, metrics=metrics)
     with transaction() as session:
         model = session.scalars(
             select(Model).where(Model.campaign_id == campaign.id, Model.version == version)
         ).one()
         model.artifact_key = f"models/{campaign.id}/{version}"
-        put_object(f"{model.artifact_key}/{FILE}", told.to_bytes())
+        put_object(f"{model.artifact_key}/{FILE}", labels.to_bytes())
 
 
 def know(campaign: Campaign) -> None:
@@ -97,7 +97,7 @@ def know(campaign: Campaign) -> None:
     images = [0, 1, 2, 3, 15, 16, 17, 18]
     truth = [YES, YES, YES, YES, YES, NO, NO, NO]
     with transaction() as session:
-        one = session.scalars(select(Grid).where(Grid.campaign_id == campaign.id).limit(1)).one()
+        grid = session.scalars(select(Grid).where(Grid.campaign_id == campaign.id).limit(1)).one()
         session.add(
             Grid(
                 campaign_id=campaign.id,
@@ -106,7 +106,7 @@ def know(campaign: Campaign) -> None:
                 images=images,
                 role="gold",
                 truth=truth,
-                wanted=one.wanted,
+                wanted=grid.wanted,
             )
         )
 
@@ -131,7 +131,7 @@ def listed(client: TestClient, base: str, **params: object) -> list[dict[str, An
 
 
 def images(items: list[dict[str, Any]]) -> list[int]:
-    return [one["image"] for one in items]
+    return [item["image"] for item in items]
 
 
 def test_labels_come_surest_yes_first_surest_no_first_or_least_sure_first(
@@ -141,9 +141,9 @@ def test_labels_come_surest_yes_first_surest_no_first_or_least_sure_first(
     assert images(listed(client, base, order="unlikeliest"))[:2] == [11, 12]
     assert images(listed(client, base, order="contested"))[:2] == [10, 9]
     assert images(listed(client, base, order="position")) == list(range(N))
-    one = listed(client, base, order="contested", limit=1)[0]
-    assert (one["label"], one["yes"], one["no"], one["unsure"]) == ("no", 2, 2, 1)
-    assert one["large_url"] != one["url"]
+    image = listed(client, base, order="contested", limit=1)[0]
+    assert (image["label"], image["yes"], image["no"], image["unsure"]) == ("no", 2, 2, 1)
+    assert image["large_url"] != image["url"]
 
 
 def test_labels_are_filtered_by_label_votes_and_doubt(client: TestClient, base: str) -> None:
@@ -199,8 +199,8 @@ def test_files_that_make_no_sense_of_votes_are_not_offered(
 ) -> None:
     grouping = f"/api/v1/campaigns/{a_campaign(owner).id}"
     offered = [
-        {file["file"] for file in client.get(f"{one}/exports").json()["files"]}
-        for one in (base, grouping)
+        {file["file"] for file in client.get(f"{path}/exports").json()["files"]}
+        for path in (base, grouping)
     ]
     assert offered[1] - offered[0] == {"pairs.csv", "triplets.csv", "clusters.csv"}
     assert {"labels.csv", "voters.csv"} <= offered[0]

@@ -17,7 +17,7 @@ async def answer(scope: Any, receive: Any, send: Any) -> None:
 
 
 def over(message: str) -> Any:
-    async def send(told: Any) -> None:
+    async def send(event: Any) -> None:
         raise h11.LocalProtocolError(message)
 
     return send
@@ -34,12 +34,12 @@ def test_who_sent_no_http_behind_the_head_gets_no_second_reply(
     why = "can't handle event type Response when role=SERVER and state=MUST_CLOSE"
     asyncio.run(Requests(answer)(SCOPE, None, over(why)))  # type: ignore[arg-type]
     assert "the server has rejected the request body" in caplog.text
-    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 def test_a_reply_that_breaks_the_protocol_itself_is_our_error() -> None:
-    async def send(told: Any) -> None:
-        if told["type"] == "http.response.body":
+    async def send(event: Any) -> None:
+        if event["type"] == "http.response.body":
             raise h11.LocalProtocolError("Too much data for declared Content-Length")
 
     with pytest.raises(h11.LocalProtocolError):

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("environment")
 
 
 def test_every_kind_is_found_by_how_it_looks() -> None:
-    told = [
+    lines = [
         f"token {an_api_token(an_account())}",
         f"signed in with {new_token()}",
         sign("annotator", ["one", "two"]),
@@ -24,7 +24,7 @@ def test_every_kind_is_found_by_how_it_looks() -> None:
         "refused A2VXYZ0123456",
         "of 60aca280709ee40ec37d4885",
     ]
-    for line in told:
+    for line in lines:
         assert list(leaks_in(line, {})), line
 
 

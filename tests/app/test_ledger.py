@@ -64,8 +64,8 @@ def campaign(owner: Account) -> Campaign:
 def test_bonuses_are_paid_once_whatever_fails_before_or_after_its_effect(
     turk: Emulator, owner: Account, campaign: Campaign, people: int, each: int
 ) -> None:
-    made = paid_work(turk, owner, campaign, people)
-    owed = owe_bonuses(made, each)
+    recruitment = paid_work(turk, owner, campaign, people)
+    owed = owe_bonuses(recruitment, each)
     turk.state.faults = Faults(FAULTS)
     pay_all()
     turk.state.faults = Faults()
@@ -77,7 +77,9 @@ def test_bonuses_are_paid_once_whatever_fails_before_or_after_its_effect(
         states = Counter(session.scalars(select(Payment.state)))
     assert states == {"paid": people * each}
     assert Decimal(ledger_cents(campaign.id)) / 100 == total(turk, "bonus")
-    struck = Counter(one["outcome"] for one in turk.state.calls if one["operation"] == "SendBonus")
+    struck = Counter(
+        call["outcome"] for call in turk.state.calls if call["operation"] == "SendBonus"
+    )
     assert all(struck[rule.kind] for rule in FAULTS.calls)
     keep(
         "bonuses",
@@ -90,12 +92,12 @@ def test_bonuses_are_paid_once_whatever_fails_before_or_after_its_effect(
 
 
 def test_a_recruitment_is_opened_once_however_many_ask(owner: Account, campaign: Campaign) -> None:
-    made = a_draft(owner, campaign, places=20)
+    recruitment = a_draft(owner, campaign, places=20)
 
     def open_it(_: int) -> bool:
         try:
             with transaction() as session:
-                service.open_recruitment(session, owner, made.id)
+                service.open_recruitment(session, owner, recruitment.id)
         except Conflict:
             return False
         return True
@@ -104,22 +106,22 @@ def test_a_recruitment_is_opened_once_however_many_ask(owner: Account, campaign:
         assert sum(pool.map(open_it, range(8))) == 1
     with transaction() as session:
         postings = session.scalars(select(Posting).order_by(Posting.number)).all()
-        deeds = session.scalars(select(ChannelCall.deed)).all()
-    assert [one.places for one in postings] == [9, 9, 2]
-    assert deeds == ["publish"] * 3
+        actions = session.scalars(select(ChannelCall.deed)).all()
+    assert [posting.places for posting in postings] == [9, 9, 2]
+    assert actions == ["publish"] * 3
 
 
-def change(owner: Account, made: Recruitment) -> None:
+def change(owner: Account, recruitment: Recruitment) -> None:
     plan = service.RecruitmentPlan(
-        "mturk", 9, channel_account_id=made.channel_account_id, reward_cents=900
+        "mturk", 9, channel_account_id=recruitment.channel_account_id, reward_cents=900
     )
     with transaction() as session:
-        service.change_draft(session, owner, made.id, plan)
+        service.change_draft(session, owner, recruitment.id, plan)
 
 
-def delete(owner: Account, made: Recruitment) -> None:
+def delete(owner: Account, recruitment: Recruitment) -> None:
     with transaction() as session:
-        service.delete_draft(session, owner, made.id)
+        service.delete_draft(session, owner, recruitment.id)
 
 
 def wait_for_a_lock() -> None:
@@ -133,48 +135,50 @@ def wait_for_a_lock() -> None:
     raise AssertionError("Nobody waits.")
 
 
-@pytest.mark.parametrize("deed", [change, delete])
+@pytest.mark.parametrize("action", [change, delete])
 def test_a_draft_that_is_being_opened_is_a_draft_no_more(
-    owner: Account, campaign: Campaign, deed: Callable[[Account, Recruitment], None]
+    owner: Account, campaign: Campaign, action: Callable[[Account, Recruitment], None]
 ) -> None:
-    made = a_draft(owner, campaign, places=2)
+    recruitment = a_draft(owner, campaign, places=2)
     with ThreadPoolExecutor(1) as pool:
         with transaction() as session:
-            service.open_recruitment(session, owner, made.id)
-            doing = pool.submit(deed, owner, made)
+            service.open_recruitment(session, owner, recruitment.id)
+            doing = pool.submit(action, owner, recruitment)
             wait_for_a_lock()
         with pytest.raises(Conflict):
             doing.result()
     with transaction() as session:
-        assert session.get_one(Recruitment, made.id).reward_cents == 100
+        assert session.get_one(Recruitment, recruitment.id).reward_cents == 100
 
 
 def test_opening_says_what_all_places_cost(owner: Account, campaign: Campaign) -> None:
-    made = a_draft(owner, campaign, places=20)
+    recruitment = a_draft(owner, campaign, places=20)
     with transaction() as session:
-        session.get_one(Recruitment, made.id).spend_limit_cents = 20 * PLACE - 1
-    told = r"20 places cost 24\.00 USD with fees, but only 23\.99 USD of the spending limit is left"
-    with pytest.raises(ledger.OverLimit, match=told), transaction() as session:
-        service.open_recruitment(session, owner, made.id)
+        session.get_one(Recruitment, recruitment.id).spend_limit_cents = 20 * PLACE - 1
+    message = (
+        r"20 places cost 24\.00 USD with fees, but only 23\.99 USD of the spending limit is left"
+    )
+    with pytest.raises(ledger.OverLimit, match=message), transaction() as session:
+        service.open_recruitment(session, owner, recruitment.id)
 
 
 def test_of_all_who_ask_at_once_one_gets_the_last_of_the_limit(
     turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = paid_work(turk, owner, campaign, 6)
+    recruitment = paid_work(turk, owner, campaign, 6)
     with transaction() as session:
         row = session.scalars(select(Submission.id)).first()
     assert row is not None
-    asks = Asks(owner, campaign.id, made.id, row)
+    asks = Asks(owner, campaign.id, recruitment.id, row)
     got = Counter[str]()
     for _ in range(ROUNDS):
-        leave_room(made.id, PLACE)
+        leave_room(recruitment.id, PLACE)
         together = threading.Barrier(len(asks.ways))
         with ThreadPoolExecutor(len(asks.ways)) as pool:
             done = list(pool.map(lambda way: asks.ask(way, together), asks.ways))  # noqa: B023
         got.update(way for way, is_done in zip(asks.ways, done, strict=True) if is_done)
         assert sum(done) == 1
-        assert room(made.id) == 0
+        assert room(recruitment.id) == 0
     assert got.total() == ROUNDS
     with transaction() as session:
         held = session.scalars(select(Payment.id).where(Payment.state == "held")).all()
@@ -191,17 +195,17 @@ def a_draft(owner: Account, campaign: Campaign, places: int) -> Recruitment:
 def room(recruitment_id: UUID) -> int:
     """What is left of the limit, at one moment."""
     with snapshot() as session:
-        found = session.get_one(Recruitment, recruitment_id)
-        left = ledger.commitments(session, found).left_cents
+        recruitment = session.get_one(Recruitment, recruitment_id)
+        left = ledger.commitments(session, recruitment).left_cents
     assert left is not None
     return left
 
 
 def leave_room(recruitment_id: UUID, cents: int) -> None:
     with transaction() as session:
-        found = session.get_one(Recruitment, recruitment_id)
-        committed = ledger.commitments(session, found).committed_cents
-        found.spend_limit_cents = committed + cents
+        recruitment = session.get_one(Recruitment, recruitment_id)
+        committed = ledger.commitments(session, recruitment).committed_cents
+        recruitment.spend_limit_cents = committed + cents
 
 
 class Asks:
@@ -263,10 +267,10 @@ class Asks:
         return True
 
     def _owe(self, session: Session, *, awaits_word: bool) -> Payment:
-        found = locked(session, Recruitment, self.recruitment_id)
+        recruitment = locked(session, Recruitment, self.recruitment_id)
         owed = ledger.Owed("bonus", f"rule:{uuid4().hex}", BONUS, "By a rule", awaits_word)
         row = session.get_one(Submission, self.row)
-        return ledger.owe(session, found, owed, assignment=None, submission=row)
+        return ledger.owe(session, recruitment, owed, assignment=None, submission=row)
 
     def _cancel(self, payment: Payment) -> None:
         with transaction() as session:

@@ -51,10 +51,10 @@ def links_of(campaign: Campaign) -> str:
 
 
 def a_link(client: TestClient, campaign: Campaign, **body: Any) -> Json:
-    made = client.post(links_of(campaign), json=body)
-    assert made.status_code == 201, made.text
-    found: Json = made.json()
-    return found
+    reply = client.post(links_of(campaign), json=body)
+    assert reply.status_code == 201, reply.text
+    link: Json = reply.json()
+    return link
 
 
 def end_of(address: str) -> str:
@@ -89,18 +89,20 @@ def answer(client: TestClient, who: dict[str, str], n: int) -> Json:
 def at_once(n: int, do: Callable[[int], Result]) -> list[Result]:
     together = threading.Barrier(n)
 
-    def one(number: int) -> Result:
+    def task(number: int) -> Result:
         together.wait()
         return do(number)
 
     with ThreadPoolExecutor(n) as pool:
-        return list(pool.map(one, range(n)))
+        return list(pool.map(task, range(n)))
 
 
 def payments() -> list[tuple[str, str, int, str]]:
     with transaction() as session:
-        found = session.scalars(select(Payment).order_by(Payment.id)).all()
-        return [(one.kind, one.rule, one.amount_cents, one.state) for one in found]
+        rows = session.scalars(select(Payment).order_by(Payment.id)).all()
+        return [
+            (payment.kind, payment.rule, payment.amount_cents, payment.state) for payment in rows
+        ]
 
 
 # --- the first link ------------------------------------------------------------------------------
@@ -219,18 +221,18 @@ def test_each_person_of_a_list_has_an_address(client: TestClient, campaign: Camp
     assert link["address"] is None
     invitations = f"{links_of(campaign)}/{link['id']}/invitations"
     table = "mail;person\na@x.org;Ada\nb@x.org;Bob\nc@x.org;ADA\nd@x.org\n"
-    made = client.post(invitations, json={"people": table}).json()
-    assert [one["person"] for one in made["addresses"]] == ["Ada", "Bob"]
-    assert [(one["line"], one["why"]) for one in made["bad_lines"]] == [
+    report = client.post(invitations, json={"people": table}).json()
+    assert [invitation["person"] for invitation in report["addresses"]] == ["Ada", "Bob"]
+    assert [(line["line"], line["why"]) for line in report["bad_lines"]] == [
         (4, "is in the list twice"),
         (5, "no person in this line"),
     ]
-    ada, bob = (one["address"] for one in made["addresses"])
+    ada, bob = (invitation["address"] for invitation in report["addresses"])
     # Only hashes of the addresses are kept.
     with transaction() as session:
         kept = session.scalars(select(Invitation)).all()
         base = session.get_one(Recruitment, uuid.UUID(link["id"])).link_token
-        assert all(one.token_hash not in ada + bob for one in kept)
+        assert all(invitation.token_hash not in ada + bob for invitation in kept)
     opened = come(client, ada, "ada-at-work")
     who = token_of(opened)
     assert answer(client, who, 1)["answered"] == 1
@@ -243,12 +245,17 @@ def test_each_person_of_a_list_has_an_address(client: TestClient, campaign: Camp
     assert code_of(come(client, link_address(base, ""))) == "personal_link"
     answer(client, who, 2)
     shown = client.get(invitations).json()["items"]
-    assert [(one["person"], one["state"], one["n_answered"]) for one in shown] == [
+    assert [
+        (invitation["person"], invitation["state"], invitation["n_answered"])
+        for invitation in shown
+    ] == [
         ("Ada", "finished", 3),
         ("Bob", "begun", 0),
     ]
     again = client.post(invitations, json={"people": "person\nbob\nCarl\n"}).json()
-    assert [(one["number"], one["person"]) for one in again["addresses"]] == [(3, "Carl")]
+    assert [(invitation["number"], invitation["person"]) for invitation in again["addresses"]] == [
+        (3, "Carl")
+    ]
     assert again["bad_lines"][0]["why"] == "already has an address"
     assert client.post(invitations, json={"number": 2}).json()["code"] == "other_access"
     wanted = {"access": "open"}
@@ -261,16 +268,16 @@ def test_a_revoked_address_opens_nothing_and_its_work_is_owed(
 ) -> None:
     link = a_link(client, campaign, access="listed", reward_cents=100)
     invitations = f"{links_of(campaign)}/{link['id']}/invitations"
-    made = client.post(invitations, json={"people": "Ada\nBob"}).json()["addresses"]
-    who = token_of(come(client, made[0]["address"]))
+    addresses = client.post(invitations, json={"people": "Ada\nBob"}).json()["addresses"]
+    who = token_of(come(client, addresses[0]["address"]))
     handout = answer(client, who, 1)
-    ids = [one["id"] for one in client.get(invitations).json()["items"]]
-    for one in ids:
-        revoked = client.post(f"{invitations}/{one}/revoke")
+    ids = [invitation["id"] for invitation in client.get(invitations).json()["items"]]
+    for invitation_id in ids:
+        revoked = client.post(f"{invitations}/{invitation_id}/revoke")
         assert revoked.json()["state"] == "revoked", revoked.text
     assert client.post(f"{invitations}/{ids[0]}/revoke").status_code == 409
-    for one in made:
-        assert code_of(come(client, one["address"])) == "revoked"
+    for invitation in addresses:
+        assert code_of(come(client, invitation["address"])) == "revoked"
     assert payments() == [("outside", "reward", 34, "due")]
     # The grid that was at hand is taken still, and booked on top.
     assert submit(client, who, handout["lease"]).status_code == 200
@@ -286,8 +293,8 @@ def test_an_address_for_one_assignment_is_the_first_browsers(
 ) -> None:
     link = a_link(client, campaign, access="single_use")
     invitations = f"{links_of(campaign)}/{link['id']}/invitations"
-    made = client.post(invitations, json={"number": 2}).json()["addresses"]
-    address = made[0]["address"]
+    addresses = client.post(invitations, json={"number": 2}).json()["addresses"]
+    address = addresses[0]["address"]
     replies = at_once(4, lambda number: come(client, address, f"browser-{number}").status_code)
     assert sorted(replies) == [201, 403, 403, 403]
     first = replies.index(201)
@@ -300,7 +307,7 @@ def test_an_address_for_one_assignment_is_the_first_browsers(
     other = come(client, address, f"browser-{(first + 1) % 4}")
     assert code_of(other) == "link_used"
     assert done["completion_code"] not in other.json()["detail"]
-    assert come(client, made[1]["address"], "browser-9").status_code == 201
+    assert come(client, addresses[1]["address"], "browser-9").status_code == 201
     listed = client.get(links_of(campaign)).json()["items"][-1]
     assert (listed["addresses"], listed["used"], listed["finished"]) == (2, 2, 1)
 
@@ -318,9 +325,9 @@ def test_an_address_for_one_assignment_is_the_first_browsers(
     ],
 )
 def test_lists_of_people(table: str, people: list[str], lines: list[int]) -> None:
-    found = read_people(table, set())
-    assert found.people == people
-    assert [one.line for one in found.bad_lines] == lines
+    parsed = read_people(table, set())
+    assert parsed.people == people
+    assert [line.line for line in parsed.bad_lines] == lines
 
 
 def test_lists_that_are_none(client: TestClient, campaign: Campaign) -> None:
@@ -333,7 +340,7 @@ def test_lists_that_are_none(client: TestClient, campaign: Campaign) -> None:
     ):
         assert client.post(invitations, json={"people": table}).json()["code"] == code
     many = client.post(invitations, json={"people": "\n".join(map(str, range(10_000)))})
-    assert len({one["address"] for one in many.json()["addresses"]}) == 10_000
+    assert len({invitation["address"] for invitation in many.json()["addresses"]}) == 10_000
     assert client.post(invitations, json={"people": "one more"}).json()["code"] == "long_list"
 
 
@@ -372,7 +379,7 @@ def test_of_many_who_come_at_once_as_many_get_in_as_there_are_places(
     link = a_link(client, campaign, places=3)
     replies = at_once(10, lambda number: come(client, link["address"], f"b-{number}"))
     assert [reply.status_code for reply in replies].count(201) == 3
-    assert {code_of(one) for one in replies if one.status_code != 201} == {"link_full"}
+    assert {code_of(reply) for reply in replies if reply.status_code != 201} == {"link_full"}
     with transaction() as session:
         # Nothing of those who were sent away is kept.
         assert sorted(session.scalars(select(Annotator.position))) == [0, 1, 2]
@@ -453,25 +460,27 @@ def test_platforms_are_never_told_to_pay_what_is_owed_outside(
 def test_what_is_owed_is_taken_away_and_ticked_off(client: TestClient, campaign: Campaign) -> None:
     link = a_link(client, campaign, access="listed", name="=Panel", reward_cents=90)
     invitations = f"{links_of(campaign)}/{link['id']}/invitations"
-    made = client.post(invitations, json={"people": "Ada\n@Bob"}).json()["addresses"]
-    ends = [answer(client, token_of(come(client, one["address"])), 3) for one in made]
+    addresses = client.post(invitations, json={"people": "Ada\n@Bob"}).json()["addresses"]
+    ends = [
+        answer(client, token_of(come(client, invitation["address"])), 3) for invitation in addresses
+    ]
     root = f"/api/v1/campaigns/{campaign.id}/owed"
     table = list(csv.DictReader(io.StringIO(client.get(f"{root}.csv?state=due").text)))
-    told = [(one["person"], one["completion_code"], one["amount"]) for one in table]
-    codes = [one["completion_code"] for one in ends]
-    assert told == [("Ada", codes[0], "0.90"), ("'@Bob", codes[1], "0.90")]
-    assert [one["annotator"] for one in table] == ["0", "1"]
-    assert {one["link"] for one in table} == {"'=Panel"}
-    ids = [one["payment"] for one in table]
+    booked = [(row["person"], row["completion_code"], row["amount"]) for row in table]
+    codes = [end["completion_code"] for end in ends]
+    assert booked == [("Ada", codes[0], "0.90"), ("'@Bob", codes[1], "0.90")]
+    assert [row["annotator"] for row in table] == ["0", "1"]
+    assert {row["link"] for row in table} == {"'=Panel"}
+    ids = [row["payment"] for row in table]
     wrong = client.post(f"{root}/paid", json={"payment_ids": [*ids, str(uuid.uuid4())]})
     assert wrong.status_code == 404
-    assert {one["state"] for one in client.get(root).json()["items"]} == {"due"}
+    assert {payment["state"] for payment in client.get(root).json()["items"]} == {"due"}
     paid = client.post(f"{root}/paid", json={"payment_ids": ids, "note": "By bank."})
     assert paid.json() == {"marked": 2}
     assert client.post(f"{root}/paid", json={"payment_ids": ids}).json() == {"marked": 0}
     assert client.get(f"{root}?state=due").json()["items"] == []
     newest = client.get(f"{root}?state=paid").json()["items"]
-    assert [(one["person"], one["note"]) for one in newest] == [
+    assert [(payment["person"], payment["note"]) for payment in newest] == [
         ("@Bob", "By bank."),
         ("Ada", "By bank."),
     ]

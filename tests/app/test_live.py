@@ -31,11 +31,11 @@ class Readings:
 
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> Readings:
-    made = Readings()
-    monkeypatch.setattr(live, "progress_json", made.read)
+    recorder = Readings()
+    monkeypatch.setattr(live, "progress_json", recorder.read)
     monkeypatch.setattr(live, "POLL_SECONDS", 0.1)
     monkeypatch.setattr(live, "PAUSE_SECONDS", 0.05)
-    return made
+    return recorder
 
 
 def a_page(campaign: UUID, account: UUID, n: int = 1) -> asyncio.Task[list[str]]:
@@ -82,7 +82,7 @@ def test_other_campaigns_and_accounts_are_read_for_themselves(readings: Readings
 
     async def run() -> None:
         asked = [(campaign, account), (campaign, uuid4()), (uuid4(), account)]
-        pages = [a_page(*one) for one in asked]
+        pages = [a_page(*pair) for pair in asked]
         await begun(readings, 3)
         readings.may_end.release(100)
         assert {(await page)[0] for page in pages} == {"1", "2", "3"}

@@ -22,7 +22,7 @@ from app.results.models import EmbeddedImage
 from app.results.vectors import one_at_a_time
 from testbed.builders import an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
-from tests.app.test_insight import a_told_campaign
+from tests.app.test_insight import a_campaign_with_model
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def owner(client: TestClient) -> Account:
 
 def a_map(owner: Account) -> tuple[Campaign, NDArray[np.float32]]:
     """A campaign with one model, whose 30 images lie anywhere."""
-    campaign = a_told_campaign(owner)
+    campaign = a_campaign_with_model(owner)
     places = np.random.default_rng(2).random((campaign.n_images, 2)).astype(np.float32)
     with transaction() as session:
         for position, (x, y) in enumerate(places.tolist()):
@@ -127,7 +127,7 @@ def test_layouts_and_sheets_are_made_once(
     client: TestClient, owner: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign, _ = a_map(owner)
-    paths = [path_of(campaign, f"models/1/map/{one}") for one in ("layout", "sheets/0/0/0")]
+    paths = [path_of(campaign, f"models/1/map/{part}") for part in ("layout", "sheets/0/0/0")]
     first = [client.get(path).content for path in paths]
     with transaction() as session:
         session.execute(update(EmbeddedImage).values(x=0.0))
@@ -199,11 +199,11 @@ def test_one_tsne_is_computed_at_a_time(client: TestClient, owner: Account) -> N
 
 def test_images_are_found_by_name_and_by_position(client: TestClient, owner: Account) -> None:
     campaign, _ = a_map(owner)
-    found = client.get(path_of(campaign, "map/images?find=IMAGE-00")).json()["items"]
-    assert [one["position"] for one in found] == list(range(10))
+    images = client.get(path_of(campaign, "map/images?find=IMAGE-00")).json()["items"]
+    assert [image["position"] for image in images] == list(range(10))
     assert client.get(path_of(campaign, "map/images?find=%25")).json()["items"] == []
     given = client.get(path_of(campaign, "map/images?at=7&at=3")).json()["items"]
-    assert [one["filename"] for one in given] == ["image-007.png", "image-003.png"]
+    assert [image["filename"] for image in given] == ["image-007.png", "image-003.png"]
     bundle = client.get(path_of(campaign, "map/pictures/small?at=7&at=3")).content
     length = int.from_bytes(bundle[:4], "little")
     shown = np.asarray(PIL.Image.open(io.BytesIO(bundle[4 : 4 + length])).convert("RGB"), np.int16)
@@ -228,10 +228,10 @@ def test_columns_are_attributes_and_what_an_annotator_saw(
         "red", "green", "blue", "red",
     ]  # fmt: skip
     seen = client.get(path_of(campaign, "map/column?annotator=0")).json()
-    told = {k: seen["values"][code] for k, code in enumerate(seen["codes"]) if code >= 0}
+    by_image = {k: seen["values"][code] for k, code in enumerate(seen["codes"]) if code >= 0}
     expected = ["Sea", "Sea", "sky", None, "left over", "Sea"]
-    assert [told.get(image) for image in images] == expected
-    assert len(told) == 5
+    assert [by_image.get(image) for image in images] == expected
+    assert len(by_image) == 5
     for missing in ("attribute=shape", "annotator=7"):
         assert client.get(path_of(campaign, f"map/column?{missing}")).status_code == 404
 

@@ -141,13 +141,15 @@ def test_a_posting_is_what_was_ordered(turk: Turk) -> None:
     kind = hit.hit_type
     assert (kind.title, kind.reward) == ("Group pictures", Decimal("0.55"))
     assert (kind.duration, kind.auto_approval) == (timedelta(minutes=20), timedelta(hours=72))
-    assert [one["Comparator"] for one in kind.requirements] == [
+    assert [requirement["Comparator"] for requirement in kind.requirements] == [
         "In",
         "GreaterThanOrEqualTo",
         "GreaterThanOrEqualTo",
         "DoesNotExist",
     ]
-    assert {one["ActionsGuarded"] for one in kind.requirements} == {"PreviewAndAccept"}
+    assert {requirement["ActionsGuarded"] for requirement in kind.requirements} == {
+        "PreviewAndAccept"
+    }
     assert kind.requirements[0]["LocaleValues"][1] == {"Country": "US", "Subdivision": "CA"}
     assert posting.details == {
         "hit_type_id": kind.hit_type_id,
@@ -275,16 +277,16 @@ def test_a_pause_keeps_newcomers_out_and_lets_those_at_work_go_on(turk: Turk) ->
     turk.channel.stop(posting)
     turk.channel.stop(posting)
     assert turk.channel.status(posting).state == "closed"
-    assert [one.state for one in turk.channel.submissions(posting)] == ["submitted"]
+    assert [submission.state for submission in turk.channel.submissions(posting)] == ["submitted"]
 
 
 @pytest.mark.parametrize("fault", STRUCK)
 def test_pausing_and_resuming_can_be_repeated(turk: Turk, fault: CallFault) -> None:
     posting = turk.publish()
-    for deed, state in ((turk.channel.pause, "closed"), (turk.channel.resume, "open")):
+    for action, state in ((turk.channel.pause, "closed"), (turk.channel.resume, "open")):
         with turk.fault(fault, "UpdateExpirationForHIT"), pytest.raises(ChannelUnavailable):
-            deed(posting)
-        deed(posting)
+            action(posting)
+        action(posting)
         assert turk.channel.status(posting).state == state
 
 
@@ -297,16 +299,22 @@ def test_everything_that_was_handed_in_is_listed(turk: Turk) -> None:
     turk.channel.approve(refs[0], "")
     turk.channel.reject(refs[1], NO)
     listed = list(turk.channel.submissions(posting))
-    assert {(one.external_id, one.person) for one in listed} == {
+    assert {(submission.external_id, submission.person) for submission in listed} == {
         (ref.external_id, ref.person) for ref in refs
     }
-    assert sorted({one.state for one in listed}) == ["approved", "rejected", "submitted"]
-    [one] = [one for one in listed if one.external_id == refs[2].external_id]
-    assert one == turk.channel.submission(refs[2])
-    assert one.code == "done-1"
-    assert one.submitted_at
-    assert one.auto_approved_at
-    assert one.auto_approved_at - one.submitted_at == timedelta(hours=72)
+    assert sorted({submission.state for submission in listed}) == [
+        "approved",
+        "rejected",
+        "submitted",
+    ]
+    [submission] = [
+        submission for submission in listed if submission.external_id == refs[2].external_id
+    ]
+    assert submission == turk.channel.submission(refs[2])
+    assert submission.code == "done-1"
+    assert submission.submitted_at
+    assert submission.auto_approved_at
+    assert submission.auto_approved_at - submission.submitted_at == timedelta(hours=72)
 
 
 def test_what_is_not_handed_in_or_is_of_another_hit_is_unknown(turk: Turk) -> None:
@@ -324,11 +332,13 @@ def test_what_is_not_handed_in_or_is_of_another_hit_is_unknown(turk: Turk) -> No
 def test_strange_answers_have_no_code(turk: Turk) -> None:
     posting = turk.publish()
     for value in ("<b>", "a b", "x" * 101, "é"):
-        one = market.accept(turk.state, turk.worker(), turk.hit(posting))
-        market.submit(turk.state, one, [("likewise", value)])
-        found = turk.channel.submission(SubmissionRef(posting, one.assignment_id, one.worker_id))
-        assert found is not None
-        assert found.code == ""
+        assignment = market.accept(turk.state, turk.worker(), turk.hit(posting))
+        market.submit(turk.state, assignment, [("likewise", value)])
+        submission = turk.channel.submission(
+            SubmissionRef(posting, assignment.assignment_id, assignment.worker_id)
+        )
+        assert submission is not None
+        assert submission.code == ""
         turk.state.hits[posting.external_id].max_assignments += 1
 
 
@@ -373,7 +383,7 @@ def test_who_has_the_assignment_now_is_who_is_paid(turk: Turk) -> None:
     assert first.worker_id not in str(outcome.error)
     assert turk.state.journal == []
     turk.channel.approve(ref, "")
-    assert {one.worker_id for one in turk.state.journal} == {second.worker_id}
+    assert {entry.worker_id for entry in turk.state.journal} == {second.worker_id}
 
 
 @pytest.mark.parametrize("fault", STRUCK)
@@ -500,7 +510,7 @@ def test_bonuses_under_faults_are_each_paid_once(turk: Turk) -> None:
                 break
             [outcome] = turk.channel.pay_bonuses([order])
     assert looked > 100
-    assert turk.paid("bonus") == Decimal(sum(one.amount_cents for one in orders)) / 100
+    assert turk.paid("bonus") == Decimal(sum(order.amount_cents for order in orders)) / 100
     assert len(turk.state.bonuses) == len(orders)
 
 
@@ -530,9 +540,9 @@ def test_who_took_part_does_not_find_the_campaign_again(turk: Turk) -> None:
     elsewhere = turk.publish(token="cd" * 16, campaign="decaf")
     turk.work(elsewhere, former)
     assert len(turk.state.qualification_types) == 2
-    granted = [one for one in turk.state.calls if one["operation"].startswith("Associate")]
+    granted = [call for call in turk.state.calls if call["operation"].startswith("Associate")]
     # MTurk would write them otherwise.
-    assert {one["params"]["SendNotification"] for one in granted} == {False}
+    assert {call["params"]["SendNotification"] for call in granted} == {False}
 
 
 def test_who_took_part_without_being_marked_is_marked_before_a_task_is_posted(turk: Turk) -> None:
@@ -591,9 +601,9 @@ def test_compensation_is_for_one_person_and_once(turk: Turk, fault: CallFault) -
     turk.hurry(hours=25)
     hit_id, details = turk.channel.compensate(replace(order, attempts=2))
     hit = turk.state.hits[hit_id]
-    assert [one.hit_id for one in turk.state.hits.values() if one.annotation == order.token] == [
-        hit_id
-    ]
+    assert [
+        posted.hit_id for posted in turk.state.hits.values() if posted.annotation == order.token
+    ] == [hit_id]
     assert hit not in market.open_to(turk.state, other)
     with pytest.raises(NotPossible):
         market.check_may(turk.state, other, hit, "preview")
@@ -639,12 +649,15 @@ def test_events_come_by_the_queue_and_leave_it_once_they_are_handled(
     assert queue.take(seen.extend) == 0
     assert turk.state.queues["turk"] == []
     assert len(seen) == 4
-    assert len({one.event_id for one in seen}) == 2
-    assert [one.event_type for one in seen[::2]] == ["AssignmentAccepted", "AssignmentSubmitted"]
-    for one in seen:
-        assert (one.hit_id, one.assignment_id) == (posting.external_id, ref.external_id)
-        assert one.at is not None
-        assert one.at.tzinfo is not None
+    assert len({event.event_id for event in seen}) == 2
+    assert [event.event_type for event in seen[::2]] == [
+        "AssignmentAccepted",
+        "AssignmentSubmitted",
+    ]
+    for event in seen:
+        assert (event.hit_id, event.assignment_id) == (posting.external_id, ref.external_id)
+        assert event.at is not None
+        assert event.at.tzinfo is not None
 
 
 def test_a_queue_that_is_not_there_keeps_no_task_off_the_market(

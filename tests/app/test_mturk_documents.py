@@ -179,10 +179,10 @@ _PIECES = st.sampled_from([*POSTS.values(), *_PARTS.split(), "\t", "\n", " "])
 )
 def test_no_foreign_address_ever_passes(address: str, environment: str) -> None:
     try:
-        told = submit_address(address, environment)
+        url = submit_address(address, environment)
     except BadSubmitAddress:
         return
-    assert told == POSTS[environment] + "/mturk/externalSubmit"
+    assert url == POSTS[environment] + "/mturk/externalSubmit"
     assert address.removesuffix("/") == POSTS[environment]
 
 
@@ -261,11 +261,14 @@ FAILURES: list[tuple[Exception, type[ChannelError], type[ChannelError], str]] = 
 ]
 
 
-@pytest.mark.parametrize(("error", "told", "told_of_money", "words"), FAILURES)
+@pytest.mark.parametrize(("error", "expected", "expected_for_money", "words"), FAILURES)
 def test_failures_are_told_for_what_they_are(
-    error: ClientError, told: type[ChannelError], told_of_money: type[ChannelError], words: str
+    error: ClientError,
+    expected: type[ChannelError],
+    expected_for_money: type[ChannelError],
+    words: str,
 ) -> None:
-    for pays, wanted in ((False, told), (True, told_of_money)):
+    for pays, wanted in ((False, expected), (True, expected_for_money)):
         got = translated(error, pays=pays)
         assert type(got) is wanted
         assert str(got)
@@ -275,10 +278,10 @@ def test_failures_are_told_for_what_they_are(
 
 def test_messages_name_no_people() -> None:
     message = "Worker A2SUAM1OG0T6V has not submitted assignment 3ABC."
-    told = translated(_reply("RequestError", code=PREFIX + "Odd", message=message))
-    assert "A2SUAM1OG0T6V" not in str(told)
-    assert isinstance(told, ChannelRefused)
-    assert has_code(told, "odd")
+    error = translated(_reply("RequestError", code=PREFIX + "Odd", message=message))
+    assert "A2SUAM1OG0T6V" not in str(error)
+    assert isinstance(error, ChannelRefused)
+    assert has_code(error, "odd")
 
 
 # --- events --------------------------------------------------------------------------------------

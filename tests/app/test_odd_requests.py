@@ -76,27 +76,27 @@ def test_a_long_list_of_mistakes_is_left_at_the_first(client: TestClient, owner:
     path = f"/api/v1/campaigns/{a_campaign(owner).id}/models/1/map/selection.csv"
     reply = client.post(path, json={"images": ["x"] * 1_000})
     assert reply.status_code == 422
-    assert [one["where"] for one in reply.json()["errors"]] == ["body.images.0"]
+    assert [error["where"] for error in reply.json()["errors"]] == ["body.images.0"]
 
 
 def test_a_parameter_given_twice_counts_once_and_none_moves_a_path(
     client: TestClient, owner: Account
 ) -> None:
-    one, other = a_campaign(owner), a_campaign(an_account("eve@example.org"))
-    images = f"/api/v1/collections/{one.collection_id}/images"
+    own, other = a_campaign(owner), a_campaign(an_account("eve@example.org"))
+    images = f"/api/v1/collections/{own.collection_id}/images"
     for first, last in ((1, 2), (2, 1)):
-        found = client.get(f"{images}?limit={first}&limit={last}").json()["items"]
-        assert len(found) == last
+        items = client.get(f"{images}?limit={first}&limit={last}").json()["items"]
+        assert len(items) == last
     # What is checked is what is used.
     assert client.get(f"{images}?limit=1&limit=100000").status_code == 422
     for name in ("campaign_id", "collection_id", "owner_id", "account_id", "owner"):
         moved = {name: str(getattr(other, name, other.owner_id))}
-        for address in (f"/api/v1/campaigns/{one.id}", images):
+        for address in (f"/api/v1/campaigns/{own.id}", images):
             reply = client.get(address, params=moved)
             assert reply.content == client.get(address).content, (name, address)
             headers = {name: moved[name], "X-Original-URL": f"/api/v1/campaigns/{other.id}"}
             assert client.get(address, headers=headers).content == reply.content
-        theirs = client.get(f"/api/v1/campaigns/{other.id}", params={name: str(one.id)})
+        theirs = client.get(f"/api/v1/campaigns/{other.id}", params={name: str(own.id)})
         assert theirs.status_code == 404
 
 

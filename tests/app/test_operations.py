@@ -124,8 +124,10 @@ def test_requests_are_counted_by_the_template_of_their_route(web: System) -> Non
     for path in ("/a/one-secret-link", "/a/another-secret-link", "/nothing/here", "/static/no.css"):
         httpx.get(web.base_url + path)
     httpx.request("BREW", f"{web.base_url}/healthz")
-    found = samples(web)
-    counts = {name: n for name, n in found.items() if name.startswith("likewise_request_seconds_c")}
+    metrics = samples(web)
+    counts = {
+        name: n for name, n in metrics.items() if name.startswith("likewise_request_seconds_c")
+    }
 
     def count(method: str, route: str, status: str) -> float:
         labels = f'method="{method}",route="{route}",status="{status}"'
@@ -135,7 +137,7 @@ def test_requests_are_counted_by_the_template_of_their_route(web: System) -> Non
     assert count("GET", "none", "404") >= 1
     assert count("GET", "/static", "404") == 1
     assert any('method="other"' in name for name in counts)
-    assert not [name for name in found if "secret" in name or "nothing" in name]
+    assert not [name for name in metrics if "secret" in name or "nothing" in name]
 
 
 def test_figures_of_the_database(web: System) -> None:
@@ -155,17 +157,17 @@ def test_figures_of_the_database(web: System) -> None:
         session.add(Job(**values, state="queued", created_at=began))
         session.execute(text("INSERT INTO outbox (task, arguments, created_at) VALUES "
                              "('t', '{}', now() - interval '70 seconds')"))  # fmt: skip
-    found = samples(web)
-    assert found["likewise_database_up{}"] == 1
-    assert found["likewise_leases{}"] == 1
-    assert found['likewise_answers{state="submitted"}'] == 1
-    assert 70 <= found["likewise_outbox_oldest_seconds{}"] < 100
-    assert found['likewise_jobs{kind="learn",state="queued"}'] == 1
-    assert 100 <= found['likewise_job_oldest_seconds{kind="learn",state="queued"}'] < 130
-    assert found['likewise_job_seconds_sum{kind="learn"}'] == 8
-    assert found['likewise_job_seconds_count{kind="learn"}'] == 1
+    metrics = samples(web)
+    assert metrics["likewise_database_up{}"] == 1
+    assert metrics["likewise_leases{}"] == 1
+    assert metrics['likewise_answers{state="submitted"}'] == 1
+    assert 70 <= metrics["likewise_outbox_oldest_seconds{}"] < 100
+    assert metrics['likewise_jobs{kind="learn",state="queued"}'] == 1
+    assert 100 <= metrics['likewise_job_oldest_seconds{kind="learn",state="queued"}'] < 130
+    assert metrics['likewise_job_seconds_sum{kind="learn"}'] == 8
+    assert metrics['likewise_job_seconds_count{kind="learn"}'] == 1
     payment = 'currency="USD",state="held"'
-    assert found[f"likewise_payments{{{payment}}}"] == 1
-    assert found[f"likewise_payments_cents{{{payment}}}"] == 50
-    assert found['likewise_database_connections{state="idle"}'] >= 1
-    assert found["likewise_database_connections_limit{}"] == 34
+    assert metrics[f"likewise_payments{{{payment}}}"] == 1
+    assert metrics[f"likewise_payments_cents{{{payment}}}"] == 50
+    assert metrics['likewise_database_connections{state="idle"}'] >= 1
+    assert metrics["likewise_database_connections_limit{}"] == 34

@@ -92,8 +92,8 @@ def test_rsatoolbox_compares_the_dissimilarities_with_others(client: TestClient)
     assert ours.n_cond == len(points)
     assert ours.pattern_descriptors["filename"][3] == "image-003.png"
     assert compare(ours, theirs, method="corr")[0, 0] == pytest.approx(1, abs=1e-6)
-    one = ours.subset_pattern("filename", ["image-003.png", "image-008.png"])
-    assert one.get_vectors()[0, 0] == pytest.approx(float(far[3, 8]), rel=1e-5)
+    pair = ours.subset_pattern("filename", ["image-003.png", "image-008.png"])
+    assert pair.get_vectors()[0, 0] == pytest.approx(float(far[3, 8]), rel=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -21,7 +21,7 @@ from learning.groupings import from_answers
 from testbed.builders import an_account
 from testbed.system import System
 from tests.app.test_annotation import a_lease, a_session, submit
-from tests.app.test_insight import a_told_campaign
+from tests.app.test_insight import a_campaign_with_model
 from tests.system.test_map_page import SLOW, open_map, settled
 
 pytestmark = pytest.mark.browser
@@ -31,7 +31,7 @@ SPECIES = np.array(["owl", "duck", "wren", "jay", "crow"])
 @pytest.fixture
 def campaign(web: System) -> Campaign:
     """Thirty images of five species, which the embedding parts in all its three columns."""
-    campaign = a_told_campaign(an_account())
+    campaign = a_campaign_with_model(an_account())
     own = np.arange(campaign.n_images) % 5
     centres = np.array([[0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4], [4, 4, 4]])
     vectors = centres[own] + np.random.default_rng(0).normal(0, 0.2, (len(own), 3))

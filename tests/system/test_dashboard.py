@@ -15,7 +15,7 @@ from app.core.database import transaction
 from testbed.builders import a_campaign, a_png, an_account
 from testbed.system import System
 from tests.app.test_failed_jobs import a_failed_job
-from tests.app.test_insight import a_told_campaign
+from tests.app.test_insight import a_campaign_with_model
 from tests.support.axe import violations, violations_of_colours
 
 pytestmark = pytest.mark.browser
@@ -129,7 +129,7 @@ def test_no_page_breaks_the_accessibility_rules_or_scrolls_sideways(
     browser: Browser, web: System
 ) -> None:
     owner = an_account()
-    told = a_told_campaign(owner)
+    told = a_campaign_with_model(owner)
     pages = {
         "home": "/",
         "account": "/account",
