@@ -63,8 +63,8 @@ def test_a_short_password_is_refused_however_random(client: TestClient) -> None:
 def test_tokens_have_256_bits_of_chance() -> None:
     tokens = [new_token() for _ in range(1000)]
     assert len(set(tokens)) == 1000
-    raw = [base64.urlsafe_b64decode(f"{one}=") for one in tokens]
-    assert {len(one) for one in raw} == {32}
+    raw = [base64.urlsafe_b64decode(f"{token}=") for token in tokens]
+    assert {len(value) for value in raw} == {32}
     bits = np.unpackbits(np.frombuffer(b"".join(raw), np.uint8).reshape(1000, 32), axis=1)
     # Each bit of each is as often 0 as 1: ten standard deviations.
     assert np.abs(bits.mean(axis=0) - 0.5).max() < 0.16

@@ -68,9 +68,9 @@ class Platform:
     people: dict[str, str] = field(default_factory=dict)
 
     def submission(self, ref: SubmissionRef) -> PlatformSubmission:
-        return self.told(ref.external_id)
+        return self.platform_submission(ref.external_id)
 
-    def told(self, external_id: str) -> PlatformSubmission:
+    def platform_submission(self, external_id: str) -> PlatformSubmission:
         state: Any = "approved" if self.approved[external_id] else "submitted"
         return PlatformSubmission(external_id, self.people[external_id], state)
 
@@ -100,7 +100,7 @@ class Platform:
 
     def find_bonus(self, order: BonusOrder) -> str | None:
         """By token on the one; by what is shown beside the earlier ones on the other."""
-        mine = [one for one in self.paid if one[1] == order.submission.external_id]
+        mine = [bonus for bonus in self.paid if bonus[1] == order.submission.external_id]
         if self.bonuses_repeatable:
             return "" if any(token == order.token for token, _, _ in mine) else None
         shown = Counter(cents for _, _, cents in mine) - Counter(order.earlier_cents)
@@ -131,44 +131,46 @@ class Paying(RuleBasedStateMachine):
         self.platform = Platform(repeatable)
         self.patch.setattr(attempts, "open_channel", lambda *_: self.platform)
         self.attempts: list[RewardAttempt | BonusAttempt] = []
-        made = a_recruitment(
+        recruitment = a_recruitment(
             self.owner, self.campaign, places=PLACES, reward_cents=100, spend_limit_cents=LIMIT
         )
-        self.recruitment_id, self.rows = made.id, list[UUID]()
+        self.recruitment_id, self.rows = recruitment.id, list[UUID]()
         with transaction() as session:
             # Others of the machine's runs stand in the same table: what they left is over.
             session.execute(
                 update(Payment)
-                .where(Payment.recruitment_id != made.id, Payment.state.in_(("due", "running")))
+                .where(
+                    Payment.recruitment_id != recruitment.id, Payment.state.in_(("due", "running"))
+                )
                 .values(state="parked")
             )
             posting = Posting(
-                recruitment_id=made.id, number=1, places=PLACES, state="open",
+                recruitment_id=recruitment.id, number=1, places=PLACES, state="open",
                 external_id=uuid4().hex,
             )  # fmt: skip
             session.add(posting)
             session.flush()
             self.posting_id = posting.id
             for _ in range(PLACES):
-                self._person(session, made, posting)
+                self._person(session, recruitment, posting)
         self.poll()
         self.owe_bonus(0, 50)
         self.owe_bonus(1, 70)
 
-    def _person(self, session: Any, made: Recruitment, posting: Posting) -> None:
+    def _person(self, session: Any, recruitment: Recruitment, posting: Posting) -> None:
         place, person = uuid4().hex, "A" + uuid4().hex.upper()
         self.platform.people[place] = person
         annotator = Annotator(campaign_id=self.campaign.id, position=uuid4().int % 2**31)
         session.add(annotator)
         session.flush()
         assignment = Assignment(
-            campaign_id=self.campaign.id, annotator_id=annotator.id, recruitment_id=made.id,
+            campaign_id=self.campaign.id, annotator_id=annotator.id, recruitment_id=recruitment.id,
             posting_id=posting.id, channel="mturk", external_id=place, state="completed",
             target=2, n_answered=2, completion_code="ABCD",
         )  # fmt: skip
         identity = AnnotatorIdentity(
             annotator_id=annotator.id, campaign_id=self.campaign.id, channel="mturk",
-            key_hash=person_hash(made, person), external_id=person,
+            key_hash=person_hash(recruitment, person), external_id=person,
         )  # fmt: skip
         session.add_all([assignment, identity])
         session.flush()
@@ -178,10 +180,10 @@ class Paying(RuleBasedStateMachine):
     @rule()
     def poll(self) -> None:
         """What was handed in becomes known, and its reward owed."""
-        told = [self.platform.told(place) for place in self.platform.people]
+        submissions = [self.platform.platform_submission(place) for place in self.platform.people]
         status = PostingStatus("open", PLACES, PLACES, 0)
         with transaction() as session:
-            seen = reconcile.Seen(self.posting_id, status, told, datetime.now(UTC))
+            seen = reconcile.Seen(self.posting_id, status, submissions, datetime.now(UTC))
             reconcile.take_in(session, self.recruitment_id, seen)
 
     @rule(number=st.integers(0, PLACES - 1))
@@ -193,13 +195,13 @@ class Paying(RuleBasedStateMachine):
     def owe_bonus(self, number: int, cents: int) -> None:
         place = list(self.platform.people)[number]
         with transaction() as session:
-            found = locked(session, Recruitment, self.recruitment_id)
+            recruitment = locked(session, Recruitment, self.recruitment_id)
             row = session.scalar(select(Submission).where(Submission.external_id == place))
             if row is None:
                 return
             owed = ledger.Owed("bonus", f"hand:{uuid4().hex}", cents, "Thanks")
             assignment = session.get(Assignment, row.assignment_id)
-            ledger.owe(session, found, owed, assignment=assignment, submission=row)
+            ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
 
     @rule(number=st.integers(0, 20))
     def cancel_something(self, number: int) -> None:
@@ -306,7 +308,7 @@ class Paying(RuleBasedStateMachine):
         self.poll()
         for _ in range(100):
             self._somebody_looks()
-            if not any(one.state in ("due", "running") for one in self._payments()):
+            if not any(payment.state in ("due", "running") for payment in self._payments()):
                 break
             self.time_passes()
             self.claim_reward()

@@ -20,12 +20,12 @@ def test_places_are_given_on_in_the_order_of_coming() -> None:
     async def run() -> list[int]:
         places, came = Places(1, 9, "full"), []
 
-        async def one(number: int) -> None:
+        async def ask(number: int) -> None:
             async with places.held("me"):
                 came.append(number)
                 await asyncio.sleep(0)
 
-        await asyncio.gather(*(one(number) for number in range(6)))
+        await asyncio.gather(*(ask(number) for number in range(6)))
         return came
 
     assert asyncio.run(run()) == list(range(6))
@@ -236,9 +236,9 @@ def test_a_refusal_is_sent_after_a_while_in_which_it_holds_no_place(
         waiting = [asyncio.ensure_future(asking(app, "me")) for _ in range(3 * AT_ONCE)]
         # More than there are places.
         await until(lambda: reached == 3 * AT_ONCE)
-        assert not any(one.done() for one in waiting)
-        for one in waiting:
-            one.cancel()
+        assert not any(task.done() for task in waiting)
+        for task in waiting:
+            task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
         monkeypatch.setattr(places, "REFUSAL_SECONDS", 0.0)
         [start, _] = await asking(app, "me")
@@ -295,7 +295,7 @@ def test_a_request_that_waited_is_read_whole() -> None:
         await asyncio.gather(*(asking(app, "stranger-me") for _ in range(3 * AT_ONCE)))
 
     asyncio.run(run())
-    assert [one["body"] for one in bodies] == [b"all"] * 3 * AT_ONCE
+    assert [message["body"] for message in bodies] == [b"all"] * 3 * AT_ONCE
 
 
 def test_strangers_of_an_address_share_the_places_of_one() -> None:

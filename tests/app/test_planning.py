@@ -95,8 +95,8 @@ def test_what_a_crowd_sees_is_the_yardstick_of_an_embedding() -> None:
     assert apart[0, 1] == pytest.approx(0.5)
     assert apart[0, 21] == pytest.approx(1.0)
     # Ten images of one kind are all equally near: any of the other nine is right.
-    told = np.column_stack([np.arange(40) % 2, np.arange(40) // 20])
-    assert neighbours_right(told, apart, k=5).mean() == 1.0
+    codes = np.column_stack([np.arange(40) % 2, np.arange(40) // 20])
+    assert neighbours_right(codes, apart, k=5).mean() == 1.0
 
 
 def a_draft(**plan: Any) -> Campaign:
@@ -129,7 +129,7 @@ def test_a_dry_run_foretells_a_draft(client: TestClient, monkeypatch: pytest.Mon
     assert plan["dry_run"] is None
     assert plan["needed"] is None
     assert plan["effort"]["views_per_image"] == pytest.approx(40 * 8 / 30)
-    assert any("8 which" in one or "less than 8" in one for one in plan["warnings"])
+    assert any("8 which" in warning or "less than 8" in warning for warning in plan["warnings"])
     assert client.get(f"{root}/groupings").json() == {
         "attributes": ["colour"], "known": ["colour"], "features": True, "usual": ["features"],
     }  # fmt: skip
@@ -148,7 +148,7 @@ def test_a_dry_run_foretells_a_draft(client: TestClient, monkeypatch: pytest.Mon
     best = max(run["ends"], key=lambda point: point["answers"])
     worst = min(run["ends"], key=lambda point: point["answers"])
     assert best["right"] > worst["right"] + 0.1
-    assert sorted(one["image"] for one in run["picture"]) == list(range(30))
+    assert sorted(point["image"] for point in run["picture"]) == list(range(30))
     # A dry run is no learning: nothing of it shows on the monitor or is retried.
     assert client.get(f"{root}/progress").json()["job"] is None
     client.patch(root, json={"rounds": 3})
@@ -256,16 +256,16 @@ def test_the_chart_of_a_large_campaign_is_not_read_for_every_answer(
     who = a_session(client, campaign)
     sign_in(client, owner)
 
-    def told() -> tuple[int, int]:
+    def counts() -> tuple[int, int]:
         progress = client.get(f"/api/v1/campaigns/{campaign.id}/progress").json()
         return progress["answers"], sum(bar["answers"] for bar in progress["monitor"]["bars"])
 
     submit(client, who, a_lease(client, who))
-    assert told() == (1, 1)
+    assert counts() == (1, 1)
     submit(client, who, a_lease(client, who))
-    assert told() == (2, 1)
+    assert counts() == (2, 1)
     monkeypatch.setattr("app.results.monitor.KEPT_SECONDS", 0.0)
-    assert told() == (2, 2)
+    assert counts() == (2, 2)
 
 
 def test_the_last_grid_in_somebodys_hands_is_told_of(client: TestClient) -> None:
@@ -278,13 +278,15 @@ def test_the_last_grid_in_somebodys_hands_is_told_of(client: TestClient) -> None
 
     def notes() -> list[str]:
         progress = client.get(f"/api/v1/campaigns/{campaign.id}/progress").json()
-        return [one["text"] for one in progress["monitor"]["alerts"] if one["level"] == "note"]
+        return [
+            alert["text"] for alert in progress["monitor"]["alerts"] if alert["level"] == "note"
+        ]
 
     submit(client, who, a_lease(client, who))
     assert notes() == []
     lease = a_lease(client, who)
-    (told,) = notes()
-    assert told.startswith("The last grid is being worked on.")
-    assert told.endswith("it goes to someone else in 15 min.")
+    (note,) = notes()
+    assert note.startswith("The last grid is being worked on.")
+    assert note.endswith("it goes to someone else in 15 min.")
     submit(client, who, lease)
     assert notes() == []

@@ -78,10 +78,12 @@ class Market:
     def starts(self, posting: PostingRef, person: Participant | None = None) -> SubmissionRef:
         """Somebody begins: the first who has not."""
         busy = {s.participant.id for s in self.world.of_study[posting.external_id]}
-        found = person or next(one for one in self.people() if one.id not in busy)
-        body = {"participant": found.id}
+        participant = person or next(
+            candidate for candidate in self.people() if candidate.id not in busy
+        )
+        body = {"participant": participant.id}
         begun = self.tell("post", f"/market/studies/{posting.external_id}/take-part", body)
-        return SubmissionRef(posting, begun["submission_id"], found.id)
+        return SubmissionRef(posting, begun["submission_id"], participant.id)
 
     def comes_back(self, ref: SubmissionRef, code: str = "complete") -> SubmissionRef:
         body = {"code": ref.posting.details["codes"][code]}
@@ -100,11 +102,11 @@ class Market:
 
     def paid(self, kind: str) -> dict[str, list[int]]:
         """What people got, by submission, from the journal."""
-        found: dict[str, list[int]] = {}
+        amounts: dict[str, list[int]] = {}
         for entry in self.world.wallet.journal:
             if entry.kind == kind and entry.part == "money" and entry.submission:
-                found.setdefault(entry.submission, []).append(-entry.amount)
-        return found
+                amounts.setdefault(entry.submission, []).append(-entry.amount)
+        return amounts
 
     def asked(self, operation: str) -> int:
         return sum(call.operation == operation for call in self.world.calls)
@@ -112,11 +114,11 @@ class Market:
 
 @pytest.fixture
 def market(server: Emulator) -> Iterator[Market]:
-    found = Market(server)
-    yield found
-    assert found.world.violations == []
-    found.fails()
-    found.http.close()
+    emulated = Market(server)
+    yield emulated
+    assert emulated.world.violations == []
+    emulated.fails()
+    emulated.http.close()
 
 
 @pytest.fixture
@@ -161,10 +163,10 @@ def a_bonus(ref: SubmissionRef, cents: int, number: int = 1, **more: Any) -> Bon
 def test_a_look_at_the_account_tells_who_what_money_and_that_it_is_real(
     market: Market, channel: Prolific
 ) -> None:
-    found = channel.check()
-    assert (found.balance_cents, found.currency) == (1_000_000, "GBP")
-    assert (found.who, found.problems) == ("researcher@example.org", ())
-    assert "no sandbox" in found.warnings[0]
+    checked = channel.check()
+    assert (checked.balance_cents, checked.currency) == (1_000_000, "GBP")
+    assert (checked.who, checked.problems) == ("researcher@example.org", ())
+    assert "no sandbox" in checked.warnings[0]
 
 
 def test_a_wrong_token_and_an_empty_purse_are_problems(
@@ -172,13 +174,13 @@ def test_a_wrong_token_and_an_empty_purse_are_problems(
 ) -> None:
     caplog.set_level("DEBUG")
     token = "emulated-token-of-nobody"
-    found = Prolific(ProlificHttp(market.emulator.url, token)).check()
-    assert "does not accept the API token" in found.problems[0]
+    checked = Prolific(ProlificHttp(market.emulator.url, token)).check()
+    assert "does not accept the API token" in checked.problems[0]
     assert "users/me" in caplog.text
-    assert token not in repr(found) + caplog.text
+    assert token not in repr(checked) + caplog.text
     market.tell("post", "/emulator/researchers", {"token": "token-of-poor", "balance": 0})
-    found = Prolific(ProlificHttp(market.emulator.url, "token-of-poor")).check()
-    assert "no money" in found.problems[0]
+    checked = Prolific(ProlificHttp(market.emulator.url, "token-of-poor")).check()
+    assert "no money" in checked.problems[0]
 
 
 def test_an_account_is_opened_by_its_environment(
@@ -228,7 +230,9 @@ def test_a_study_is_what_was_ordered(market: Market, channel: Prolific) -> None:
     )
     assert (settings.maximum_allowed_time, settings.device_compatibility) == (40, ["desktop"])
     assert settings.submissions_config.max_submissions_per_participant == 1
-    filters = [one.model_dump(exclude_none=True) for one in settings.filters or []]
+    filters = [
+        study_filter.model_dump(exclude_none=True) for study_filter in settings.filters or []
+    ]
     assert filters == [
         {
             "filter_id": "participant_group_blocklist",
@@ -238,7 +242,7 @@ def test_a_study_is_what_was_ordered(market: Market, channel: Prolific) -> None:
         {"filter_id": "approval_rate", "selected_range": {"lower": 95, "upper": 100}},
         {"filter_id": "approval_numbers", "selected_range": {"lower": 20}},
     ]
-    actions = {code.code: [one.action for one in code.actions] for code in study.codes}
+    actions = {code.code: [action.action for action in code.actions] for code in study.codes}
     assert actions == {
         codes["complete"]: ["MANUALLY_REVIEW"],
         codes["screened_out"]: ["FIXED_SCREEN_OUT_PAYMENT"],
@@ -271,7 +275,7 @@ def test_two_studies_of_a_campaign_share_their_former_people_but_no_codes(
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"currency": "USD"}, "pays in GBP"),
         ({"reward_cents": 0}, "needs a reward"),
@@ -284,9 +288,9 @@ def test_two_studies_of_a_campaign_share_their_former_people_but_no_codes(
     ],
 )
 def test_what_prolific_would_not_take_is_refused_and_leaves_no_draft(
-    market: Market, channel: Prolific, changed: dict[str, Any], said: str
+    market: Market, channel: Prolific, changed: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ChannelRefused, match=said):
+    with pytest.raises(ChannelRefused, match=message):
         channel.publish(an_order(**changed))
     assert market.world.studies == {}
 
@@ -353,12 +357,12 @@ def test_a_study_pauses_goes_on_and_stops_however_often_it_is_told(
         (channel.pause, "paused"),
         (channel.stop, "closed"),
     ]
-    for deed, state in steps:
+    for action, state in steps:
         market.fails({"operation": "publish-study", "kind": "5xx-after", "times": 1})
         with pytest.raises(ChannelUnavailable):
-            deed(posting)
-        deed(posting)
-        deed(posting)
+            action(posting)
+        action(posting)
+        action(posting)
         assert channel.status(posting).state == state
     channel.pause(posting)
     with pytest.raises(ChannelRefused, match="ended"):
@@ -377,22 +381,22 @@ def test_all_submissions_are_listed_in_every_state(market: Market, channel: Prol
     refs = [market.works(posting) for _ in range(3)]
     out = market.comes_back(market.starts(posting), "screened_out")
     no = market.comes_back(market.starts(posting), "no_consent")
-    found = {one.external_id: one for one in channel.submissions(posting)}
-    assert len(found) == 125
-    assert sum(one.state == "accepted" for one in found.values()) == 120
-    one = found[refs[0].external_id]
-    assert one == channel.submission(refs[0])
-    assert (one.state, one.person) == ("submitted", refs[0].person)
-    assert one.code == posting.details["codes"]["complete"]
-    assert one.accepted_at
-    assert one.submitted_at
-    assert one.auto_approved_at
-    assert one.accepted_at.tzinfo is UTC
-    assert one.auto_approved_at - one.submitted_at == timedelta(days=21)
-    assert found[out.external_id].state == "screened_out"
+    by_id = {submission.external_id: submission for submission in channel.submissions(posting)}
+    assert len(by_id) == 125
+    assert sum(submission.state == "accepted" for submission in by_id.values()) == 120
+    submission = by_id[refs[0].external_id]
+    assert submission == channel.submission(refs[0])
+    assert (submission.state, submission.person) == ("submitted", refs[0].person)
+    assert submission.code == posting.details["codes"]["complete"]
+    assert submission.accepted_at
+    assert submission.submitted_at
+    assert submission.auto_approved_at
+    assert submission.accepted_at.tzinfo is UTC
+    assert submission.auto_approved_at - submission.submitted_at == timedelta(days=21)
+    assert by_id[out.external_id].state == "screened_out"
     # Asked to return it, but for Prolific it waits for review: only the code tells.
-    assert found[no.external_id].state == "submitted"
-    assert found[no.external_id].code == posting.details["codes"]["no_consent"]
+    assert by_id[no.external_id].state == "submitted"
+    assert by_id[no.external_id].code == posting.details["codes"]["no_consent"]
     status = channel.status(posting)
     assert (status.taken, status.at_work) == (124, 120)
     other = replace(refs[0], posting=replace(posting, external_id="f" * 24))
@@ -400,9 +404,9 @@ def test_all_submissions_are_listed_in_every_state(market: Market, channel: Prol
     assert channel.submission(replace(refs[0], external_id="f" * 24)) is None
 
 
-Deed = Callable[[Prolific, SubmissionRef], None]
+Decision = Callable[[Prolific, SubmissionRef], None]
 REJECT = Rejection("LOW_EFFORT", WHY)
-DEEDS: dict[str, tuple[Deed, str, dict[str, int]]] = {
+DECISIONS: dict[str, tuple[Decision, str, dict[str, int]]] = {
     "approve": (lambda c, ref: c.approve(ref, ""), "APPROVED", {"reward": 150}),
     "reject": (lambda c, ref: c.reject(ref, REJECT), "REJECTED", {}),
     "screen_out": (lambda c, ref: c.screen_out(ref), "SCREENED OUT", {"screen-out": 20}),
@@ -410,11 +414,11 @@ DEEDS: dict[str, tuple[Deed, str, dict[str, int]]] = {
 }
 
 
-@pytest.mark.parametrize("name", DEEDS)
+@pytest.mark.parametrize("name", DECISIONS)
 def test_a_decision_has_its_effect_once_though_its_answer_is_lost(
     market: Market, channel: Prolific, name: str
 ) -> None:
-    deed, state, money = DEEDS[name]
+    decide, state, money = DECISIONS[name]
     ref = market.works(posted(channel, with_settings(screen_out_cents=20)))
     if name == "reverse":
         channel.reject(ref, REJECT)
@@ -423,22 +427,22 @@ def test_a_decision_has_its_effect_once_though_its_answer_is_lost(
     market.fails({"operation": "transition-submission", "kind": "5xx-after", "times": times})
     for _ in range(times):
         with pytest.raises(ChannelUnavailable):
-            deed(channel, ref)
-    deed(channel, ref)
-    deed(channel, ref)
+            decide(channel, ref)
+    decide(channel, ref)
+    decide(channel, ref)
     assert market.state(ref) == state
     for kind in ("reward", "screen-out"):
         expected = {ref.external_id: [money[kind]]} if kind in money else {}
         assert market.paid(kind) == expected
-    told = [message.body for message in market.world.messages]
-    assert told == ([WHY.strip()] if name in ("reject", "reverse") else [])
+    messages = [message.body for message in market.world.messages]
+    assert messages == ([WHY.strip()] if name in ("reject", "reverse") else [])
 
 
 def test_what_has_not_arrived_yet_is_decided_on_later(market: Market, channel: Prolific) -> None:
     ref = market.starts(posted(channel))
     for name in ("approve", "reject"):
         with pytest.raises(ChannelUnavailable, match="as submitted yet"):
-            DEEDS[name][0](channel, ref)
+            DECISIONS[name][0](channel, ref)
     market.comes_back(ref)
     channel.approve(ref, "")
     with pytest.raises(ChannelRefused, match="REJECT is not possible"):
@@ -448,17 +452,17 @@ def test_what_has_not_arrived_yet_is_decided_on_later(market: Market, channel: P
 
 
 @pytest.mark.parametrize(
-    ("rejection", "said"),
+    ("rejection", "message"),
     [
         (Rejection("LOW_EFFORT", "Too bad." + " " * 100), "at least 100"),
         (Rejection("UGLY", WHY), "UGLY"),
     ],
 )
 def test_a_rejection_without_a_reason_is_not_sent(
-    market: Market, channel: Prolific, rejection: Rejection, said: str
+    market: Market, channel: Prolific, rejection: Rejection, message: str
 ) -> None:
     ref = market.works(posted(channel))
-    with pytest.raises(ChannelRefused, match=said):
+    with pytest.raises(ChannelRefused, match=message):
         channel.reject(ref, rejection)
     assert market.asked("transition-submission") == 0
 
@@ -617,10 +621,10 @@ def settled(market: Market, channel: Prolific, order: BonusOrder) -> bool:
     raise AssertionError("never answered")
 
 
-def until_done(deed: Callable[[], T]) -> T:
+def until_done(action: Callable[[], T]) -> T:
     for _ in range(60):
         try:
-            return deed()
+            return action()
         except ChannelUnavailable:
             continue
     raise AssertionError("never answered")
@@ -633,8 +637,8 @@ def test_who_comes_is_checked_with_prolific(market: Market, channel: Prolific) -
     posting = posted(channel)
     ref, other = market.starts(posting), market.starts(posting)
     study = posting.external_id
-    found = channel.confirm_person(ref.external_id, ref.person, study)
-    assert (found.state, found.person) == ("accepted", ref.person)
+    submission = channel.confirm_person(ref.external_id, ref.person, study)
+    assert (submission.state, submission.person) == ("accepted", ref.person)
     forged = [
         ("another_person", ref.external_id, other.person, study),
         ("another_person", ref.external_id, "", study),
@@ -663,9 +667,9 @@ def test_a_signed_address_is_checked_with_the_published_keys(
     url = f"{PAGE}?PROLIFIC_PID={ref.person}&STUDY_ID={ref.posting.external_id}"
     url += f"&SESSION_ID={ref.external_id}"
     submission, signer = market.world.submissions[ref.external_id], market.world.signer
-    said = channel.token_claims(signer.token(submission, url), PAGE)
-    assert (said.session_id, said.participant) == (ref.external_id, ref.person)
-    assert said.study == ref.posting.external_id
+    claims = channel.token_claims(signer.token(submission, url), PAGE)
+    assert (claims.session_id, claims.participant) == (ref.external_id, ref.person)
+    assert claims.study == ref.posting.external_id
     for wrong in ("forged", "expired", "foreign"):
         with pytest.raises(BadToken):
             channel.token_claims(signer.token(submission, url, wrong), PAGE)
@@ -693,8 +697,8 @@ def test_notifications_are_asked_for_once_and_verify(market: Market, channel: Pr
         market.tell("post", "/emulator/hooks/send", event | {"age_seconds": 400})
         good, *bad = receiver.came
         now = datetime.now(UTC)
-        told = verified(good[0], good[1], secret, now)
-        assert (told.submission, told.status) == ("f" * 24, "AWAITING REVIEW")
+        notification = verified(good[0], good[1], secret, now)
+        assert (notification.submission, notification.status) == ("f" * 24, "AWAITING REVIEW")
         assert len(bad) == 3
         for headers, body in bad:
             with pytest.raises(BadHook):

@@ -185,8 +185,8 @@ def base64url(value: bytes) -> str:
 
 
 def test_a_token_tells_who_comes(key: RSAKey, published: tokens.TokenKeys) -> None:
-    said = tokens.token_claims(signed(key), PAGE, published)
-    assert said == tokens.TokenClaims("s1", "p1", "t1", "w1")
+    token_claims = tokens.token_claims(signed(key), PAGE, published)
+    assert token_claims == tokens.TokenClaims("s1", "p1", "t1", "w1")
     # A clock that is some seconds behind is no reason to turn somebody away.
     tokens.token_claims(signed(key), PAGE, published, now=time.time() + 125)
 
@@ -211,7 +211,9 @@ def test_a_token_of_another_time_page_or_person_is_refused(
 ) -> None:
     """Numbers are seconds from now: the list is made long before the test runs."""
     now = int(time.time())
-    moved = {name: now + one if isinstance(one, int) else one for name, one in changed.items()}
+    moved = {
+        name: now + value if isinstance(value, int) else value for name, value in changed.items()
+    }
     with pytest.raises(tokens.BadToken):
         tokens.token_claims(signed(key, **moved), PAGE, published)
 
@@ -244,7 +246,7 @@ def test_keys_are_kept_and_fetched_again_for_a_new_one_but_not_at_strangers_will
 
     def fetch() -> object:
         fetched.append(clock[0])
-        return {"keys": [one.as_dict(private=False) for one in known]}
+        return {"keys": [signing_key.as_dict(private=False) for signing_key in known]}
 
     keys = tokens.TokenKeys(fetch)
     for _ in range(3):

@@ -95,7 +95,7 @@ def test_checks_are_mixed_in_hidden_and_outside_of_budget_and_learning(client: T
     assert now.n_answers == counted["ask"] == 18
     with transaction() as session:
         data = load_learning_data(session, now)
-        assert sum(len(one.images) for one in data.rounds) == 18
+        assert sum(len(groupings.images) for groupings in data.rounds) == 18
         assert data.begun is not None
         assert len(data.begun) == 18
         assignment = session.scalars(select(Assignment)).one()
@@ -109,11 +109,11 @@ def test_a_repeat_shows_an_earlier_grid_in_other_places(client: TestClient) -> N
     work(client, campaign, 20, "honest")
     with transaction() as session:
         repeats = session.scalars(select(Grid).where(Grid.role == "repeat")).all()
-        assert len({one.repeats for one in repeats}) == len(repeats) == 4
-        for one in repeats:
-            earlier = session.get_one(Grid, one.repeats)
-            assert sorted(one.images) == sorted(earlier.images)
-            assert one.images != earlier.images
+        assert len({repeat.repeats for repeat in repeats}) == len(repeats) == 4
+        for repeat in repeats:
+            earlier = session.get_one(Grid, repeat.repeats)
+            assert sorted(repeat.images) == sorted(earlier.images)
+            assert repeat.images != earlier.images
         answers = session.scalars(select(Answer).where(Answer.agreement.is_not(None)))
         assert [answer.agreement for answer in answers] == [1.0] * 4
 
@@ -262,9 +262,9 @@ def test_annotators_at_the_same_moment_get_the_same_gold_grid(client: TestClient
             submit(client, who, lease)
     with transaction() as session:
         golds = session.scalars(select(Grid).where(Grid.role == "gold")).all()
-    assert len({one.number for one in golds}) == len(golds)
+    assert len({grid.number for grid in golds}) == len(golds)
     assert len(golds) <= 2
-    assert all(len(one.images) == campaign.grid_size for one in golds)
+    assert all(len(grid.images) == campaign.grid_size for grid in golds)
 
 
 def test_a_check_that_is_being_submitted_is_not_waited_for(client: TestClient) -> None:
@@ -325,11 +325,11 @@ def test_a_decision_keeps_its_reason_and_the_audit_log_has_all_of_them(client: T
         assert score["reason"] == reason.strip()
     with transaction() as session:
         query = select(AuditEvent).where(AuditEvent.action.startswith("annotator."))
-        told = [
+        entries = [
             (event.action, event.account_id, event.details["reason"], event.details["annotator"])
             for event in session.scalars(query.order_by(AuditEvent.id))
         ]
-    assert told == [
+    assert entries == [
         ("annotator.stop", owner.id, "one group,\nagain", 0),
         ("annotator.restore", owner.id, "my mistake", 0),
     ]

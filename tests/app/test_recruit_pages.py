@@ -128,7 +128,7 @@ def test_an_account_that_the_books_refer_to_stays(client: TestClient, owner: Acc
     assert kept.status_code == 409
     assert "their ledgers refer to it" in kept.text
     assert client.post(f"{PAGE}/{unused.id}/remove").status_code == 200
-    assert [one.id for one in stored()] == [used]
+    assert [account.id for account in stored()] == [used]
 
 
 def test_nobody_sees_or_touches_the_account_of_another(client: TestClient, owner: Account) -> None:
@@ -136,8 +136,8 @@ def test_nobody_sees_or_touches_the_account_of_another(client: TestClient, owner
     [account] = stored()
     sign_in(client, an_account("other@example.org"))
     assert "Secretly mine" not in client.get(PAGE).text
-    for deed in ("check", "secret", "remove"):
-        assert client.post(f"{PAGE}/{account.id}/{deed}", data=KEYS).status_code == 404
+    for action in ("check", "secret", "remove"):
+        assert client.post(f"{PAGE}/{account.id}/{action}", data=KEYS).status_code == 404
     assert stored()[0].secret == account.secret
 
 
@@ -152,9 +152,9 @@ def test_the_plan_suggests_places_for_the_answers_still_wanted(
     options = client.get(f"{root}/recruiting/options").json()
     # 100 answers of which 8 go into one assignment.
     assert (options["answers_wanted"], options["places"], options["reward_cents"]) == (100, 13, 90)
-    titles = {one["channel"]: one["settings"]["title"] for one in options["channels"]}
+    titles = {channel["channel"]: channel["settings"]["title"] for channel in options["channels"]}
     assert titles == {"prolific": "ProlificSettings", "mturk": "MTurkSettings"}
-    [prolific] = [one for one in options["channels"] if one["channel"] == "prolific"]
+    [prolific] = [channel for channel in options["channels"] if channel["channel"] == "prolific"]
     assert prolific["least_reason"] == 100
     assert "LOW_EFFORT" in prolific["rejection_categories"]
     recruitment = a_recruitment(owner, campaign, places=5)
@@ -171,23 +171,23 @@ def test_an_estimate_has_fees_and_bonuses_apart_and_keeps_nothing(
     address = f"/api/v1/campaigns/{campaign.id}/recruiting/estimate"
     bonuses = {"extra_grids": 2, "extra_cents": 10, "quality_cents": 50}
     body = {"channel": "mturk", "places": 20, "settings": bonuses}
-    told = client.post(address, json=body).json()
+    estimate = client.post(address, json=body).json()
     # 20 x 1.00, 20 % of it; 20 x (2 x 0.10 + 0.50), 20 % of each.
-    assert told == {
+    assert estimate == {
         "postings": 3, "rewards_cents": 2000, "fees_cents": 400, "screen_outs_cents": 0,
         "bonuses_cents": 1400, "bonus_fees_cents": 280, "total_cents": 4080, "currency": "USD",
     }  # fmt: skip
     whole = {**body, "settings": {**bonuses, "keep_low_fee": False}}
     assert client.post(address, json=whole).json()["fees_cents"] == 800
     with transaction() as session:
-        assert {one.channel for one in session.query(Recruitment)} <= {"link"}
+        assert {recruitment.channel for recruitment in session.query(Recruitment)} <= {"link"}
     wrong = client.post(address, json={**body, "settings": {"extra_cents": -1}})
     assert wrong.status_code == 422
     assert "Bonus for each extra grid" in wrong.json()["detail"]
     for country, status in (("us", 200), ("Germany", 422)):
-        found = client.post(address, json={**body, "settings": {"countries": [country]}})
-        assert found.status_code == status
-    assert "“Germany” is not a country code such as US" in found.json()["detail"]
+        reply = client.post(address, json={**body, "settings": {"countries": [country]}})
+        assert reply.status_code == status
+    assert "“Germany” is not a country code such as US" in reply.json()["detail"]
 
 
 def test_estimate_dry_run_and_opening_agree_on_what_screen_outs_cost(
@@ -200,14 +200,14 @@ def test_estimate_dry_run_and_opening_agree_on_what_screen_outs_cost(
     account = an_account_on(owner, "prolific", {"token": "t"})
     root = f"/api/v1/campaigns/{campaign.id}"
     plan = {"channel": "prolific", "places": 5, "settings": {"screen_out_cents": 20}}
-    told = client.post(f"{root}/recruiting/estimate", json=plan).json()
+    estimate = client.post(f"{root}/recruiting/estimate", json=plan).json()
     # 5 x 0.20, 42.8 % of each, and VAT of 20 % on that.
-    assert told["screen_outs_cents"] == 5 * (20 + 9 + 2)
-    assert told["total_cents"] == 5 * (100 + 43 + 9) + 5 * (20 + 9 + 2)
+    assert estimate["screen_outs_cents"] == 5 * (20 + 9 + 2)
+    assert estimate["total_cents"] == 5 * (100 + 43 + 9) + 5 * (20 + 9 + 2)
     body = {**plan, "channel_account_id": str(account.id), "spend_limit_cents": 5 * 152}
-    made = client.post(f"{root}/recruitments", json=body).json()
-    shown = client.get(f"{root}/recruitments/{made['id']}/dry-run").json()
-    assert shown["total_cents"] == told["total_cents"]
+    recruitment = client.post(f"{root}/recruitments", json=body).json()
+    shown = client.get(f"{root}/recruitments/{recruitment['id']}/dry-run").json()
+    assert shown["total_cents"] == estimate["total_cents"]
     assert "The places cost more than the spending limit. Raise it." in shown["problems"]
 
 
@@ -222,8 +222,8 @@ def test_a_rejection_on_prolific_is_held_to_its_rules_at_once(
     right = {"category": "OTHER", "reason": "x" * 120}
     assert client.post(f"{address}/reject", json=right).status_code == 202
     listed = f"/api/v1/campaigns/{campaign.id}/submissions"
-    [told] = client.get(f"{listed}?rejected=true").json()["items"]
-    assert (told["id"], told["reason"]) == (str(row.id), "x" * 120)
+    [submission] = client.get(f"{listed}?rejected=true").json()["items"]
+    assert (submission["id"], submission["reason"]) == (str(row.id), "x" * 120)
     assert client.get(f"{listed}?flagged=true").json()["items"] == []
 
 
@@ -235,12 +235,12 @@ def test_work_that_waits_for_its_reward_cannot_be_dismissed(
     address = f"/api/v1/campaigns/{campaign.id}/submissions/{row.id}/dismiss"
     assert client.post(address, json={"reason": "Seen."}).status_code == 409
     with transaction() as session:
-        found = session.get_one(Submission, row.id)
-        found.state, found.flag = "rejected", "rejected_there"
+        submission = session.get_one(Submission, row.id)
+        submission.state, submission.flag = "rejected", "rejected_there"
     assert client.post(address, json={"reason": "Seen."}).status_code == 200
     with transaction() as session:
-        found = session.get_one(Submission, row.id)
-        assert (found.decision, found.flag, found.reason) == ("reject", "", "Seen.")
+        submission = session.get_one(Submission, row.id)
+        assert (submission.decision, submission.flag, submission.reason) == ("reject", "", "Seen.")
 
 
 def settled_flag(submission: Submission) -> str:
@@ -251,8 +251,10 @@ def settled_flag(submission: Submission) -> str:
         return row.flag
 
 
-@pytest.mark.parametrize("deed", ["dismiss", "bonus", "compensate"])
-def test_work_that_broke_off_is_decided_once(client: TestClient, owner: Account, deed: str) -> None:
+@pytest.mark.parametrize("action", ["dismiss", "bonus", "compensate"])
+def test_work_that_broke_off_is_decided_once(
+    client: TestClient, owner: Account, action: str
+) -> None:
     campaign = a_campaign(owner, grids_per_assignment=4)
     recruitment = a_recruitment(owner, campaign, spend_limit_cents=1000)
     who = a_session(client, campaign, "annotator-000001")
@@ -264,16 +266,16 @@ def test_work_that_broke_off_is_decided_once(client: TestClient, owner: Account,
     row = a_submission(recruitment, state="returned", assignment_id=assignment_id)
     assert settled_flag(row) == "broken_off"
     root = f"/api/v1/campaigns/{campaign.id}"
-    [told] = client.get(f"{root}/submissions?flagged=true").json()["items"]
+    [submission] = client.get(f"{root}/submissions?flagged=true").json()["items"]
     # One grid of four, of a reward of 1.00.
-    assert (told["assignment_id"], told["earned_cents"]) == (str(assignment_id), 25)
+    assert (submission["assignment_id"], submission["earned_cents"]) == (str(assignment_id), 25)
     addresses = {
         "dismiss": f"{root}/submissions/{row.id}/dismiss",
         "bonus": f"{root}/submissions/{row.id}/bonus",
         "compensate": f"{root}/assignments/{assignment_id}/compensate",
     }
-    amount = {} if deed == "dismiss" else {"amount_cents": told["earned_cents"]}
-    done = client.post(addresses[deed], json={"reason": "For one grid.", **amount})
+    amount = {} if action == "dismiss" else {"amount_cents": submission["earned_cents"]}
+    done = client.post(addresses[action], json={"reason": "For one grid.", **amount})
     assert done.status_code < 300, done.text
     assert settled_flag(row) == ""
 
@@ -302,7 +304,7 @@ def test_totals_files_and_monitor_agree_with_the_ledger(client: TestClient, owne
     monitor = client.get(f"{root}/progress").json()["monitor"]
     assert monitor["spent_cents"] == 60
     listed = client.get(f"{root}/payments?state=paid").json()["items"]
-    assert [one["id"] for one in listed] == [str(payment.id)]
+    assert [item["id"] for item in listed] == [str(payment.id)]
     assert client.get(f"{root}/payments?state=held").json()["items"] == []
 
     text = client.get(f"{root}/export/payments.csv").text
@@ -324,8 +326,8 @@ def test_the_monitor_tells_money_in_the_currency_that_was_spent(
     with transaction() as session:
         session.get_one(Recruitment, recruitment.id).state = "open"
     with transaction() as session:
-        told = read_monitor(session, reloaded(campaign.id), None, payment.created_at)
-    assert (told.currency, told.spent_cents) == ("USD", 60)
+        monitor = read_monitor(session, reloaded(campaign.id), None, payment.created_at)
+    assert (monitor.currency, monitor.spent_cents) == ("USD", 60)
 
 
 def test_the_page_of_recruiting_is_there_for_those_who_may_see_the_campaign(

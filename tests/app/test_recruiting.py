@@ -66,20 +66,20 @@ def campaign(owner: Account) -> Campaign:
 
 
 def paid_there(turk: Emulator, *kinds: str) -> Decimal:
-    return sum((one.amount for one in turk.state.journal if one.kind in kinds), Decimal(0))
+    return sum((entry.amount for entry in turk.state.journal if entry.kind in kinds), Decimal(0))
 
 
 def differences(recruitment: Recruitment) -> list[str]:
     with transaction() as session:
-        found = session.get_one(Recruitment, recruitment.id)
-        return [one.what for one in report.reconcile(session, found).differences]
+        row = session.get_one(Recruitment, recruitment.id)
+        return [difference.what for difference in report.reconcile(session, row).differences]
 
 
 def test_work_is_paid_with_its_bonuses_and_the_books_agree(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
     settings = {"extra_grids": 2, "extra_cents": 7}
-    made = opened(owner, campaign, settings=settings, spend_limit_cents=600)
+    recruitment = opened(owner, campaign, settings=settings, spend_limit_cents=600)
     person = recruit(client, turk)
     entered = person.enter()
     assert entered.status_code == 201, entered.text
@@ -93,13 +93,16 @@ def test_work_is_paid_with_its_bonuses_and_the_books_agree(
     person.hand_in()
     look()
     look()
-    books = [(one.kind, one.rule, one.amount_cents, one.state) for one in payments(campaign)]
+    books = [
+        (payment.kind, payment.rule, payment.amount_cents, payment.state)
+        for payment in payments(campaign)
+    ]
     assert books == [("reward", "reward", 100, "paid"), ("bonus", "extra", 7, "paid")]
     assert paid_there(turk, "reward") == Decimal("1.00")
     assert paid_there(turk, "bonus") == Decimal("0.07")
-    assert differences(made) == []
+    assert differences(recruitment) == []
     with transaction() as session:
-        money = ledger.commitments(session, session.get_one(Recruitment, made.id))
+        money = ledger.commitments(session, session.get_one(Recruitment, recruitment.id))
     assert money.paid_cents == 120 + 9
     assert money.committed_cents == 3 * 120 + 9
 
@@ -107,7 +110,7 @@ def test_work_is_paid_with_its_bonuses_and_the_books_agree(
 def test_a_returned_assignments_id_goes_to_the_next_who_alone_is_paid(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(owner, campaign, places=1)
+    recruitment = opened(owner, campaign, places=1)
     first = recruit(client, turk)
     first.enter()
     first.answer(1)
@@ -135,9 +138,9 @@ def test_a_returned_assignments_id_goes_to_the_next_who_alone_is_paid(
         assert [tuple(row) for row in rows] == [(0, "returned", 1), (1, "completed", GRIDS)]
         paid = session.get_one(Annotator, payment.annotator_id)
         assert paid.position == 1
-    [entry] = [one for one in turk.state.journal if one.kind == "reward"]
+    [entry] = [entry for entry in turk.state.journal if entry.kind == "reward"]
     assert entry.worker_id == second.held.worker_id
-    assert differences(made) == []
+    assert differences(recruitment) == []
 
 
 def test_forged_addresses_are_refused_and_leave_nothing(
@@ -199,7 +202,7 @@ def test_a_second_person_on_an_assignment_that_was_handed_in_is_refused(
 def test_a_preview_makes_no_rows_and_only_mturk_may_frame_it(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(owner, campaign)
+    recruitment = opened(owner, campaign)
     person = recruit(client, turk)
     address = f"/a/mturk/{person.entry['link']}"
     page = client.get(f"{address}?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=X")
@@ -213,13 +216,13 @@ def test_a_preview_makes_no_rows_and_only_mturk_may_frame_it(
     with transaction() as session:
         for table in (Annotator, Assignment, Answer):
             assert session.scalar(select(func.count()).select_from(table)) == 0
-    assert made.state == "open"
+    assert recruitment.state == "open"
 
 
 def test_work_that_the_platform_knows_nothing_of_is_told_and_the_other_way_round(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(owner, campaign)
+    recruitment = opened(owner, campaign)
     never_began = recruit(client, turk)
     never_began.submit()
     half = recruit(client, turk)
@@ -227,12 +230,12 @@ def test_work_that_the_platform_knows_nothing_of_is_told_and_the_other_way_round
     half.answer(1)
     half.submit()
     look()
-    assert sorted(differences(made)) == ["incomplete", "theirs_only"]
+    assert sorted(differences(recruitment)) == ["incomplete", "theirs_only"]
     assert payments(campaign) == []
     sign_in(client, owner)
     root = f"/api/v1/campaigns/{campaign.id}"
     listed = client.get(f"{root}/submissions?flagged=true").json()["items"]
-    partial = next(one for one in listed if one["flag"] == "incomplete")
+    partial = next(item for item in listed if item["flag"] == "incomplete")
     assert partial["earned_cents"] == 50
     rejected = client.post(
         f"{root}/submissions/{partial['id']}/reject", json={"reason": "Half was left out."}
@@ -248,16 +251,18 @@ def test_work_that_the_platform_knows_nothing_of_is_told_and_the_other_way_round
     assert back.status_code == 200, back.text
     do_all_due()
     look()
-    assert [(one.kind, one.state) for one in payments(campaign)] == [("reward", "paid")]
+    assert [(payment.kind, payment.state) for payment in payments(campaign)] == [("reward", "paid")]
     assert paid_there(turk, "reward") == Decimal("1.00")
-    assert differences(made) == ["theirs_only"]
+    assert differences(recruitment) == ["theirs_only"]
 
 
-def lower_the_limit(made: Recruitment, cents: int) -> None:
+def lower_the_limit(recruitment: Recruitment, cents: int) -> None:
     """Below what is promised, which no service does: as where others spend from the same money."""
     with transaction() as session:
         session.execute(
-            update(Recruitment).where(Recruitment.id == made.id).values(spend_limit_cents=cents)
+            update(Recruitment)
+            .where(Recruitment.id == recruitment.id)
+            .values(spend_limit_cents=cents)
         )
 
 
@@ -273,14 +278,16 @@ def test_extra_grids_are_offered_as_far_as_the_limit_pays_for_them(
     assert first.answer(GRIDS)["more"]["left"] == 2
     assert second.answer(GRIDS)["more"]["left"] == 2
     with ThreadPoolExecutor(2) as pool:
-        replies = list(pool.map(lambda one: one.ask("POST", "/more"), (first, second)))
+        replies = list(pool.map(lambda person: person.ask("POST", "/more"), (first, second)))
     assert [reply.status_code for reply in replies] == [200, 200]
     for person in (first, second):
         assert person.answer(1)["more"] is None
         assert person.ask("POST", "/more").json()["code"] == "no_more"
         person.hand_in()
     look()
-    assert [(one.kind, one.state) for one in payments(campaign)].count(("bonus", "paid")) == 2
+    assert [(payment.kind, payment.state) for payment in payments(campaign)].count(
+        ("bonus", "paid")
+    ) == 2
     assert paid_there(turk, "bonus") == Decimal("0.20")
 
 
@@ -294,7 +301,7 @@ def test_two_who_ask_at_once_do_not_pass_the_limit(
         person.enter()
         person.answer(GRIDS)
     with ThreadPoolExecutor(6) as pool:
-        replies = list(pool.map(lambda one: one.ask("POST", "/more"), people))
+        replies = list(pool.map(lambda person: person.ask("POST", "/more"), people))
     assert sorted(reply.status_code for reply in replies) == [200] * 2 + [409] * 4
 
 
@@ -302,29 +309,29 @@ def test_a_limit_that_is_not_given_has_room_for_what_is_promised(
     client: TestClient, owner: Account, campaign: Campaign
 ) -> None:
     settings = {"extra_grids": 2, "extra_cents": 10, "quality_cents": 20}
-    made = opened(owner, campaign, places=3, settings=settings)
-    assert made.spend_limit_cents == 3 * (120 + 24 + 24)
+    recruitment = opened(owner, campaign, places=3, settings=settings)
+    assert recruitment.spend_limit_cents == 3 * (120 + 24 + 24)
 
 
 def test_the_limit_holds_bonuses_back_until_it_is_raised(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(owner, campaign, places=1, settings={"extra_grids": 1, "extra_cents": 50})
+    recruitment = opened(owner, campaign, places=1, settings={"extra_grids": 1, "extra_cents": 50})
     person = recruit(client, turk)
     person.enter()
     person.answer(GRIDS)
     person.ask("POST", "/more")
     person.answer(1)
-    lower_the_limit(made, 120)
+    lower_the_limit(recruitment, 120)
     person.hand_in()
     look()
-    assert [(one.kind, one.state) for one in payments(campaign)] == [
+    assert [(payment.kind, payment.state) for payment in payments(campaign)] == [
         ("reward", "paid"),
         ("bonus", "held"),
     ]
-    assert differences(made) == ["held"]
+    assert differences(recruitment) == ["held"]
     sign_in(client, owner)
-    root = f"/api/v1/campaigns/{campaign.id}/recruitments/{made.id}"
+    root = f"/api/v1/campaigns/{campaign.id}/recruitments/{recruitment.id}"
     more = client.post(f"{root}/more", json={"places": 1})
     assert (more.status_code, more.json()["code"]) == (409, "over_spend_limit")
     assert client.put(f"{root}/limit", json={"spend_limit_cents": 1}).status_code == 422
@@ -332,7 +339,7 @@ def test_the_limit_holds_bonuses_back_until_it_is_raised(
     assert raised.json()["money"]["left_cents"] == 0
     do_all_due()
     assert paid_there(turk, "bonus") == Decimal("0.50")
-    assert differences(made) == []
+    assert differences(recruitment) == []
 
 
 def test_everything_is_paid_once_while_calls_fail_before_and_after_their_effect(
@@ -345,7 +352,7 @@ def test_everything_is_paid_once_while_calls_fail_before_and_after_their_effect(
     ]
     turk.state.faults = Faults(FaultSettings(calls=rules, seed=3))
     settings = {"extra_grids": 1, "extra_cents": 5, "exclude_former": True}
-    made = opened(owner, campaign, places=12, settings=settings, spend_limit_cents=5000)
+    recruitment = opened(owner, campaign, places=12, settings=settings, spend_limit_cents=5000)
     for number in range(12):
         person = recruit(client, turk)
         assert person.enter().status_code == 201
@@ -357,18 +364,18 @@ def test_everything_is_paid_once_while_calls_fail_before_and_after_their_effect(
     for _ in range(6):
         look()
     books = payments(campaign)
-    assert {one.state for one in books} == {"paid"}
-    assert sorted(one.kind for one in books) == ["bonus"] * 6 + ["reward"] * 12
+    assert {payment.state for payment in books} == {"paid"}
+    assert sorted(payment.kind for payment in books) == ["bonus"] * 6 + ["reward"] * 12
     assert paid_there(turk, "reward") == Decimal("12.00")
     assert paid_there(turk, "bonus") == Decimal("0.30")
-    assert differences(made) == []
+    assert differences(recruitment) == []
     assert len(turk.state.hits) == 2
 
 
 def test_who_could_not_hand_in_is_paid_by_a_task_for_them_alone(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(owner, campaign, spend_limit_cents=500)
+    recruitment = opened(owner, campaign, spend_limit_cents=500)
     person = recruit(client, turk)
     person.enter()
     person.answer(GRIDS)
@@ -377,18 +384,18 @@ def test_who_could_not_hand_in_is_paid_by_a_task_for_them_alone(
     with transaction() as session:
         session.execute(update(Assignment).values(handed_in_at=datetime.now(UTC) - PATIENCE))
     look()
-    assert differences(made) == ["ours_only"]
+    assert differences(recruitment) == ["ours_only"]
     sign_in(client, owner)
     [listed] = client.get(
-        f"/api/v1/campaigns/{campaign.id}/recruitments/{made.id}/reconciliation"
+        f"/api/v1/campaigns/{campaign.id}/recruitments/{recruitment.id}/reconciliation"
     ).json()["differences"]
     path = f"/api/v1/campaigns/{campaign.id}/assignments/{listed['assignment_id']}/compensate"
-    told = {"amount_cents": 100, "reason": "Your work arrived, the form did not."}
-    assert client.post(path, json={**told, "amount_cents": 1000}).status_code == 409
-    assert client.post(path, json=told).status_code == 202
-    assert client.post(path, json=told).status_code == 409
+    compensation = {"amount_cents": 100, "reason": "Your work arrived, the form did not."}
+    assert client.post(path, json={**compensation, "amount_cents": 1000}).status_code == 409
+    assert client.post(path, json=compensation).status_code == 202
+    assert client.post(path, json=compensation).status_code == 409
     do_all_due()
-    assert differences(made) == []
+    assert differences(recruitment) == []
     state = turk.state
     hit = next(hit for hit in state.hits.values() if "/thanks" in hit.url)
     stranger = recruit(client, turk).held
@@ -401,13 +408,13 @@ def test_who_could_not_hand_in_is_paid_by_a_task_for_them_alone(
     with state.lock:
         market.submit(state, held, [("likewise", "compensation")])
     look()
-    assert [(one.kind, one.amount_cents, one.state) for one in payments(campaign)] == [
-        ("reward", 100, "paid")
-    ]
+    assert [
+        (payment.kind, payment.amount_cents, payment.state) for payment in payments(campaign)
+    ] == [("reward", 100, "paid")]
     assert paid_there(turk, "reward") == Decimal("1.00")
-    assert differences(made) == []
+    assert differences(recruitment) == []
     # Nothing was asked of MTurk that it refused.
-    shown = client.get(f"/api/v1/campaigns/{campaign.id}/recruitments/{made.id}").json()
+    shown = client.get(f"/api/v1/campaigns/{campaign.id}/recruitments/{recruitment.id}").json()
     assert shown["problem"] == ""
 
 
@@ -418,17 +425,17 @@ def test_a_dry_run_shows_what_would_be_asked_and_asks_nothing(
     sign_in(client, owner)
     root = f"/api/v1/campaigns/{campaign.id}/recruitments"
     plan = {"channel": "mturk", "channel_account_id": str(account.id), "places": 20}
-    made = client.post(root, json=plan)
-    assert made.status_code == 201, made.text
+    created = client.post(root, json=plan)
+    assert created.status_code == 201, created.text
     before = len(turk.state.calls)
-    shown = client.get(f"{root}/{made.json()['id']}/dry-run").json()
+    shown = client.get(f"{root}/{created.json()['id']}/dry-run").json()
     assert len(turk.state.calls) == before
-    assert [one["places"] for one in shown["postings"]] == [9, 9, 2]
+    assert [posting["places"] for posting in shown["postings"]] == [9, 9, 2]
     assert shown["total_cents"] == 20 * 120
     assert shown["problems"] == []
-    names = [one["name"] for one in shown["requests"]]
+    names = [request["name"] for request in shown["requests"]]
     assert names == ["CreateHITType", "CreateHITWithHITType"]
-    assert client.post(f"{root}/{made.json()['id']}/open").status_code == 200
+    assert client.post(f"{root}/{created.json()['id']}/open").status_code == 200
     do_all_due()
     assert sorted(hit.max_assignments for hit in turk.state.hits.values()) == [2, 9, 9]
     hit = next(iter(turk.state.hits.values()))
@@ -439,20 +446,20 @@ def test_a_dry_run_shows_what_would_be_asked_and_asks_nothing(
 def test_handing_in_before_all_is_done_pays_nothing_by_itself(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(owner, campaign)
+    recruitment = opened(owner, campaign)
     person = recruit(client, turk)
     person.enter()
     person.answer(GRIDS - 1)
     person.hand_in()
     look()
     assert payments(campaign) == []
-    assert differences(made) == ["incomplete"]
+    assert differences(recruitment) == ["incomplete"]
 
 
 def test_the_part_that_was_done_is_paid_once_however_often_it_is_clicked(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(owner, campaign, spend_limit_cents=1000)
+    recruitment = opened(owner, campaign, spend_limit_cents=1000)
     person = recruit(client, turk)
     person.enter()
     person.answer(GRIDS - 1)
@@ -460,32 +467,36 @@ def test_the_part_that_was_done_is_paid_once_however_often_it_is_clicked(
     look()
     sign_in(client, owner)
     root = f"/api/v1/campaigns/{campaign.id}/submissions"
-    [told] = client.get(f"{root}?flagged=true").json()["items"]
-    assert (told["flag"], told["earned_cents"], told["part_paid"]) == ("incomplete", 50, False)
-    asked = {"amount_cents": told["earned_cents"], "reason": "For one grid.", "part": True}
-    first, second = (client.post(f"{root}/{told['id']}/bonus", json=asked) for _ in range(2))
+    [submission] = client.get(f"{root}?flagged=true").json()["items"]
+    assert (submission["flag"], submission["earned_cents"], submission["part_paid"]) == (
+        "incomplete",
+        50,
+        False,
+    )
+    asked = {"amount_cents": submission["earned_cents"], "reason": "For one grid.", "part": True}
+    first, second = (client.post(f"{root}/{submission['id']}/bonus", json=asked) for _ in range(2))
     assert first.status_code == 201, first.text
     assert (second.status_code, second.json()["code"]) == (409, "part_paid")
     do_all_due()
     look()
-    [told] = client.get(f"{root}?flagged=true").json()["items"]
-    assert (told["flag"], told["part_paid"]) == ("incomplete", True)
-    assert [(one.rule, one.amount_cents, one.state) for one in payments(campaign)] == [
-        ("part", 50, "paid")
-    ]
+    [submission] = client.get(f"{root}?flagged=true").json()["items"]
+    assert (submission["flag"], submission["part_paid"]) == ("incomplete", True)
+    assert [
+        (payment.rule, payment.amount_cents, payment.state) for payment in payments(campaign)
+    ] == [("part", 50, "paid")]
     assert paid_there(turk, "bonus") == Decimal("0.50")
-    assert differences(made) == ["incomplete"]
+    assert differences(recruitment) == ["incomplete"]
 
 
 def test_who_was_at_work_when_recruiting_stopped_is_paid(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(owner, campaign)
+    recruitment = opened(owner, campaign)
     person = recruit(client, turk)
     person.enter()
     person.answer(1)
     sign_in(client, owner)
-    root = f"/api/v1/campaigns/{campaign.id}/recruitments/{made.id}"
+    root = f"/api/v1/campaigns/{campaign.id}/recruitments/{recruitment.id}"
     assert client.post(f"{root}/stop").json()["state"] == "stopped"
     do_all_due()
     assert client.get(root).json()["money"]["committed_cents"] == 3 * 120
@@ -495,18 +506,18 @@ def test_who_was_at_work_when_recruiting_stopped_is_paid(
     person.answer(GRIDS - 1)
     person.hand_in()
     look()
-    assert [one.state for one in payments(campaign)] == ["paid"]
+    assert [payment.state for payment in payments(campaign)] == ["paid"]
     look()
     with transaction() as session:
-        assert session.get_one(Recruitment, made.id).poll_at is None
+        assert session.get_one(Recruitment, recruitment.id).poll_at is None
 
 
 def test_pausing_is_undone_by_resuming(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(owner, campaign)
+    recruitment = opened(owner, campaign)
     sign_in(client, owner)
-    root = f"/api/v1/campaigns/{campaign.id}/recruitments/{made.id}"
+    root = f"/api/v1/campaigns/{campaign.id}/recruitments/{recruitment.id}"
     client.post(f"{root}/pause")
     do_all_due()
     look()
@@ -523,13 +534,13 @@ def test_pausing_is_undone_by_resuming(
 def test_an_editor_may_stop_but_not_spend(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(owner, campaign)
+    recruitment = opened(owner, campaign)
     editor = an_account("editor@example.org")
     with transaction() as session:
-        found = session.get_one(Campaign, campaign.id)
-        share_campaign(session, owner, found, "editor@example.org", "edit")
+        row = session.get_one(Campaign, campaign.id)
+        share_campaign(session, owner, row, "editor@example.org", "edit")
     sign_in(client, editor)
-    root = f"/api/v1/campaigns/{campaign.id}/recruitments/{made.id}"
+    root = f"/api/v1/campaigns/{campaign.id}/recruitments/{recruitment.id}"
     for path, body in (("more", {"places": 1}), ("resume", None)):
         client.post(f"{root}/pause") if path == "resume" else None
         reply = client.post(f"{root}/{path}", json=body)
@@ -553,31 +564,31 @@ def test_one_person_takes_one_place_at_a_time_and_once(
 def test_a_bonus_that_was_cancelled_stays_cancelled(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(owner, campaign, places=1, settings={"extra_grids": 1, "extra_cents": 50})
+    recruitment = opened(owner, campaign, places=1, settings={"extra_grids": 1, "extra_cents": 50})
     person = recruit(client, turk)
     person.enter()
     person.answer(GRIDS)
     person.ask("POST", "/more")
     person.answer(1)
-    lower_the_limit(made, 120)
+    lower_the_limit(recruitment, 120)
     person.hand_in()
     look()
-    bonus = next(one for one in payments(campaign) if one.kind == "bonus")
+    bonus = next(payment for payment in payments(campaign) if payment.kind == "bonus")
     sign_in(client, owner)
     root = f"/api/v1/campaigns/{campaign.id}"
     assert client.post(f"{root}/payments/{bonus.id}/cancel", json={}).status_code == 200
-    path = f"{root}/recruitments/{made.id}"
+    path = f"{root}/recruitments/{recruitment.id}"
     client.put(f"{path}/limit", json={"spend_limit_cents": 10_000})
     client.post(f"{path}/poll")
     look()
-    assert [one.state for one in payments(campaign)] == ["paid", "cancelled"]
+    assert [payment.state for payment in payments(campaign)] == ["paid", "cancelled"]
     assert paid_there(turk, "bonus") == 0
 
 
 def test_work_that_the_platform_lists_late_is_waited_for(
     client: TestClient, turk: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(owner, campaign, places=2)
+    recruitment = opened(owner, campaign, places=2)
     prompt = recruit(client, turk)
     prompt.enter()
     prompt.answer(GRIDS)
@@ -594,5 +605,5 @@ def test_work_that_the_platform_lists_late_is_waited_for(
     with turk.state.lock:
         turk.state.clock.advance(700)
     look()
-    assert [one.state for one in payments(campaign)] == ["paid", "paid"]
-    assert differences(made) == []
+    assert [payment.state for payment in payments(campaign)] == ["paid", "paid"]
+    assert differences(recruitment) == []

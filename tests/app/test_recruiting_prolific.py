@@ -73,15 +73,15 @@ def opened(prolific: Emulator, owner: Account, campaign: Campaign, **plan: Any) 
     account = an_account_on(owner, "prolific", {"token": prolific.token})
     values = {"places": 3, "spend_limit_cents": 5000, **plan}
     with transaction() as session:
-        made = plan_recruitment(
+        recruitment = plan_recruitment(
             session,
             owner,
             campaign.id,
             RecruitmentPlan("prolific", channel_account_id=account.id, **values),
         )
-        open_recruitment(session, owner, made.id)
+        open_recruitment(session, owner, recruitment.id)
     do_all_due()
-    return made
+    return recruitment
 
 
 class Participant:
@@ -128,7 +128,7 @@ class Participant:
     def answer(self, n: int) -> dict[str, Any]:
         for _ in range(n):
             lease = self.ask("/leases").json()["lease"]
-            images = [one["image"] for one in lease["images"]]
+            images = [image["image"] for image in lease["images"]]
             groups = [k % 2 for k in range(len(images))]
             reply = self.ask(f"/leases/{lease['id']}/answer", images=images, groups=groups)
             assert reply.status_code == 200, reply.text
@@ -149,20 +149,20 @@ class Participant:
 
 def paid_there(prolific: Emulator, kind: str) -> list[int]:
     journal = prolific.state.wallet.journal
-    return [-one.amount for one in journal if (one.kind, one.part) == (kind, "money")]
+    return [-entry.amount for entry in journal if (entry.kind, entry.part) == (kind, "money")]
 
 
 def differences(recruitment: Recruitment) -> list[str]:
     with transaction() as session:
-        found = session.get_one(Recruitment, recruitment.id)
-        return [one.what for one in report.reconcile(session, found).differences]
+        row = session.get_one(Recruitment, recruitment.id)
+        return [difference.what for difference in report.reconcile(session, row).differences]
 
 
 def test_work_is_paid_with_its_bonus_and_the_books_agree(
     client: TestClient, prolific: Emulator, owner: Account, campaign: Campaign
 ) -> None:
     settings = {"extra_grids": 1, "extra_cents": 30}
-    made = opened(prolific, owner, campaign, settings=settings)
+    recruitment = opened(prolific, owner, campaign, settings=settings)
     person = Participant(client, prolific)
     assert person.enter().status_code == 201
     assert person.answer(GRIDS)["more"]["cents"] == 30
@@ -171,12 +171,14 @@ def test_work_is_paid_with_its_bonus_and_the_books_agree(
     person.come_back()
     for _ in range(3):
         look()
-    assert [(one.kind, one.amount_cents, one.state) for one in payments(campaign)] == [
+    assert [
+        (payment.kind, payment.amount_cents, payment.state) for payment in payments(campaign)
+    ] == [
         ("reward", 300, "paid"),
         ("bonus", 30, "paid"),
     ]
     assert (paid_there(prolific, "reward"), paid_there(prolific, "bonus")) == ([300], [30])
-    assert differences(made) == []
+    assert differences(recruitment) == []
 
 
 def test_who_comes_is_asked_of_prolific(
@@ -205,7 +207,7 @@ def test_who_comes_is_asked_of_prolific(
 def test_without_consent_nobody_is_paid_and_wrong_codes_are_looked_at(
     client: TestClient, prolific: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(prolific, owner, campaign)
+    recruitment = opened(prolific, owner, campaign)
     person = Participant(client, prolific)
     person.enter()
     person.come_back("declined")
@@ -217,47 +219,47 @@ def test_without_consent_nobody_is_paid_and_wrong_codes_are_looked_at(
     )
     look()
     assert payments(campaign) == []
-    assert differences(made) == ["wrong_code"]
+    assert differences(recruitment) == ["wrong_code"]
 
 
 def test_a_bonus_whose_outcome_is_unknown_is_parked_and_never_paid_again(
     client: TestClient, prolific: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(prolific, owner, campaign, settings={"extra_grids": 1, "extra_cents": 30})
+    recruitment = opened(prolific, owner, campaign, settings={"extra_grids": 1, "extra_cents": 30})
     person = Participant(client, prolific)
     person.enter()
     person.answer(GRIDS)
     person.ask("/more")
     person.answer(1)
     person.come_back()
-    pays = [one for one in prolific.state.calls if "pay" in one.operation]
+    pays = [call for call in prolific.state.calls if "pay" in call.operation]
     assert pays == []
     fault = [{"operation": "pay*", "kind": "5xx-before"}]
     httpx.put(f"{prolific.url}/emulator/faults", json=fault).raise_for_status()
     for _ in range(3):
         look()
-    books = {one.kind: one for one in payments(campaign)}
+    books = {payment.kind: payment for payment in payments(campaign)}
     assert books["bonus"].state == "parked"
-    assert len([one for one in prolific.state.calls if one.operation.startswith("pay")]) == 1
-    assert differences(made) == ["parked"]
+    assert len([call for call in prolific.state.calls if call.operation.startswith("pay")]) == 1
+    assert differences(recruitment) == ["parked"]
     httpx.put(f"{prolific.url}/emulator/faults", json=[]).raise_for_status()
     look()
     assert paid_there(prolific, "bonus") == []
     # A person has looked there: it was not paid, so it may be paid now.
     sign_in(client, owner)
     path = f"/api/v1/campaigns/{campaign.id}/payments/{books['bonus'].id}"
-    said = client.post(f"{path}/unpaid", json={"reason": "Not in the list there."})
-    assert said.json()["state"] == "held"
+    reply = client.post(f"{path}/unpaid", json={"reason": "Not in the list there."})
+    assert reply.json()["state"] == "held"
     assert client.post(f"{path}/release", json={}).json()["state"] == "due"
     do_all_due()
     assert paid_there(prolific, "bonus") == [30]
-    assert differences(made) == []
+    assert differences(recruitment) == []
 
 
 def test_a_bonus_that_was_paid_though_no_answer_came_is_found(
     client: TestClient, prolific: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(prolific, owner, campaign, settings={"extra_grids": 1, "extra_cents": 30})
+    recruitment = opened(prolific, owner, campaign, settings={"extra_grids": 1, "extra_cents": 30})
     person = Participant(client, prolific)
     person.enter()
     person.answer(GRIDS)
@@ -269,8 +271,8 @@ def test_a_bonus_that_was_paid_though_no_answer_came_is_found(
     for _ in range(3):
         look()
     assert paid_there(prolific, "bonus") == [30]
-    assert {one.state for one in payments(campaign)} == {"paid"}
-    assert differences(made) == []
+    assert {payment.state for payment in payments(campaign)} == {"paid"}
+    assert differences(recruitment) == []
 
 
 def test_who_fails_practice_is_screened_out_and_paid_for_that(
@@ -283,24 +285,24 @@ def test_who_fails_practice_is_screened_out_and_paid_for_that(
             .values(annotation={**campaign.annotation, "practice": 1, "practice_pass": 0.9})
         )
     with_known_answers(client, owner, campaign)
-    made = opened(prolific, owner, campaign, settings={"screen_out_cents": 60})
+    recruitment = opened(prolific, owner, campaign, settings={"screen_out_cents": 60})
     person = Participant(client, prolific)
     person.enter()
     assert person.stage == "practice"
     for _ in range(2):
-        found = client.get("/api/v1/annotate/practice", headers=person.headers).json()
-        images = [one["image"] for one in found["images"]]
+        practice = client.get("/api/v1/annotate/practice", headers=person.headers).json()
+        images = [image["image"] for image in practice["images"]]
         tried = person.ask("/practice", images=images, groups=[0] * len(images)).json()
     assert tried["state"]["stage"] == "screened_out"
     assert person.ask("/leases").status_code == 409
     person.come_back("screened_out")
     for _ in range(2):
         look()
-    assert [(one.kind, one.amount_cents, one.state) for one in payments(campaign)] == [
-        ("screen_out", 60, "paid")
-    ]
+    assert [
+        (payment.kind, payment.amount_cents, payment.state) for payment in payments(campaign)
+    ] == [("screen_out", 60, "paid")]
     assert sum(paid_there(prolific, "screen-out")) == 60
-    assert differences(made) == []
+    assert differences(recruitment) == []
 
 
 def with_known_answers(client: TestClient, owner: Account, campaign: Campaign) -> None:
@@ -308,7 +310,7 @@ def with_known_answers(client: TestClient, owner: Account, campaign: Campaign) -
     sign_in(client, owner)
     listed = client.get(f"/api/v1/collections/{campaign.collection_id}/images").json()["items"]
     lines = ["grid,filename,group"]
-    lines += [f"1,{one['filename']},{k % 2}" for k, one in enumerate(listed[:6])]
+    lines += [f"1,{image['filename']},{k % 2}" for k, image in enumerate(listed[:6])]
     path = f"/api/v1/campaigns/{campaign.id}/known-answers"
     table = "\n".join(lines).encode()
     reply = client.post(path, files={"file": ("known.csv", table, "text/csv")})
@@ -322,11 +324,11 @@ def notified(
     *,
     age: float = 0,
     event: str = "event-1",
-    **told: str,
+    **fields: str,
 ) -> int:
-    """told: what the notification says, beside that a submission changed."""
-    said = {"event_type": "submission.status.change", "resource_id": "x", **told}
-    body = json.dumps(said).encode()
+    """fields: what the notification says, beside that a submission changed."""
+    payload = {"event_type": "submission.status.change", "resource_id": "x", **fields}
+    body = json.dumps(payload).encode()
     stamp = str(int(time.time() - age))
     headers = {
         "X-Prolific-Request-Signature": signature(secret, stamp, body),
@@ -340,26 +342,26 @@ def notified(
 def test_a_platform_that_is_away_is_asked_ever_more_seldom_and_never_forgotten(
     client: TestClient, prolific: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(prolific, owner, campaign)
+    recruitment = opened(prolific, owner, campaign)
     fault = [{"operation": "*", "kind": "5xx-before"}]
     httpx.put(f"{prolific.url}/emulator/faults", json=fault).raise_for_status()
-    waits = [until_the_next_look(made) for _ in range(12)]
+    waits = [until_the_next_look(recruitment) for _ in range(12)]
     assert waits[0] < LONGEST_WAIT / 10
     assert all(LONGEST_WAIT - 5 < wait <= LONGEST_WAIT for wait in waits[-3:])
     with transaction() as session:
-        assert session.get_one(Recruitment, made.id).poll_failures == 12
+        assert session.get_one(Recruitment, recruitment.id).poll_failures == 12
     httpx.put(f"{prolific.url}/emulator/faults", json=[]).raise_for_status()
-    assert until_the_next_look(made) < LONGEST_WAIT / 10
+    assert until_the_next_look(recruitment) < LONGEST_WAIT / 10
     with transaction() as session:
-        found = session.get_one(Recruitment, made.id)
-        assert (found.poll_failures, found.poll_error) == (0, "")
+        row = session.get_one(Recruitment, recruitment.id)
+        assert (row.poll_failures, row.poll_error) == (0, "")
 
 
-def until_the_next_look(made: Recruitment) -> float:
+def until_the_next_look(recruitment: Recruitment) -> float:
     """Seconds that pass after one that is had now."""
     look()
     with transaction() as session:
-        poll_at = session.get_one(Recruitment, made.id).poll_at
+        poll_at = session.get_one(Recruitment, recruitment.id).poll_at
         assert poll_at is not None
         return (poll_at - datetime.now(UTC)).total_seconds()
 
@@ -367,8 +369,8 @@ def until_the_next_look(made: Recruitment) -> float:
 def test_notifications_are_hints_that_are_signed_and_taken_once(
     client: TestClient, prolific: Emulator, owner: Account, campaign: Campaign
 ) -> None:
-    made = opened(prolific, owner, campaign)
-    account_id = made.channel_account_id
+    recruitment = opened(prolific, owner, campaign)
+    account_id = recruitment.channel_account_id
     with transaction() as session:
         assert account_id is not None
         [call] = session.scalars(select(ChannelCall).where(ChannelCall.deed == "notify"))
@@ -379,7 +381,7 @@ def test_notifications_are_hints_that_are_signed_and_taken_once(
     assert notified(client, account_id, "wrong") == 401
     assert notified(client, account_id, secret, age=301) == 401
     assert notified(client, account_id, secret, age=-400) == 401
-    assert notified(client, made.id, secret) == 404
+    assert notified(client, recruitment.id, secret) == 404
     assert notified(client, account_id, secret) == 202
     assert notified(client, account_id, secret) == 200
     assert notified(client, account_id, secret, event="event-2") in (200, 202)
@@ -390,12 +392,16 @@ def test_notifications_are_hints_that_are_signed_and_taken_once(
         assert session.scalar(select(func.count()).select_from(Payment)) == 0
 
 
-TOLD = ("RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED")
+STATUSES = ("RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED")
 
 
 @pytest.mark.parametrize(
     "order",
-    [TOLD, tuple(reversed(TOLD)), ("APPROVED", "RETURNED", "REJECTED", "TIMED-OUT", "ACTIVE")],
+    [
+        STATUSES,
+        tuple(reversed(STATUSES)),
+        ("APPROVED", "RETURNED", "REJECTED", "TIMED-OUT", "ACTIVE"),
+    ],
     ids=["in order", "backwards", "never so"],
 )
 def test_notifications_in_any_order_end_in_what_the_platform_says(
@@ -405,10 +411,10 @@ def test_notifications_in_any_order_end_in_what_the_platform_says(
     campaign: Campaign,
     order: tuple[str, ...],
 ) -> None:
-    made = opened(prolific, owner, campaign)
-    assert made.channel_account_id is not None
+    recruitment = opened(prolific, owner, campaign)
+    assert recruitment.channel_account_id is not None
     with transaction() as session:
-        secret = hook_secret(session, made.channel_account_id)
+        secret = hook_secret(session, recruitment.channel_account_id)
     person = Participant(client, prolific)
     person.enter()
     person.answer(GRIDS)
@@ -416,17 +422,19 @@ def test_notifications_in_any_order_end_in_what_the_platform_says(
         # The first half comes before the work is handed in, the rest behind it.
         if number == len(order) // 2:
             person.come_back()
-        told = {"resource_id": person.submission, "status": status, "participant_id": person.id}
+        fields = {"resource_id": person.submission, "status": status, "participant_id": person.id}
         event = f"event-{number}"
-        assert notified(client, made.channel_account_id, secret, event=event, **told) == 202
+        assert (
+            notified(client, recruitment.channel_account_id, secret, event=event, **fields) == 202
+        )
         look()
     for _ in range(2):
         look()
     with transaction() as session:
         submission = session.scalars(select(Submission)).one()
         assert (submission.state, submission.flag) == ("approved", "")
-    assert [(one.kind, one.amount_cents, one.state) for one in payments(campaign)] == [
-        ("reward", 300, "paid")
-    ]
+    assert [
+        (payment.kind, payment.amount_cents, payment.state) for payment in payments(campaign)
+    ] == [("reward", 300, "paid")]
     assert paid_there(prolific, "reward") == [300]
-    assert differences(made) == []
+    assert differences(recruitment) == []

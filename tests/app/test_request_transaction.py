@@ -28,27 +28,27 @@ Moments = list[tuple[str, int]]
 @contextmanager
 def moments() -> Iterator[Moments]:
     """What ends transactions, and the thread that it happens in."""
-    found: Moments = []
+    events: Moments = []
     listeners = {
-        name: lambda _, name=name: found.append((name, threading.get_ident()))
+        name: lambda _, name=name: events.append((name, threading.get_ident()))
         for name in ("after_commit", "after_rollback")
     }
     for name, listener in listeners.items():
         event.listen(Session, name, listener)
     try:
-        yield found
+        yield events
     finally:
         for name, listener in listeners.items():
             event.remove(Session, name, listener)
 
 
-def an_application(route: type[Any], found: Moments) -> TestClient:
+def an_application(route: type[Any], events: Moments) -> TestClient:
     router = APIRouter(route_class=route)
 
     @router.post("/kept")
     def kept(session: DatabaseSession) -> dict[str, str]:
         session.add(OutboxMessage(task="kept", arguments={}))
-        found.append(("route", threading.get_ident()))
+        events.append(("route", threading.get_ident()))
         return {}
 
     @router.post("/failed")
@@ -85,11 +85,11 @@ def n_busy() -> int:
 
 @pytest.mark.usefixtures("environment")
 def test_a_brief_route_commits_in_its_own_thread() -> None:
-    with moments() as found:
-        assert an_application(BriefRoute, found).post("/kept").is_success
-    names = [name for name, _ in found]
+    with moments() as events:
+        assert an_application(BriefRoute, events).post("/kept").is_success
+    names = [name for name, _ in events]
     assert names == ["route", "after_commit"]
-    assert found[0][1] == found[1][1]
+    assert events[0][1] == events[1][1]
     assert n_messages() == 1
 
 
@@ -98,9 +98,9 @@ def test_a_brief_route_commits_in_its_own_thread() -> None:
 def test_what_a_route_did_is_kept_or_undone_and_no_connection_stays_out(route: type[Any]) -> None:
     client = an_application(route, [])
     assert client.post("/kept").is_success
-    with moments() as found, pytest.raises(ValueError, match="of the route"):
+    with moments() as events, pytest.raises(ValueError, match="of the route"):
         client.post("/failed")
-    assert [name for name, _ in found] == ["after_rollback"]
+    assert [name for name, _ in events] == ["after_rollback"]
     assert client.post("/unused").is_success
     assert n_messages() == 1
     assert n_busy() == 0

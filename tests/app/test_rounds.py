@@ -71,9 +71,12 @@ def fill(client: TestClient, who: dict[str, str], n: int) -> None:
 def test_nobody_waits_while_a_round_is_learned(client: TestClient) -> None:
     campaign = a_campaign(budget=6, rounds=3)
     who = a_session(client, campaign)
-    assert [(one.state, len(grids(one.number))) for one in rounds()] == [("open", 2), ("ready", 2)]
+    assert [(round_.state, len(grids(round_.number))) for round_ in rounds()] == [
+        ("open", 2),
+        ("ready", 2),
+    ]
     fill(client, who, 2)
-    assert [one.state for one in rounds()] == ["closed", "open"]
+    assert [round_.state for round_ in rounds()] == ["closed", "open"]
     fill(client, who, 1)
     learned(campaign, 1, Batch(2, local_grids(2), 1, 0.4), Batch(3, local_grids(2, 9), 1, 0.5))
 
@@ -82,20 +85,20 @@ def test_nobody_waits_while_a_round_is_learned(client: TestClient) -> None:
     second = rounds()[1]
     assert second.contents == {"local": 1, "earlier": 1}
     assert second.locality == pytest.approx(0.4)
-    assert [(one.state, one.basis) for one in rounds()] == [
+    assert [(round_.state, round_.basis) for round_ in rounds()] == [
         ("closed", 0),
         ("open", 1),
         ("ready", 1),
     ]
     assert rounds()[0].model_version == 1
     fill(client, who, 1)
-    assert [one.state for one in rounds()] == ["closed", "closed", "open"]
+    assert [round_.state for round_ in rounds()] == ["closed", "closed", "open"]
 
 
 def test_a_round_whose_grids_are_all_begun_keeps_its_locality(client: TestClient) -> None:
     campaign = a_campaign(budget=4, rounds=2, answers_per_grid=2)
-    one, other = (a_session(client, campaign, f"annotator-{k:06d}") for k in range(2))
-    fill(client, one, 2)
+    first, other = (a_session(client, campaign, f"annotator-{k:06d}") for k in range(2))
+    fill(client, first, 2)
     fill(client, other, 1)
     learned(campaign, 1, Batch(2, local_grids(1), 1, 0.4))
     assert [(grid.basis, grid.purpose) for grid in grids(2)] == [(0, "random")]
@@ -116,7 +119,7 @@ def test_nobody_waits_for_the_last_answer_of_a_round(client: TestClient) -> None
     slow, quick = (a_session(client, campaign, f"annotator-{k:06d}") for k in range(2))
     held = a_lease(client, slow)
     fill(client, quick, 3)
-    assert [(one.state, one.n_answers) for one in rounds()] == [("open", 1), ("closed", 2)]
+    assert [(round_.state, round_.n_answers) for round_ in rounds()] == [("open", 1), ("closed", 2)]
     assert client.post("/api/v1/annotate/leases", headers=quick).json()["status"] == "wait"
     with transaction() as session:
         assert batches_wanted(session, reloaded(campaign.id)) == []
@@ -133,7 +136,7 @@ def test_with_nothing_held_ready_annotators_wait_for_the_newest_model(client: Te
     fill(client, who, 2)
     assert client.post("/api/v1/annotate/leases", headers=who).json()["status"] == "wait"
     learned(campaign, 1, Batch(2, local_grids(2), 1, 0.4))
-    assert [(one.state, one.basis) for one in rounds()] == [("closed", 0), ("open", 1)]
+    assert [(round_.state, round_.basis) for round_ in rounds()] == [("closed", 0), ("open", 1)]
     fill(client, who, 2)
     # Nothing is left to do, whether or not the last model comes about.
     assert client.post("/api/v1/annotate/leases", headers=who).json()["status"] == "done"
@@ -213,10 +216,10 @@ def test_a_grid_handed_out_while_others_are_looked_for_is_not_replaced(client: T
     def slow_down(_c: Any, _k: Any, statement: str, parameters: Any, *_: Any) -> tuple[str, Any]:
         if "FOR UPDATE OF grid SKIP LOCKED" in statement and "LIMIT" not in statement:
             looking.set()
-            found = "WHERE grid.round_id"
-            assert found in statement
+            clause = "WHERE grid.round_id"
+            assert clause in statement
             statement = statement.replace(
-                found, "WHERE pg_sleep(0.05) IS NOT NULL AND grid.round_id"
+                clause, "WHERE pg_sleep(0.05) IS NOT NULL AND grid.round_id"
             )
         return statement, parameters
 

@@ -52,7 +52,7 @@ from testbed.builders import (
 from tests.support.everything import an_account_with_everything
 
 Keys = dict[str, set[tuple[Any, ...]]]
-WALLED = [one for one in metadata.sorted_tables if one.name not in OUTSIDE]
+WALLED = [table for table in metadata.sorted_tables if table.name not in OUTSIDE]
 
 
 @contextmanager
@@ -65,8 +65,8 @@ def as_requester(account: Account, *, admin: bool = False) -> Iterator[Session]:
 def keys_in(session: Session) -> Keys:
     """Primary keys of all rows that there are for this session, without any filter."""
     return {
-        one.name: {tuple(row) for row in session.execute(select(*one.primary_key.columns))}
-        for one in WALLED
+        table.name: {tuple(row) for row in session.execute(select(*table.primary_key.columns))}
+        for table in WALLED
     }
 
 
@@ -79,20 +79,20 @@ def versions(keys: Keys) -> dict[str, set[Any]]:
     """The versions of these rows, each of which is another after any change."""
     with transaction() as session:
         return {
-            one.name: {
+            table.name: {
                 str(row)
                 for row in session.execute(
                     select(text("xmin, ctid"))
-                    .select_from(one)
-                    .where(tuple_(*one.primary_key.columns).in_(keys[one.name]))
+                    .select_from(table)
+                    .where(tuple_(*table.primary_key.columns).in_(keys[table.name]))
                 )
             }
-            for one in WALLED
+            for table in WALLED
         }
 
 
 def less(keys: Keys, others: Keys) -> Keys:
-    return {name: found - others[name] for name, found in keys.items()}
+    return {name: rows - others[name] for name, rows in keys.items()}
 
 
 def test_every_table_stands_behind_the_wall_or_says_why_not(environment: dict[str, str]) -> None:
@@ -101,7 +101,7 @@ def test_every_table_stands_behind_the_wall_or_says_why_not(environment: dict[st
         secured = session.scalars(
             text("SELECT relname FROM pg_class WHERE relrowsecurity AND relkind = 'r'")
         )
-        assert set(secured) == {one.name for one in WALLED}
+        assert set(secured) == {table.name for table in WALLED}
         commands = session.execute(
             text(
                 "SELECT relname, string_agg(polcmd::text, '' ORDER BY polcmd) "
@@ -109,7 +109,7 @@ def test_every_table_stands_behind_the_wall_or_says_why_not(environment: dict[st
             )
         )
         # Removed, added, seen, changed.
-        assert dict(commands.all()) == {one.name: "adrw" for one in WALLED}
+        assert dict(commands.all()) == {table.name: "adrw" for table in WALLED}
     assert all(len(reason) > 20 for _, reason in OUTSIDE.values())
 
 
@@ -137,58 +137,56 @@ def test_a_request_sees_all_of_its_accounts_rows_and_none_of_others(
     of_ada = less(all_keys(), before)
     bob, campaign = an_account_with_everything("bob@example.org", "friend@example.org")
     of_bob = less(less(all_keys(), before), of_ada)
-    assert [name for name, found in of_bob.items() if not found] == []
+    assert [name for name, keys in of_bob.items() if not keys] == []
     with transaction() as session:
         # Accounts are made by nobody in particular.
         ownerless = select(AuditEvent.id).where(AuditEvent.account_id.is_(None))
-        made = {tuple(row) for row in session.execute(ownerless)}
+        unowned = {tuple(row) for row in session.execute(ownerless)}
 
     with as_requester(ada) as session:
         seen = keys_in(session)
-    assert {
-        name: found & of_bob[name] for name, found in seen.items() if found & of_bob[name]
-    } == {}
-    of_ada["audit_event"] -= made
+    assert {name: keys & of_bob[name] for name, keys in seen.items() if keys & of_bob[name]} == {}
+    of_ada["audit_event"] -= unowned
     # What browsers reported is nobody's.
     of_ada["csp_violation"].clear()
-    assert [name for name, found in seen.items() if of_ada[name] - found] == []
+    assert [name for name, keys in seen.items() if of_ada[name] - keys] == []
     # An admin manages accounts, and sees no more of campaigns.
     with as_requester(ada, admin=True) as session:
         seen = keys_in(session)
-    assert {name for name, found in seen.items() if found & of_bob[name]} == {
+    assert {name for name, keys in seen.items() if keys & of_bob[name]} == {
         "account", "sign_in_link", "browser_session", "recovery_code", "audit_event",
         "csp_violation",
     }  # fmt: skip
 
     before_changes = versions(of_bob)
     with as_requester(ada) as session:
-        changed = {one.name: _change_all(session, one) for one in WALLED}
+        changed = {table.name: _change_all(session, table) for table in WALLED}
         # Rows of Ada's own are changed, or the test would say nothing.
         assert changed["campaign"] == 1
         assert changed["answer"] == 1
     with as_requester(ada) as session:
         session.execute(text("UPDATE answer SET state = 'returned'"))
-        for one in reversed(WALLED):
-            session.execute(one.delete())
+        for table in reversed(WALLED):
+            session.execute(table.delete())
         assert session.scalar(select(func.count()).select_from(Grid)) == 0
     assert versions(of_bob) == before_changes
 
     with transaction() as session:
-        rows = {one.name: _one_of(session, one, of_bob) for one in WALLED}
+        rows = {table.name: _first_row(session, table, of_bob) for table in WALLED}
     with as_requester(ada) as session:
-        for one in WALLED:
-            with pytest.raises(DBAPIError, match=f'policy for table "{one.name}"'):
-                _insert(session, one, rows[one.name])
+        for table in WALLED:
+            with pytest.raises(DBAPIError, match=f'policy for table "{table.name}"'):
+                _insert(session, table, rows[table.name])
     assert get_campaign_as(bob, campaign.id).id == campaign.id
 
 
 def _change_all(session: Session, table: Table) -> int:
     """Give every row the value that it has; returns how many rows that were."""
-    column = next(one for one in reversed(table.columns.values()) if one.identity is None)
+    column = next(column for column in reversed(table.columns.values()) if column.identity is None)
     return session.connection().execute(table.update().values({column: column})).rowcount
 
 
-def _one_of(session: Session, table: Table, keys: Keys) -> RowMapping:
+def _first_row(session: Session, table: Table, keys: Keys) -> RowMapping:
     first = min(keys[table.name])
     query = select(table).where(tuple_(*table.primary_key.columns).in_([first]))
     return session.execute(query).mappings().one()
@@ -242,13 +240,13 @@ def test_a_service_that_forgets_its_filter_finds_nothing(
     with transaction() as session:
         assert get_campaign(session, ada, foreign.id).name == "Campaign"
     sign_in(client, ada)
-    addresses = [f"/api/v1/campaigns/{one.id}" for one in (own, foreign)]
-    assert [client.get(one).status_code for one in addresses] == [200, 404]
+    addresses = [f"/api/v1/campaigns/{campaign.id}" for campaign in (own, foreign)]
+    assert [client.get(address).status_code for address in addresses] == [200, 404]
     assert client.post(f"{addresses[1]}/actions/pause").status_code == 404
     assert client.get(f"{addresses[1]}/export/answers.csv").status_code == 404
     client.cookies.clear()
     bearer = {"Authorization": f"Bearer {an_api_token(ada)}"}
-    assert [client.get(one, headers=bearer).status_code for one in addresses] == [200, 404]
+    assert [client.get(address, headers=bearer).status_code for address in addresses] == [200, 404]
     assert progress_json(own.id, ada.id) is not None
     assert progress_json(foreign.id, ada.id) is None
 
@@ -352,8 +350,8 @@ def test_webhooks_of_others_are_told_of_what_a_requester_does(environment: dict[
     with as_requester(ada) as session:
         assert session.scalar(select(func.count()).select_from(Delivery)) == 0
     with as_requester(friend) as session:
-        [told] = session.scalars(select(Delivery.event))
-    assert told == "campaign.finished"
+        [event_name] = session.scalars(select(Delivery.event))
+    assert event_name == "campaign.finished"
 
 
 def test_credentials_are_kept_and_renewed_for_campaigns_no_longer_shared(

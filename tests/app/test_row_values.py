@@ -49,9 +49,9 @@ def test_an_error_of_the_database_says_what_and_not_which_row(way: Callable[[], 
     )
     assert "violates" in shown
     assert "psycopg.errors" in shown
-    for told in (shown, str(raised.value), str(raised.value.orig)):
-        assert PERSON not in told
-        assert "DETAIL" not in told
+    for message in (shown, str(raised.value), str(raised.value.orig)):
+        assert PERSON not in message
+        assert "DETAIL" not in message
 
 
 def an_error_of_psycopg() -> psycopg.Error:
@@ -88,10 +88,10 @@ def test_only_what_the_database_quotes_goes() -> None:
         "sqlalchemy.exc.IntegrityError: (psycopg) refused\nDETAIL:  Key (a)=(SECRET) exists.\n"
         "CONTEXT:  unnamed portal parameter $1 = 'SECRET'\n[SQL: INSERT INTO x VALUES (%s)]\n"
     )
-    told = redacted(shown)
-    assert "SECRET" not in told
+    output = redacted(shown)
+    assert "SECRET" not in output
     for part in ("refused", "The above exception", "IntegrityError", "[SQL: INSERT INTO x"):
-        assert part in told
+        assert part in output
     assert redacted("in DETAIL: nothing goes") == "in DETAIL: nothing goes"
 
 

@@ -59,10 +59,10 @@ def data(n: int = 24, features: Any = FEATURES) -> LearningData:
 @cache
 def learned() -> Learned:
     heard: list[float] = []
-    found = get_strategy("scdc").learn(data(), SETTINGS, heard.append)
+    model = get_strategy("scdc").learn(data(), SETTINGS, heard.append)
     assert heard == sorted(heard)
     assert abs(heard[-1] - 1.0) < 1e-9
-    return found
+    return model
 
 
 def test_the_first_round_asks_about_the_part_chosen_in_grids_that_hang_together() -> None:
@@ -81,16 +81,16 @@ def test_the_first_round_asks_about_the_part_chosen_in_grids_that_hang_together(
 
 
 def test_all_images_are_placed_also_those_that_nobody_was_asked_about() -> None:
-    told = learned().memberships
-    assert told is not None
-    assert len(told) == N
-    assert told.asked.sum() == len(SUBSET)
-    unasked = np.flatnonzero(~told.asked)
+    memberships = learned().memberships
+    assert memberships is not None
+    assert len(memberships) == N
+    assert memberships.asked.sum() == len(SUBSET)
+    unasked = np.flatnonzero(~memberships.asked)
     for kind in range(K):
-        votes = np.bincount(told.cluster[kind == TRUE])
+        votes = np.bincount(memberships.cluster[kind == TRUE])
         assert votes.max() > 0.9 * votes.sum()
-    assert len(set(told.cluster[unasked].tolist())) == K
-    assert (np.diff(np.bincount(told.cluster)) <= 0).all()
+    assert len(set(memberships.cluster[unasked].tolist())) == K
+    assert (np.diff(np.bincount(memberships.cluster)) <= 0).all()
 
 
 def test_metrics_tell_clusters_certainty_and_held_out_agreement() -> None:
@@ -105,13 +105,15 @@ def test_metrics_tell_clusters_certainty_and_held_out_agreement() -> None:
 def test_annotators_are_told_with_intervals_and_only_those_who_answered() -> None:
     insight = learned().insight
     assert insight is not None
-    assert [one["annotator"] for one in insight["reliability"]] == [0, 1, 2, 3]
-    for one in insight["reliability"]:
-        low, high = one["sensitivity_interval"]
-        assert low <= one["sensitivity"] <= high
-        assert one["sensitivity"] > 0.8
-        assert one["weight"] > 2
-    assert sum(one["proportion"] for one in insight["clusters"]) == pytest.approx(1, abs=0.1)
+    assert [entry["annotator"] for entry in insight["reliability"]] == [0, 1, 2, 3]
+    for entry in insight["reliability"]:
+        low, high = entry["sensitivity_interval"]
+        assert low <= entry["sensitivity"] <= high
+        assert entry["sensitivity"] > 0.8
+        assert entry["weight"] > 2
+    assert sum(cluster["proportion"] for cluster in insight["clusters"]) == pytest.approx(
+        1, abs=0.1
+    )
 
 
 def test_later_rounds_mix_grids_in_the_shares_of_the_settings() -> None:
@@ -128,10 +130,10 @@ def test_one_cluster_leaves_nothing_between() -> None:
         alone.rounds[0].images, np.zeros_like(alone.rounds[0].groups), np.zeros(24, np.int64), N, 1
     )
     changed = LearningData(**{**vars(alone), "rounds": [together]})
-    found = get_strategy("scdc").learn(changed, SETTINGS, lambda _: None)
-    grids = found.select_grids(20, 2)
+    model = get_strategy("scdc").learn(changed, SETTINGS, lambda _: None)
+    grids = model.select_grids(20, 2)
     assert len(grids.images) == 20
-    assert np.isfinite(found.embedding).all()
+    assert np.isfinite(model.embedding).all()
 
 
 def test_the_other_variant_and_small_images_work() -> None:
@@ -140,13 +142,13 @@ def test_the_other_variant_and_small_images_work() -> None:
     small[np.arange(n), TRUE[:n] * 2] = 1.0
     grids = linked_grids(np.arange(n), 8, SIZE, np.random.default_rng(1))
     few = Groupings(grids, TRUE[grids], np.arange(8) % 2, n, 2)
-    told = LearningData([few], n, SIZE, 3, 4, SEED, features=small)
+    learning_data = LearningData([few], n, SIZE, 3, 4, SEED, features=small)
     settings = {**SETTINGS, "variant": "scdc", "max_clusters": 3}
-    found = get_strategy("scdc").learn(told, settings, lambda _: None)
-    assert found.memberships is not None
-    assert found.memberships.n_clusters <= 3
-    assert found.insight is not None
-    assert found.insight["reliability"][0]["sensitivity_interval"] is None
+    model = get_strategy("scdc").learn(learning_data, settings, lambda _: None)
+    assert model.memberships is not None
+    assert model.memberships.n_clusters <= 3
+    assert model.insight is not None
+    assert model.insight["reliability"][0]["sensitivity_interval"] is None
 
 
 def test_features_are_needed() -> None:
@@ -164,7 +166,7 @@ def test_training_that_diverges_is_no_reason_to_try_again(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"uncertain_share": 0.7, "between_share": 0.4}, "add up to 1.2"),
         ({"max_clusters": 1}, "max_clusters"),
@@ -173,22 +175,22 @@ def test_training_that_diverges_is_no_reason_to_try_again(monkeypatch: pytest.Mo
     ],
 )
 def test_settings_out_of_range_are_refused(
-    environment: dict[str, str], settings: dict[str, Any], told: str
+    environment: dict[str, str], settings: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=message):
         check_settings(get_strategy("scdc"), settings)
 
 
 def test_memberships_number_clusters_from_the_largest_on() -> None:
     table = np.array([[0.1, 0.0, 0.9], [0.2, 0.0, 0.8], [0.6, 0.0, 0.4]])
-    told, components = memberships_of(table, np.array([True, False, True]))
+    memberships, components = memberships_of(table, np.array([True, False, True]))
     assert components.tolist() == [2, 0]
-    assert told.cluster.tolist() == [0, 0, 1]
-    assert told.second.tolist() == [1, 1, 0]
-    assert told.second_probability.tolist() == [0.1, 0.2, 0.4]
-    assert told.uncertain_first().tolist() == [2, 1, 0]
-    again = Memberships.from_bytes(told.to_bytes())
-    assert np.array_equal(again.probability, told.probability)
+    assert memberships.cluster.tolist() == [0, 0, 1]
+    assert memberships.second.tolist() == [1, 1, 0]
+    assert memberships.second_probability.tolist() == [0.1, 0.2, 0.4]
+    assert memberships.uncertain_first().tolist() == [2, 1, 0]
+    again = Memberships.from_bytes(memberships.to_bytes())
+    assert np.array_equal(again.probability, memberships.probability)
     with pytest.raises(ValueError, match="not a file of memberships"):
         Memberships.from_bytes(b"nothing")
 
@@ -228,7 +230,7 @@ def test_a_campaign_places_all_images_and_tells_of_it(client: TestClient, played
     assert len(asked) == 18
     assert set(contents[1] or {}) >= {"covering", "uncertain"}
     assert n_places == 2 * 45
-    assert [one.algorithm for one in stored] == ["model", "model"]
+    assert [row.algorithm for row in stored] == ["model", "model"]
     assert "memberships_kept" not in models[0].metrics
     assert 0 < models[1].metrics["memberships_kept"] <= 1
     assert "neighbour_stability" not in models[1].metrics
@@ -236,11 +238,11 @@ def test_a_campaign_places_all_images_and_tells_of_it(client: TestClient, played
 
     base = f"/api/v1/campaigns/{campaign.id}"
     progress = client.get(f"{base}/progress").json()
-    assert [one["has_memberships"] for one in progress["models"]] == [True, True]
-    assert [one["has_insight"] for one in progress["models"]] == [False, False]
+    assert [model["has_memberships"] for model in progress["models"]] == [True, True]
+    assert [model["has_insight"] for model in progress["models"]] == [False, False]
     own = client.get(f"{base}/models/2/own-clusters").json()
     assert own["features"] == "features"
-    assert sum(one["size"] for one in own["clusters"]) == 45
+    assert sum(cluster["size"] for cluster in own["clusters"]) == 45
     assert len(own["clusters"][0]["certain"]) == min(8, own["clusters"][0]["size"])
     assert own["annotators"][0]["n_answers"] == 27
 
@@ -267,19 +269,19 @@ class Direct(Transport):
         self.client = client
 
     def get(self, path: str, **query: Any) -> Any:
-        told = {name: value for name, value in query.items() if value is not None}
-        return self.client.get(f"/api/v1{path}", params=told).json()
+        parameters = {name: value for name, value in query.items() if value is not None}
+        return self.client.get(f"/api/v1{path}", params=parameters).json()
 
 
 def check_client(client: TestClient, campaign: Campaign) -> None:
-    told = {"id": str(campaign.id), "name": "", "collection_id": "", "annotator_link": ""}
-    found = ClientCampaign(Direct(client), told)
-    listed = list(found.memberships(order="uncertain"))
-    assert sorted(one.image for one in listed) == list(range(45))
+    fields = {"id": str(campaign.id), "name": "", "collection_id": "", "annotator_link": ""}
+    client_campaign = ClientCampaign(Direct(client), fields)
+    listed = list(client_campaign.memberships(order="uncertain"))
+    assert sorted(membership.image for membership in listed) == list(range(45))
     assert listed[0].probability <= listed[-1].probability
-    some = list(found.memberships(1, asked=True))
+    some = list(client_campaign.memberships(1, asked=True))
     assert 0 < len(some) <= 18
-    assert all(one.asked for one in some)
+    assert all(membership.asked for membership in some)
 
 
 def check_list(client: TestClient, campaign: Campaign) -> None:
@@ -288,23 +290,27 @@ def check_list(client: TestClient, campaign: Campaign) -> None:
     first = client.get(path, params={"order": "uncertain", "limit": 30}).json()
     rest = client.get(path, params={"order": "uncertain", "after": first["next"]}).json()
     everything = [*first["items"], *rest["items"]]
-    probabilities = [one["probability"] for one in everything]
+    probabilities = [membership["probability"] for membership in everything]
     assert probabilities == sorted(probabilities)
-    assert sorted(one["image"] for one in everything) == list(range(45))
+    assert sorted(membership["image"] for membership in everything) == list(range(45))
     in_order = client.get(path).json()["items"]
-    assert [one["image"] for one in in_order] == list(range(45))
+    assert [membership["image"] for membership in in_order] == list(range(45))
     some = client.get(path, params={"cluster": 0, "asked": "false"}).json()["items"]
-    assert some == [one for one in in_order if one["cluster"] == 0 and not one["asked"]]
+    assert some == [
+        membership
+        for membership in in_order
+        if membership["cluster"] == 0 and not membership["asked"]
+    ]
     strange = client.get(path, params={"cluster": 44})
     assert (strange.status_code, strange.json()["code"]) == (422, "unknown_cluster")
 
 
-def told_alike(told: Any) -> Any:
+def comparable(payload: Any) -> Any:
     """Without keys and addresses, which are a campaign's own."""
-    if isinstance(told, dict):
+    if isinstance(payload, dict):
         own = ("id", "url", "large_url", "created_at")
-        return {name: told_alike(value) for name, value in told.items() if name not in own}
-    return [told_alike(one) for one in told] if isinstance(told, list) else told
+        return {name: comparable(value) for name, value in payload.items() if name not in own}
+    return [comparable(item) for item in payload] if isinstance(payload, list) else payload
 
 
 def test_names_go_on_to_the_next_model_and_lost_files_are_told(
@@ -322,7 +328,7 @@ def test_names_go_on_to_the_next_model_and_lost_files_are_told(
     run_job()
     (after,) = client.get(f"{base}/models/3/clusterings").json()["items"]
     now = client.get(f"{base}/models/3/clusterings/{after['id']}").json()
-    kept = [one for one in now["clusters"] if one["name"]]
+    kept = [cluster for cluster in now["clusters"] if cluster["name"]]
     assert kept
     for cluster in kept:
         mine = [k for k, label in enumerate(now["labels"]) if label == cluster["index"]]
@@ -334,8 +340,10 @@ def test_names_go_on_to_the_next_model_and_lost_files_are_told(
     assert reply.status_code == 201, reply.text
     restored = f"/api/v1/campaigns/{reply.json()['id']}"
     for page in ("memberships", "own-clusters", "clusterings"):
-        one, other = (client.get(f"{root}/models/3/{page}").json() for root in (base, restored))
-        assert told_alike(one) == told_alike(other)
+        original, imported = (
+            client.get(f"{root}/models/3/{page}").json() for root in (base, restored)
+        )
+        assert comparable(original) == comparable(imported)
 
     with transaction() as session:
         model = session.scalars(

@@ -44,9 +44,9 @@ def set_up(
 
 
 def seed_in(page: str) -> str:
-    found = re.search(r'value="([A-Z2-7]{32})"', page)
-    assert found, page
-    return found.group(1)
+    match = re.search(r'value="([A-Z2-7]{32})"', page)
+    assert match, page
+    return match.group(1)
 
 
 def fresh(account: Account, totp: pyotp.TOTP) -> str:
@@ -111,13 +111,13 @@ def test_recovery_codes_have_160_bits_of_chance(client: TestClient) -> None:
     account, _, first = set_up(client)
     codes = list(first)
     with transaction() as session:
-        found = session.get_one(Account, account.id)
+        row = session.get_one(Account, account.id)
         for _ in range(20):
-            codes += factors.renew_recovery_codes(session, found)
+            codes += factors.renew_recovery_codes(session, row)
     assert len(set(codes)) == len(codes) == 210
-    raw = [base64.b32decode(one.replace("-", "")) for one in codes]
-    assert {len(one) * 8 for one in raw} == {160}
-    assert all(len({one[at] for one in raw}) > 60 for at in range(20))
+    raw = [base64.b32decode(code.replace("-", "")) for code in codes]
+    assert {len(raw_code) * 8 for raw_code in raw} == {160}
+    assert all(len({raw_code[at] for raw_code in raw}) > 60 for at in range(20))
 
 
 def test_setting_it_up_and_removing_it_signs_all_others_out(client: TestClient) -> None:
@@ -250,8 +250,8 @@ def test_after_a_key_was_exchanged_a_code_seals_the_factor_anew(
 
 def of_doctor(check: str) -> str:
     forget_settings()
-    told = CliRunner().invoke(cli, ["doctor"]).output.splitlines()
-    return next(line for line in told if line.split()[1:2] == [check])
+    lines = CliRunner().invoke(cli, ["doctor"]).output.splitlines()
+    return next(line for line in lines if line.split()[1:2] == [check])
 
 
 def test_new_recovery_codes_are_for_who_has_a_factor_and_written_down(client: TestClient) -> None:
@@ -298,8 +298,8 @@ def test_an_admin_removes_it_for_who_has_lost_it(client: TestClient) -> None:
     assert is_in(client)
     with transaction() as session:
         assert session.scalars(select(RecoveryCode)).all() == []
-        found = session.get_one(Account, account.id)
-        assert (found.totp_secret, found.totp_since) == (None, None)
+        row = session.get_one(Account, account.id)
+        assert (row.totp_secret, row.totp_since) == (None, None)
     assert codes
 
 

@@ -82,11 +82,11 @@ def check_type(reply: Response) -> None:
 
 def check_page(reply: Response) -> None:
     policy = directives(reply)
-    found = NONCE.search(policy["script-src"])
-    assert found, policy
+    match = NONCE.search(policy["script-src"])
+    assert match, policy
     assert policy["report-uri"] == "/csp-reports"
     for tag in SCRIPT.findall(reply.text):
-        assert "application/json" in tag or f'nonce="{found.group(1)}"' in tag, tag
+        assert "application/json" in tag or f'nonce="{match.group(1)}"' in tag, tag
     assert not re.search(r"<[^>]+\s(style|on\w+)=", reply.text), reply.request.url
     assert "<style" not in reply.text
 
@@ -100,13 +100,13 @@ def addresses(client: TestClient) -> list[str]:
         picture = session.scalars(select(Image).limit(1)).one()
     known = {"campaign_id": campaign.id, "collection_id": campaign.collection_id}
     paths = [*client.get("/api/v1/openapi.json").json()["paths"], *PAGES]
-    made = [
+    filled_paths = [
         re.sub(r"{(\w+)}", lambda match: str(known.get(match.group(1), NIL)), path)
         for path in paths
         # Events go on for as long as somebody listens.
         if not path.endswith("/events")
     ]
-    return [*made, image_url(picture), "/static/favicon.svg", "/nowhere", "/api/v1/nowhere"]
+    return [*filled_paths, image_url(picture), "/static/favicon.svg", "/nowhere", "/api/v1/nowhere"]
 
 
 PAGES = (
@@ -170,9 +170,9 @@ def test_an_error_of_ours_tells_nothing_of_itself(
         reply = quiet.get("/account", headers={"accept": accept})
     assert reply.status_code == 500
     check(reply)
-    told = f"{reply.text}{reply.headers}"
+    sent = f"{reply.text}{reply.headers}"
     for word in ("gold", "cellar", "Traceback", "psycopg", "ProgrammingError", "list_sessions"):
-        assert word not in told
+        assert word not in sent
     assert "Something went wrong on the server" in reply.text
     assert re.fullmatch(r"[0-9a-f]{32}", reply.headers["x-request-id"])
 
@@ -181,8 +181,8 @@ def test_frames_without_an_origin_may_fetch_what_annotators_need_and_others_noth
     client: TestClient,
 ) -> None:
     def asked(method: str, origin: str, path: str) -> Response:
-        told = {"Origin": origin, "Access-Control-Request-Method": "POST"}
-        return client.request(method, path, headers=told)
+        headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+        return client.request(method, path, headers=headers)
 
     leases = "/api/v1/annotate/leases"
     for method in ("OPTIONS", "GET"):
@@ -200,8 +200,8 @@ def test_hsts_comes_with_https_alone(client: TestClient, monkeypatch: pytest.Mon
     monkeypatch.setenv("LIKEWISE_BASE_URL", "https://testserver")
     forget_settings()
     for path in ("/sign-in", "/nowhere", "/static/favicon.svg", "/api/v1/campaigns"):
-        said = client.get(path).headers["strict-transport-security"]
-        assert said == "max-age=31536000; includeSubDomains", path
+        header = client.get(path).headers["strict-transport-security"]
+        assert header == "max-age=31536000; includeSubDomains", path
 
 
 def test_reports_go_by_both_ways_over_https_and_by_the_old_one_without(

@@ -32,9 +32,9 @@ def test_signing_in_is_written_down_whether_it_works_or_not(
         enter(client, "a wrong password")
         for _ in range(10):
             enter(client, "another wrong one")
-    said = [record.getMessage() for record in caplog.records]
-    assert any("wrong password" in line for line in said)
-    assert any("too many attempts" in line for line in said)
+    messages = [record.getMessage() for record in caplog.records]
+    assert any("wrong password" in line for line in messages)
+    assert any("too many attempts" in line for line in messages)
     assert "another wrong one" not in caplog.text
     assert "ada@example.org" not in caplog.text
     Redis.from_url(get_settings().redis_url).flushdb()
@@ -85,8 +85,8 @@ def test_refusals_leave_a_line(client: TestClient, caplog: pytest.LogCaptureFixt
         client.post("/sign-out", headers={"sec-fetch-site": "cross-site"})
         client.get("/sign-in", headers={"host": "evil.example"})
         client.post("/csp-reports", content="{", headers={"content-type": "text/plain"})
-    told = [getattr(record, "status", None) for record in caplog.records]
-    assert [status for status in told if status] == [401, 403, 400, 422]
+    statuses = [getattr(record, "status", None) for record in caplog.records]
+    assert [status for status in statuses if status] == [401, 403, 400, 422]
     assert "nonsense" not in caplog.text
 
 

@@ -118,14 +118,14 @@ def test_a_campaign_labels_all_images_and_ends_by_itself(client: TestClient) -> 
         assert campaign.n_answers < 80
         model = get_model(session, campaign)
         assert model.version == learned < 8
-        told = read_labels(campaign, model)
-        gold = read_gold(session, campaign, told)
+        labels = read_labels(campaign, model)
+        gold = read_gold(session, campaign, labels)
         asked = session.scalars(
             select(Grid.images).join(Answer).where(Grid.role == "ask", Answer.state == "submitted")
         ).all()
-    assert ((told.probability > 0.5) == TRUTH).mean() > 0.9
+    assert ((labels.probability > 0.5) == TRUTH).mean() > 0.9
     assert model.metrics["expected_right"] >= 0.93
-    assert told.n_votes.sum() <= sum(len(images) for images in asked)
+    assert labels.n_votes.sum() <= sum(len(images) for images in asked)
     assert gold.labels is not None
     assert gold.labels.accuracy > 0.8
 
@@ -135,23 +135,25 @@ def test_a_campaign_labels_all_images_and_ends_by_itself(client: TestClient) -> 
     assert "of the labels are expected to be right, for yes and for no" in quality["enough"]
     guesser = quality["annotators"][3]
     honest = quality["annotators"][:3]
-    worst = min(one["sensitivity"] + one["specificity"] for one in honest)
+    worst = min(annotator["sensitivity"] + annotator["specificity"] for annotator in honest)
     assert guesser["sensitivity"] + guesser["specificity"] < worst
     assert quality["gold"]["n_yes"] + quality["gold"]["n_no"] > 0
-    assert sum(one["n_images"] for one in quality["reliability"]) == int((told.n_votes > 0).sum())
+    assert sum(bucket["n_images"] for bucket in quality["reliability"]) == int(
+        (labels.n_votes > 0).sum()
+    )
 
     listed = client.get(f"{base}/models/{learned}/labels", params={"limit": N}).json()["items"]
-    assert [one["probability"] for one in listed] == sorted(
-        (one["probability"] for one in listed), reverse=True
+    assert [item["probability"] for item in listed] == sorted(
+        (item["probability"] for item in listed), reverse=True
     )
     doubtful = client.get(f"{base}/models/{learned}/labels", params={"order": "contested"}).json()
-    doubt = [round(abs(one["probability"] - 0.5), 5) for one in doubtful["items"]]
+    doubt = [round(abs(item["probability"] - 0.5), 5) for item in doubtful["items"]]
     assert doubt == sorted(doubt)
     only = client.get(f"{base}/models/{learned}/labels", params={"label": "no"}).json()["items"]
-    assert {one["label"] for one in only} == {"no"}
+    assert {item["label"] for item in only} == {"no"}
 
     lines = list(csv.DictReader(io.StringIO(client.get(f"{base}/export/labels.csv").text)))
-    assert [line["label"] == "yes" for line in lines] == (told.probability > 0.5).tolist()
+    assert [line["label"] == "yes" for line in lines] == (labels.probability > 0.5).tolist()
     voters = list(csv.DictReader(io.StringIO(client.get(f"{base}/export/voters.csv").text)))
     assert [line["annotator"] for line in voters] == ["0", "1", "2", "3"]
 
@@ -192,8 +194,8 @@ def test_it_does_not_end_by_a_model_of_what_is_no_longer_asked(
     client: TestClient, method: str, path: str, body: Any, state: str
 ) -> None:
     campaign = a_select_campaign(settings={"target": 0.51})
-    found = learned_while(client, owner_of(campaign), campaign, (method, path, body))
-    assert found.state == state
+    learned_campaign = learned_while(client, owner_of(campaign), campaign, (method, path, body))
+    assert learned_campaign.state == state
 
 
 def test_what_ended_by_itself_is_reopened_for_more_than_was_good_enough(
@@ -220,20 +222,20 @@ def test_unsure_is_learned_from_until_somebody_says_yes_or_no(client: TestClient
         assert submit(client, who, lease, groups=[UNSURE] * 12, descriptions=[]).is_success
     run_job()
     with transaction() as session:
-        found = session.get_one(Campaign, campaign.id)
-        assert found.state == "running"
-        assert (read_labels(found, get_model(session, found)).probability == 0.5).all()
+        row = session.get_one(Campaign, campaign.id)
+        assert row.state == "running"
+        assert (read_labels(row, get_model(session, row)).probability == 0.5).all()
     # The next round asks on.
     assert open_round(campaign) is not None
 
 
 def test_people_are_given_images_that_are_new_to_them(client: TestClient) -> None:
     campaign = a_select_campaign(budget=16, rounds=1)
-    one, two = (a_session(client, campaign, f"annotator-{k:06d}") for k in range(2))
+    first, second = (a_session(client, campaign, f"annotator-{k:06d}") for k in range(2))
     # 16 grids of 12 show each of 48 images four times.
-    mine = [image for _ in range(4) for image in answer(client, one, 0)]
+    mine = [image for _ in range(4) for image in answer(client, first, 0)]
     assert len(set(mine)) == N
-    theirs = [image for _ in range(4) for image in answer(client, two, 1)]
+    theirs = [image for _ in range(4) for image in answer(client, second, 1)]
     assert len(set(theirs)) >= N - 6
 
 
@@ -250,19 +252,22 @@ def test_gold_grids_tell_who_looks(
         lease = a_grid(client, who)
         shows = [bool(TRUTH[shown["image"]]) for shown in lease["images"]]
         groups = {
-            "truth": [YES if one else NO for one in shows],
-            "opposite": [NO if one else YES for one in shows],
+            "truth": [YES if is_yes else NO for is_yes in shows],
+            "opposite": [NO if is_yes else YES for is_yes in shows],
             "all": [YES] * len(shows),
             "unsure": [2] * len(shows),
         }[votes]
         submit(client, who, lease, groups=groups, descriptions=[])
     with transaction() as session:
-        found = session.scalars(
+        agreements = session.scalars(
             select(Answer.agreement).join(Grid).where(Grid.role == "gold")
         ).all()
         annotator = session.scalars(select(Annotator)).one()
-    assert len(found) >= 3
-    assert all(one is not None and least - 1e-9 <= one <= most + 1e-9 for one in found)
+    assert len(agreements) >= 3
+    assert all(
+        agreement is not None and least - 1e-9 <= agreement <= most + 1e-9
+        for agreement in agreements
+    )
     assert (annotator.warned_at is not None) == (votes != "truth")
 
 
@@ -271,10 +276,10 @@ def test_practice_is_passed_by_the_right_votes(client: TestClient) -> None:
     who = a_session(client, campaign)
     client.post("/api/v1/annotate/steps", json={"step": "instructions"}, headers=who)
     shown = client.get("/api/v1/annotate/practice", headers=who).json()
-    images = [one["image"] for one in shown["images"]]
+    images = [image["image"] for image in shown["images"]]
     known = [YES if TRUTH[image] else NO for image in images]
-    told = {"number": shown["number"], "tries": shown["tries"]}
-    body = {"images": images, "groups": known, **told}
+    attempt = {"number": shown["number"], "tries": shown["tries"]}
+    body = {"images": images, "groups": known, **attempt}
     tried = client.post("/api/v1/annotate/practice", json=body, headers=who).json()
     assert tried["truth"] == known
     assert tried["agreement"] == pytest.approx(1.0)
@@ -290,8 +295,8 @@ def test_the_page_is_told_of_votes(client: TestClient) -> None:
     opened = client.post(
         "/api/v1/annotate/sessions", json={"link": link, "annotator_key": "annotator-000009"}
     ).json()["campaign"]
-    told = {name: opened[name] for name in ("kind", "max_groups", "descriptions", "columns")}
-    assert told == {"kind": "select", "max_groups": 3, "descriptions": "none", "columns": 6}
+    settings = {name: opened[name] for name in ("kind", "max_groups", "descriptions", "columns")}
+    assert settings == {"kind": "select", "max_groups": 3, "descriptions": "none", "columns": 6}
     bad = submit(client, who, lease, groups=[3] * len(lease["images"]), descriptions=[])
     assert (bad.status_code, bad.json()["code"]) == (422, "bad_groups")
 
@@ -341,7 +346,7 @@ def test_a_list_of_known_votes_is_read_and_checked() -> None:
 
 
 def test_labels_are_written_and_read_back() -> None:
-    told = Labels(
+    labels = Labels(
         probability=np.array([0.9, 0.5, 0.1]),
         prior=np.array([0.8, 0.5, 0.2]),
         majority=np.array([1.0, np.nan, 0.0]),
@@ -351,8 +356,8 @@ def test_labels_are_written_and_read_back() -> None:
         no=np.array([0, 0, 1]),
         unsure=np.array([0, 1, 0]),
     )
-    again = Labels.from_bytes(told.to_bytes())
-    assert np.array_equal(again.majority, told.majority, equal_nan=True)
+    again = Labels.from_bytes(labels.to_bytes())
+    assert np.array_equal(again.majority, labels.majority, equal_nan=True)
     assert again.likeliest_first().tolist() == [0, 1, 2]
     assert again.contested_first().tolist() == [1, 0, 2]
     with pytest.raises(ValueError, match="not a file of labels"):

@@ -67,7 +67,9 @@ def test_there_are_three_votes_without_words_in_colours_that_stay(client: TestCl
     assert {lease["first_colour"] for lease in leases} == {0}
     with transaction() as session:
         # Nothing is renumbered: no is no, also where nobody says yes.
-        assert {tuple(one.groups or []) for one in session.scalars(select(Answer))} == {(NO,) * 12}
+        assert {tuple(answer.groups or []) for answer in session.scalars(select(Answer))} == {
+            (NO,) * 12
+        }
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_practice_is_passed_by_ticking_what_has_the_value(client: TestClient) ->
     who = a_session(client, campaign)
     client.post("/api/v1/annotate/steps", json={"step": "instructions"}, headers=who)
     shown = client.get("/api/v1/annotate/practice", headers=who).json()
-    images, right = [one["image"] for one in shown["images"]], truth_of(shown)
+    images, right = [image["image"] for image in shown["images"]], truth_of(shown)
     assert 3 <= right.count(YES) <= 6
 
     def tried(groups: list[int]) -> dict[str, Any]:
@@ -222,8 +224,8 @@ def test_votes_have_their_names_where_answers_are_shown(client: TestClient) -> N
         (2, ("together", ["yes", "yes"])),
     ):
         pair = {"image": images[0], "other": images[k]}
-        (found,) = client.get(f"{base}/evidence", params=pair).json()["answers"]
-        assert (found["verdict"], found["words"]) == expected
+        (evidence,) = client.get(f"{base}/evidence", params=pair).json()["answers"]
+        assert (evidence["verdict"], evidence["words"]) == expected
     # Who is unsure has not said how two images compare.
     pair = {"image": images[0], "other": images[3]}
     assert client.get(f"{base}/evidence", params=pair).json()["answers"] == []

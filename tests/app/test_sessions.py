@@ -225,16 +225,16 @@ def test_nothing_that_lets_somebody_in_changes_without_a_fresh_proof(client: Tes
     eve = an_account("eve@example.org")
     an_admin(client)
     age(minutes=31)
-    asked = [f"/account/factor/{deed}" for deed in ("begin", "finish", "remove", "codes")]
-    asked += [f"/accounts/{eve.id}/{deed}" for deed in ("link", "disable", "factor", "admin")]
+    asked = [f"/account/factor/{action}" for action in ("begin", "finish", "remove", "codes")]
+    asked += [f"/accounts/{eve.id}/{action}" for action in ("link", "disable", "factor", "admin")]
     for path in ("/accounts", *asked):
         refused = client.post(path, data={"email": "mallory@example.org", "code": "000000"})
         assert (refused.status_code, refused.json()["code"]) == (403, "confirmation_required"), path
     with transaction() as session:
-        accounts = {one.email: one for one in session.scalars(select(Account))}
+        accounts = {account.email: account for account in session.scalars(select(Account))}
         assert set(accounts) == {"eve@example.org", "root@example.org"}
-        found = accounts["eve@example.org"]
-        assert (found.role, found.disabled_at) == ("requester", None)
+        row = accounts["eve@example.org"]
+        assert (row.role, row.disabled_at) == ("requester", None)
         assert accounts["root@example.org"].totp_secret is None
 
 
@@ -283,7 +283,7 @@ def test_pages_and_api_ask_for_the_same_proof_for_accounts_on_platforms(
         sent_on = client.post(path, headers=html, follow_redirects=False)
         assert sent_on.headers["location"] == "/account/confirm", path
     refused = [client.delete(api), client.put(f"{api}/secret", json={"secret": {}})]
-    assert [one.json()["code"] for one in refused] == ["confirmation_required"] * 2
+    assert [reply.json()["code"] for reply in refused] == ["confirmation_required"] * 2
     # Asking whether it works commits nothing.
     checked = client.post(f"{page}/check", headers=html, follow_redirects=False)
     assert checked.headers["location"] == f"/account/platforms#account-{account}"
@@ -291,19 +291,19 @@ def test_pages_and_api_ask_for_the_same_proof_for_accounts_on_platforms(
     assert client.get("/account/platforms").status_code == 200
 
 
-def kinds_told(campaign: Campaign, account: Account, disable: bool = False) -> list[str]:
+def event_kinds(campaign: Campaign, account: Account, disable: bool = False) -> list[str]:
     """What the live events of a campaign are until they end; after the first one the account may be
     disabled."""
 
     async def listen() -> list[str]:
-        told = []
+        kinds = []
         async for event in progress_events(campaign.id, account.id):
-            told.append(event["event"])
+            kinds.append(event["event"])
             if disable:
                 with transaction() as session:
                     root = Account(email="root@example.org", role="admin")
                     set_disabled(session, root, session.get_one(Account, account.id), True)
-        return told
+        return kinds
 
     async def within_time() -> list[str]:
         return await asyncio.wait_for(listen(), 20)
@@ -316,7 +316,7 @@ def test_live_events_end_when_the_account_is_disabled(
 ) -> None:
     monkeypatch.setattr(live, "POLL_SECONDS", 0.2)
     owner = an_account()
-    assert kinds_told(a_campaign(owner), owner, disable=True) == ["progress"]
+    assert event_kinds(a_campaign(owner), owner, disable=True) == ["progress"]
 
 
 def test_live_events_end_after_a_while_so_that_who_signed_out_is_not_let_in_again(
@@ -325,7 +325,7 @@ def test_live_events_end_after_a_while_so_that_who_signed_out_is_not_let_in_agai
     monkeypatch.setattr(live, "POLL_SECONDS", 0.2)
     monkeypatch.setattr(live, "LONGEST_SECONDS", 1.0)
     owner = an_account()
-    assert kinds_told(a_campaign(owner), owner) == ["progress", "again"]
+    assert event_kinds(a_campaign(owner), owner) == ["progress", "again"]
 
 
 def test_a_password_is_not_chosen_by_whoever_finds_a_browser_open(client: TestClient) -> None:

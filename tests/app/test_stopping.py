@@ -11,10 +11,10 @@ ERROR = 0.005
 def models(n: list[int], cost: float, name: str = "agreement", noise: float = 0.0) -> list[Known]:
     """Of a crowd whose agreement is 0.8 - cost / answers."""
     rng = np.random.default_rng(0)
-    shares = [0.8 - cost / one + noise * rng.normal() for one in n]
+    shares = [0.8 - cost / n_answers + noise * rng.normal() for n_answers in n]
     return [
-        Known(one, {name: share, f"{name}_error": ERROR})
-        for one, share in zip(n, shares, strict=True)
+        Known(n_answers, {name: share, f"{name}_error": ERROR})
+        for n_answers, share in zip(n, shares, strict=True)
     ]
 
 
@@ -24,8 +24,8 @@ def models(n: list[int], cost: float, name: str = "agreement", noise: float = 0.
 )
 def test_more_answers_buy_what_a_falling_cost_foretells(n: list[int]) -> None:
     cost = 0.4 * n[0]
-    told = outlook(models(n, cost))
-    assert told.agreement == pytest.approx(cost * (1 / n[-1] - 1 / (n[-1] + MORE)), rel=1e-3)
+    prediction = outlook(models(n, cost))
+    assert prediction.agreement == pytest.approx(cost * (1 / n[-1] - 1 / (n[-1] + MORE)), rel=1e-3)
 
 
 @pytest.mark.parametrize("last", [300, 10_000, 1_000_000])
@@ -53,8 +53,8 @@ def test_the_error_is_that_of_repeated_campaigns() -> None:
 
 def test_random_grids_are_believed_first() -> None:
     known = [
-        Known(one.n_answers, {**one.metrics, **other.metrics})
-        for one, other in zip(
+        Known(control.n_answers, {**control.metrics, **other.metrics})
+        for control, other in zip(
             models([100, 200, 300], 30, "control_agreement"),
             models([100, 200, 300], 0),
             strict=True,
@@ -65,5 +65,5 @@ def test_random_grids_are_believed_first() -> None:
 
 def test_too_few_or_equal_models_tell_nothing() -> None:
     for n in ([100, 200], [100, 100, 100]):
-        told = outlook(models(n, 20))
-        assert (told.agreement, told.agreement_error) == (None, None)
+        prediction = outlook(models(n, 20))
+        assert (prediction.agreement, prediction.agreement_error) == (None, None)

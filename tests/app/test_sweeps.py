@@ -164,9 +164,9 @@ def test_a_message_that_cannot_be_written_is_parked() -> None:
     sweep_all()
     with transaction() as session:
         sent = session.scalars(select(OutboxMessage).order_by(OutboxMessage.id)).all()
-    assert all(one.dispatched_at is not None for one in sent)
-    assert [one.job_id for one in sent if one.refused is None] == [job_id]
-    assert sum("arguments are not an object" in (one.refused or "") for one in sent) == 3
+    assert all(message.dispatched_at is not None for message in sent)
+    assert [message.job_id for message in sent if message.refused is None] == [job_id]
+    assert sum("arguments are not an object" in (message.refused or "") for message in sent) == 3
 
 
 def test_a_note_that_names_no_folder_is_parked_and_the_others_are_dealt_with() -> None:
@@ -197,12 +197,16 @@ def test_a_delivery_that_cannot_be_begun_or_recorded_fails_alone() -> None:
     change(Delivery, deliveries[1], history=5, due_at=PAST)
     while deliver_next():
         continue
-    first, second, third = (as_it_is(Delivery, one) for one in deliveries)
-    assert [one.state for one in (first, second, third)] == ["failed", "failed", "pending"]
+    first, second, third = (as_it_is(Delivery, delivery_id) for delivery_id in deliveries)
+    assert [delivery.state for delivery in (first, second, third)] == [
+        "failed",
+        "failed",
+        "pending",
+    ]
     assert third.attempts == 1
-    for one in (first, second):
-        assert one.ended_at is not None
-        assert "Error" in one.history[0]["said"]
+    for delivery in (first, second):
+        assert delivery.ended_at is not None
+        assert "Error" in delivery.history[0]["said"]
 
 
 def recruiting(name: str) -> Recruitment:
@@ -213,11 +217,11 @@ def recruiting(name: str) -> Recruitment:
 def test_a_call_that_cannot_be_made_is_put_off_and_does_not_hold_up_the_others() -> None:
     strange, other = recruiting("one"), recruiting("two")
     with transaction() as session:
-        for recruitment, deed, due_at in (
+        for recruitment, action, due_at in (
             (strange, "exclude", PAST - timedelta(hours=1)),
             (other, "notify", PAST),
         ):
-            session.add(ChannelCall(recruitment_id=recruitment.id, deed=deed, due_at=due_at))
+            session.add(ChannelCall(recruitment_id=recruitment.id, deed=action, due_at=due_at))
     for _ in range(3):
         work_once()
     with transaction() as session:
@@ -293,4 +297,4 @@ def test_more_lost_jobs_than_a_sweep_takes_are_left_to_the_next(
     for n in (2, 2, 1):
         with transaction() as session:
             assert requeue_lost_jobs(session) == n
-    assert {as_it_is(Job, one).state for one in jobs} == {"queued"}
+    assert {as_it_is(Job, job_id).state for job_id in jobs} == {"queued"}

@@ -55,8 +55,8 @@ def test_a_transaction_that_does_nothing_is_ended(
     shorten(monkeypatch, "-c idle_in_transaction_session_timeout=100")
     with pytest.raises(DBAPIError) as ended, transaction() as session:
         outlive(session)
-    was_told = isinstance(ended.value.orig, IdleInTransactionSessionTimeout)
-    assert was_told or ended.value.connection_invalidated
+    is_ended_by_server = isinstance(ended.value.orig, IdleInTransactionSessionTimeout)
+    assert is_ended_by_server or ended.value.connection_invalidated
 
 
 def outlive(session: Session) -> None:
@@ -70,7 +70,7 @@ def outlive(session: Session) -> None:
 
 def test_a_body_that_stands_still_is_given_up() -> None:
     async def run(parts: list[Any]) -> list[str]:
-        told: list[str] = []
+        received: list[str] = []
 
         async def receive() -> Any:
             if parts:
@@ -80,7 +80,7 @@ def test_a_body_that_stands_still_is_given_up() -> None:
         async def application(scope: Any, receive: Any, send: Any) -> None:
             while True:
                 message = await receive()
-                told.append(message["type"])
+                received.append(message["type"])
                 if message["type"] == "http.disconnect" or not message.get("more_body"):
                     return
 
@@ -88,7 +88,7 @@ def test_a_body_that_stands_still_is_given_up() -> None:
             raise AssertionError("nothing is sent here")
 
         await PatientBodies(application, seconds=0.05)({"type": "http"}, receive, send)
-        return told
+        return received
 
     part = {"type": "http.request", "body": b"x", "more_body": True}
     whole = {"type": "http.request", "body": b"x"}
@@ -98,31 +98,31 @@ def test_a_body_that_stands_still_is_given_up() -> None:
 
 def test_a_body_that_creeps_is_given_up() -> None:
     """A byte now and then is no upload, however long it goes on."""
-    told: list[str] = []
+    received: list[str] = []
 
     async def receive() -> Any:
         await asyncio.sleep(0.02)
         return {"type": "http.request", "body": b"x", "more_body": True}
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
-        while not told or told[-1] != "http.disconnect":
-            told.append((await receive())["type"])
+        while not received or received[-1] != "http.disconnect":
+            received.append((await receive())["type"])
 
     async def run() -> None:
         await PatientBodies(application, seconds=0.1)({"type": "http"}, receive, None)  # type: ignore[arg-type]
 
     asyncio.run(asyncio.wait_for(run(), 20))
-    assert 2 <= len(told) < 20
+    assert 2 <= len(received) < 20
 
 
 def test_a_large_body_at_the_pace_of_a_line_is_taken() -> None:
-    told: list[int] = []
+    received: list[int] = []
     parts = 20
 
     async def receive() -> Any:
         await asyncio.sleep(0.02)
-        told.append(1)
-        return {"type": "http.request", "body": b"x" * 1000, "more_body": len(told) < parts}
+        received.append(1)
+        return {"type": "http.request", "body": b"x" * 1000, "more_body": len(received) < parts}
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
         while (await receive()).get("more_body"):
@@ -132,4 +132,4 @@ def test_a_large_body_at_the_pace_of_a_line_is_taken() -> None:
         await PatientBodies(application, seconds=0.1)({"type": "http"}, receive, None)  # type: ignore[arg-type]
 
     asyncio.run(run())
-    assert len(told) == parts
+    assert len(received) == parts

@@ -14,11 +14,11 @@ from app.annotation.waiting import (
 def test_few_ask_soon_and_many_one_after_the_other() -> None:
     turns, campaign = Turns(), uuid4()
     assert turns.seconds_until(campaign, uuid4(), now=100.0) == WAIT_SECONDS
-    told = [turns.seconds_until(campaign, uuid4(), now=100.0) for _ in range(249)]
-    assert told == sorted(told)
-    each_second = [told.count(seconds) for seconds in range(WAIT_SECONDS + 1, max(told))]
+    waits = [turns.seconds_until(campaign, uuid4(), now=100.0) for _ in range(249)]
+    assert waits == sorted(waits)
+    each_second = [waits.count(seconds) for seconds in range(WAIT_SECONDS + 1, max(waits))]
     assert max(each_second) <= ASKED_PER_SECOND
-    assert max(told) <= WAIT_SECONDS + 250 / ASKED_PER_SECOND + 1
+    assert max(waits) <= WAIT_SECONDS + 250 / ASKED_PER_SECOND + 1
     # Another campaign's people do not wait for these, and later nobody does.
     assert turns.seconds_until(uuid4(), uuid4(), now=100.0) == WAIT_SECONDS
     assert turns.seconds_until(campaign, uuid4(), now=200.0) == WAIT_SECONDS
@@ -26,16 +26,16 @@ def test_few_ask_soon_and_many_one_after_the_other() -> None:
 
 def test_who_asks_before_their_turn_keeps_it_and_nobody_waits_longer_for_that() -> None:
     turns, campaign, eager = Turns(), uuid4(), uuid4()
-    told = [turns.seconds_until(campaign, eager, now=100.0 + k / 1000) for k in range(1900)]
-    assert set(told) == {1, WAIT_SECONDS}
+    waits = [turns.seconds_until(campaign, eager, now=100.0 + k / 1000) for k in range(1900)]
+    assert set(waits) == {1, WAIT_SECONDS}
     assert turns.seconds_until(campaign, uuid4(), now=101.9) == WAIT_SECONDS
     assert turns.seconds_until(campaign, eager, now=102.0) == WAIT_SECONDS
 
 
 def test_nobody_waits_for_longer_than_half_a_minute() -> None:
     turns, campaign = Turns(), uuid4()
-    told = [turns.seconds_until(campaign, uuid4(), now=0.0) for _ in range(2000)]
-    assert max(told) == LONGEST_SECONDS
+    waits = [turns.seconds_until(campaign, uuid4(), now=0.0) for _ in range(2000)]
+    assert max(waits) == LONGEST_SECONDS
     assert turns.seconds_until(campaign, uuid4(), now=60.0) == WAIT_SECONDS
 
 

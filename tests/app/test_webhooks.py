@@ -67,7 +67,7 @@ def make_due() -> None:
         session.execute(update(Delivery).values(due_at=past))
 
 
-def told(delivered: Delivery) -> list[int | None]:
+def statuses(delivered: Delivery) -> list[int | None]:
     """HTTP status of each attempt."""
     return [attempt["status"] for attempt in delivered.history]
 
@@ -87,22 +87,22 @@ def test_a_receiver_takes_what_is_signed_and_nothing_else(
 ) -> None:
     client.headers["Authorization"] = f"Bearer {an_api_token(an_account())}"
     body = {"url": receiver.url, "events": ["job.failed"]}
-    made = client.post("/api/v1/webhooks", json=body).json()
-    address = f"/api/v1/webhooks/{made['id']}"
+    webhook = client.post("/api/v1/webhooks", json=body).json()
+    address = f"/api/v1/webhooks/{webhook['id']}"
     assert client.post(f"{address}/ping").status_code == 202
     assert deliver_next()
     ((headers, content),) = receiver.came
-    message = verify_webhook(headers, content, made["secret"])
+    message = verify_webhook(headers, content, webhook["secret"])
     assert message["type"] == "ping"
-    assert message["data"] == {"webhook": {"id": made["id"]}}
+    assert message["data"] == {"webhook": {"id": webhook["id"]}}
     assert "secret" not in client.get(address).json()
     for bad_headers, bad_content, bad_secret in (
-        (headers, content + b" ", made["secret"]),
+        (headers, content + b" ", webhook["secret"]),
         (headers, content, "whsec_" + "A" * 44),
-        ({**headers, "webhook-id": "msg_x"}, content, made["secret"]),
-        ({**headers, "webhook-timestamp": "1"}, content, made["secret"]),
-        ({**headers, "webhook-signature": "v2,x"}, content, made["secret"]),
-        ({}, content, made["secret"]),
+        ({**headers, "webhook-id": "msg_x"}, content, webhook["secret"]),
+        ({**headers, "webhook-timestamp": "1"}, content, webhook["secret"]),
+        ({**headers, "webhook-signature": "v2,x"}, content, webhook["secret"]),
+        ({}, content, webhook["secret"]),
     ):
         with pytest.raises(BadSignature):
             verify_webhook(bad_headers, bad_content, bad_secret)
@@ -112,7 +112,7 @@ def test_a_receiver_takes_what_is_signed_and_nothing_else(
     headers, content = receiver.came[-1]
     assert verify_webhook(headers, content, renewed)["type"] == "ping"
     with pytest.raises(BadSignature):
-        verify_webhook(headers, content, made["secret"])
+        verify_webhook(headers, content, webhook["secret"])
     with transaction() as session:
         (stored,) = session.scalars(select(Webhook.secret))
     assert renewed.encode() not in stored
@@ -132,17 +132,17 @@ def test_rounds_and_campaigns_that_finish_and_jobs_that_fail_are_told(
     assert deliveries() == []
     submit(client, who, a_lease(client, who))
     fail_the_job(campaign, retry=True)
-    assert [one.event for one in deliveries()] == ["round.finished"]
+    assert [row.event for row in deliveries()] == ["round.finished"]
     fail_the_job(campaign, retry=False)
     with transaction() as session:
         finish_campaign(session, session.get_one(Account, owner.id), campaign.id)
     while deliver_next():
         pass
     messages = [verify(content) for _, content in receiver.came]
-    assert [one["type"] for one in messages] == [
+    assert [message["type"] for message in messages] == [
         "round.finished", "job.failed", "campaign.finished",
     ]  # fmt: skip
-    assert {one["data"]["campaign"]["id"] for one in messages} == {str(campaign.id)}
+    assert {message["data"]["campaign"]["id"] for message in messages} == {str(campaign.id)}
     assert messages[0]["data"]["round"] == {"number": 1, "answers": 2}
     assert messages[1]["data"]["job"]["error"] == "because"
     assert messages[2]["data"]["answers"] == 2
@@ -189,7 +189,7 @@ def test_who_may_see_the_campaign_is_told_and_nobody_else() -> None:
             update(Webhook).where(Webhook.id == off.id).values(disabled_at=datetime.now(UTC))
         )
     fail_the_job(campaign, retry=False)
-    assert {one.webhook_id for one in deliveries()} == expected
+    assert {row.webhook_id for row in deliveries()} == expected
 
 
 def test_an_event_is_told_only_if_it_happened() -> None:
@@ -224,7 +224,7 @@ def test_a_delivery_that_is_cut_off_is_made_again(receiver: Receiver) -> None:
     assert first == second
     assert receiver.came[0][1] == receiver.came[1][1]
     (done,) = deliveries()
-    assert (done.state, done.attempts, told(done)) == ("delivered", 2, [204])
+    assert (done.state, done.attempts, statuses(done)) == ("delivered", 2, [204])
     # The first, had it only been slow, comes too late to say anything.
     with transaction() as session:
         record(session, attempt, delivery.Outcome(500, "late", 1.0))
@@ -239,20 +239,20 @@ def test_failures_are_tried_again_ever_later_and_then_given_up(receiver: Receive
     for _ in range(len(WAITS) + 1):
         make_due()
         assert deliver_next()
-        (one,) = deliveries()
-        waits.append((one.due_at - datetime.now(UTC)).total_seconds())
+        (row,) = deliveries()
+        waits.append((row.due_at - datetime.now(UTC)).total_seconds())
     for wait, expected in zip(waits, WAITS, strict=False):
         assert expected * 0.9 < wait <= expected * 1.2
-    assert (one.state, told(one)) == ("failed", [500] * 9)
-    assert all(len(attempt["said"]) == 300 for attempt in one.history)
+    assert (row.state, statuses(row)) == ("failed", [500] * 9)
+    assert all(len(attempt["said"]) == 300 for attempt in row.history)
     make_due()
     assert not deliver_next()
     with transaction() as session:
-        redeliver(session, session.get_one(Webhook, one.webhook_id), one.id)
+        redeliver(session, session.get_one(Webhook, row.webhook_id), row.id)
     receiver.statuses = [200]
     assert deliver_next()
-    (one,) = deliveries()
-    assert (one.state, told(one)[-1]) == ("delivered", 200)
+    (row,) = deliveries()
+    assert (row.state, statuses(row)[-1]) == ("delivered", 200)
     assert len({headers["webhook-id"] for headers, _ in receiver.came}) == 1
 
 
@@ -262,9 +262,9 @@ def test_the_receiver_may_say_that_it_wants_no_more(receiver: Receiver) -> None:
     a_delivery(webhook)
     assert deliver_next()
     with transaction() as session:
-        found = session.get_one(Webhook, webhook.id)
-        assert found.disabled_at is not None
-        assert "410" in found.disabled_because
+        row = session.get_one(Webhook, webhook.id)
+        assert row.disabled_at is not None
+        assert "410" in row.disabled_because
 
 
 def test_redirects_are_not_followed(receiver: Receiver) -> None:
@@ -272,7 +272,7 @@ def test_redirects_are_not_followed(receiver: Receiver) -> None:
     a_delivery(a_webhook(an_account(), receiver.url))
     assert deliver_next()
     assert len(receiver.came) == 1
-    assert told(deliveries()[0]) == [302]
+    assert statuses(deliveries()[0]) == [302]
     assert deliveries()[0].state == "pending"
 
 
@@ -285,10 +285,10 @@ def test_a_reply_that_trickles_ends_with_the_time(
     with a_trickle(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n" + b"x: y\r\n" * 50) as url:
         a_delivery(a_webhook(owner, url))
         assert deliver_next()
-    (one,) = deliveries()
-    assert (one.history[0]["status"], one.state) == (None, "pending")
-    assert one.history[0]["said"] == "The receiver did not respond within 0.6 seconds."
-    assert one.history[0]["seconds"] < 2
+    (row,) = deliveries()
+    assert (row.history[0]["status"], row.state) == (None, "pending")
+    assert row.history[0]["said"] == "The receiver did not respond within 0.6 seconds."
+    assert row.history[0]["seconds"] < 2
     # Of a reply whose status has come, the rest is only shown.
     receiver.statuses, receiver.reply, receiver.seconds_per_byte = [200], b"x" * 200, 0.1
     a_delivery(a_webhook(owner, receiver.url))
@@ -323,7 +323,7 @@ def test_what_ended_long_ago_is_forgotten(receiver: Receiver) -> None:
         long_ago = datetime.now(UTC) - delivery.KEPT - timedelta(hours=1)
         session.execute(update(Delivery).values(created_at=long_ago))
         forget_old_deliveries(session)
-    assert [one.id for one in deliveries()] == [waiting]
+    assert [row.id for row in deliveries()] == [waiting]
 
 
 # --- not into our own network ----------------------------------------------------------------
@@ -400,8 +400,10 @@ def names(monkeypatch: pytest.MonkeyPatch, *replies: list[str]) -> list[str]:
 
     def getaddrinfo(host: str, port: int, **_: Any) -> list[Any]:
         asked.append(host)
-        found = left.pop(0)
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in found]
+        addresses = left.pop(0)
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses
+        ]
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     return asked
@@ -415,8 +417,8 @@ def test_a_name_that_leads_into_a_private_network_is_not_followed(
     monkeypatch.setenv("LIKEWISE_WEBHOOKS_TO_PRIVATE", "0")
     forget_settings()
     # One private address among public ones is enough.
-    for found in (["127.0.0.1"], ["93.184.216.34", "10.0.0.1"]):
-        asked = names(monkeypatch, found)
+    for addresses in (["127.0.0.1"], ["93.184.216.34", "10.0.0.1"]):
+        asked = names(monkeypatch, addresses)
         make_due()
         assert deliver_next()
         assert "private network" in deliveries()[0].history[-1]["said"]
@@ -449,8 +451,8 @@ def test_webhooks_are_changed_switched_and_deleted(client: TestClient, receiver:
     client.headers["Authorization"] = f"Bearer {an_api_token(owner)}"
     campaign = a_campaign(owner)
     body = {"url": receiver.url, "events": ["round.finished"], "campaign_id": str(campaign.id)}
-    made = client.post("/api/v1/webhooks", json=body)
-    address = made.headers["location"]
+    created = client.post("/api/v1/webhooks", json=body)
+    address = created.headers["location"]
     assert client.get(address).json()["campaign_id"] == str(campaign.id)
     changed = client.patch(address, json={"events": ["job.failed", "campaign.finished"]}).json()
     assert changed["events"] == ["campaign.finished", "job.failed"]
@@ -461,9 +463,13 @@ def test_webhooks_are_changed_switched_and_deleted(client: TestClient, receiver:
     assert (refused.status_code, refused.json()["code"]) == (409, "webhook_disabled")
     client.patch(address, json={"enabled": True})
     assert deliver_next()
-    one = client.get(f"{address}/deliveries/{ping['id']}").json()
-    assert (one["state"], one["attempts"][0]["status"], one["due_at"]) == ("delivered", 204, None)
-    assert client.get(f"{address}/deliveries").json()["items"] == [one]
+    item = client.get(f"{address}/deliveries/{ping['id']}").json()
+    assert (item["state"], item["attempts"][0]["status"], item["due_at"]) == (
+        "delivered",
+        204,
+        None,
+    )
+    assert client.get(f"{address}/deliveries").json()["items"] == [item]
     wrong: list[dict[str, Any]] = [{"events": []}, {"events": ["x"]}, {"url": "x"}, {"secret": ""}]
     for bad in wrong:
         assert client.patch(address, json=bad).status_code == 422
@@ -502,12 +508,12 @@ def test_the_page_shows_the_secret_once_and_the_log(client: TestClient, receiver
     page = client.get("/account/webhooks").text
     assert "503" in page
     assert "<script>alert" not in page
-    (one,) = deliveries()
+    (row,) = deliveries()
     fail = update(Delivery).values(state="failed")
     with transaction() as session:
         session.execute(fail)
     receiver.statuses = [204]
-    client.post(f"{address}/deliveries/{one.id}")
+    client.post(f"{address}/deliveries/{row.id}")
     assert deliver_next()
     assert "delivered" in client.get("/account/webhooks").text
     client.post(f"{address}/disable")

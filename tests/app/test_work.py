@@ -156,7 +156,7 @@ def test_an_account_that_has_its_share_is_passed_over_until_a_piece_ends() -> No
         assert begun[2:] == [quiet]
         assert not queue.do_next()
         released.set()
-        assert all(one.result() for one in working)
+        assert all(future.result() for future in working)
     assert queue.do_next()
     assert set(begun) == {*greedy, quiet}
 

@@ -34,8 +34,8 @@ def a_list(n: int) -> bytes:
     return (b"PK\x01\x02" + bytes(42)) * n
 
 
-def ended(listed: bytes, told: int = 1) -> bytes:
-    return listed + END.pack(b"PK\x05\x06", 0, 0, told, told, len(listed), 0, 0)
+def ended(listed: bytes, n_listed: int = 1) -> bytes:
+    return listed + END.pack(b"PK\x05\x06", 0, 0, n_listed, n_listed, len(listed), 0, 0)
 
 
 def ended_twice(first: bytes, second: bytes) -> bytes:

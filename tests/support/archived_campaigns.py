@@ -99,10 +99,10 @@ def _votes(client: TestClient, owner: Account) -> Campaign:
 def _clustered(client: TestClient, campaign: Campaign) -> None:
     """A clustering by the requester, and one merged from it."""
     path = f"/api/v1/campaigns/{campaign.id}/models/1/clusterings"
-    made = client.post(path, json={"n_clusters": 3})
-    if made.is_success:
+    reply = client.post(path, json={"n_clusters": 3})
+    if reply.is_success:
         merged = {"clusters": [0, 1]}
-        assert client.post(f"{path}/{made.json()['id']}/merge", json=merged).is_success
+        assert client.post(f"{path}/{reply.json()['id']}/merge", json=merged).is_success
 
 
 def unfinished_campaigns(client: TestClient, owner: Account) -> dict[str, Campaign]:

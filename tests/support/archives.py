@@ -45,8 +45,8 @@ def bring(client: TestClient, archive: bytes) -> Any:
 
 
 def unpacked(archive: bytes) -> Members:
-    with zipfile.ZipFile(io.BytesIO(archive)) as found:
-        return {name: found.read(name) for name in found.namelist()}
+    with zipfile.ZipFile(io.BytesIO(archive)) as zip_file:
+        return {name: zip_file.read(name) for name in zip_file.namelist()}
 
 
 def packed(members: Members, *, honest: bool = True) -> bytes:

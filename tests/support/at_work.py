@@ -30,5 +30,5 @@ class At:
 
     def beyond(self, n_own: int) -> int:
         """Acknowledged answers to grids beyond the assignment's own, late ones too."""
-        done = {one.lease for one in self.sent if one.reply}
+        done = {answer.lease for answer in self.sent if answer.reply}
         return min(max(0, len(done) - n_own), self.more)

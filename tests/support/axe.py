@@ -10,19 +10,19 @@ TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
 def violations(page: Page) -> list[str]:
     """What breaks the rules on a page as it stands, one line for each element."""
-    return _found(page, {"type": "tag", "values": TAGS})
+    return _violations(page, {"type": "tag", "values": TAGS})
 
 
 def violations_of_colours(page: Page) -> list[str]:
     """Those that may differ between a light and a dark page."""
-    return _found(page, {"type": "rule", "values": ["color-contrast", "link-in-text-block"]})
+    return _violations(page, {"type": "rule", "values": ["color-contrast", "link-in-text-block"]})
 
 
-def _found(page: Page, rules: dict[str, object]) -> list[str]:
+def _violations(page: Page, rules: dict[str, object]) -> list[str]:
     page.evaluate(AXE)
-    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", rules)
+    report = page.evaluate("rules => axe.run(document, {runOnly: rules})", rules)
     return [
-        f"{one['id']}: {node['target']} {node['failureSummary']}"
-        for one in found["violations"]
-        for node in one["nodes"]
+        f"{violation['id']}: {node['target']} {node['failureSummary']}"
+        for violation in report["violations"]
+        for node in violation["nodes"]
     ]

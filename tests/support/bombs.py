@@ -243,11 +243,11 @@ def a_million_comments() -> Case:
 def tags(n: int, size: int) -> bytes:
     """A TIFF file with n tags that all point at the same bytes."""
     own = [(256, 16), (257, 16), (258, 8), (259, 1), (262, 1), (273, 0), (278, 16), (279, 256)]
-    told = [(tag, 4, 1, value) for tag, value in own]
+    entries = [(tag, 4, 1, value) for tag, value in own]
     behind = 8 + 2 + 12 * (len(own) + n) + 4
-    told += [(1_000 + k, 1, size, behind) for k in range(n)]
-    packed = b"".join(struct.pack("<HHII", *one) for one in told)
-    head = b"II*\0" + struct.pack("<IH", 8, len(told))
+    entries += [(1_000 + k, 1, size, behind) for k in range(n)]
+    packed = b"".join(struct.pack("<HHII", *entry) for entry in entries)
+    head = b"II*\0" + struct.pack("<IH", 8, len(entries))
     return head + packed + bytes(4) + bytes(size)
 
 
@@ -259,8 +259,8 @@ def two_hundred_tags_of_five_megabytes() -> Case:
 @case
 def exif_data_of_many_tags() -> Case:
     blocks = [tags(100, 5_000_000)[k : k + 65_000] for k in range(0, 5_000_000, 65_000)]
-    packed = [b"Exif\0\0" + one for one in blocks]
-    head = b"".join(b"\xff\xe1" + struct.pack(">H", 2 + len(one)) + one for one in packed)
+    packed = [b"Exif\0\0" + block for block in blocks]
+    head = b"".join(b"\xff\xe1" + struct.pack(">H", 2 + len(block)) + block for block in packed)
     data = a_jpeg()
     return "exif.jpg", data[:2] + head + data[2:], "overloaded"
 

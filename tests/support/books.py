@@ -56,9 +56,9 @@ def paid_by_ledger(campaign_id: UUID) -> Paid:
 
 def paid_by_mturk(turk: Turk) -> Paid:
     return Counter(
-        (one.assignment_id, one.worker_id, one.kind, int(one.amount * 100))
-        for one in turk.journal
-        if one.kind in ("reward", "bonus")
+        (entry.assignment_id, entry.worker_id, entry.kind, int(entry.amount * 100))
+        for entry in turk.journal
+        if entry.kind in ("reward", "bonus")
     )
 
 
@@ -85,7 +85,7 @@ class Requester(AnnotatorClient):
     def __init__(self, http: httpx.Client, token: str, campaign_id: UUID) -> None:
         super().__init__(http)
         self.token, self.root = token, f"/api/v1/campaigns/{campaign_id}"
-        self._told = 0
+        self._n_posts = 0
 
     def get(self, path: str) -> dict[str, Any]:
         return self._call("GET", f"{self.root}{path}")
@@ -94,6 +94,6 @@ class Requester(AnnotatorClient):
         return self._call("PUT", f"{self.root}{path}", json=body)
 
     def post(self, path: str, body: object = None) -> dict[str, Any]:
-        self._told += 1
-        headers = {"Idempotency-Key": f"requester-{self._told:06d}"}
+        self._n_posts += 1
+        headers = {"Idempotency-Key": f"requester-{self._n_posts:06d}"}
         return self._call("POST", f"{self.root}{path}", json=body, headers=headers)

@@ -92,7 +92,7 @@ class Chaos:
         """The next one that trains, if any does soon."""
         end = time.monotonic() + TRAINER_SECONDS
         while time.monotonic() < end:
-            if (killed := sum(_killed(one) for one in self.system.trainers())) > 0:
+            if (killed := sum(_killed(trainer) for trainer in self.system.trainers())) > 0:
                 return killed
             time.sleep(0.1)
         return 0
@@ -103,48 +103,48 @@ class Chaos:
 
     @property
     def kills(self) -> dict[str, int]:
-        found: Counter[str] = Counter()
-        for one in self.outages:
-            found[one.name] += one.n
-        return dict(found)
+        kills: Counter[str] = Counter()
+        for outage in self.outages:
+            kills[outage.name] += outage.n
+        return dict(kills)
 
     def excused(self, call: Call) -> bool:
         """Whether it failed as somebody's who asks while something they need is away."""
         return any(
             call.status == status
-            and one.killed <= call.at
-            and call.at - call.seconds <= one.back + seconds
-            for one in self.outages
-            if one.name in NOTICED
-            for status, seconds in [NOTICED[one.name]]
+            and outage.killed <= call.at
+            and call.at - call.seconds <= outage.back + seconds
+            for outage in self.outages
+            if outage.name in NOTICED
+            for status, seconds in [NOTICED[outage.name]]
         )
 
     def excusing_seconds(self) -> float:
         """For how long failures of some kind are excused, overlaps counted once."""
         total = end = 0.0
-        for one in sorted(self.outages, key=lambda one: one.killed):
-            if one.name in NOTICED:
-                back = one.back + NOTICED[one.name][1]
-                total += max(0.0, back - max(end, one.killed))
+        for outage in sorted(self.outages, key=lambda outage: outage.killed):
+            if outage.name in NOTICED:
+                back = outage.back + NOTICED[outage.name][1]
+                total += max(0.0, back - max(end, outage.killed))
                 end = max(end, back)
         return total
 
     def unexplained(self, calls: list[Call]) -> list[Call]:
         """Requests that failed although nothing they need was away, or long after it was back, or
         in another way than it explains."""
-        return [one for one in calls if has_failed(one) and not self.excused(one)]
+        return [call for call in calls if has_failed(call) and not self.excused(call)]
 
     def longest_trouble(self, calls: list[Call], name: str) -> float:
         """Seconds from the return of `name` to the last request that failed before anything else
         went away."""
-        bad = [one.at for one in calls if has_failed(one)]
-        ends = [one.killed for one in self.outages[1:]] + [float("inf")]
+        bad = [call.at for call in calls if has_failed(call)]
+        ends = [outage.killed for outage in self.outages[1:]] + [float("inf")]
         return max(
             (
-                at - one.back
-                for one, end in zip(self.outages, ends, strict=True)
+                at - outage.back
+                for outage, end in zip(self.outages, ends, strict=True)
                 for at in bad
-                if one.name == name and one.back < at < end
+                if outage.name == name and outage.back < at < end
             ),
             default=0.0,
         )

@@ -24,9 +24,11 @@ def clock_was_set(by: timedelta) -> None:
         # What never changes but by the clock is guarded by triggers.
         session.execute(text("SET LOCAL session_replication_role = replica"))
         for table in metadata.tables.values():
-            times = [one for one in table.columns if isinstance(one.type, DateTime)]
+            times = [column for column in table.columns if isinstance(column.type, DateTime)]
             if times:
-                session.execute(update(table).values({one: one - literal(by) for one in times}))
+                session.execute(
+                    update(table).values({column: column - literal(by) for column in times})
+                )
     with Redis.from_url(get_settings().redis_url) as client:
         for key in client.scan_iter():
             left = client.pttl(key)

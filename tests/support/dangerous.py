@@ -47,7 +47,7 @@ SUFFIXES = {
 
 
 @dataclass(frozen=True, order=True)
-class Found:
+class Danger:
     """A place that a pattern fits; path: from the root of the repository."""
 
     path: str
@@ -55,11 +55,11 @@ class Found:
     code: str
 
 
-def dangerous_in(path: str, source: str) -> list[Found]:
+def dangerous_in(path: str, source: str) -> list[Danger]:
     """What stands in one file, by its suffix; nothing for files of other kinds."""
     kind = SUFFIXES.get(Path(path).suffix)
     return sorted(
-        Found(path, source.count("\n", 0, fit.start()) + 1, fit.group().strip())
+        Danger(path, source.count("\n", 0, fit.start()) + 1, fit.group().strip())
         for pattern in PATTERNS.get(kind or "", ())
         for fit in pattern.finditer(source)
     )
@@ -67,16 +67,16 @@ def dangerous_in(path: str, source: str) -> list[Found]:
 
 def sources() -> Iterable[Path]:
     """The files that are shipped: our own, not what is built or installed."""
-    yield from (one for one in sorted((ROOT / "frontend/src").rglob("*")) if one.is_file())
+    yield from (path for path in sorted((ROOT / "frontend/src").rglob("*")) if path.is_file())
     for name in PYTHON:
         yield from sorted((ROOT / name).rglob("*.py"))
         yield from sorted((ROOT / name).rglob("*.html"))
 
 
-def dangerous_code() -> list[Found]:
+def dangerous_code() -> list[Danger]:
     return [
-        one
+        danger
         for path in sources()
         if path.suffix in SUFFIXES
-        for one in dangerous_in(str(path.relative_to(ROOT)), path.read_text())
+        for danger in dangerous_in(str(path.relative_to(ROOT)), path.read_text())
     ]

@@ -182,8 +182,8 @@ def screen() -> Iterator[str]:
     server = subprocess.Popen(command, pass_fds=[writing], stderr=subprocess.DEVNULL)
     os.close(writing)
     try:
-        with os.fdopen(reading) as told:
-            yield f":{told.readline().strip()}"
+        with os.fdopen(reading) as display:
+            yield f":{display.readline().strip()}"
     finally:
         server.terminate()
         server.wait()
@@ -216,7 +216,7 @@ def by_pip(package: str) -> dict[str, object]:
 
 
 def lacks(needs: dict[str, object]) -> str:
-    return " && ".join(command for command, found in needs.items() if not found)
+    return " && ".join(command for command, is_there in needs.items() if not is_there)
 
 
 ENGINES: dict[str, tuple[Callable[[Path], Any], Callable[[], str]]] = {

@@ -74,8 +74,8 @@ class FaultProxy:
 
         def silence() -> None:
             self._silenced = True
-            for one in self._connections:
-                one.silent = True
+            for connection in self._connections:
+                connection.silent = True
 
         self._call(silence)
 
@@ -109,9 +109,9 @@ class FaultProxy:
         except OSError:
             writer.close()
             return
-        one = _Connection(writer, server, silent=self._silenced)
-        self._connections.add(one)
-        ways = (self._pass(one, reader, "server"), self._pass(one, back, "client"))
+        connection = _Connection(writer, server, silent=self._silenced)
+        self._connections.add(connection)
+        ways = (self._pass(connection, reader, "server"), self._pass(connection, back, "client"))
         tasks = [asyncio.create_task(way) for way in ways]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -121,46 +121,46 @@ class FaultProxy:
         finally:
             for task in tasks:
                 task.cancel()
-            one.end(reset=False)
-            self._connections.discard(one)
+            connection.end(reset=False)
+            self._connections.discard(connection)
 
     async def _connect(self) -> tuple[StreamReader, StreamWriter]:
         if isinstance(self.target, str):
             return await asyncio.open_unix_connection(self.target)
         return await asyncio.open_connection("127.0.0.1", self.target)
 
-    async def _pass(self, one: _Connection, source: StreamReader, towards: Towards) -> None:
+    async def _pass(self, connection: _Connection, source: StreamReader, towards: Towards) -> None:
         """Returns when the connection is to end."""
-        sink = one.server if towards == "server" else one.client
+        sink = connection.server if towards == "server" else connection.client
         try:
             while data := await source.read(65_536):
                 if self._delay:
                     await asyncio.sleep(self._delay)
-                if one.silent:
+                if connection.silent:
                     continue
-                if towards == "client" and one.doomed:
+                if towards == "client" and connection.doomed:
                     self.n_lost += 1
                     return
                 if towards == "server" and self._needle is not None and self._needle in data:
-                    self._needle, one.doomed = None, True
-                left = self._cut_after.get(towards, len(data)) - one.passed[towards]
+                    self._needle, connection.doomed = None, True
+                left = self._cut_after.get(towards, len(data)) - connection.passed[towards]
                 is_last = towards in self._cut_after and left <= len(data)
                 sink.write(data[: max(left, 0)] if is_last else data)
                 await sink.drain()
-                one.passed[towards] += len(data)
+                connection.passed[towards] += len(data)
                 if is_last:
                     return
         except OSError:
             return
-        if one.silent:
+        if connection.silent:
             # The other side's end is not seen either.
             await asyncio.Event().wait()
 
     # --- the thread -------------------------------------------------------------------------
 
     def _end_all(self, *, reset: bool) -> None:
-        for one in list(self._connections):
-            one.end(reset=reset)
+        for connection in list(self._connections):
+            connection.end(reset=reset)
 
     def _call(self, act: Callable[[], object]) -> None:
         """Do it in the proxy's thread, and be back when it is done."""

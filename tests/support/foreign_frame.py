@@ -73,8 +73,8 @@ def recruited(n_grids: int = 2, **settings: object) -> str:
         plan = RecruitmentPlan(
             "mturk", 3, credentials.id, reward_cents=REWARD, settings=dict(settings)
         )
-        found = plan_recruitment(session, account, campaign.id, plan)
-        open_recruitment(session, account, found.id)
+        recruitment = plan_recruitment(session, account, campaign.id, plan)
+        open_recruitment(session, account, recruitment.id)
     return wait_until("the HIT", published)
 
 
@@ -93,8 +93,10 @@ def rows() -> dict[str, int]:
 
 def states() -> list[tuple[str, bool]]:
     with transaction() as session:
-        found = session.scalars(select(Assignment)).all()
-        return [(one.state, one.handed_in_at is not None) for one in found]
+        assignments = session.scalars(select(Assignment)).all()
+        return [
+            (assignment.state, assignment.handed_in_at is not None) for assignment in assignments
+        ]
 
 
 def set_sandbox(monkeypatch: pytest.MonkeyPatch, flags: str) -> None:

@@ -77,20 +77,30 @@ class Hostile:
 
     def _mutated(self, rng: random.Random) -> RawRequest:
         """A valid body in which a few values are not."""
-        target = rng.choice([one for one in self.targets if one.body and "json" in one.media_type])
+        target = rng.choice(
+            [
+                candidate
+                for candidate in self.targets
+                if candidate.body and "json" in candidate.media_type
+            ]
+        )
         value, raw = bodies.mutated(rng, self._sampler(rng).value(target.body or {}))
         data = bodies.json_bytes(value, raw)
         return self._built(rng, target, "mutated JSON", data, "application/json")
 
     def _wrong_body(self, rng: random.Random) -> RawRequest:
-        target = rng.choice([one for one in self.targets if one.method != "GET"])
+        target = rng.choice([candidate for candidate in self.targets if candidate.method != "GET"])
         kind, data, media_type = bodies.wrong_body(rng)
         return self._built(rng, target, f"body: {kind}", data, media_type)
 
     def _form(self, rng: random.Random) -> RawRequest:
         """Forms and uploads, well and badly made."""
         wanted = ("multipart", "urlencoded")
-        targets = [one for one in self.targets if any(name in one.media_type for name in wanted)]
+        targets = [
+            candidate
+            for candidate in self.targets
+            if any(name in candidate.media_type for name in wanted)
+        ]
         target = rng.choice(targets)
         names = list((self._resolved(target.body) or {}).get("properties", {})) or ["file"]
         names += ["file", "files", "manifest", "name", "kind", "budget", "url", "password"]
@@ -98,7 +108,9 @@ class Hostile:
         return self._built(rng, target, f"form: {kind}", data, media_type)
 
     def _query(self, rng: random.Random) -> RawRequest:
-        target = rng.choice([one for one in self.targets if one.query] + list(self.targets))
+        target = rng.choice(
+            [candidate for candidate in self.targets if candidate.query] + list(self.targets)
+        )
         names = [*target.query, "limit", "after", "lang", "x", "", "assignmentId", "SESSION_ID"]
         parts = []
         for _ in range(rng.choice((1, 1, 2, 3, 8))):
@@ -117,7 +129,7 @@ class Hostile:
             path = rng.choice(self.world.images).partition("?")[0]
             target = Target(path, "GET", None, "", ())
             return self._built(rng, target, "media", query=f"s={_quoted(rng)}")
-        templates = [one for one in self.targets if "{" in one.path]
+        templates = [candidate for candidate in self.targets if "{" in candidate.path]
         return self._built(rng, rng.choice(templates), "path", odd_ids=0.5)
 
     def _headers(self, rng: random.Random) -> RawRequest:
@@ -202,8 +214,8 @@ class Hostile:
 
     def _resolved(self, schema: dict[str, Any] | None) -> dict[str, Any] | None:
         if schema and "$ref" in schema:
-            found: dict[str, Any] = self.schemas[schema["$ref"].rpartition("/")[2]]
-            return found
+            resolved: dict[str, Any] = self.schemas[schema["$ref"].rpartition("/")[2]]
+            return resolved
         return schema
 
 

@@ -41,7 +41,7 @@ def _changed(rng: random.Random, value: Any, new: Any) -> Any:
     if isinstance(value, dict) and value and rng.random() < 0.93:
         name = rng.choice(list(value))
         if new is not MARK and rng.random() < 0.1:
-            return {key: one for key, one in value.items() if key != name}
+            return {key: item for key, item in value.items() if key != name}
         if rng.random() < 0.05:
             return {**value, rng.choice(TEXTS): new}
         return {**value, name: _changed(rng, value[name], new)}

@@ -64,7 +64,7 @@ class Sampler:
                 return self.value(self.rng.choice(schema[several]), name)
         if name in ("images", "groups"):
             n = len(self.lease["images"])
-            shown = [one["image"] for one in self.lease["images"]]
+            shown = [image["image"] for image in self.lease["images"]]
             return shown if name == "images" else [self.rng.randrange(3) for _ in range(n)]
         return self._of_type(schema, name)
 
@@ -89,14 +89,14 @@ class Sampler:
 
     def _object(self, schema: dict[str, Any]) -> dict[str, Any]:
         required = schema.get("required", ())
-        made = {
+        values = {
             name: self.value(part, name)
             for name, part in schema.get("properties", {}).items()
             if name in required or self.rng.random() < 0.5
         }
-        if not made and self.rng.random() < 0.5:
-            made[self.rng.choice(("thanks", "consent", "practice_pass", "x", "measures"))] = "x"
-        return made
+        if not values and self.rng.random() < 0.5:
+            values[self.rng.choice(("thanks", "consent", "practice_pass", "x", "measures"))] = "x"
+        return values
 
     def word(self, name: str, schema: dict[str, Any] | None = None) -> str:
         """A text for a field or a parameter of this name."""
@@ -104,7 +104,9 @@ class Sampler:
             return self.ids[name]
         schema = schema or {}
         if schema.get("format") == "uuid":
-            return self.ids[self.rng.choice([one for one in self.ids if one.endswith("_id")])]
+            return self.ids[
+                self.rng.choice([id_name for id_name in self.ids if id_name.endswith("_id")])
+            ]
         words = {
             "file": ("answers.csv", "archive.zip", "embedding.npz", "groups.json", "x.parquet"),
             "section": ("map", "results", "annotators", "recruiting", "x"),

@@ -59,25 +59,29 @@ def name_of(target: Target) -> str:
 def targets_of(app: FastAPI) -> list[Target]:
     """Every route of the application, with every method that it has."""
     paths: dict[str, Any] = app.openapi()["paths"]
-    found = []
+    targets = []
     for context in iter_route_contexts(app.routes):
         path, dependant = context.path, getattr(context, "dependant", None)
         if path is None:
-            found.append(Target("/static/{file}", "GET", None, "", ()))
+            targets.append(Target("/static/{file}", "GET", None, "", ()))
             continue
         for method in sorted(context.methods or {"GET"}):
             described = paths.get(path, {}).get(method.lower(), {})
             content = described.get("requestBody", {}).get("content", {})
             media_type, body = next(iter(content.items()), ("", None))
-            names = [one["name"] for one in described.get("parameters", ()) if one["in"] == "query"]
+            names = [
+                parameter["name"]
+                for parameter in described.get("parameters", ())
+                if parameter["in"] == "query"
+            ]
             if dependant is not None and not described:
                 names = [field.alias for field in dependant.query_params]
                 fields = {field.alias: {"type": "string"} for field in dependant.body_params}
                 body = {"schema": {"type": "object", "properties": fields}}
                 media_type = "application/x-www-form-urlencoded" if method == "POST" else ""
             schema = body["schema"] if body and media_type else None
-            found.append(Target(path, method, schema, media_type, tuple(names)))
-    return found
+            targets.append(Target(path, method, schema, media_type, tuple(names)))
+    return targets
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ def _ids(account: Account, campaign: Campaign) -> tuple[dict[str, str], list[str
         "level": 0, "column": 0, "row": 0, "size": "small", "link": way_in,
         "email": account.email,
     }  # fmt: skip
-    return {name: str(value) for name, value in ids.items()}, [image_url(one) for one in images]
+    return {name: str(value) for name, value in ids.items()}, [image_url(image) for image in images]
 
 
 # By which column a row belongs to what, where it names neither the campaign nor its collection.
@@ -179,17 +183,21 @@ USED = "to_jsonb(t) - ARRAY['last_used_at', 'last_seen_at', 'used_at', 'seen_at'
 
 def rows_of(campaign: Campaign) -> dict[str, list[str]]:
     """By table, all that belongs to a campaign, to its collection and to whoever owns them."""
-    found: dict[str, list[str]] = {}
+    by_table: dict[str, list[str]] = {}
     with transaction() as session:
         for name, table in sorted(tables.metadata.tables.items()):
-            ways = [(one.name, BELONGS[one.name]) for one in table.columns if one.name in BELONGS]
+            ways = [
+                (column.name, BELONGS[column.name])
+                for column in table.columns
+                if column.name in BELONGS
+            ]
             if name in THEMSELVES:
                 ways.append(("id", BELONGS[THEMSELVES[name]]))
             for column, owner in ways:
                 query = f"SELECT ({USED})::text FROM {name} t WHERE {column} IN ({owner})"  # noqa: S608
                 rows = session.execute(text(query), {"id": campaign.id}).scalars().all()
-                found[name] = sorted({*found.get(name, []), *rows})
-    return found
+                by_table[name] = sorted({*by_table.get(name, []), *rows})
+    return by_table
 
 
 def fingerprint(campaign: Campaign) -> dict[str, str]:
@@ -221,8 +229,8 @@ BROKEN = {
 def broken_rules() -> dict[str, int]:
     """How often each rule of the database is broken; what is kept is left out."""
     with transaction() as session:
-        found = {rule: session.scalar(text(query)) or 0 for rule, query in BROKEN.items()}
-    return {rule: n for rule, n in found.items() if n}
+        counts = {rule: session.scalar(text(query)) or 0 for rule, query in BROKEN.items()}
+    return {rule: n for rule, n in counts.items() if n}
 
 
 def does_a_task(person: Person) -> None:

@@ -95,13 +95,13 @@ INVARIANTS = {
 
 def broken_invariants() -> dict[str, list[str]]:
     """The sentences that do not hold, with the first rows that break them."""
-    found = {}
+    broken = {}
     with transaction() as session:
         for sentence, query in INVARIANTS.items():
             rows = session.execute(text(query)).fetchmany(5)
             if rows:
-                found[sentence] = [str(row._mapping) for row in rows]
-    return found
+                broken[sentence] = [str(row._mapping) for row in rows]
+    return broken
 
 
 def nothing_is_running() -> bool:

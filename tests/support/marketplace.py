@@ -97,7 +97,7 @@ class Market(RuleBasedStateMachine):
             return any(market.places_left(hit) > 0 for hit in self.turk.state.hits.values())
 
     def _at_work(self, number: int) -> At | None:
-        there = [one for one in self.people if not one.left and not one.handed_in]
+        there = [at for at in self.people if not at.left and not at.handed_in]
         return there[number % len(there)] if there else None
 
     @rule(number=PEOPLE)
@@ -136,11 +136,11 @@ class Market(RuleBasedStateMachine):
     def _grouped(self, at: At) -> Sent:
         """A grouping that no other is like; what could not be sent of this lease is sent first."""
         assert at.lease is not None
-        if unsent := [one for one in at.sent if one.lease == at.lease["id"]]:
+        if unsent := [sent for sent in at.sent if sent.lease == at.lease["id"]]:
             at.lease = None
             return unsent[0]
         self.n_sent += 1
-        images = [one["image"] for one in at.lease["images"]]
+        images = [image["image"] for image in at.lease["images"]]
         groups = [(self.n_sent >> k) % 2 for k in range(len(images))]
         sent = Sent(at.person, at.lease["id"], {"images": images, "groups": groups})
         at.sent.append(sent)
@@ -178,13 +178,13 @@ class Market(RuleBasedStateMachine):
     @rule(number=PEOPLE, which=PEOPLE)
     def sends_again(self, number: int, which: int) -> None:
         """Also after the end, and what was lost with a server."""
-        sent = [one for at in self.people if not at.left for one in at.sent]
+        sent = [answer for at in self.people if not at.left for answer in at.sent]
         if sent:
             self._submit(sent[(10 * number + which) % len(sent)])
 
     @rule(number=PEOPLE)
     def sends_something_else_with_the_same_key(self, number: int) -> None:
-        known = [one for at in self.people if not at.left for one in at.sent if one.reply]
+        known = [answer for at in self.people if not at.left for answer in at.sent if answer.reply]
         if known:
             reply = self._post(known[number % len(known)], descriptions=["other"])
             assert reply.status_code == 422
@@ -247,9 +247,9 @@ class Market(RuleBasedStateMachine):
             at.handed_in = True
 
     def _is_whole(self, at: At) -> bool:
-        told = at.person.ask("POST", "/leases").json()
+        handout = at.person.ask("POST", "/leases").json()
         # Who came when all was done has nothing to hand in.
-        return bool(told["status"] == "done" and told["answered"])
+        return bool(handout["status"] == "done" and handout["answered"])
 
     # --- the platform and the dispatcher ----------------------------------------------------
 
@@ -291,13 +291,13 @@ class Market(RuleBasedStateMachine):
                 .join(Grid, Answer.grid_id == Grid.id)
                 .where(Answer.campaign_id == self.campaign.id, Answer.submitted_at.is_not(None))
             ).all()
-        stored = {str(one): (dict(zip(images, groups or [], strict=True)), state)
-                  for one, groups, state, images in rows}  # fmt: skip
-        said = {"stored": "submitted", "surplus": "surplus"}
+        stored = {str(lease_id): (dict(zip(images, groups or [], strict=True)), state)
+                  for lease_id, groups, state, images in rows}  # fmt: skip
+        states = {"stored": "submitted", "surplus": "surplus"}
         assert stored == {
             lease: (
                 dict(zip(sent.body["images"], sent.body["groups"], strict=True)),
-                said[(sent.reply or {})["status"]],
+                states[(sent.reply or {})["status"]],
             )
             for lease, sent in self.acknowledged.items()
         }
@@ -329,7 +329,7 @@ class Market(RuleBasedStateMachine):
                 AnnotatorIdentity, identity
             )
             pairs = session.execute(query.where(Answer.campaign_id == self.campaign.id)).all()
-        assert max(Counter(tuple(one) for one in pairs).values(), default=1) == 1
+        assert max(Counter(tuple(pair) for pair in pairs).values(), default=1) == 1
 
     @invariant()
     def nobody_is_paid_twice(self) -> None:
@@ -341,15 +341,16 @@ class Market(RuleBasedStateMachine):
     def _paid_there(self) -> list[tuple[str, str]]:
         """Kind, and the assignment of a reward or the token of a bonus, in the emulator's books."""
         return [
-            (one.kind, one.assignment_id if one.kind == "reward" else one.token or "")
-            for one in self.turk.state.journal
-            if one.kind in ("reward", "bonus")
+            (entry.kind, entry.assignment_id if entry.kind == "reward" else entry.token or "")
+            for entry in self.turk.state.journal
+            if entry.kind in ("reward", "bonus")
         ]
 
     def _paid_here(self) -> list[tuple[str, str]]:
-        paid = [one for one in payments(self.campaign) if one.state == "paid"]
+        paid = [payment for payment in payments(self.campaign) if payment.state == "paid"]
         return [
-            (one.kind, one.id.hex if one.kind == "bonus" else one.external_id or "") for one in paid
+            (payment.kind, payment.id.hex if payment.kind == "bonus" else payment.external_id or "")
+            for payment in paid
         ]
 
     def teardown(self) -> None:
@@ -363,9 +364,9 @@ class Market(RuleBasedStateMachine):
         for _ in range(3):
             look()
         self.nobody_is_paid_twice()
-        handed_in = [one for one in self.people if one.handed_in]
-        there = Counter((one.assignment_id, one.worker_id) for one in self.turk.state.journal
-                        if one.kind == "reward")  # fmt: skip
+        handed_in = [at for at in self.people if at.handed_in]
+        there = Counter((entry.assignment_id, entry.worker_id) for entry in self.turk.state.journal
+                        if entry.kind == "reward")  # fmt: skip
         assert there == Counter(
             (at.person.held.assignment_id, at.person.held.worker_id) for at in handed_in
         )
@@ -374,25 +375,25 @@ class Market(RuleBasedStateMachine):
             for at in handed_in
             if at.beyond(GRIDS)
         }
-        cents = sum(int(one.amount * 100) for one in self.turk.state.journal
-                    if one.kind in ("reward", "bonus"))  # fmt: skip
-        assert cents == sum(one.amount_cents for one in self._payments("paid"))
-        assert {one.state for one in payments(self.campaign)} <= {"paid", "cancelled"}
+        cents = sum(int(entry.amount * 100) for entry in self.turk.state.journal
+                    if entry.kind in ("reward", "bonus"))  # fmt: skip
+        assert cents == sum(payment.amount_cents for payment in self._payments("paid"))
+        assert {payment.state for payment in payments(self.campaign)} <= {"paid", "cancelled"}
         with transaction() as session:
-            found = session.get_one(Recruitment, self.recruitment.id)
-            assert reconcile(session, found).differences == []
+            row = session.get_one(Recruitment, self.recruitment.id)
+            assert reconcile(session, row).differences == []
         self._close()
 
     def _bonuses(self) -> dict[str, int]:
         """Cents by assignment, in the emulator's books."""
         bonuses: Counter[str] = Counter()
-        for one in self.turk.state.journal:
-            if one.kind == "bonus":
-                bonuses[one.assignment_id] += int(one.amount * 100)
+        for entry in self.turk.state.journal:
+            if entry.kind == "bonus":
+                bonuses[entry.assignment_id] += int(entry.amount * 100)
         return bonuses
 
     def _payments(self, state: str) -> list[Payment]:
-        return [one for one in payments(self.campaign) if one.state == state]
+        return [payment for payment in payments(self.campaign) if payment.state == state]
 
     def _close(self) -> None:
         """The next example's dispatchers have nothing to do with this one."""

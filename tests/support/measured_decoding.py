@@ -25,14 +25,14 @@ def outcomes(filename: str, data: bytes) -> list[str]:
         files = list(members(data)) if is_archive(filename, data) else [(filename, data)]
     except RejectedImage as error:
         return [error.code]
-    return [_outcome(one) for _, one in files]
+    return [_outcome(content) for _, content in files]
 
 
-def _outcome(one: bytes | RejectedImage) -> str:
+def _outcome(content: bytes | RejectedImage) -> str:
     try:
-        if isinstance(one, RejectedImage):
-            raise one
-        prepare_image(one)
+        if isinstance(content, RejectedImage):
+            raise content
+        prepare_image(content)
     except RejectedImage as error:
         return error.code
     return "taken"
@@ -41,10 +41,10 @@ def _outcome(one: bytes | RejectedImage) -> str:
 def measured(path: Path) -> dict[str, object]:
     data = path.read_bytes()
     before = resource.getrusage(resource.RUSAGE_SELF)
-    found = outcomes(path.name, data)
+    results = outcomes(path.name, data)
     after = resource.getrusage(resource.RUSAGE_SELF)
     return {
-        "outcomes": found,
+        "outcomes": results,
         "seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
         "megabytes": (after.ru_maxrss - before.ru_maxrss) / PER_MEGABYTE,
     }

@@ -69,7 +69,7 @@ class _Rows:
     def put(self, at: int, row: Any) -> None:
         self.lines[at] = json.dumps(row).encode()
 
-    def told(self, **values: Any) -> None:
+    def declare(self, **values: Any) -> None:
         manifest = json.loads(self._members["manifest.json"])
         manifest["tables"].setdefault(self.table, {}).update(values)
         self._members["manifest.json"] = json.dumps(manifest).encode()
@@ -103,17 +103,17 @@ def _a_column(rng: random.Random, members: Members) -> str:
 def _columns_swapped(rng: random.Random, members: Members) -> str:
     """Values of two rows, or of two columns of one."""
     rows = _Rows(rng, members)
-    one, other = (rng.randrange(len(rows.lines)) for _ in range(2))
-    column, another = (rng.choice(sorted(rows.row(one)) or ["x"]) for _ in range(2))
+    first, other = (rng.randrange(len(rows.lines)) for _ in range(2))
+    column, another = (rng.choice(sorted(rows.row(first)) or ["x"]) for _ in range(2))
     if rng.random() < 0.7:
         another = column
-    row, taken = rows.row(one), rows.row(other)
+    row, taken = rows.row(first), rows.row(other)
     value = row.get(column)
     row[column] = taken.get(another)
-    rows.put(one, row)
-    if rng.random() < 0.5 and one != other:
+    rows.put(first, row)
+    if rng.random() < 0.5 and first != other:
         rows.put(other, {**taken, another: value})
-    return rows.end(f"{column} of {one} from {another} of {other}")
+    return rows.end(f"{column} of {first} from {another} of {other}")
 
 
 def _a_key(rng: random.Random, members: Members) -> str:
@@ -132,8 +132,8 @@ def _a_key(rng: random.Random, members: Members) -> str:
             row[more] = rng.choice(NUMBERS)
         rows.put(place, row)
     if rng.random() < 0.6:
-        kept = [one for one in columns if one != gone]
-        rows.told(columns=kept if is_gone else [*columns, more])
+        kept = [name for name in columns if name != gone]
+        rows.declare(columns=kept if is_gone else [*columns, more])
     return rows.end(f"without {gone}" if is_gone else f"with {more!r:.50}")
 
 
@@ -147,7 +147,7 @@ def _rows_counted(rng: random.Random, members: Members) -> str:
     ))  # fmt: skip
     rows.lines = kept
     if rng.random() < 0.8:
-        rows.told(rows=len(kept))
+        rows.declare(rows=len(kept))
     return rows.end(f"{len(kept)} rows")
 
 
@@ -173,7 +173,7 @@ def _the_manifest(rng: random.Random, members: Members) -> str:
 
 def _a_name(rng: random.Random, members: Members) -> str:
     """A member under another name, or gone; images are listed as they are called."""
-    name = rng.choice([one for one in members if one != "manifest.json"])
+    name = rng.choice([member for member in members if member != "manifest.json"])
     data = members.pop(name)
     to = rng.choice((name.replace("1", "2"), name.upper(), name + "x", "tables/round.jsonl", ""))
     to = rng.choice((to, name.replace("thumb", "large"), "models/0001/x.json"))
@@ -186,9 +186,9 @@ def _two_members(rng: random.Random, members: Members) -> str:
     """Exchanged, of a kind."""
     kind = rng.choice(("tables/", "images/", "models/"))
     names = [name for name in members if name.startswith(kind)] or ["images.sha256"]
-    one, other = rng.choice(names), rng.choice(names)
-    members[one], members[other] = members[other], members[one]
-    return f"{one} and {other}"
+    name, other = rng.choice(names), rng.choice(names)
+    members[name], members[other] = members[other], members[name]
+    return f"{name} and {other}"
 
 
 def _an_image(rng: random.Random, members: Members) -> str:
@@ -235,9 +235,11 @@ def _a_model(rng: random.Random, members: Members) -> str:
 
 def _other_header(rng: random.Random, data: bytes) -> bytes:
     [old] = struct.unpack_from("<Q", data.ljust(8, b"\0"))
-    told = json.dumps(with_one_odd(rng, _parsed(data[8 : 8 + old]), 0.9)).encode()
-    length = rng.choice((len(told), len(told), len(told), 0, 2**62, len(told) - 1, 2**64 - 1))
-    return struct.pack("<Q", length) + told + data[8 + old :]
+    header = json.dumps(with_one_odd(rng, _parsed(data[8 : 8 + old]), 0.9)).encode()
+    length = rng.choice(
+        (len(header), len(header), len(header), 0, 2**62, len(header) - 1, 2**64 - 1)
+    )
+    return struct.pack("<Q", length) + header + data[8 + old :]
 
 
 def _other_arrays(rng: random.Random, data: bytes) -> bytes:

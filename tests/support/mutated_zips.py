@@ -79,11 +79,11 @@ def _renamed_once(rng: random.Random, data: bytes) -> bytes:
 
 
 def _places(data: bytes, mark: bytes) -> list[int]:
-    found, at = [], data.find(mark)
+    places, at = [], data.find(mark)
     while at >= 0:
-        found.append(at)
+        places.append(at)
         at = data.find(mark, at + 4)
-    return found
+    return places
 
 
 def _with_a_member_twice(rng: random.Random, data: bytes) -> bytes:

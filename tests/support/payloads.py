@@ -44,12 +44,12 @@ def under(*names: str) -> Plant:
 
     def plant(value: Any, text: str) -> Any:
         if isinstance(value, list):
-            return [plant(one, text) for one in value]
+            return [plant(item, text) for item in value]
         if not isinstance(value, dict):
             return value
         return {
-            key: _all_of(one, text) if key in names else plant(one, text)
-            for key, one in value.items()
+            key: _all_of(item, text) if key in names else plant(item, text)
+            for key, item in value.items()
         }
 
     return plant
@@ -68,9 +68,9 @@ def also(**more: Any) -> Plant:
     """A document with these entries, where the text stands for "text"."""
 
     def plant(value: Any, text: str) -> Any:
-        told = {key: [text] if one == ["text"] else text if one == "text" else one
-                for key, one in more.items()}  # fmt: skip
-        return {**(value or {}), **told}
+        entries = {key: [text] if entry == ["text"] else text if entry == "text" else entry
+                for key, entry in more.items()}  # fmt: skip
+        return {**(value or {}), **entries}
 
     return plant
 
@@ -139,7 +139,7 @@ FREE: dict[str, Plant] = {
     "webhook_delivery.history": attempts,
 }
 CHOSEN = "one of a few words that the program knows"
-MADE = "made by the program: a hash, a token, a key or an address of its own"
+BY_PROGRAM = "made by the program: a hash, a token, a key or an address of its own"
 NUMBERS = "numbers, and names that the program gives them"
 UNSHOWN = "kept for programs; no page shows it"
 # Why a column cannot hold what somebody wrote.
@@ -218,7 +218,7 @@ CLOSED: dict[str, str] = {
             "submission.person_hash",
             "job.lease_owner",
         ],
-        MADE,
+        BY_PROGRAM,
     ),
     **dict.fromkeys(
         [
@@ -326,7 +326,9 @@ def plant_everywhere() -> dict[str, list[str]]:
 
 def _which_stand(texts: Sequence[str], stored: Sequence[str | None]) -> list[str]:
     """The texts whose mark is found where they were put."""
-    return [one for one, row in zip(texts, stored, strict=True) if first_mark(one) in (row or "")]
+    return [
+        text for text, row in zip(texts, stored, strict=True) if first_mark(text) in (row or "")
+    ]
 
 
 def first_mark(text: str) -> str:
@@ -338,7 +340,7 @@ def first_payload(text: str) -> str:
     """The mark of a planted text and the first payload behind it, as they must be seen."""
     mark = first_mark(text)
     rest = text[len(mark) :]
-    return mark + next((one for one in PAYLOADS if rest.startswith(one)), "")
+    return mark + next((payload for payload in PAYLOADS if rest.startswith(payload)), "")
 
 
 def shown(texts: Mapping[str, list[str]], seen: str) -> set[str]:
@@ -346,5 +348,5 @@ def shown(texts: Mapping[str, list[str]], seen: str) -> set[str]:
     return {
         place
         for place, all_of in texts.items()
-        if any(first_payload(one) in seen for one in all_of)
+        if any(first_payload(text) in seen for text in all_of)
     }

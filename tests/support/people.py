@@ -64,7 +64,7 @@ def at_once(n: int, act: Callable[[Given], Got], given: Sequence[Given]) -> list
 
     def work(share: Sequence[Given]) -> list[Got]:
         begin.wait()
-        return [act(one) for one in share]
+        return [act(item) for item in share]
 
     with ThreadPoolExecutor(n) as pool:
         return [got for done in pool.map(work, shares) for got in done]

@@ -40,8 +40,8 @@ class Person:
 
     def images(self) -> list[int]:
         expect(self.page.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
-        found = self.page.locator(TILES).evaluate_all("all => all.map(one => one.dataset.image)")
-        return [int(value) for value in found]
+        values = self.page.locator(TILES).evaluate_all("all => all.map(one => one.dataset.image)")
+        return [int(value) for value in values]
 
     def sort_grid(self) -> None:
         """Put all images into groups, without describing or submitting."""

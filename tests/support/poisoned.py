@@ -48,7 +48,7 @@ from tests.system.test_insight_page import a_sorted_campaign
 
 # Enough rows of a kind for all payloads to fit, however short a text may be.
 TURNS = len(PAYLOADS)
-TOLD = {"title": "T", "description": "D"}
+TEXTS = {"title": "T", "description": "D"}
 
 
 @dataclass(frozen=True)
@@ -69,17 +69,17 @@ def a_poisoned_requester(base_url: str) -> Poisoned:
     from app.main import app
 
     with TestClient(app) as client:
-        told = a_sorted_campaign(client, owner)
+        sorted_campaign = a_sorted_campaign(client, owner)
     with transaction() as session:
-        collection = session.get_one(Collection, told.collection_id)
+        collection = session.get_one(Collection, sorted_campaign.collection_id)
     labelled = a_labelled_campaign(owner, collection=collection)
-    draft = _a_draft(owner, told)
+    draft = _a_draft(owner, sorted_campaign)
     begun = _begun(owner, collection)
     _recruitments(owner, labelled)
-    a_personal_link(owner, told)
-    _an_import(told)
-    _clusterings(owner, told)
-    _things_gone_wrong(told, labelled)
+    a_personal_link(owner, sorted_campaign)
+    _an_import(sorted_campaign)
+    _clusterings(owner, sorted_campaign)
+    _things_gone_wrong(sorted_campaign, labelled)
     for k in range(TURNS):
         an_account(f"invited-{k}@example.org")
         an_api_token(owner)
@@ -90,21 +90,27 @@ def a_poisoned_requester(base_url: str) -> Poisoned:
         session.execute(
             update(Webhook).values(disabled_at=datetime.now(UTC), disabled_because="gone")
         )
-        _consenting(session.get_one(Campaign, told.id))
+        _consenting(session.get_one(Campaign, sorted_campaign.id))
         _consenting(session.get_one(Campaign, labelled.id))
     planted = plant_everywhere()
     with transaction() as session:
         links = {
-            name: annotator_link(session.get_one(Campaign, one.id), base_url)
-            for name, one in (("grid", told), ("select", labelled), ("begun", begun))
+            name: annotator_link(session.get_one(Campaign, campaign.id), base_url)
+            for name, campaign in (
+                ("grid", sorted_campaign),
+                ("select", labelled),
+                ("begun", begun),
+            )
         }
-        found = session.scalars(select(Recruitment).where(Recruitment.channel != "link"))
-        tokens = {one.channel: sign(LINK, one.link_token) for one in found}
+        recruitments = session.scalars(select(Recruitment).where(Recruitment.channel != "link"))
+        tokens = {
+            recruitment.channel: sign(LINK, recruitment.link_token) for recruitment in recruitments
+        }
     pages = [
-        *_own_pages(told, labelled, draft),
+        *_own_pages(sorted_campaign, labelled, draft),
         *_pages_of_platforms(tokens["mturk"], tokens["prolific"]),
     ]
-    return Poisoned(owner, planted, pages, links, [told.id, labelled.id])
+    return Poisoned(owner, planted, pages, links, [sorted_campaign.id, labelled.id])
 
 
 def _a_report(number: int) -> CspViolation:
@@ -117,9 +123,9 @@ def _consenting(campaign: Campaign) -> None:
     campaign.annotation = {**campaign.annotation, **texts}
 
 
-def _a_draft(owner: Account, told: Campaign) -> Campaign:
+def _a_draft(owner: Account, campaign: Campaign) -> Campaign:
     plan = CampaignPlan(
-        name="Draft", collection_id=told.collection_id, kind="grid", strategy="cen", budget=4,
+        name="Draft", collection_id=campaign.collection_id, kind="grid", strategy="cen", budget=4,
         rounds=1, grid_size=6, seed=0,
     )  # fmt: skip
     with transaction() as session:
@@ -142,13 +148,13 @@ def _begun(owner: Account, collection: Collection) -> Campaign:
 
 
 def _recruitments(owner: Account, campaign: Campaign) -> None:
-    second = a_recruitment(owner, campaign, "prolific", settings=TOLD)
+    second = a_recruitment(owner, campaign, "prolific", settings=TEXTS)
     a_submission(second, state="rejected", reason="late")
-    made = a_recruitment(owner, campaign, settings=TOLD)
-    submission = a_submission(made, flag="unknown_worker", reason="late", code="X")
-    a_payment(made, submission)
+    recruitment = a_recruitment(owner, campaign, settings=TEXTS)
+    submission = a_submission(recruitment, flag="unknown_worker", reason="late", code="X")
+    a_payment(recruitment, submission)
     with transaction() as session:
-        row = session.get_one(Recruitment, made.id)
+        row = session.get_one(Recruitment, recruitment.id)
         row.poll_error = "no answer"
         session.execute(
             update(Recruitment)
@@ -156,12 +162,12 @@ def _recruitments(owner: Account, campaign: Campaign) -> None:
             .values(state="open", opened_at=datetime.now(UTC))
         )
         session.execute(update(Posting).values(state="open"))
-        account = session.get_one(ChannelAccount, made.channel_account_id)
+        account = session.get_one(ChannelAccount, recruitment.channel_account_id)
         account.source, account.secret = "environment", None
         session.execute(update(Payment).values(state="parked", why="unknown", external_id="B1"))
         session.add(
             ChannelCall(
-                recruitment_id=made.id,
+                recruitment_id=recruitment.id,
                 submission_id=submission.id,
                 deed="reject",
                 state="parked",
@@ -174,77 +180,86 @@ def _recruitments(owner: Account, campaign: Campaign) -> None:
                         ended_at=datetime.now(UTC))
         )  # fmt: skip
     # A plan, which its form shows.
-    a_recruitment(owner, campaign, "prolific", settings=TOLD)
+    a_recruitment(owner, campaign, "prolific", settings=TEXTS)
     with transaction() as session:
         session.execute(update(ChannelAccount).values(checked_at=datetime.now(UTC)))
 
 
-def _an_import(told: Campaign) -> None:
+def _an_import(campaign: Campaign) -> None:
     with transaction() as session:
-        one = CollectionImport(
-            collection_id=told.collection_id, kind="manifest", source="list.csv", state="failed",
-            n_rows=TURNS, n_done=TURNS, n_rejected=TURNS, error="gone",
+        collection_import = CollectionImport(
+            collection_id=campaign.collection_id, kind="manifest", source="list.csv",
+            state="failed", n_rows=TURNS, n_done=TURNS, n_rejected=TURNS, error="gone",
         )  # fmt: skip
-        session.add(one)
+        session.add(collection_import)
         session.flush()
         session.add_all(
-            ImportProblem(import_id=one.id, row=k, address="a", code="unreachable", reason="r")
+            ImportProblem(
+                import_id=collection_import.id, row=k, address="a", code="unreachable", reason="r"
+            )
             for k in range(TURNS)
         )
 
 
-def _clusterings(owner: Account, told: Campaign) -> None:
+def _clusterings(owner: Account, sorted_campaign: Campaign) -> None:
     with transaction() as session:
-        models = session.scalars(select(Model).where(Model.campaign_id == told.id)).all()
+        models = session.scalars(select(Model).where(Model.campaign_id == sorted_campaign.id)).all()
         for model in models:
-            campaign = session.get_one(Campaign, told.id)
+            campaign = session.get_one(Campaign, sorted_campaign.id)
             make_clustering(session, owner, campaign, model, "k-means", 3, "Three")
 
 
 def _things_gone_wrong(*campaigns: Campaign) -> None:
-    told = campaigns[0].id
+    campaign_id = campaigns[0].id
     with transaction() as session:
         annotators = session.scalars(
-            select(Annotator).where(Annotator.campaign_id == told).order_by(Annotator.position)
+            select(Annotator)
+            .where(Annotator.campaign_id == campaign_id)
+            .order_by(Annotator.position)
         ).all()
         annotators[0].stopped_at = annotators[0].reviewed_at = datetime.now(UTC)
         for kind, image in (("comment", None), ("skipped", None), ("broken_image", 3)):
             session.add(
-                Remark(campaign_id=told, annotator_id=annotators[0].id, kind=kind, image=image)
+                Remark(
+                    campaign_id=campaign_id, annotator_id=annotators[0].id, kind=kind, image=image
+                )
             )
         session.execute(update(Assignment).values(external_id=None))
-        for one in campaigns:
-            session.add(Job(campaign_id=one.id, kind="learn", state="failed",
+        for campaign in campaigns:
+            session.add(Job(campaign_id=campaign.id, kind="learn", state="failed",
                             attempts=3, error="broken", finished_at=datetime.now(UTC)))  # fmt: skip
 
 
-def _own_pages(told: Campaign, labelled: Campaign, draft: Campaign) -> list[tuple[str, str]]:
+def _own_pages(
+    sorted_campaign: Campaign, labelled: Campaign, draft: Campaign
+) -> list[tuple[str, str]]:
     """Route and address of every page that a requester can open."""
-    collection = f"/collections/{told.collection_id}"
+    collection = f"/collections/{sorted_campaign.collection_id}"
     simple = (
         "/", "/sign-in", "/sign-in/code", "/account", "/account/confirm", "/account/platforms",
         "/account/webhooks", "/accounts",
         "/collections/new", "/campaigns/new", "/campaigns/import", "/docs/api",
     )  # fmt: skip
-    pages = [(one, one) for one in simple]
+    pages = [(page, page) for page in simple]
     pages += [
         ("/sign-in/{token}", "/sign-in/nothing"),
         ("/collections/{collection_id}", collection),
         ("/collections/{collection_id}/delete", f"{collection}/delete"),
         ("/campaigns/{campaign_id}/edit", f"/campaigns/{draft.id}/edit"),
     ]
-    for campaign in (told, labelled):
+    for campaign in (sorted_campaign, labelled):
         base = f"/campaigns/{campaign.id}"
         pages.append(("/campaigns/{campaign_id}", base))
         pages += [
-            ("/campaigns/{campaign_id}/{section}", f"{base}/{one}") for one in sections_of(campaign)
+            ("/campaigns/{campaign_id}/{section}", f"{base}/{section}")
+            for section in sections_of(campaign)
         ]
         pages += [
-            (f"/campaigns/{{campaign_id}}/{one}", f"{base}/{one}")
-            for one in ("preview", "annotation")
+            (f"/campaigns/{{campaign_id}}/{page}", f"{base}/{page}")
+            for page in ("preview", "annotation")
         ]
     # What an annotator did, played back.
-    played = f"/campaigns/{told.id}/annotators#play-0"
+    played = f"/campaigns/{sorted_campaign.id}/annotators#play-0"
     pages.append(("/campaigns/{campaign_id}/{section}", played))
     return pages
 

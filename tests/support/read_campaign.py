@@ -40,24 +40,24 @@ def addresses_of(session: Session, campaign_id: UUID) -> list[str]:
         "/", "/campaigns", f"/collections/{campaign.collection_id}",
         collection, f"{collection}/images", f"{collection}/attributes",
         f"{collection}/attributes.csv", f"{collection}/dependents",
-        *(f"/campaigns/{campaign_id}{one}" for one in PAGES),
-        *(f"{api}{one}" for one in OF_CAMPAIGN),
-        *(f"{api}/export/{one.name}" for one in EXPORTS),
+        *(f"/campaigns/{campaign_id}{page}" for page in PAGES),
+        *(f"{api}{page}" for page in OF_CAMPAIGN),
+        *(f"{api}/export/{export.name}" for export in EXPORTS),
         *_of_models(session, campaign_id, api),
         *_of_rows(session, campaign, api),
     ]  # fmt: skip
 
 
 def _of_models(session: Session, campaign_id: UUID, api: str) -> list[str]:
-    found = []
+    addresses = []
     models = select(Model.id, Model.version).where(Model.campaign_id == campaign_id)
     for model_id, version in session.execute(models):
         base = f"{api}/models/{version}"
-        found += [base + one.format(version=version) for one in OF_MODEL]
+        addresses += [base + page.format(version=version) for page in OF_MODEL]
         parted = select(Clustering.id).where(Clustering.model_id == model_id)
         for clustering_id in session.scalars(parted):
-            found += [f"{base}/clusterings/{clustering_id}{one}" for one in OF_CLUSTERING]
-    return found
+            addresses += [f"{base}/clusterings/{clustering_id}{page}" for page in OF_CLUSTERING]
+    return addresses
 
 
 def _of_rows(session: Session, campaign: Campaign, api: str) -> list[str]:
@@ -66,7 +66,9 @@ def _of_rows(session: Session, campaign: Campaign, api: str) -> list[str]:
     people = select(Annotator.position).where(Annotator.campaign_id == campaign.id).limit(3)
     images = select(Image.sha256).where(Image.collection_id == campaign.collection_id).limit(2)
     collection = f"/api/v1/collections/{campaign.collection_id}"
-    found = [f"{api}/answers?annotator={one}&replay=true" for one in session.scalars(people)]
-    for one in session.scalars(answers):
-        found += [f"{api}/answers/{one}", f"{api}/answers/{one}/attribute"]
-    return found + [f"{collection}/images/{one}" for one in session.scalars(images)]
+    addresses = [
+        f"{api}/answers?annotator={position}&replay=true" for position in session.scalars(people)
+    ]
+    for answer_id in session.scalars(answers):
+        addresses += [f"{api}/answers/{answer_id}", f"{api}/answers/{answer_id}/attribute"]
+    return addresses + [f"{collection}/images/{sha256}" for sha256 in session.scalars(images)]

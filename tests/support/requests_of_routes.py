@@ -10,7 +10,7 @@ def body_of(path: str, ids: Mapping[str, Any]) -> dict[str, Any]:
     if path.endswith(("/files", "/known-answers")):
         name = "files" if path.endswith("/files") else "file"
         return {"files": {name: ("a.csv", b"a,b")}}
-    body = next((one for name, one in _bodies(ids).items() if path.endswith(name)), None)
+    body = next((document for name, document in _bodies(ids).items() if path.endswith(name)), None)
     return {} if body is None else {"json": body}
 
 

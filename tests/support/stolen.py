@@ -56,7 +56,7 @@ def processor_times(stat: Path = STAT) -> tuple[int, int]:
     if not stat.exists():
         return 0, 0
     # user, nice, system, idle, iowait, irq, softirq, steal; guests are in user already.
-    ticks = [int(one) for one in stat.read_text().splitlines()[0].split()[1:9]]
+    ticks = [int(count) for count in stat.read_text().splitlines()[0].split()[1:9]]
     return ticks[7], sum(ticks)
 
 

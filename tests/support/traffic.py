@@ -66,12 +66,12 @@ def kind_of(method: str, path: str) -> str:
 
 def percentiles(calls: list[Call]) -> dict[str, float]:
     """Milliseconds at the 50th and 99th percentile, and at most, of what was answered."""
-    seconds = [one.seconds for one in calls if one.status]
+    seconds = [call.seconds for call in calls if call.status]
     if len(seconds) < 2:
         return {}
     cuts = quantiles(seconds, n=100, method="inclusive")
-    found = {"p50_ms": cuts[49], "p99_ms": cuts[98], "max_ms": max(seconds)}
-    return {name: round(1000 * value, 1) for name, value in found.items()}
+    figures = {"p50_ms": cuts[49], "p99_ms": cuts[98], "max_ms": max(seconds)}
+    return {name: round(1000 * value, 1) for name, value in figures.items()}
 
 
 @dataclass
@@ -109,14 +109,14 @@ class Traffic:
             threading.Thread(target=self._work, args=(number,))
             for number in range(self.crowd.n_annotators)
         ]
-        for one in people:
-            one.start()
+        for annotator in people:
+            annotator.start()
         try:
             yield
         finally:
             self.over.set()
-            for one in people:
-                one.join()
+            for annotator in people:
+                annotator.join()
         assert self.failed == []
 
     def _work(self, number: int) -> None:
@@ -153,8 +153,8 @@ class _Worker(SimulatedAnnotator):
         traffic = self._traffic
         images = [shown["image"] for shown in lease["images"]]
         n_bins = traffic.max_groups if traffic.kind == "bins" else None
-        found = traffic.crowd.answer(self._number, images, traffic.kind, n_bins)
-        groups = [int(group) for group in found.groups]
+        answer = traffic.crowd.answer(self._number, images, traffic.kind, n_bins)
+        groups = [int(group) for group in answer.groups]
         seconds = self._chance.expovariate(1 / traffic.think)
         for version in range(1, traffic.drafts + 1):
             if self._pause(seconds / (traffic.drafts + 1)):
@@ -164,7 +164,7 @@ class _Worker(SimulatedAnnotator):
         if self._chance.random() < traffic.reloads:
             self._open()
         traffic.sent.add(lease["id"])
-        status = self.submit(lease, images, groups, found.descriptions)
+        status = self.submit(lease, images, groups, answer.descriptions)
         traffic.log.append(
             Stored(self._number, lease["grid_id"], lease["id"], status, images, groups)
         )

@@ -65,15 +65,15 @@ class Turk:
         """Somebody takes a place and hands in."""
         with self.state.lock:
             someone = worker or self.worker()
-            one = market.accept(self.state, someone, self.hit(posting))
-            market.submit(self.state, one, [("likewise", "done-1")])
-        return SubmissionRef(posting, one.assignment_id, one.worker_id)
+            assignment = market.accept(self.state, someone, self.hit(posting))
+            market.submit(self.state, assignment, [("likewise", "done-1")])
+        return SubmissionRef(posting, assignment.assignment_id, assignment.worker_id)
 
     def paid(self, kind: str) -> Decimal:
-        return sum((one.amount for one in self.state.journal if one.kind == kind), Decimal(0))
+        return sum((entry.amount for entry in self.state.journal if entry.kind == kind), Decimal(0))
 
     def asked(self, operation: str) -> int:
-        return sum(one["operation"] == operation for one in self.state.calls)
+        return sum(call["operation"] == operation for call in self.state.calls)
 
 
 def an_order(

@@ -66,16 +66,16 @@ class Watch:
 
     def _page(self, page: Page) -> None:
         # Failing inside Playwright's own callback would end its connection.
-        page.on("console", lambda said: self._said(page, said.text))
-        page.on("pageerror", lambda error: self._said(page, f"TRAP {error}"))
+        page.on("console", lambda message: self._note(page, message.text))
+        page.on("pageerror", lambda error: self._note(page, f"TRAP {error}"))
         page.on("dialog", lambda dialog: self._opened(page, dialog))
         page.on("framenavigated", self._navigated)
 
     def _opened(self, page: Page, dialog: Dialog) -> None:
-        self._said(page, "TRAP a dialog")
+        self._note(page, "TRAP a dialog")
         dialog.dismiss()
 
-    def _said(self, page: Page, text: str) -> None:
+    def _note(self, page: Page, text: str) -> None:
         if text.startswith("TRAP") or "Content Security Policy" in text:
             self.wrong.append(f"{page.url}: {text}")
 
@@ -90,6 +90,6 @@ class Watch:
         """What is seen on a page and in its frames; notes what is alive that should not be."""
         seen = []
         for frame in page.frames:
-            self.wrong += [f"{page.url}: {one}" for one in frame.evaluate(LIVE)]
+            self.wrong += [f"{page.url}: {living}" for living in frame.evaluate(LIVE)]
             seen.append(frame.evaluate(SEEN))
         return "\n".join(seen)
