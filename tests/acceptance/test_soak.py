@@ -217,7 +217,7 @@ def summary(chaos: Chaos, traffic: Traffic, market: Market, left: int) -> dict[s
     with transaction() as session:
         jobs = Counter(session.scalars(select(Job.state)))
         models = session.scalar(select(func.count()).select_from(Model))
-    ends = Counter(stint.end for stint in market.play.log)
+    ends = Counter(work_session.end for work_session in market.play.log)
     return {
         "full": FULL,
         "minutes": PERIODS * PERIOD / 60,
@@ -227,7 +227,13 @@ def summary(chaos: Chaos, traffic: Traffic, market: Market, left: int) -> dict[s
         "requests": len(calls),
         "answers_acknowledged": len(traffic.log),
         "stints": dict(ends),
-        "refused": dict(Counter(stint.code for stint in market.play.log if stint.end == "refused")),
+        "refused": dict(
+            Counter(
+                work_session.code
+                for work_session in market.play.log
+                if work_session.end == "refused"
+            )
+        ),
         "walked_away": left,
         "jobs": dict(jobs),
         "models": models,

@@ -142,10 +142,10 @@ def test_items_of_one_label_come_to_lie_together() -> None:
 @pytest.mark.parametrize("products", [0, 3])
 def test_a_fit_repeats_and_outlives_saving(products: int, tmp_path: Path) -> None:
     features, votes, _ = a_task(80)
-    model, two = (
+    model, other = (
         NeuCrowd(**QUICK, products=products, random_state=4).fit(features, votes) for _ in range(2)
     )
-    np.testing.assert_array_equal(model.embedding_, two.embedding_)
+    np.testing.assert_array_equal(model.embedding_, other.embedding_)
     model.save(tmp_path / "model")
     again = NeuCrowd.load(tmp_path / "model")
     np.testing.assert_array_equal(again.transform(features), model.transform(features))
